@@ -29,12 +29,12 @@ from benchmarks.rig.broker import broker, topics
 from benchmarks.rig.purchases import PARTITIONS, measure_purchases
 from benchmarks.rig.visible import Cluster
 from benchmarks.task import as_run
-from streamapp.task.config import TaskConfig
-from streamapp.task.episodes.table import MAX_BYTES, MAX_COUNT
-from streamapp.task.task import Task, TaskRun
 from streamapp.worker.compile_ahead import warm_kernels
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.episodes.table import MAX_BYTES, MAX_COUNT
+from streamapp.worker.task.task import Task, TaskRun
 from topics.codecs import encode_controls, encode_feature_values, encode_instances
-from topics.records import Features, RawRecords
+from topics.columns.records import Features, RawRecords
 
 RUN: Final = 500
 TREE: Final = {"name": "h-tree", "grace_period": 100}

@@ -21,14 +21,14 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.datasets import folder
-from core.boct.bound_table import BoundTable
-from core.learners import boct
+from core.learners.boct import boct
+from core.learners.boct.bound_table import BoundTable
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from streamapp.pool.protocol import Records
-from streamapp.pool.run import read_records
+from streamapp.lab.pool.protocol import Records
+from streamapp.lab.pool.run import read_records
 from tests.naive.compare import twin_of
 from tests.naive.rows import Stream
 from topics.readers import open_dataset

@@ -2,7 +2,8 @@
 
     python -m benchmarks.boct_classes [--runs 10] [--most 1000] [--datasets FOLDER]
 
-The pool protocol (streamapp/pool/protocol.py): half of a set is the pool, half the test set, split anew in
+The pool protocol (streamapp/lab/pool/protocol.py): half of a set is the pool, half the test set, split anew
+in
 each run; all systems label the same rows, drawn evenly, but for ``boct_al``, whose trees take turns in
 choosing. The class whose tree gives the highest share (k + 1) / (T + 2) is predicted. Accuracy is the mean
 over the runs and its standard deviation, seconds are processor time of learning, bytes those of all trees of
@@ -22,14 +23,14 @@ import numpy as np
 
 from benchmarks.datasets import folder
 from core.batch.c45 import C45, C45Tree
-from core.learners import boct
+from core.learners.boct import boct
 from core.schema.schema import Schema
 from core.spec import Spec
 from core.tree.layout import Floats, Ints
-from streamapp.pool.batch import BatchSystem
-from streamapp.pool.models import ModelSystem
-from streamapp.pool.protocol import PICK, Records, pick, split
-from streamapp.pool.run import read_records
+from streamapp.lab.pool.batch import BatchSystem
+from streamapp.lab.pool.models import ModelSystem
+from streamapp.lab.pool.protocol import PICK, Records, pick, split
+from streamapp.lab.pool.run import read_records
 from topics.readers import open_dataset
 
 FILES: Final = {

@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 import orjson
 
-from streamapp.columnar.decode import InstanceDecoder, LabelDecoder
-from streamapp.columnar.encode import encode_answers
 from topics.codecs import (
     CONTENT_TYPES,
     Limits,
@@ -33,7 +31,9 @@ from topics.codecs import (
     encode_labels,
     encode_predictions,
 )
-from topics.records import Features, Format, LabelRequests, Predictions, RawRecords
+from topics.codecs.compiled.decode import InstanceDecoder, LabelDecoder
+from topics.codecs.compiled.encode import encode_answers
+from topics.columns.records import Features, Format, LabelRequests, Predictions, RawRecords
 
 FEATURES = 10
 BLOCK_ROWS = 1000

@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.datasets import Rows
 from benchmarks.forest_accuracy import STREAMS, open_stream
 from benchmarks.name_lists import add_name_lists
-from core.learners import _forest_memory
+from core.learners.forest import memory as _forest_memory
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec

@@ -25,19 +25,19 @@ import tracemalloc
 from typing import Any, Final
 
 from benchmarks.worst_records import KEY, WorstRecord, worst_records
-from streamapp.observability.metrics import Metrics
-from streamapp.outputs.encoder import Encoder
-from streamapp.outputs.limits import OutputLimits
-from streamapp.processing.pipeline import Pipeline
 from streamapp.settings import Settings
-from streamapp.task.config import TaskConfig
-from streamapp.task.error_isolation import process_isolated
-from streamapp.task.sources import SourceName
-from streamapp.task.task import Task, TaskRun
-from streamapp.transport.runs import Run
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.outputs.encoder import Encoder
+from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.processing.pipeline import Pipeline
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.error_isolation import process_isolated
+from streamapp.worker.task.sources import SourceName
+from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.transport.runs import Run
 from topics.codecs import Limits
+from topics.columns.records import Headers, RawRecords
 from topics.definitions import TopicNames
-from topics.records import Headers, RawRecords
 
 GOAL_MS: Final = 100.0  # that the event loop stands still
 TURN_S: Final = 0.001  # between two turns that nothing holds up

@@ -22,8 +22,8 @@ import numpy as np
 
 from benchmarks.datasets import Rows
 from benchmarks.forest_accuracy import STREAMS, open_stream
-from core import jit
 from core.errors import GroveError
+from core.kernels import jit
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.plan_words import compiled_modules

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from streamapp.task.models.memory import ModelMemory
-from streamapp.task.models.quota import ModelQuota
-from streamapp.task.models.store import ModelStore
+from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.quota import ModelQuota
+from streamapp.worker.task.models.store import ModelStore
 
 RUN = 1_000  # models that are made before others may be evicted
 FIRST = 1_000  # models made before counting: arenas and tables have grown to their first sizes then

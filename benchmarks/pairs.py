@@ -26,13 +26,13 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.task import NOW, RUN, Stopwatch
-from streamapp.outputs.encoder import Encoder
-from streamapp.task.config import TaskConfig
-from streamapp.task.task import CODE, Task, TaskRun
+from streamapp.worker.outputs.encoder import Encoder
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task import CODE, Task, TaskRun
 from topics.codecs import CONTENT_TYPES, encode_instances, encode_labels
+from topics.columns.records import Features, RawRecords
+from topics.columns.spans import RecordSpans
 from topics.definitions import TopicNames
-from topics.records import Features, RawRecords
-from topics.spans import RecordSpans
 
 STAGES = ("instance decode", "instance process", "instance encode", "label decode", "label process")
 RECORDS_PER_MS = 60

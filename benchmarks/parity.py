@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.datasets import GENERATED, REAL, MissingDatasetError, Rows, load
 from benchmarks.peers import grove_tree, java, moa
 from benchmarks.peers.result import Task
-from core.growth.events import Split
+from core.events import Split
 
 STREAMS = (*REAL, *GENERATED)
 LEAF_MODELS = ("mc", "nb", "nba")

@@ -23,16 +23,16 @@ from typing import Any
 
 import numpy as np
 
-from streamapp.columnar.produce import produce_records
-from streamapp.columnar.text_columns import text_spans
 from streamapp.embedded.broker import EmbeddedBroker
-from streamapp.outputs.headers import FullHeaders
-from topics import admin, librdkafka
-from topics.cluster import Cluster
-from topics.records import Headers
-from topics.sender import Sender
-from topics.spans import Spans
-from topics.transactional_sender import TransactionalSender
+from streamapp.worker.outputs.headers import FullHeaders
+from topics.clients import admin, librdkafka
+from topics.clients.cluster import Cluster
+from topics.clients.produce import produce_records
+from topics.clients.sender import Sender
+from topics.clients.transactional_sender import TransactionalSender
+from topics.codecs.compiled.text_columns import text_spans
+from topics.columns.records import Headers
+from topics.columns.spans import Spans
 
 RUN = 2000
 PARTITIONS = 8

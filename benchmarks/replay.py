@@ -22,12 +22,13 @@ import numpy as np
 from confluent_kafka import Producer
 
 from benchmarks.rig.broker import PARTITIONS, broker
-from topics.admin import create
-from topics.cluster import Cluster
+from topics.clients.admin import create
+from topics.clients.cluster import Cluster
+from topics.clients.sender import DEFAULTS
+from topics.columns.records import Format
 from topics.definitions import TopicNames
 from topics.delay import Delay
 from topics.readers.dataset import Batch, Kind, rebatched
-from topics.records import Format
 from topics.replay import Replay, ReplayPlan
 from topics.replay.blocks import BlockEmitter
 from topics.replay.emission import Outgoing, RowEmitter, Rows
@@ -35,7 +36,6 @@ from topics.replay.keys import KeyRing
 from topics.replay.owed import OwedLabels
 from topics.replay.plan import LabelMode
 from topics.replay.timeline import Timeline
-from topics.sender import DEFAULTS
 
 GOAL = 0.5
 FEATURES = 10

@@ -6,7 +6,8 @@
 Labelled JSON instances of keys by Zipf's law (1.1), in runs of 2,000. One task has no limit; each other one
 has a limit of some percent of the bytes that the models have once they are born. All of them process the same
 run before any gets the next one, so that a busy machine slows all alike; figures are medians over runs.
-`reload` is what a run waits for before it (streamapp/processing/model_loading.py), contained in `total`.
+`reload` is what a run waits for before it (streamapp/worker/processing/model_loading.py), contained in
+`total`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.task import RUN, ZIPF, birth, config, instances
-from streamapp.processing.model_loading import reload
-from streamapp.task.models.memory import ModelMemory
-from streamapp.task.task import Task, TaskRun
-from topics.records import RawRecords
+from streamapp.worker.processing.model_loading import reload
+from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.task import Task, TaskRun
+from topics.columns.records import RawRecords
 
 
 def arguments() -> argparse.Namespace:

@@ -38,8 +38,8 @@ from benchmarks.rig.systems import GUARANTEES, Options
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.compile_ahead import warm_kernels
 from topics.codecs import encode_instances
+from topics.columns.records import Features
 from topics.definitions import TopicNames
-from topics.records import Features
 
 NO_SNAPSHOTS = {
     "GROVE_SNAPSHOT_INTERVAL_MS": "86400000",

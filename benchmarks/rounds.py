@@ -25,18 +25,18 @@ from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 
 from benchmarks.rig.stages import GC_THRESHOLDS, Stopwatch, record_batches
 from benchmarks.rig.stream import generate, model_keys
-from streamapp.columnar.produce import produce_records
 from streamapp.embedded.broker import free_port
-from streamapp.observability.metrics import Metrics
-from streamapp.outputs.limits import OutputLimits
-from streamapp.processing.pipeline import Pipeline, Results
 from streamapp.settings import Settings
-from streamapp.transport.columns import decode
-from streamapp.transport.runs import ReadAhead, Run
 from streamapp.worker.compile_ahead import warm_kernels
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.transport.columns import decode
+from streamapp.worker.transport.runs import ReadAhead, Run
+from topics.clients.produce import produce_records
+from topics.clients.sender import Sender
 from topics.definitions import TopicNames
 from topics.fetching.undecodable import FetchedRecords
-from topics.sender import Sender
 
 NAMES = TopicNames("grove.")
 FETCH, READ, PROCESS = "fetch and order", "read together", "read, process, encode"
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--batch-bytes", type=int, default=3600, help="of the records of a run, about")
     given = parser.parse_args()
-    logging.getLogger("topics.sender").setLevel(logging.ERROR)  # that the broker is away is known
+    logging.getLogger("topics.clients.sender").setLevel(logging.ERROR)  # that the broker is away is known
     warm_kernels()
     n = given.rounds * given.partitions * given.batch_bytes // 100
     rows = generate(n, model_keys(given.keys, given.partitions))

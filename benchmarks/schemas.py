@@ -20,9 +20,9 @@ from typing import Any
 import orjson
 
 from core.schema import shared
-from streamapp.task.config import TaskConfig
-from streamapp.task.task import Task, TaskRun
-from topics.records import RawRecords
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task import Task, TaskRun
+from topics.columns.records import RawRecords
 
 NOW = 1_700_000_000_000
 STEPS = 4

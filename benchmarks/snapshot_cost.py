@@ -32,11 +32,11 @@ from benchmarks.rig.producing import Backfill
 from benchmarks.rig.systems import GUARANTEES, Options
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.compile_ahead import warm_kernels
-from topics.admin import create
+from topics.clients.admin import create
+from topics.clients.partitioner import partition_of
 from topics.codecs import encode_instances
+from topics.columns.records import Features
 from topics.definitions import TopicNames
-from topics.partitioner import partition_of
-from topics.records import Features
 
 PART = 10_000  # rows encoded at a time
 LOOK_SECONDS = 0.02

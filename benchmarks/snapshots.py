@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from streamapp.task.config import TaskConfig
-from streamapp.task.task import Task, TaskRun
-from streamapp.task.unit import Unit, UnitName
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.unit import Unit, UnitName
 from streamapp.worker.worker import GC_THRESHOLDS
 from topics.codecs import encode_instances
-from topics.records import Features, RawRecords
+from topics.columns.records import Features, RawRecords
 
 RUN = 2_000
 NOW = 1_700_000_000_000

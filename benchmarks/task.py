@@ -20,12 +20,12 @@ from typing import Any
 
 import numpy as np
 
-from streamapp.outputs.encoder import Encoder
-from streamapp.task.config import TaskConfig
-from streamapp.task.task import CODE, Task, TaskRun
+from streamapp.worker.outputs.encoder import Encoder
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task import CODE, Task, TaskRun
 from topics.codecs import encode_instances, encode_labels
+from topics.columns.records import Features, RawRecords
 from topics.definitions import TopicNames
-from topics.records import Features, RawRecords
 
 RUN = 2_000
 NOW = 1_700_000_000_000

@@ -19,11 +19,11 @@ from collections import defaultdict
 import numpy as np
 
 from benchmarks.rig.broker import PARTITIONS, broker
-from streamapp.processing.transactions import group_metadata
-from streamapp.transport.thread import Membership
-from topics import admin
+from streamapp.worker.processing.transactions import group_metadata
+from streamapp.worker.transport.thread import Membership
+from topics.clients import admin
+from topics.clients.transactional_sender import TransactionalSender
 from topics.definitions import TopicNames
-from topics.transactional_sender import TransactionalSender
 
 OUTPUTS = 60  # of a partition
 NOBODY = Membership(generation=-1, member="", instance=None)  # offsets of a group without members

@@ -22,7 +22,7 @@ import numpy as np
 
 from benchmarks.datasets import Rows
 from benchmarks.peers import moa
-from core import jit
+from core.kernels import jit
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.plan_words import compiled_modules

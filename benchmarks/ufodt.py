@@ -19,11 +19,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from core.learners.ufodt.account import feature_account
 from core.model.model import Model
 from core.model_table import LABELLED, ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from core.ufodt.account import feature_account
 
 NOISE: Final = 0.1
 ATTEMPTS: Final = 64

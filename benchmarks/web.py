@@ -38,11 +38,11 @@ from confluent_kafka import Producer
 
 from streamapp.embedded import EmbeddedBroker
 from streamapp.web.users import add_user
-from topics import admin
+from topics.clients import admin
+from topics.clients.partitioner import partition_of
 from topics.codecs import encode_label_requests
+from topics.columns.records import Features, LabelRequests
 from topics.definitions import TopicNames
-from topics.partitioner import partition_of
-from topics.records import Features, LabelRequests
 
 PARTITIONS: Final = 4
 ATTRIBUTES: Final = 10

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from topics.codecs import encode_instances
-from topics.records import Features, Headers
+from topics.columns.records import Features, Headers
 
 Source = Literal["instances", "labels", "controls"]
 Format = Literal["json", "packed", "arrow"]

@@ -20,8 +20,8 @@ from typing import Any, Final
 import numpy as np
 
 from core.active.label_account import SAMPLED_FOR_EVALUATION, Account
-from core.growth.events import Event
-from core.jit import kernel
+from core.events import Event
+from core.kernels.jit import kernel
 from core.plan import Plan
 from core.tree import layout as at
 from core.tree.layout import Ints

@@ -14,7 +14,7 @@ from core import run
 from core.active.label_account import CLOSINGS, SAMPLED_FOR_EVALUATION
 from core.errors import RowError, SchemaError
 from core.evaluation import EvaluationDue, labels_of_classes
-from core.growth.events import Event
+from core.events import Event
 from core.learners.protocol import Learner, Stretch, workspace_of
 from core.model import drift_reaction, numbers_seen
 from core.model.model import Model

@@ -11,13 +11,15 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from core import jit, registry
+from core import registry
+from core.kernels import jit
 from core.learners import protocol
 from core.numeric import rng
 from core.plugin import Parameters
 from core.schema import shared
 from core.schema.dimensions import Dimensions
 from core.spec import Spec
+from core.tree import allocation
 from core.tree import layout as at
 
 
@@ -73,7 +75,7 @@ class PlanWords:
         first_parameter = ranges + 2 * len(numeric)
         words = first_parameter + sum(map(len, constants)) + len(learner.constants())
         words += len(self.blocks.offsets)
-        self.ints = ints = at.aligned_words(words)
+        self.ints = ints = allocation.aligned_words(words)
         self.floats = floats = ints.view(np.float64)
         jit.register(ints)
         self.address = ints.ctypes.data

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 
 SOUND: Final = 0
 MOST: Final = 1 << 53

@@ -15,16 +15,17 @@ from collections.abc import Container
 from types import ModuleType
 from typing import Any, Final
 
-from core import jit, spelling
+from core import spelling
 from core.errors import UnknownPluginError
-from core.jit import kernel
+from core.kernels import jit
+from core.kernels.jit import kernel
 
 FAMILIES: Final = {
     "learners": "core.learners",
     "observers": "core.observers",
     "criteria": "core.criteria",
     "bounds": "core.bounds",
-    "schedules": "core.hoeffding.schedules",
+    "schedules": "core.learners.hoeffding.schedules",
     "leaf_models": "core.leaf_models",
     "drift": "core.drift",
     "queries": "core.active.queries",
@@ -40,13 +41,35 @@ PACKAGES: Final = {"streams": "core.streams", **FAMILIES}
 NO_PLUGINS: Final = ("base", "protocol", "arrays")
 """Modules beside the plug-ins that these are made of; others begin with ``_``."""
 
+PLUGIN_FOLDERS: Final = ("presets", "baselines")
+"""Folders below a family's package whose modules are plug-ins as well."""
+
+
+@functools.cache
+def _modules_by_name(family: str) -> dict[str, str]:
+    """Return the full name of the module of each plug-in, in the order of the plug-ins' names.
+
+    A plug-in is a module of the family's package; one with a folder of its own is ``<name>/<name>.py``.
+    """
+    plugins: dict[str, str] = {}
+    waiting = [PACKAGES[family]]
+    while waiting:
+        package = waiting.pop()
+        folder = package.rpartition(".")[2]
+        has_plugins = package == PACKAGES[family] or folder in PLUGIN_FOLDERS
+        for entry in pkgutil.iter_modules(importlib.import_module(package).__path__, f"{package}."):
+            name = entry.name.rpartition(".")[2]
+            if entry.ispkg:
+                waiting.append(entry.name)
+            elif (has_plugins and name not in NO_PLUGINS and not name.startswith("_")) or name == folder:
+                plugins[name] = entry.name
+    return dict(sorted(plugins.items()))
+
 
 @functools.cache
 def names(family: str) -> tuple[str, ...]:
     """Return the names of a family's plug-ins, sorted."""
-    package = importlib.import_module(PACKAGES[family])
-    found = (module.name for module in pkgutil.iter_modules(package.__path__))
-    return tuple(sorted(name for name in found if name not in NO_PLUGINS and not name.startswith("_")))
+    return tuple(_modules_by_name(family))
 
 
 def module(family: str, name: str) -> ModuleType:
@@ -59,17 +82,13 @@ def module(family: str, name: str) -> ModuleType:
             msg = f"unknown {SINGULAR[family]} {name!r}; {spelling.known(name, *spelled)}"
             raise UnknownPluginError(msg)
         file_name = others[file_name]
-    return importlib.import_module(f"{PACKAGES[family]}.{file_name}")
+    return importlib.import_module(_modules_by_name(family)[file_name])
 
 
 @functools.cache
 def aliases(family: str) -> dict[str, str]:
     """Return the other names of a family's plug-ins, as files are named, and the file of each."""
-    return {
-        alias: name
-        for name in names(family)
-        for alias in getattr(importlib.import_module(f"{PACKAGES[family]}.{name}"), "ALIASES", ())
-    }
+    return {alias: name for name in names(family) for alias in getattr(module(family, name), "ALIASES", ())}
 
 
 def modules(family: str) -> tuple[ModuleType, ...]:

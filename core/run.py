@@ -25,7 +25,7 @@ from core.active.label_account import NOT_SAMPLED, close
 from core.active.label_query import ask, sample_for_evaluation
 from core.drift import base as drift
 from core.evaluation import count_prediction
-from core.jit import address_of, kernel, part, prefetch, row_of, start_of, words_at
+from core.kernels.jit import address_of, kernel, part, prefetch, row_of, start_of, words_at
 from core.learners import protocol as learners
 from core.tree import layout as at
 from core.tree.columns import gather

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from streamapp.observability.boards import BOARDS, board
+from streamapp.worker.observability.boards import BOARDS, board
 
 FOLDER = Path(__file__).resolve().parents[1] / "monitoring" / "grafana" / "boards"
 

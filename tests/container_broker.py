@@ -7,7 +7,7 @@ import pytest
 
 from streamapp.embedded.broker import free_ports
 from tests.broker.workers import PATIENCE
-from topics.cluster import Cluster
+from topics.clients.cluster import Cluster
 from topics.errors import BrokerError
 
 IMAGE = "apache/kafka:4.1.1"

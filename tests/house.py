@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "design.md"
 BEGIN, END = "<!-- file map: python -m tests.house -->\n", "<!-- end of file map -->\n"
 PACKAGES = ("core", "topics", "streamapp")
-PLACES = ("core", "streamapp", "streamapp/task")
+PLACES = ("core", "core/learners", "topics", "streamapp", "streamapp/worker", "streamapp/worker/task")
 MOST_PARAMETERS = 7
 
 
@@ -110,7 +110,7 @@ def plan(root: Path) -> Iterator[tuple[object, ...]]:
         rooms = {room for path in sources(folder) if (room := _room(path, folder))}
         floors = _floors(rooms, arrows)
         loose = len(list(folder.glob("*.py")))
-        yield place, loose, len(rooms), floors or "a circle", len(arrows)
+        yield place, loose, len(rooms), floors if floors or not rooms else "a circle", len(arrows)
 
 
 def _room(path: Path, folder: Path) -> str:

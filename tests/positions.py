@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streamapp.restore.rebuild import Committed
-from streamapp.task.sources import SOURCES, Positions, positions_of
+from streamapp.worker.restore.rebuild import Committed
+from streamapp.worker.task.sources import SOURCES, Positions, positions_of
 
 
 def at(**known: int) -> Positions:

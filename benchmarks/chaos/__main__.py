@@ -35,7 +35,7 @@ from benchmarks.chaos.retention import Retention
 from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
 from streamapp.embedded import EmbeddedBroker
-from streamapp.task.sources import SourceName
+from streamapp.worker.task.sources import SourceName
 
 PREFIX = "chaos."
 GROUP = "chaos"

@@ -15,9 +15,9 @@ from confluent_kafka import Producer
 from benchmarks.chaos import acquiring
 from benchmarks.chaos.counts import parse
 from benchmarks.chaos.fleet import READY_S, ChaosError, Fleet, wait_until, wait_while_it_falls
-from topics import admin
+from topics.clients import admin
+from topics.clients.partitioner import partition_of
 from topics.definitions import TopicNames
-from topics.partitioner import partition_of
 
 PARTITIONS: Final = 8
 MODELS: Final = 16

@@ -21,9 +21,9 @@ from confluent_kafka import Producer
 from benchmarks.chaos.raw_client import RawClient, RawClientError
 from benchmarks.chaos.wire import Record
 from benchmarks.rig.stream import NAMES, Rows, generate
+from topics.clients.partitioner import partition_of
 from topics.codecs import encode_instances
-from topics.partitioner import partition_of
-from topics.records import Features
+from topics.columns.records import Features
 
 Kind = Literal["row", "block", "malformed"]
 

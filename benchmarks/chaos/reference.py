@@ -19,12 +19,12 @@ from benchmarks.chaos.checker import ENTRY
 from benchmarks.chaos.fleet import ChaosError
 from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.wire import Record
-from streamapp.task.config import TaskConfig
-from streamapp.task.models.memory import ModelMemory
-from streamapp.task.sources import SourceName
-from streamapp.task.task import Task, TaskRun
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.sources import SourceName
+from streamapp.worker.task.task import Task, TaskRun
+from topics.columns.records import RawRecords
 from topics.definitions import TopicNames
-from topics.records import RawRecords
 
 NOT_UTF8: Final = [("\N{REPLACEMENT CHARACTER}", None)]
 

@@ -1,6 +1,7 @@
 """`python -m benchmarks.chaos.steps --guarantee exactly_once --json`: a worker dies at every step there is.
 
-For each fault point (`streamapp/faults.py`), in topics of its own: a worker processes a part of the load and
+For each fault point (`streamapp/worker/faults.py`), in topics of its own: a worker processes a part of the
+load and
 is killed, so that there is something to restore; the next one under its name has the fault point switched on
 and ends there; the third one finishes. Then the same checks as after random faults.
 """
@@ -27,8 +28,8 @@ from benchmarks.chaos.reference import Reference
 from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape, values
 from streamapp.embedded import EmbeddedBroker
-from streamapp.faults import POINTS, VARIABLE
-from streamapp.task.sources import SourceName
+from streamapp.worker.faults import POINTS, VARIABLE
+from streamapp.worker.task.sources import SourceName
 
 REACHED_S: Final = 120.0
 SNAPSHOTS: Final = 4  # complete before the first kill: what there is to restore, and to tidy up

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from benchmarks.datasets import Rows
 from benchmarks.peers.result import Result, Task
 from core import registry
-from core.growth.events import Split
-from core.learners.base import HoeffdingLearner
+from core.events import Split
+from core.learners.hoeffding.learner import HoeffdingLearner
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec

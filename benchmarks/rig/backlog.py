@@ -10,7 +10,7 @@ import numpy.typing as npt
 from benchmarks.rig.encoding import values
 from benchmarks.rig.producing import Backfill
 from benchmarks.rig.stream import Rows
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from benchmarks.rig.visible import REQUEST_SECONDS, Cluster
 from streamapp.embedded import EmbeddedBroker
-from topics.admin import create
+from topics.clients.admin import create
 from topics.definitions import TopicNames
 
 PARTITIONS = 8

@@ -31,8 +31,8 @@ from benchmarks.rig.stream import model_keys
 from benchmarks.rig.systems import PEERS, Options, System, job_of, worker_command, worker_environment
 from benchmarks.rig.traced import means
 from benchmarks.rig.visible import Cluster
+from topics.clients.partitioner import partition_of
 from topics.definitions import TopicNames
-from topics.partitioner import partition_of
 
 ECHO = PEERS["echo"][0]
 WARM_SECONDS = 30.0  # not counted: a new broker compiles its own code for so long

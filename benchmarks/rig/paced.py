@@ -9,7 +9,7 @@ from confluent_kafka import Producer
 
 from benchmarks.rig.producer_arguments import producer_parser
 from benchmarks.rig.stream import NAMES, generate, model_keys
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 STEP_SECONDS = 0.001
 

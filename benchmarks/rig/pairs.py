@@ -19,8 +19,8 @@ from benchmarks.rig.producing import Backfill
 from benchmarks.rig.stream import NAMES, Rows
 from benchmarks.rig.systems import OURS
 from benchmarks.rig.visible import Cluster
+from topics.clients.partitioner import partition_of
 from topics.definitions import TopicNames
-from topics.partitioner import partition_of
 
 RATE = 60_000  # pairs per second of event time
 DELAY_MS = 100  # from an instance to its label

@@ -17,7 +17,7 @@ from benchmarks.rig.measure import AnswerTopic, Committed, Pass, Progress, watch
 from benchmarks.rig.process import Child
 from benchmarks.rig.systems import Options, System, peer_job, worker_command, worker_environment
 from benchmarks.rig.visible import Cluster
-from topics.admin import create
+from topics.clients.admin import create
 from topics.definitions import TopicNames
 
 

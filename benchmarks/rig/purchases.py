@@ -26,8 +26,8 @@ from benchmarks.rig.process import Child, python
 from benchmarks.rig.stream import NAMES, model_keys
 from benchmarks.rig.systems import OURS, Options, worker_command, worker_environment
 from benchmarks.rig.visible import Cluster
+from topics.clients.partitioner import partition_of
 from topics.definitions import TopicNames
-from topics.partitioner import partition_of
 
 PARTITIONS: Final = 8
 KEYS: Final = PARTITIONS

@@ -24,16 +24,16 @@ from benchmarks.rig.passes import Bench
 from benchmarks.rig.stream import Rows
 from benchmarks.rig.systems import WORKER
 from core import run as kernels
-from streamapp.columnar.produce import produce_records
-from streamapp.outputs.encoder import Encoder
-from streamapp.task.config import TaskConfig
-from streamapp.task.task import CODE, Task, TaskRun
-from streamapp.transport.columns import decode
-from streamapp.transport.runs import ReadAhead
 from streamapp.worker.compile_ahead import warm_kernels
+from streamapp.worker.outputs.encoder import Encoder
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task import CODE, Task, TaskRun
+from streamapp.worker.transport.columns import decode
+from streamapp.worker.transport.runs import ReadAhead
+from topics.clients.partitioner import partition_of
+from topics.clients.produce import produce_records
+from topics.clients.sender import Sender
 from topics.fetching.undecodable import FetchedRecords
-from topics.partitioner import partition_of
-from topics.sender import Sender
 
 BATCH_BYTES = 1 << 20
 MAX_POLL_RECORDS = 6000  # what a worker comes to under load

@@ -24,7 +24,7 @@ from confluent_kafka.admin import AdminClient
 from benchmarks.chaos.wire import Producer, Record, encode_records, frame_batch
 from benchmarks.rig.producer_arguments import producer_parser
 from benchmarks.rig.stream import NAMES, generate, model_keys
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 ANSWER_SECONDS = 60.0  # for what is still under way at the end
 LEAD_SECONDS = 0.5  # between the last preparation and the first record

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 N_ATTRIBUTES = 10
 NAMES = tuple(f"a{number}" for number in range(1, N_ATTRIBUTES + 1))

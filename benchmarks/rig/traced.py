@@ -22,15 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from streamapp.cli.main import main as run
-from streamapp.processing.commit_schedule import CommitSchedule
-from streamapp.processing.committer import Committer
-from streamapp.processing.pipeline import Pipeline, Results
-from streamapp.processing.transactions import Transactions
-from streamapp.transport.consumer import Consumer
-from streamapp.transport.thread import Fetched
-from topics.native_producer import NativeProducer
-from topics.records import RawRecords
-from topics.spans import TIMESTAMP, Ints64
+from streamapp.worker.processing.commit_schedule import CommitSchedule
+from streamapp.worker.processing.committer import Committer
+from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.processing.transactions import Transactions
+from streamapp.worker.transport.consumer import Consumer
+from streamapp.worker.transport.thread import Fetched
+from topics.clients.native_producer import NativeProducer
+from topics.columns.records import RawRecords
+from topics.columns.spans import TIMESTAMP, Ints64
 
 Sums = defaultdict[int, list[float]]
 

@@ -7,7 +7,7 @@ import time
 from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from topics.cluster import refresh_leaders
+from topics.clients.cluster import refresh_leaders
 
 REQUEST_SECONDS = 60.0  # a broker on a busy machine takes its time
 LEADER_SECONDS = 150.0  # the more over a new topic

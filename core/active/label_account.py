@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.tree import layout as at
 from core.tree.layout import Ints
 

@@ -26,7 +26,7 @@ from typing import Final
 from core.active.budgets import base as budgets
 from core.active.label_account import NOT_SAMPLED, SAMPLED_BY_STRATEGY, SAMPLED_FOR_EVALUATION
 from core.active.queries import base as queries
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.learners import protocol as learners
 from core.numeric import rng
 from core.tree import layout as at

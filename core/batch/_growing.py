@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 
 ATTRIBUTE: Final = 0  # -1: a leaf
 FIRST: Final = 1  # child; the others follow it

@@ -23,7 +23,7 @@ from core.batch._growing import (
     count_classes,
     majority,
 )
-from core.jit import kernel
+from core.kernels.jit import kernel
 
 SLACK: Final = 0.1
 """Errors by which a leaf or a branch may be worse than the subtree that it replaces."""

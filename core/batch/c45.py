@@ -24,7 +24,7 @@ import numpy.typing as npt
 from core.batch import _growing as growing
 from core.batch import _pruning as pruning
 from core.errors import GroveError
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.tree.layout import Floats, Ints
 
 FIRST_ROOM = 64

@@ -1,7 +1,7 @@
 """Confidence bounds: the half-width ε of a merit's confidence interval, and when a lead is enough.
 
 What a bound may look at is a *case*, float64[CASE_WORDS], written at every attempt
-(``core/hoeffding/split_decision.py``).
+(``core/learners/hoeffding/split_decision.py``).
 Kernels of a module (``params`` from ``at`` on: its parameters):
 
 ``epsilon(params, at, case) -> float``: ε, in the unit of the criterion's merit

@@ -20,7 +20,7 @@ from core.bounds.base import (
     TIE,
     Bound,
 )
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.plugin import choice, number
 
 C: Final = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.bounds.base import CASE_RANGE, CASE_WEIGHT, GAP, OPEN, TIE, Bound
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.plugin import number
 
 DELTA: Final = 0

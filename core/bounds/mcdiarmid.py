@@ -8,7 +8,7 @@ from typing import Final
 
 from core import registry
 from core.bounds.base import CASE_CLASSES, CASE_CRITERION, CASE_WEIGHT, GAP, OPEN, TIE, Bound
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.plugin import choice, number
 
 DELTA: Final = 0

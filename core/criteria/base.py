@@ -9,7 +9,8 @@ Kernels of a module (all weights are labelled weight):
 ``reach(k) -> float``: the range R of the merit with k classes
 
 ``impurity_roughly(masses, k, n, out, total)`` (not every criterion)
-    the same with an error of at most 1e-6 of the mass for each class (core/hoeffding/quick_reject.py)
+    the same with an error of at most 1e-6 of the mass for each class
+    (core/learners/hoeffding/quick_reject.py)
 ``moment(n, squares)``, ``increment(n, cell, moment, weight) -> (added, moment)``, ``steepest(n, ratio)``
     (not every criterion) for those who follow a test record by record; without them a branch is measured
     anew. What is worth keeping of a branch of mass n (``squares``: the sum of its squared class masses); what

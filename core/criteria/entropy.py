@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from core.criteria.base import Criterion
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric.special import LN2, x_log2_x
 
 

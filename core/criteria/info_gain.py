@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from core.criteria import entropy
 from core.criteria.base import Criterion
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric.special import LN2, in_vectors, log2, rough_log2, x_log2_x
 from core.plugin import number
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from core.criteria.base import Criterion
-from core.jit import kernel
+from core.kernels.jit import kernel
 
 
 @dataclass(frozen=True, slots=True)

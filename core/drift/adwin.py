@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, Detector
 from core.errors import ParameterError
-from core.jit import called, kernel
+from core.kernels.jit import called, kernel
 from core.plugin import choice, count, flag, number
 
 # State: fields, then the rows from the youngest to the oldest

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core import registry
-from core.jit import FLOATS
+from core.kernels.jit import FLOATS
 from core.plugin import Parameters, choice
 
 IN_CONTROL: Final = 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.plugin import count, number
 
 # State: inputs since the last reset plus one, error rate p, smallest p+s with its p and s, errors, alarm

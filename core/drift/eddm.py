@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector
 from core.errors import ParameterError
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.plugin import choice, count, number
 
 # State: inputs, position of the last error, errors; mean distance of errors and its squared deviations;

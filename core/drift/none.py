@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.drift.base import IN_CONTROL, Detector
-from core.jit import kernel
+from core.kernels.jit import kernel
 
 
 @dataclass(frozen=True, slots=True)

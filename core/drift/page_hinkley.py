@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, Detector
 from core.errors import ParameterError
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.plugin import choice, count, flag, number
 
 # State: inputs and their mean; sum of deviations less the tolerance and its minimum; sum of deviations plus

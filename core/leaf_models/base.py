@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core import registry
-from core.jit import FLOATS, WORDS
+from core.kernels.jit import FLOATS, WORDS
 from core.plugin import Parameters
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from core.jit import kernel, part
+from core.kernels.jit import kernel, part
 from core.leaf_models import mc
 from core.leaf_models.base import LeafModel
 from core.leaf_models.nb import normalise

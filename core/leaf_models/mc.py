@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.leaf_models.base import LeafModel
 from core.tree import layout as at
 from core.tree.statistics import all_weight, voting_masses

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from core.jit import kernel, stay_apart
+from core.kernels.jit import kernel, stay_apart
 from core.leaf_models import mc
 from core.leaf_models.base import LeafModel
 from core.numeric.special import LN2, exp, in_vectors, log2

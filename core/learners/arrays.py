@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.learners.protocol import BlockLayout, HasBlocks, Learner, Room
 from core.schema.dimensions import Dimensions, values_carried
 from core.tree import layout as at

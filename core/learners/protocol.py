@@ -67,8 +67,8 @@ import numpy as np
 
 from core import registry
 from core.errors import GroveError
-from core.growth.events import Event
-from core.jit import FLOATS, INTS, WORDS
+from core.events import Event
+from core.kernels.jit import FLOATS, INTS, WORDS
 from core.plugin import Parameters, made_of
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
@@ -415,7 +415,11 @@ def kind_of(learner: Learner) -> int:
     return modules().index(_module_name(learner.name))
 
 
-INLINED: Final = ("core.hoeffding.kernels", "core.learners.majority_class", "core.learners.no_change")
+INLINED: Final = (
+    "core.learners.hoeffding.kernels",
+    "core.learners.baselines.majority_class",
+    "core.learners.baselines.no_change",
+)
 """Modules of kernels that are taken in where they are called: most models are trees, and a call would be much
 of what a baseline does. All others are called through addresses."""
 

@@ -16,6 +16,7 @@ from core import evaluation
 from core.learners.protocol import Room
 from core.model import numbers_seen
 from core.plan import Plan
+from core.tree import allocation
 from core.tree import layout as at
 from core.tree.layout import Floats, Ints
 
@@ -25,7 +26,7 @@ def new_model(plan: Plan) -> Ints:
     room = plan.blocks.new_room
     start = int(plan.ints[at.PLAN_BLOCKS])
     words = start + plan.blocks.words(room)
-    ints = at.aligned_words(words)
+    ints = allocation.aligned_words(words)
     ints[at.MODEL_WORDS] = words
     ints[at.MODEL_FIRST] = start
     ints[at.MODEL_CLASSES] = plan.schema.declared_classes
@@ -86,7 +87,7 @@ def blocks(plan: Plan, ints: Ints) -> list[Block]:
 
 def relayout(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block]) -> Ints:
     """Return a new buffer with the state of an old one and these blocks; the plan's schema may have grown."""
-    new = at.aligned_words(words_of(plan, chosen))
+    new = allocation.aligned_words(words_of(plan, chosen))
     lay_out(old_plan, old, plan, chosen, new)
     return new
 

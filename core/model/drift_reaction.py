@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final
 
 from core.drift.base import DRIFT, LEVELS, WARNING
-from core.growth.events import Action, Drift
+from core.events import Action, Drift
 from core.model import buffers
 from core.model.buffers import Block, new_block
 from core.model.model import Model

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core import evaluation, jit
+from core import evaluation
 from core.active.label_account import Account, close
 from core.errors import SchemaError, SpecError
 from core.evaluation import Evaluation
+from core.kernels import jit
 from core.learners.protocol import Room
 from core.model import buffers, prediction, snapshot, validate
 from core.model import file as model_file
@@ -20,6 +21,7 @@ from core.model.prediction import Prediction, Record
 from core.plan import Plan
 from core.schema.schema import Schema
 from core.spec import Spec
+from core.tree import allocation
 from core.tree import layout as at
 from core.tree.conditions import Branch
 from core.tree.layout import Floats, Ints
@@ -255,7 +257,9 @@ class Model:
         words = buffers.words_of(self.plan, blocks)
         can_extend = self.plan.blocks.extends
         whole = (
-            at.reserved_words(words, self.spec.learner.max_bytes) if can_extend else at.aligned_words(words)
+            allocation.reserved_words(words, self.spec.learner.max_bytes)
+            if can_extend
+            else allocation.aligned_words(words)
         )
         buffers.lay_out(self.plan, self.ints, self.plan, blocks, whole[:words])
         self.use(whole[:words], whole)
@@ -263,4 +267,4 @@ class Model:
 
     def extends(self, t: int) -> bool:
         """Return whether the block at word t, a large one, usually gets room where it lies."""
-        return self.nbytes >= at.LARGE_BYTES and buffers.may_extend(self.plan, self.ints, t)
+        return self.nbytes >= allocation.LARGE_BYTES and buffers.may_extend(self.plan, self.ints, t)

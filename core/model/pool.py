@@ -15,7 +15,7 @@ import numpy.typing as npt
 from core import registry, run
 from core.active.label_query import uncertainty
 from core.active.queries.rate import score_of
-from core.jit import kernel, row_of, words_at
+from core.kernels.jit import kernel, row_of, words_at
 from core.learners.protocol import workspace_of
 from core.model.model import Model
 from core.model.prediction import preparation

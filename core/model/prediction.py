@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from core import jit
 from core.errors import SchemaError
+from core.kernels import jit
 from core.learners.protocol import workspace_of
 from core.plan import Plan
 from core.schema.schema import Schema

@@ -28,8 +28,8 @@ from typing import Final
 
 import numpy as np
 
-from core import jit
 from core.errors import GroveError, SnapshotError
+from core.kernels import jit
 from core.model import buffers, soundness
 from core.model.buffers import Block
 from core.model.upgrade import upgraded
@@ -37,6 +37,7 @@ from core.plan import Plan
 from core.schema.schema import Schema
 from core.spec import Spec
 from core.state_version import READABLE, STATE_VERSION
+from core.tree import allocation
 from core.tree import layout as at
 from core.tree.layout import Ints
 
@@ -143,7 +144,7 @@ def read(data: bytes | memoryview) -> tuple[Plan, Ints]:
         msg = "snapshot must match its checksum: it was altered on its way"
         raise SnapshotError(msg)
     plan = kind.plan
-    ints = at.aligned_words(header.words)
+    ints = allocation.aligned_words(header.words)
     ints[:] = np.frombuffer(data, dtype="<i8", count=header.words, offset=start)
     ints = upgraded(plan, ints, header.state)
     check_words(plan, ints)

@@ -19,13 +19,14 @@ from typing import Final
 
 import numpy as np
 
-from core import jit, problems
+from core import problems
 from core.active.budgets import base as budgets
 from core.active.queries import base as queries
 from core.drift import base as drift
 from core.errors import SnapshotError
 from core.evaluation import largest_class
-from core.jit import kernel, words_at
+from core.kernels import jit
+from core.kernels.jit import kernel, words_at
 from core.learners import protocol as learners
 from core.model.buffers import block_places
 from core.plan import Plan

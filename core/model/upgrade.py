@@ -1,6 +1,7 @@
 """Upgrade of a model's words: what snapshots of older state versions lack is put where this release has it.
 
-Version 8 keeps the steps of the attributes of a forest of ``ufft`` (core/ufft/steps.py). A forest that began
+Version 8 keeps the steps of the attributes of a forest of ``ufft`` (core/learners/ufft/steps.py). A forest
+that began
 before has none, and learns them from its next records on; its spec takes no share of them.
 
 Version 7 keeps the numbers that a model which explains itself has seen (core/model/numbers_seen.py). One that
@@ -18,11 +19,12 @@ from typing import Final
 
 import numpy as np
 
-from core.learners._ufft_blocks import UfftLayout
+from core.learners.ufft import layout as of
+from core.learners.ufft.blocks import UfftLayout
 from core.plan import Plan
+from core.tree import allocation
 from core.tree import layout as at
 from core.tree.layout import Ints
-from core.ufft import layout as of
 
 STEPS_SINCE: Final = 8
 NUMBERS_SEEN_SINCE: Final = 7
@@ -44,7 +46,7 @@ def upgraded(plan: Plan, words: Ints, state: int) -> Ints:
 def _with_steps(plan: Plan, old: Ints) -> Ints:
     """Return words whose forests have steps of no value; ``old``, if its blocks cannot be the plan's."""
     blocks = plan.blocks
-    steps = at.aligned_words(blocks.step_words)
+    steps = allocation.aligned_words(blocks.step_words)
     steps.view(np.float64).reshape(-1, of.STEP_FIELDS)[:, of.STEP_LAST] = math.nan
     start = int(plan.ints[at.PLAN_BLOCKS])
     parts: list[Ints] = [old[:start]]
@@ -56,7 +58,7 @@ def _with_steps(plan: Plan, old: Ints) -> Ints:
         starts.append(start + len(starts) * len(steps))
         parts += [old[start : start + blocks.steps_at], steps, old[start + blocks.steps_at : start + size]]
         start += size
-    new = at.aligned_words(len(old) + len(starts) * len(steps))
+    new = allocation.aligned_words(len(old) + len(starts) * len(steps))
     np.concatenate(parts, out=new)
     new[[block + at.BLOCK_WORDS for block in starts]] += len(steps)
     new[at.MODEL_WORDS] += len(new) - len(old)
@@ -70,7 +72,7 @@ def _with_numbers_seen(plan: Plan, old: Ints) -> Ints:
     start, end = int(plan.ints[at.PLAN_NUMBERS_SEEN]), int(plan.ints[at.PLAN_SHARED])
     if start == end or len(old) < start:
         return old  # it does not explain itself, or is too short for any model of the plan
-    new = at.aligned_words(len(old) + end - start)
+    new = allocation.aligned_words(len(old) + end - start)
     new[:start], new[end:] = old[:start], old[start:]
     _move_blocks(new, end - start)
     return new
@@ -91,7 +93,7 @@ def _with_baselines(plan: Plan, old: Ints) -> Ints:
     added = more + end - bits
     if len(old) < end - added:
         return old  # too short for any model of the plan
-    new = at.aligned_words(len(old) + added)
+    new = allocation.aligned_words(len(old) + added)
     new[: section + FIELDS_OF_5] = old[: section + FIELDS_OF_5]
     new[section + at.EVALUATION_FIELDS : bits] = old[section + FIELDS_OF_5 : bits - more]
     new[end:] = old[bits - more :]

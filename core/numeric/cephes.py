@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 
 _SQRT_HALF: Final = 7.07106781186547524401e-1
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from core.errors import ParameterError
-from core.jit import called, kernel
+from core.kernels.jit import called, kernel
 from core.numeric.special import LN2, exp, log2
 
 # Parts of a distribution of µ

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric.special import LN2, log2
 
 ASYMPTOTIC: Final = 10.0

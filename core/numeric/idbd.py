@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric.special import LN2, exp, log2
 
 WORDS_AN_INPUT: Final = 3

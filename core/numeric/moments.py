@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 
 FARTHEST: Final = 5.0
 """Standard scores beyond it are cut off (ALGORITHMS section 22.5)."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric.special import LN2, log2, normal_cdf, x_log2_x
 
 _LINEAR: Final = 1e-12

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from core.jit import DISABLED, kernel
+from core.kernels.jit import DISABLED, kernel
 from core.numeric.special import LN2, rough_cosine, rough_log2
 
 # A purpose owns a stream, so that two purposes never share a draw. A number once given is never reused:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.jit import called
+from core.kernels.jit import called
 
 RUN: Final = 8
 """Neighbours that are sorted by insertion before runs are merged."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from core.jit import bits, from_bits, kernel
+from core.kernels.jit import bits, from_bits, kernel
 
 LN2: Final = math.log(2.0)
 LOG2_E: Final = 1.0 / math.log(2.0)

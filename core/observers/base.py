@@ -39,7 +39,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core import registry
-from core.jit import FLOATS, INTS, WORDS
+from core.kernels.jit import FLOATS, INTS, WORDS
 from core.plugin import Parameters
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric.special import LN2, LN_SQRT_2PI, log2
 from core.observers.base import Observer
 from core.plugin import count

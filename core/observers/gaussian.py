@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from core.jit import kernel, part
+from core.kernels.jit import kernel, part
 from core.numeric import cephes
 from core.numeric.special import LN2, LN_SQRT_2PI, in_vectors, log2, normal_cdf, rough_cdf
 from core.observers.base import Observer

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from core.errors import ParameterError
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric import quantiles
 from core.numeric.special import LN2, log2
 from core.observers.base import Observer

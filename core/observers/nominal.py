@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from core.errors import ParameterError
-from core.jit import kernel, part
+from core.kernels.jit import kernel, part
 from core.numeric.special import LN2, in_vectors, log2
 from core.observers.base import Observer
 from core.plugin import count, flag

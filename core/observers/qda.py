@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric.moments import deviation, merged
 from core.numeric.qda import cut_of, left_share
 from core.observers import gaussian

@@ -32,7 +32,7 @@ class Attribute:
 
     ``range`` says between which values those of a numeric one lie, as far as one knows: an observer may cut
     it evenly (core/observers/histogram.py). Nobody is held to it. ``cost`` is what a value costs that has to
-    be bought, ``thresholds`` are those that a numeric one is compared with (core/learners/ufodt.py).
+    be bought, ``thresholds`` are those that a numeric one is compared with (core/learners/ufodt/ufodt.py).
     """
 
     name: str

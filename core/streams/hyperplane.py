@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.errors import ParameterError
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric import rng
 from core.plugin import count, number
 from core.schema.schema import Attribute, Schema

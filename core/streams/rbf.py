@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric import rng
 from core.plugin import count
 from core.schema.schema import Attribute, Schema

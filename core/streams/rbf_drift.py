@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric import rng
 from core.plugin import count, number
 from core.streams import _java, rbf

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric import rng
 from core.plugin import flag
 from core.schema.schema import Attribute, Schema

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from core.jit import kernel, outlined, words_at
+from core.kernels.jit import kernel, outlined, words_at
 from core.tree import layout as at
 from core.tree import quirks
 from core.tree.routing import leaf_at, node_at

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.jit import kernel, part
+from core.kernels.jit import kernel, part
 from core.tree import layout as at
 
 

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from core.schema.schema import Schema
 from core.tree import layout as at
-from core.tree.layout import Floats, TreeView
+from core.tree.layout import Floats
+from core.tree.views import TreeView
 
 Mask = npt.NDArray[np.bool_]
 

@@ -25,7 +25,6 @@ address; a node record of a two-class tree is 1.5 cache lines.
 from __future__ import annotations
 
 import math
-import mmap
 import operator
 from dataclasses import dataclass
 from functools import cached_property
@@ -155,16 +154,19 @@ NODE_CHILD: Final = 3  # first child; children are contiguous. Leaves and absent
 NODE_ROUTED: Final = 4  # weight routed to it (float64), labelled or not; see TREE_PATHS
 NODE_CHILDREN: Final = 5
 NODE_PARENT: Final = 6  # -1: root
-NODE_SLOT: Final = 7  # leaf record, -1: none; a leaf without one is inactive (core/growth/deactivation.py)
+NODE_SLOT: Final = (
+    7  # leaf record, -1: none; a leaf without one is inactive (hoeffding/growth/deactivation.py)
+)
 NODE_DEPTH: Final = 8
 NODE_REACH: Final = 9  # highest class its distribution ever touched, plus one (MOA's range)
 NODE_FIELDS: Final = 10
 
-# State of the subtree at a node of a tree that adapts, at the end of the node record (core/hat/kernels.py)
+# State of the subtree at a node of a tree that adapts, at the end of the node record
+# (core/learners/hat/kernels.py)
 SUBTREE_ALTERNATE: Final = 0  # number of the root of the alternate tree beside the node, 0: there is none
 SUBTREE_BESIDE: Final = 1  # of the root of an alternate tree: number of the node it stands beside, plus one
 SUBTREE_DRAWS: Final = 2  # of a leaf: state of MOA's generator, by exclusive or with that of a new one
-SUBTREE_DUE: Final = 3  # while a record is being learned: what is due (core/hat/kernels.py), else 0
+SUBTREE_DUE: Final = 3  # while a record is being learned: what is due (core/learners/hat/kernels.py), else 0
 SUBTREE_NEXT: Final = 4  # while a record is being learned: root of the tree that comes next, else 0
 SUBTREE_DETECTOR: Final = 5  # then the detector's state
 
@@ -224,7 +226,7 @@ PLAN_DRIFT: Final = 28
 PLAN_STRATEGY: Final = 30
 PLAN_BUDGETING: Final = 32
 PLAN_NULL_MERIT: Final = 34  # for MOA, "do not split" has a merit like any other (else minus infinity)
-PLAN_COMPILED: Final = 35  # attempts are decided in compiled code (core/hoeffding/split_decision.py)
+PLAN_COMPILED: Final = 35  # attempts are decided in compiled code (core/learners/hoeffding/split_decision.py)
 PLAN_CODE_SHIFT: Final = 36  # lg of the bits of a class code
 PLAN_SCHEDULE: Final = 37  # kind and parameters as above
 PLAN_SCHEDULE_AT: Final = 39  # the schedule's state, relative to a leaf record
@@ -237,7 +239,7 @@ PLAN_THRESHOLD_KEY: Final = 45  # of shaken thresholds,
 PLAN_SLICE_KEY: Final = 46  # of the records reserved for the evaluation
 PLAN_SLICE: Final = 47  # one record in so many is reserved; 0: none
 PLAN_SAMPLED_DETECTION: Final = 48  # of labels asked for, the detector sees only those sampled at random
-PLAN_QUICK_REJECT: Final = 49  # a rough ranking is possible (core/hoeffding/quick_reject.py)
+PLAN_QUICK_REJECT: Final = 49  # a rough ranking is possible (core/learners/hoeffding/quick_reject.py)
 PLAN_EXPLAIN: Final = 50  # predictions come with their path of branches
 PLAN_BOUND: Final = 51  # kind and parameters as above
 PLAN_TAU: Final = 53  # tie threshold (float64), 0: ties are never broken
@@ -264,7 +266,7 @@ PLAN_HYPOTHESIS_KEY: Final = 75  # of sampled hypotheses,
 PLAN_EXPLORATION_KEY: Final = 76  # of everything else that explores
 PLAN_SURE_WORDS: Final = 77  # a block of so many words is within max_bytes, whatever the schema's names
 PLAN_MAX_LEAVES: Final = 78  # leaves at which a tree stops to grow
-PLAN_PLAIN_SPLITS: Final = 79  # splits are made in compiled code (core/hoeffding/plain_split.py)
+PLAN_PLAIN_SPLITS: Final = 79  # splits are made in compiled code (core/learners/hoeffding/plain_split.py)
 PLAN_FIRST_ATTEMPT: Final = 80  # observed weight before which no new leaf is due (float64)
 PLAN_BLANK_LEAF: Final = 81  # address of an unused leaf record
 PLAN_SUBSPACE_KEY: Final = 82  # random keys: of the attributes that a leaf or a member sees,
@@ -363,100 +365,6 @@ class TreeShape:
         return self.leaves_at + self.slots * self.leaf_stride
 
 
-class TreeView:
-    """numpy views of one tree block: records as rows, statistics in their own shapes."""
-
-    __slots__ = ("floats", "header", "ints", "leaf_floats", "leaf_ints", "node_floats", "node_ints", "shape")
-
-    def __init__(self, ints: Ints, floats: Floats, t: int, shape: TreeShape) -> None:
-        self.shape = shape
-        self.ints = ints[t : t + shape.words]
-        self.floats = floats[t : t + shape.words]
-        self.header = self.ints[:TREE_HEADER]
-        rows = (shape.nodes, shape.node_stride)
-        self.node_ints = self.ints[TREE_HEADER : shape.leaves_at].reshape(rows)
-        self.node_floats = self.floats[TREE_HEADER : shape.leaves_at].reshape(rows)
-        rows = (shape.slots, shape.leaf_stride)
-        self.leaf_ints = self.ints[shape.leaves_at :].reshape(rows)
-        self.leaf_floats = self.floats[shape.leaves_at :].reshape(rows)
-
-    @property
-    def routed(self) -> Floats:
-        """Weight routed through each node, float64[node], labelled or not.
-
-        A tree that never missed a value counts at its leaves; an inner node has what came before its split.
-        """
-        routed = self.node_floats[:, NODE_ROUTED].copy()
-        if not self.header[TREE_PATHS]:
-            for node in range(int(self.header[TREE_NODES]) - 1, 0, -1):
-                routed[self.node_ints[node, NODE_PARENT]] += routed[node]
-        return routed
-
-    @property
-    def masses(self) -> Floats:
-        """Class masses of the nodes, float64[node, class]."""
-        return self.node_floats[:, NODE_FIELDS : self.shape.subtree_at]
-
-    @property
-    def leaves(self) -> tuple[Ints, Ints]:
-        """Numbers of the active leaves, which have a leaf record, and of the inactive ones, ascending."""
-        nodes = self.node_ints[: self.header.item(TREE_NODES)]
-        is_leaf, has_record = nodes[:, NODE_KIND] == LEAF, nodes[:, NODE_SLOT] >= 0
-        return np.flatnonzero(is_leaf & has_record), np.flatnonzero(is_leaf & ~has_record)
-
-    @property
-    def subtrees(self) -> Ints:
-        """States of the subtrees at nodes, int64[node, SUBTREE_DETECTOR + …]."""
-        return self.node_ints[:, self.shape.subtree_at :]
-
-    @property
-    def seen(self) -> Floats:
-        """Labelled weight per class of the leaves, float64[slot, class]."""
-        return self.leaf_floats[:, LEAF_FIELDS : self.shape.numeric_at]
-
-    @property
-    def numeric(self) -> Floats:
-        """Statistics of the numeric attributes, float64[slot, …]."""
-        part = self.leaf_floats[:, self.shape.numeric_at : self.shape.nominal_at]
-        return part.reshape(self.shape.slots, *self.shape.numeric)
-
-    @property
-    def nominal(self) -> Floats:
-        """Statistics of the nominal attributes, float64[slot, …]."""
-        part = self.leaf_floats[:, self.shape.nominal_at : self.shape.schedule_at]
-        return part.reshape(self.shape.slots, *self.shape.nominal)
-
-    @property
-    def schedule(self) -> list[Floats]:
-        """Sections of the schedule's state, each float64[slot, …] (integers by their bits)."""
-        return self._sections(self.shape.schedule_at, self.shape.schedule)
-
-    @property
-    def leaf_model(self) -> list[Floats]:
-        """Sections of the leaf model's state, each float64[slot, …]."""
-        return self._sections(self.shape.leaf_model_at, self.shape.leaf_model)
-
-    def _sections(self, first: int, shapes: tuple[tuple[int, ...], ...]) -> list[Floats]:
-        """Return sections of the leaf records that lie one behind the other."""
-        sections = []
-        for shape in shapes:
-            end = first + math.prod(shape)
-            sections.append(self.leaf_floats[:, first:end].reshape(self.shape.slots, *shape))
-            first = end
-        return sections
-
-    @property
-    def revision(self) -> Floats:
-        """What evaluations found, float64[slot, REVISION_FIELDS + attribute]."""
-        return self.leaf_floats[:, self.shape.revision_at :]
-
-
-def tree_view(plan: Any, ints: Ints, t: int) -> TreeView:
-    """Return views of the tree block at word t of a model's words; plan: the model's."""
-    shape = plan.blocks.shape(int(ints[t + TREE_NODE_CAPACITY]), int(ints[t + TREE_SLOT_CAPACITY]))
-    return TreeView(ints, ints.view(np.float64), t, shape)
-
-
 def node_at(ints: Any, t: int, node: int) -> int:
     """Return the first word of a node's record; for kernels core/tree/routing.py has it."""
     return t + TREE_HEADER + node * int(ints[t + TREE_NODE_STRIDE])
@@ -475,17 +383,6 @@ def number_of(ints: Ints, t: int, record: int) -> int:
 def leaf_of(ints: Ints, t: int, record: int) -> int:
     """Return the first word of the leaf record that belongs to a node record."""
     return leaf_at(ints, t, ints.item(record + NODE_SLOT))
-
-
-def end_here(tree: TreeView, node: int) -> None:
-    """Let a node be where ways end, a leaf or an absent branch: its test leads to itself.
-
-    It is a test of its parent's attribute, so that it asks for no value that was not asked for before.
-    """
-    parent = tree.node_ints[node, NODE_PARENT]
-    tree.node_ints[node, NODE_ATTRIBUTE] = 0 if parent < 0 else tree.node_ints[parent, NODE_ATTRIBUTE]
-    tree.node_floats[node, NODE_VALUE] = math.inf
-    tree.node_ints[node, NODE_CHILD] = node
 
 
 def write_tree_header(header: Ints, shape: TreeShape) -> None:
@@ -545,32 +442,3 @@ def evaluation_words(classes: int, window: int) -> int:
 def window_bits_at(classes: int, window: int) -> int:
     """Return the first word of the window's bits in the evaluation section."""
     return EVALUATION_FIELDS + EVALUATION_ROWS * classes + window_words(window, code_bits(classes))
-
-
-def aligned_words(words: int) -> Ints:
-    """Return int64[words] of zeros that begin on a cache line."""
-    raw = np.zeros(words + 7, dtype=np.int64)
-    skip = (-raw.ctypes.data % 64) // WORD
-    return raw[skip : skip + words]
-
-
-LARGE_BYTES: Final = 4 << 20
-"""A buffer of so many bytes gets a reserve when it needs room (``reserved_words``)."""
-LEAST_RESERVE: Final = 256 << 20
-RESERVE: Final = 4
-
-
-def reserved_words(words: int, most_bytes: float) -> Ints:
-    """Return at least int64[words] of zeros for a buffer that goes on growing: a large one gets a reserve.
-
-    The reserve, of ``most_bytes`` in all at most, is addresses alone: memory comes with the first write. An
-    allocator would take what was given back to it, and clear all of it.
-    """
-    most = min(max(LEAST_RESERVE, RESERVE * words * WORD), int(most_bytes))
-    if words * WORD < LARGE_BYTES or most <= words * WORD:
-        return aligned_words(words)
-    try:
-        pages = mmap.mmap(-1, most - most % WORD, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError:  # addresses are limited here
-        return aligned_words(words)
-    return np.frombuffer(pages, dtype=np.int64)

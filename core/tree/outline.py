@@ -12,7 +12,8 @@ from core.schema.schema import Schema
 from core.tree import layout as at
 from core.tree import quirks
 from core.tree.conditions import Branch, branches
-from core.tree.layout import Ints, TreeView
+from core.tree.layout import Ints
+from core.tree.views import TreeView
 
 TESTS = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
 

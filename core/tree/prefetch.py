@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from core.jit import kernel, stay_apart
+from core.kernels.jit import kernel, stay_apart
 from core.tree import layout as at
 
 WIDTH: Final = 8

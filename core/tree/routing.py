@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from core.jit import kernel, words_at
+from core.kernels.jit import kernel, words_at
 from core.tree import layout as at
 from core.tree import quirks
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.jit import kernel, outlined
+from core.kernels.jit import kernel, outlined
 from core.numeric import rng
 from core.tree import layout as at
 from core.tree import quirks

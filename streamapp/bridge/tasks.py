@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from confluent_kafka import Message
 
-from streamapp.web.cards import Request
-from streamapp.web.decoding import requests_of
+from streamapp.web.queue.cards import Request
+from streamapp.web.queue.decoding import requests_of
 
 REQUEST, KEY, INSTANCE, PARTITION = "grove_request_id", "grove_key", "grove_instance_id", "grove_partition"
 """Members of a task's data that an annotation is brought back by."""

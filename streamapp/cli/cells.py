@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.text import Text
 
-from streamapp.observability.logs import printable
+from streamapp.worker.observability.logs import printable
 
 
 def cell(said: str) -> Text:

@@ -28,7 +28,7 @@ AnyData = Annotated[str | None, *get_args(Data)[1:]]
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How a file is read, under the names that `streamapp.datasets.open_data` has for it."""
+    """How a file is read, under the names that `streamapp.lab.datasets.open_data` has for it."""
 
     form: Annotated[
         Literal["arff", "libsvm", "csv", "parquet", "arrow"] | None,

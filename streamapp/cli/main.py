@@ -12,29 +12,11 @@ from collections.abc import Sequence
 import typer
 from typer.exceptions import Abort, TyperException
 
-from streamapp.cli import (
-    bridge,
-    broker,
-    config,
-    demo,
-    dlq,
-    experiment,
-    generate,
-    journal,
-    migrate,
-    models,
-    oracle,
-    pool,
-    prequential,
-    replay,
-    topics,
-    tree,
-    version,
-    warm,
-    web,
-    worker,
-)
+from streamapp.cli import version
+from streamapp.cli.learning import experiment, pool, prequential, warm
+from streamapp.cli.operating import config, dlq, journal, migrate, models, tree
 from streamapp.cli.register import register
+from streamapp.cli.running import bridge, broker, demo, generate, oracle, replay, topics, web, worker
 from streamapp.errors import StreamappError
 
 USAGE, FAILURE, INTERRUPTED = 64, 1, 130

@@ -80,7 +80,7 @@ def read_models(given: Sequence[str], *, features: bool = False) -> tuple[DemoMo
 
 
 def _read(argument: str, features: bool) -> DemoModel:
-    from streamapp.prequential import read_spec
+    from streamapp.lab.prequential import read_spec
 
     name, equals, text = argument.partition("=")
     if not (name and equals and text):

@@ -22,7 +22,6 @@ import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
 from core.spec import Spec
-from streamapp.datasets import Format, check_attributes, open_data
 from streamapp.demo.models import MODELS, DemoModel
 from streamapp.demo.progress import DemoCluster
 from streamapp.demo.schema import schema_of
@@ -32,18 +31,19 @@ from streamapp.demo.watch import Watch
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded.broker import free_ports
 from streamapp.errors import StreamappError, UsageError
+from streamapp.lab.datasets import Format, check_attributes, open_data
 from streamapp.settings import Settings, load_settings, to_environment
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.worker.child_process import GuardedProcess
 from streamapp.worker.compile_ahead import TAKES_SOME, kernels_are_cold, warm_kernels
-from topics.admin import create
+from topics.clients.admin import create
+from topics.clients.partitioner import partition_of
+from topics.clients.sender import Sender
 from topics.codecs import encode_controls
 from topics.definitions import TopicNames
-from topics.partitioner import partition_of
 from topics.patience import Patience
 from topics.readers import FileDataset
 from topics.readers.inference import inference_lines
-from topics.sender import Sender
 
 PARTITIONS = 8
 # Rows a second: labels come back within a few hundred rows, and the 48,842 rows take 41 s.

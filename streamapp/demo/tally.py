@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from topics.records import Acquired
+from topics.columns.records import Acquired
 
 PARTS = 5
 

@@ -16,9 +16,9 @@ from topics.codecs import (
     decode_label_requests,
     decode_predictions,
 )
+from topics.columns.records import DriftAlert, FeatureRequest
 from topics.definitions import TopicNames
 from topics.errors import BrokerError
-from topics.records import DriftAlert, FeatureRequest
 
 BATCH = 5000
 

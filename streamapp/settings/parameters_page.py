@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from core import registry, spelling
-from core.learners.base import AXES, HoeffdingLearner
+from core.learners.hoeffding.learner import AXES, HoeffdingLearner
 from core.plugin import Parameters
 from core.spec import MAX_SEED, EvaluationPlan, Spec
 from core.tree import quirks

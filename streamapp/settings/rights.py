@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from streamapp.settings.tables import code, table
-from topics.access import Kind
+from topics.clients.access import Kind
 from topics.definitions import (
     AUDIT,
     CATALOGUE,
@@ -172,7 +172,9 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "replay": "dlq replay",
     "skip": "dlq skip",
 }
-"""What pages of `grove web` ask `streamapp.inspection` → whose rights that takes, beside those of `web`."""
+"""What pages of `grove web` ask `streamapp.tools.inspection` → whose rights that takes, beside those of
+`web`.
+"""
 
 INTRODUCTION: Final = """# Rights
 

@@ -18,27 +18,27 @@ from nicegui import ui
 
 from streamapp.errors import UsageError
 from streamapp.web.audit_log import AuditLog
-from streamapp.web.cards import Counts
 from streamapp.web.clock import now_ms
 from streamapp.web.frame import Person
 from streamapp.web.guard import LOOPBACK, Entry, Guard
-from streamapp.web.inspector import Inspector
-from streamapp.web.label_page import LabelPage
-from streamapp.web.label_queue import LabelQueue
-from streamapp.web.outbox import Terms
+from streamapp.web.pages.label_page import LabelPage
+from streamapp.web.pages.sure_page import SurePage
+from streamapp.web.pages.surroundings import Surroundings
+from streamapp.web.pages.watch_pages import add_watch_pages
 from streamapp.web.proxy import Proxy
-from streamapp.web.reader import Reader
+from streamapp.web.queue.cards import Counts
+from streamapp.web.queue.label_queue import LabelQueue
+from streamapp.web.queue.outbox import Terms
+from streamapp.web.queue.reader import Reader
+from streamapp.web.queue.writer import Writer
 from streamapp.web.store import Store
-from streamapp.web.sure_page import SurePage
-from streamapp.web.surroundings import Surroundings
 from streamapp.web.users import Sessions, Users
-from streamapp.web.watch_pages import add_watch_pages
-from streamapp.web.watch_reader import WatchReader
-from streamapp.web.watched import Watched
-from streamapp.web.watching import Watching
-from streamapp.web.writer import Writer
-from topics.admin import existing
-from topics.cluster import Cluster
+from streamapp.web.watch.inspector import Inspector
+from streamapp.web.watch.watch_reader import WatchReader
+from streamapp.web.watch.watched import Watched
+from streamapp.web.watch.watching import Watching
+from topics.clients.admin import existing
+from topics.clients.cluster import Cluster
 from topics.definitions import TopicNames
 
 logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Final
 import orjson
 
 from streamapp.web.store import Store
-from topics.records import AuditEntry
+from topics.columns.records import AuditEntry
 
 BATCH: Final = 500
 DETAIL_MAX: Final = 4096  # characters

@@ -21,11 +21,11 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from topics.access import Access, denied_kind
-from topics.cluster import TIMEOUT_S, Cluster
+from topics.clients.access import Access, denied_kind
+from topics.clients.cluster import TIMEOUT_S, Cluster
+from topics.clients.without_group import without_group
 from topics.errors import BrokerError, CatalogueError
 from topics.fetching.consumer import BoundedConsumer
-from topics.without_group import without_group
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import html
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from streamapp.web.cards import Attribute, Card, Cell, Range
+from streamapp.web.queue.cards import Attribute, Card, Cell, Range
 
 ASKED: Final = "requests"
 SEEN: Final = "records"

@@ -1,1 +1,1 @@
-"""Worker process, the parent of several, and an operator's requests to them."""
+"""The worker: its process and all that happens in it from a fetch to a commit."""

@@ -8,23 +8,23 @@ from typing import Any
 from faust.web.base import BlueprintManager
 from mode import CrashingSupervisor
 
-from streamapp import transport
-from streamapp.observability.health import Health
-from streamapp.observability.metrics import Metrics
-from streamapp.observability.pages import add_pages
-from streamapp.observability.pages.models import add_model_page
-from streamapp.processing.abandoned_transactions import AbandonedTransactions
-from streamapp.processing.task_manager import TaskManager
 from streamapp.settings import Settings
 from streamapp.settings.clients import faust_arguments, librdkafka_properties
-from streamapp.snapshots.table import add_table
-from streamapp.task.sources import source_topics
-from streamapp.transport.application import App, Wiring
-from streamapp.transport.delivery import DeliverySchema
-from streamapp.transport.log_throttle import throttle_logs
+from streamapp.worker import transport
 from streamapp.worker.gauges import manager_gauges
 from streamapp.worker.group_check import check_again
-from topics.access import Access
+from streamapp.worker.observability.health import Health
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.observability.pages import add_pages
+from streamapp.worker.observability.pages.models import add_model_page
+from streamapp.worker.processing.abandoned_transactions import AbandonedTransactions
+from streamapp.worker.processing.task_manager import TaskManager
+from streamapp.worker.snapshots.table import add_table
+from streamapp.worker.task.sources import source_topics
+from streamapp.worker.transport.application import App, Wiring
+from streamapp.worker.transport.delivery import DeliverySchema
+from streamapp.worker.transport.log_throttle import throttle_logs
+from topics.clients.access import Access
 from topics.definitions import TopicNames
 from topics.fetching.batches import Limit
 from topics.fetching.frames import MOST_BYTES, frame_bound

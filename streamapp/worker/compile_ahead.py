@@ -6,7 +6,7 @@ import time
 
 from core.spec import Spec
 from streamapp.settings import Settings
-from streamapp.task.config import TaskConfig
+from streamapp.worker.task.config import TaskConfig
 
 logger = logging.getLogger(__name__)
 
@@ -19,7 +19,7 @@ TAKES_SOME = "half a minute"
 
 def kernels_are_cold() -> bool:
     """Tell whether no process has compiled these kernels into the cache yet: then warming takes a while."""
-    from core import jit
+    from core.kernels import jit
 
     if jit.DISABLED:
         return False
@@ -34,22 +34,23 @@ def warm_kernels(*specs: Spec) -> float:
     time (core/plan_words.py says so in the log).
     """
     began = time.perf_counter()
-    from core import jit, registry
+    from core import registry
+    from core.kernels import jit
     from core.plan_words import compiled_modules
 
     importlib.import_module("core.model_table")
-    importlib.import_module("core.growth.revision")
-    importlib.import_module("streamapp.columnar.produce")
-    importlib.import_module("streamapp.columnar.requests")
-    importlib.import_module("streamapp.columnar.rows")
-    importlib.import_module("streamapp.columnar.answers")
-    importlib.import_module("streamapp.columnar.texts")
-    importlib.import_module("streamapp.transport.record_batches")
-    importlib.import_module("streamapp.transport.checksum")
-    importlib.import_module("streamapp.columnar.distinct")
-    importlib.import_module("streamapp.columnar.packed")
-    importlib.import_module("streamapp.task.models.families")
-    importlib.import_module("streamapp.task.pending.name_table")
+    importlib.import_module("core.learners.hoeffding.growth.revision")
+    importlib.import_module("topics.clients.produce")
+    importlib.import_module("topics.codecs.json.compiled.requests")
+    importlib.import_module("topics.codecs.json.compiled.rows")
+    importlib.import_module("topics.codecs.compiled.answers")
+    importlib.import_module("topics.columns.texts")
+    importlib.import_module("topics.columns.record_batches")
+    importlib.import_module("topics.columns.checksum")
+    importlib.import_module("topics.columns.distinct")
+    importlib.import_module("topics.codecs.packed.compiled.packed")
+    importlib.import_module("streamapp.worker.task.models.families")
+    importlib.import_module("streamapp.worker.task.pending.name_table")
     if specs:
         jit.warm(frozenset().union(*map(compiled_modules, specs)))
     else:

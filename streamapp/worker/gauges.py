@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from prometheus_client.core import Metric
 
 from core.schema import shared
-from streamapp.observability.health import Health, Stage
-from streamapp.observability.metrics import count, gauge
-from streamapp.processing.task_manager import TaskManager
-from streamapp.task.models.memory import ModelMemory
+from streamapp.worker.observability.health import Health, Stage
+from streamapp.worker.observability.metrics import count, gauge
+from streamapp.worker.processing.task_manager import TaskManager
+from streamapp.worker.task.models.memory import ModelMemory
 
 if TYPE_CHECKING:
     from core.model.model import Scale

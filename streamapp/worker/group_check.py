@@ -14,9 +14,9 @@ from typing import Any
 from confluent_kafka import TopicPartition
 
 from streamapp.errors import SettingsError, StreamappError
-from streamapp.journal.offset_metadata import partitions_in
-from streamapp.task.sources import source_topics
-from topics.consumer_group import GroupMember, committed_of, described_members_of
+from streamapp.worker.journal.offset_metadata import partitions_in
+from streamapp.worker.task.sources import source_topics
+from topics.clients.consumer_group import GroupMember, committed_of, described_members_of
 from topics.definitions import TopicNames
 from topics.errors import TopicsError
 

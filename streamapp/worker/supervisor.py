@@ -21,12 +21,12 @@ from types import FrameType
 from typing import Final
 
 from streamapp.errors import SettingsError
-from streamapp.observability.logs import configure_logs
-from streamapp.observability.pages.parent import ParentPages
 from streamapp.settings import Settings, to_environment
 from streamapp.worker.child_process import GuardedProcess
 from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN, fulfil, parent_name, refuse, wanted_workers
+from streamapp.worker.observability.logs import configure_logs
+from streamapp.worker.observability.pages.parent import ParentPages
 from streamapp.worker.state_directory import StateDirectory, default_instance
 from streamapp.worker.worker import check_topics, tell_unknown, with_port
 

@@ -19,39 +19,39 @@ import faust
 from faust.exceptions import ConsistencyError
 
 from streamapp.errors import ChangelogError, SettingsError, StreamappError
-from streamapp.journal.log import JournalLog
-from streamapp.observability.health import Health
-from streamapp.observability.logs import configure_logs
-from streamapp.observability.metrics import Metrics
-from streamapp.outputs.limits import OutputLimits
-from streamapp.outputs.senders import plain_sender, transactional_sender
-from streamapp.processing.pipeline import Pipeline
-from streamapp.processing.task_manager import TaskManager
-from streamapp.processing.transactions import Transactions
-from streamapp.restore.rebuild import Restored, RestoreRequest
-from streamapp.restore.restorer import Restorer
 from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties, offset_reset
 from streamapp.settings.loading import unknown_variables
 from streamapp.settings.properties import NOT_OF_A_WORKER
-from streamapp.snapshots.schedule import SnapshotLimits
-from streamapp.snapshots.table import SnapshotTable
-from streamapp.snapshots.writer import SnapshotWriter
-from streamapp.task.config import TaskConfig
-from streamapp.task.models.memory import ModelMemory
-from streamapp.task.sources import source_topics
-from streamapp.transport.application import App
 from streamapp.worker.app import create_app
 from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN
 from streamapp.worker.gauges import memory_counts, task_gauges
 from streamapp.worker.group_check import check_group
+from streamapp.worker.journal.log import JournalLog
+from streamapp.worker.observability.health import Health
+from streamapp.worker.observability.logs import configure_logs
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.senders import plain_sender, transactional_sender
+from streamapp.worker.processing.pipeline import Pipeline
+from streamapp.worker.processing.task_manager import TaskManager
+from streamapp.worker.processing.transactions import Transactions
+from streamapp.worker.restore.rebuild import Restored, RestoreRequest
+from streamapp.worker.restore.restorer import Restorer
+from streamapp.worker.snapshots.schedule import SnapshotLimits
+from streamapp.worker.snapshots.table import SnapshotTable
+from streamapp.worker.snapshots.writer import SnapshotWriter
 from streamapp.worker.state_directory import StateDirectory, default_instance
-from topics import admin
-from topics.cluster import Cluster
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.sources import source_topics
+from streamapp.worker.transport.application import App
+from topics.clients import admin
+from topics.clients.cluster import Cluster
+from topics.clients.transactional_sender import TransactionalSender
 from topics.definitions import TopicNames
 from topics.errors import TopicsError
-from topics.transactional_sender import TransactionalSender
 
 logger = logging.getLogger(__name__)
 

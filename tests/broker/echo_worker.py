@@ -20,21 +20,21 @@ from typing import Any
 
 from confluent_kafka import KafkaError, Producer
 
-from streamapp.journal.entry import Step
-from streamapp.observability.health import Health
-from streamapp.observability.logs import configure_logs
-from streamapp.observability.metrics import Metrics
-from streamapp.outputs.limits import OutputLimits
-from streamapp.outputs.senders import transactional_sender
-from streamapp.restore.log_reader import LogReader
-from streamapp.restore.rebuild import Restored, RestoreRequest
 from streamapp.settings import Settings, load_settings
 from streamapp.settings.clients import librdkafka_properties
-from streamapp.task.sources import source_topics
-from streamapp.task.unit import Unit
-from streamapp.transport.runs import Run
 from streamapp.worker.app import create_app
+from streamapp.worker.journal.entry import Step
+from streamapp.worker.observability.health import Health
+from streamapp.worker.observability.logs import configure_logs
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.senders import transactional_sender
+from streamapp.worker.restore.log_reader import LogReader
+from streamapp.worker.restore.rebuild import Restored, RestoreRequest
 from streamapp.worker.state_directory import StateDirectory, default_instance
+from streamapp.worker.task.sources import source_topics
+from streamapp.worker.task.unit import Unit
+from streamapp.worker.transport.runs import Run
 from streamapp.worker.worker import check_topics, create_manager, run_app, snapshot_writer, with_port
 from topics.definitions import TopicNames
 

@@ -169,9 +169,9 @@ def become(request: Request) -> None:
 
 def prepare() -> None:
     """Import what a worker imports, and load the kernels."""
-    import streamapp.cli.worker
-    import streamapp.processing.pipeline
-    import streamapp.restore.restorer
+    import streamapp.cli.running.worker
+    import streamapp.worker.processing.pipeline
+    import streamapp.worker.restore.restorer
     import streamapp.worker.worker  # noqa: F401
     from streamapp.worker.compile_ahead import warm_kernels
 

@@ -8,9 +8,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from streamapp.errors import NotYetError
-from streamapp.processing.abandoned_transactions import AbandonedTransactions
-from streamapp.restore.log_reader import LogReader
 from streamapp.settings.loading import load_settings
+from streamapp.worker.processing.abandoned_transactions import AbandonedTransactions
+from streamapp.worker.restore.log_reader import LogReader
 from tests.broker.workers import PATIENCE, wait_until
 
 pytestmark = pytest.mark.broker

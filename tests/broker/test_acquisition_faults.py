@@ -18,9 +18,9 @@ import pytest
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from tests.unit.topics.memory_dataset import MemoryDataset
+from topics.clients.partitioner import partition_of
 from topics.delay import Delay
 from topics.oracle import Oracle, OraclePlan, OracleProgress
-from topics.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
 

@@ -15,11 +15,11 @@ import pytest
 
 from benchmarks.chaos.raw_client import RawClient
 from benchmarks.chaos.wire import Record, encode_records
-from streamapp.dead_letters.find import DeadLetterFilter, DeadLetterLog
+from streamapp.tools.dead_letters.find import DeadLetterFilter, DeadLetterLog
 from streamapp.web.topic_reader import Positions, Runs, TopicReader
 from tests.broker.workers import PATIENCE, wait_until
 from tests.conftest import Broker
-from topics import admin
+from topics.clients import admin
 from topics.definitions import TopicNames
 from topics.oracle.requests import RequestTopic, place
 from topics.replay.from_topics import TopicReplay, TopicReplayPlan

@@ -22,7 +22,7 @@ from streamapp.cli.main import main
 from tests.broker.web_rig import PARTITIONS, ask, knows_classes, labels, send
 from tests.broker.workers import PATIENCE, wait_until
 from tests.label_studio_stub import LEGACY, Stub
-from topics import admin
+from topics.clients import admin
 from topics.codecs import encode_controls
 from topics.definitions import TopicNames
 

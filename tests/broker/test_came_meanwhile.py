@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-import streamapp.dead_letters.skip as skipping
-import streamapp.restore.fall_back as falling_back
-import streamapp.restore.reset as module
-from streamapp.restore.reset import ResetError, reset
+import streamapp.tools.dead_letters.skip as skipping
+import streamapp.worker.restore.fall_back as falling_back
+import streamapp.worker.restore.reset as module
+from streamapp.worker.restore.reset import ResetError, reset
 from tests.broker.test_sources_anew import drain, load
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker

@@ -13,7 +13,7 @@ from benchmarks.chaos.raw_client import RawClient
 from benchmarks.chaos.wire import Record
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
-from topics import admin
+from topics.clients import admin
 
 pytestmark = pytest.mark.broker
 

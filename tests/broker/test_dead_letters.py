@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from streamapp.cli.main import main
-from streamapp.outputs.dead_letters import dead_letters
-from streamapp.task.effects.effects import DeadLetter, Origin
+from streamapp.worker.outputs.dead_letters import dead_letters
+from streamapp.worker.task.effects.effects import DeadLetter, Origin
 from tests.broker.workers import Installation
 from tests.conftest import Broker
+from topics.clients.sender import Sender
 from topics.errors import Reason
-from topics.sender import Sender
 
 pytestmark = pytest.mark.broker
 

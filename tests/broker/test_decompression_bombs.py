@@ -16,8 +16,8 @@ import pytest
 
 from benchmarks.chaos.raw_client import RawClient
 from benchmarks.chaos.wire import Record, encode_records
-from streamapp.dead_letters.find import DeadLetterFilter, DeadLetterLog
-from streamapp.observability.pages.models import fetch_model
+from streamapp.tools.dead_letters.find import DeadLetterFilter, DeadLetterLog
+from streamapp.worker.observability.pages.models import fetch_model
 from tests.broker.workers import UNHURRIED, Installation
 from tests.conftest import Broker
 

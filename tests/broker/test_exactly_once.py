@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from tests.broker.workers import PATIENCE, Installation, wait_until
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
 

@@ -11,14 +11,14 @@ from typing import Any
 import orjson
 import pytest
 
-from streamapp.dead_letters.skip import look_up
-from streamapp.restore.identity import Identity
-from streamapp.restore.log_reader import LogReader
+from streamapp.tools.dead_letters.skip import look_up
 from streamapp.worker.control import DRAIN
+from streamapp.worker.restore.identity import Identity
+from streamapp.worker.restore.log_reader import LogReader
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
-from topics import admin
-from topics.partitioner import partition_of
+from topics.clients import admin
+from topics.clients.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
 

@@ -10,11 +10,11 @@ import orjson
 import pytest
 
 from core.model.model import Model
-from streamapp.observability.pages.models import fetch_model
+from streamapp.worker.observability.pages.models import fetch_model
 from tests.broker.test_snapshots import FREQUENT, KEYS, PARTITIONS, SECONDS, Stream
 from tests.broker.workers import Installation
 from tests.conftest import Broker
-from topics.records import DriftAlert
+from topics.columns.records import DriftAlert
 
 pytestmark = pytest.mark.broker
 

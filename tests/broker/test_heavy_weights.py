@@ -13,7 +13,7 @@ import pytest
 from tests.broker.workers import PATIENCE, Installation
 from tests.conftest import Broker
 from topics.codecs import encode_instances
-from topics.records import Features
+from topics.columns.records import Features
 
 pytestmark = pytest.mark.broker
 

@@ -15,13 +15,13 @@ from urllib.parse import quote
 import orjson
 import pytest
 
-from streamapp.task.models.importing import control_values
+from streamapp.worker.task.models.importing import control_values
 from tests.broker.kafka_log import read_topic
 from tests.broker.web_rig import CHROMIUM, grove_web
 from tests.broker.workers import PATIENCE, Installation
 from tests.conftest import Broker
 from tests.hostile_text import HOSTILE, START, hover_charts, look, text
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.nightly]
 

@@ -14,7 +14,7 @@ from benchmarks.rig.passes import Bench
 from benchmarks.rig.stream import generate, model_keys
 from benchmarks.rig.systems import PEERS, WORKER, Options
 from benchmarks.rig.visible import Cluster
-from topics.admin import create
+from topics.clients.admin import create
 from topics.definitions import TopicNames
 
 pytestmark = [pytest.mark.broker, pytest.mark.nightly]

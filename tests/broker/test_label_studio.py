@@ -27,7 +27,7 @@ from streamapp.bridge.webhooks import Webhooks
 from streamapp.embedded.broker import free_ports
 from tests.broker.web_rig import ask, labels
 from tests.broker.workers import PATIENCE, wait_until
-from topics import admin
+from topics.clients import admin
 from topics.definitions import TopicNames
 
 COMMAND: Final = shutil.which(os.environ.get("GROVE_LABEL_STUDIO", "label-studio"))

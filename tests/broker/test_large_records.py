@@ -8,12 +8,12 @@ import numpy as np
 import orjson
 import pytest
 
-from streamapp.observability.pages.models import fetch_model
-from streamapp.processing.pipeline import LARGE_RECORD
+from streamapp.worker.observability.pages.models import fetch_model
+from streamapp.worker.processing.pipeline import LARGE_RECORD
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from topics.codecs import decode_predictions, encode_instances
-from topics.records import Features
+from topics.columns.records import Features
 
 pytestmark = pytest.mark.broker
 

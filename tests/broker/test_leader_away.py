@@ -13,7 +13,7 @@ from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded import broker as embedded
 from streamapp.embedded.configuration import server_properties
 from tests.broker.workers import PATIENCE, Installation, wait_until
-from topics import admin
+from topics.clients import admin
 
 pytestmark = pytest.mark.broker
 

@@ -9,18 +9,18 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
-from streamapp.columnar.produce import produce_records
-from streamapp.processing.transactions import group_metadata
-from streamapp.transport.thread import Membership
+from streamapp.worker.processing.transactions import group_metadata
+from streamapp.worker.transport.thread import Membership
 from tests.broker.kafka_log import read_topic
 from tests.conftest import Broker
-from topics import admin
-from topics.cluster import Cluster
+from topics.clients import admin
+from topics.clients.cluster import Cluster
+from topics.clients.native_producer import NativeProducer, ProduceRecords
+from topics.clients.produce import produce_records
+from topics.clients.sender import Sender
+from topics.clients.transactional_sender import TransactionalSender
+from topics.columns.records import Headers
 from topics.errors import AbortedError, DeliveryError
-from topics.native_producer import NativeProducer, ProduceRecords
-from topics.records import Headers
-from topics.sender import Sender
-from topics.transactional_sender import TransactionalSender
 
 pytestmark = pytest.mark.broker
 

@@ -9,7 +9,7 @@ import pytest
 from confluent_kafka import KafkaError, KafkaException
 
 from benchmarks.rig.visible import Cluster as Rig
-from streamapp.journal.log import JournalLog
+from streamapp.worker.journal.log import JournalLog
 from tests.broker.workers import PATIENCE, wait_until
 
 pytestmark = pytest.mark.broker

@@ -13,10 +13,10 @@ import pytest
 import core
 from core.model import file as model_file
 from streamapp.cli.main import main
-from streamapp.observability.pages.models import fetch_model
+from streamapp.worker.observability.pages.models import fetch_model
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
 

@@ -14,9 +14,9 @@ from streamapp.cli.main import main
 from tests.broker.kafka_log import read_topic
 from tests.broker.workers import PATIENCE, ms_ago
 from tests.conftest import Broker
-from topics import admin
+from topics.clients import admin
+from topics.clients.partitioner import partition_of
 from topics.definitions import TopicNames
-from topics.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
 

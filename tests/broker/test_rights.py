@@ -28,14 +28,14 @@ from confluent_kafka.admin import (
 )
 
 from streamapp.settings.rights import QUESTIONS, RIGHTS, Right
-from streamapp.web.inspector import InspectionError, Inspector
-from streamapp.web.outbox import Terms
+from streamapp.web.queue.outbox import Terms
+from streamapp.web.watch.inspector import InspectionError, Inspector
 from tests.broker.fork_server import ForkedProcess
 from tests.broker.secured import PASSWORD, SecuredBroker, secured_broker
 from tests.broker.test_web import Threads, card_of, now
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.label_studio_stub import LEGACY, Stub
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 pytestmark = [pytest.mark.broker, pytest.mark.timeout(3000)]
 

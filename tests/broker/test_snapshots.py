@@ -17,13 +17,13 @@ from confluent_kafka import Consumer, TopicPartition
 
 from core.model.model import Model
 from streamapp.cli.main import main
-from streamapp.observability.pages.models import fetch_model
-from streamapp.task.config import TaskConfig
-from streamapp.task.effects.effects import Effects
-from streamapp.task.task import Task, TaskRun
+from streamapp.worker.observability.pages.models import fetch_model
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.task import Task, TaskRun
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
-from topics.partitioner import partition_of
-from topics.records import RawRecords
+from topics.clients.partitioner import partition_of
+from topics.columns.records import RawRecords
 
 pytestmark = pytest.mark.broker
 

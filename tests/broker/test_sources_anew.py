@@ -9,10 +9,10 @@ from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
 from streamapp.cli.main import main
-from streamapp.task.sources import source_topics
+from streamapp.worker.task.sources import source_topics
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from tests.conftest import Broker
-from topics import admin
+from topics.clients import admin
 
 pytestmark = pytest.mark.broker
 

@@ -8,12 +8,12 @@ import orjson
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from streamapp.columnar.produce import produce_records
-from streamapp.outputs.limits import record_bytes
+from streamapp.worker.outputs.limits import record_bytes
 from tests.broker.kafka_log import read_topic
 from tests.broker.workers import PATIENCE, UNHURRIED, Installation, ms_ago
 from tests.conftest import Broker
-from topics.sender import Sender
+from topics.clients.produce import produce_records
+from topics.clients.sender import Sender
 
 pytestmark = pytest.mark.broker
 

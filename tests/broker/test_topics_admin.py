@@ -16,7 +16,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.broker.workers import PATIENCE
-from topics import admin
+from topics.clients import admin
 from topics.definitions import CATALOGUE, TopicNames, retention
 from topics.errors import BrokerError
 

@@ -15,14 +15,14 @@ from confluent_kafka import Producer
 from tests.broker.kafka_log import read_topic
 from tests.broker.workers import PATIENCE, wait_until
 from tests.unit.topics.memory_dataset import counting
-from topics import admin
+from topics.clients import admin
+from topics.clients.partitioner import partition_of
 from topics.codecs import Limits, decode_labels, encode_feature_requests, encode_label_requests
+from topics.columns.records import FeatureRequest, LabelRequests, RawRecords
 from topics.definitions import TopicNames
 from topics.delay import Delay
 from topics.errors import CatalogueError
 from topics.oracle import Oracle, OraclePlan, OracleProgress
-from topics.partitioner import partition_of
-from topics.records import FeatureRequest, LabelRequests, RawRecords
 
 pytestmark = pytest.mark.broker
 

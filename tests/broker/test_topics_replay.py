@@ -14,12 +14,12 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 from tests.broker.kafka_log import read_topic
 from tests.broker.workers import PATIENCE, wait_until
 from tests.unit.topics.memory_dataset import MemoryDataset, counting
-from topics import admin
-from topics.cluster import Cluster
+from topics.clients import admin
+from topics.clients.cluster import Cluster
+from topics.clients.partitioner import partition_of
 from topics.definitions import TopicNames
 from topics.delay import Delay
 from topics.errors import BrokerError, CatalogueError, DatasetError, DeliveryError
-from topics.partitioner import partition_of
 from topics.replay import LoopGroups, Replay, ReplayPlan, ReplayProgress
 
 pytestmark = pytest.mark.broker
@@ -336,7 +336,7 @@ def test_a_replay_waits_for_the_label_loop_and_is_never_further_ahead_than_it_ma
     assert loop.sent() == 10, "the workers have a label before them"
     loop.commit(loop.groups.workers, names.labels)
     for most in (20, 30, 40):  # of these rows nothing is asked
-        wait_until(lambda most=most: loop.sent() == most, PATIENCE, loop.sent)
+        wait_until(lambda: loop.sent() == most, PATIENCE, loop.sent)  # noqa: B023 - it ends in this turn
         loop.commit(loop.groups.workers, names.instances)
     thread.join(PATIENCE)
     assert not thread.is_alive()

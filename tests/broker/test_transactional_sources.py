@@ -12,13 +12,13 @@ import pytest
 from confluent_kafka import Producer
 
 from core.model.model import Model
-from streamapp.observability.pages.models import fetch_model
-from streamapp.task.config import TaskConfig
-from streamapp.task.task import Task, TaskRun
+from streamapp.worker.observability.pages.models import fetch_model
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task import Task, TaskRun
 from tests.broker.workers import PATIENCE, UNHURRIED, Installation, WorkerProcess
 from tests.conftest import Broker
 from topics.codecs import decode_predictions, encode_instances
-from topics.records import Features, Format, RawRecords
+from topics.columns.records import Features, Format, RawRecords
 
 pytestmark = pytest.mark.broker
 

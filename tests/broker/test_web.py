@@ -13,13 +13,13 @@ import orjson
 import pytest
 
 from streamapp.web.audit_log import AuditLog
-from streamapp.web.cards import Card
-from streamapp.web.label_queue import LabelQueue
-from streamapp.web.outbox import Terms
-from streamapp.web.reader import Reader
+from streamapp.web.queue.cards import Card
+from streamapp.web.queue.label_queue import LabelQueue
+from streamapp.web.queue.outbox import Terms
+from streamapp.web.queue.reader import Reader
+from streamapp.web.queue.writer import Writer
 from streamapp.web.store import Store
 from streamapp.web.users import add_user
-from streamapp.web.writer import Writer
 from tests.broker.kafka_log import read_topic
 from tests.broker.web_rig import (
     KEY,
@@ -35,10 +35,10 @@ from tests.broker.web_rig import (
     sign_in,
 )
 from tests.broker.workers import PATIENCE, wait_until
-from topics import admin
+from topics.clients import admin
 from topics.codecs import decode_audit, encode_controls, encode_label_requests, encode_labels
+from topics.columns.records import AuditEntry, Features, LabelRequests
 from topics.definitions import TopicNames
-from topics.records import AuditEntry, Features, LabelRequests
 
 pytestmark = pytest.mark.broker
 

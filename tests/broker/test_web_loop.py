@@ -13,7 +13,7 @@ from streamapp.web.users import add_user
 from tests.broker.web_rig import PHONE, browser, grove_web, sign_in
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
 

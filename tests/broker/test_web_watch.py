@@ -20,7 +20,7 @@ from tests.broker.web_rig import CHROMIUM, grove_web
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from tests.unit.streamapp.web.test_accessibility import flaws
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
 

@@ -6,10 +6,10 @@ from pathlib import Path
 import orjson
 import pytest
 
-from core.jit import cache_directory
+from core.kernels.jit import cache_directory
 from tests.broker.workers import PATIENCE, UNHURRIED, Installation, wait_until
 from tests.conftest import Broker
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
 

@@ -18,10 +18,10 @@ from confluent_kafka import Producer
 
 from tests.broker.kafka_log import read_topic
 from tests.broker.workers import PATIENCE
+from topics.clients.partitioner import partition_of
 from topics.codecs import encode_controls, encode_feature_requests, encode_label_requests
+from topics.columns.records import FeatureRequest, Features, LabelRequests
 from topics.definitions import TopicNames
-from topics.partitioner import partition_of
-from topics.records import FeatureRequest, Features, LabelRequests
 
 CHROMIUM = Path("/usr/bin/chromium")
 PARTITIONS = 3

@@ -38,8 +38,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from streamapp.embedded.broker import free_ports
 from tests.broker.fork_server import ForkedProcess
-from topics import admin
-from topics.cluster import NOT_YET, Cluster
+from topics.clients import admin
+from topics.clients.cluster import NOT_YET, Cluster
 from topics.definitions import TopicNames
 
 PATIENCE = 150  # seconds; no test is about speed, and the machine may be busy with other things

@@ -15,7 +15,7 @@ import numpy as np
 
 from core import registry
 from core.errors import SpecError
-from core.learners.base import AXES
+from core.learners.hoeffding.learner import AXES
 from core.spec import Spec
 from core.tree import layout
 from streamapp.worker.compile_ahead import warm_kernels

@@ -22,7 +22,7 @@ from topics.codecs import (
 )
 from topics.codecs.codec import CODECS
 from topics.codecs.content_types import wire_of_content_type, wire_of_value
-from topics.records import Features, Format, Predictions
+from topics.columns.records import Features, Format, Predictions
 
 FORMATS = sorted(CODECS)
 N = 1000

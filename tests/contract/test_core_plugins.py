@@ -13,7 +13,7 @@ from core import registry
 from core.bounds.base import GAP, OPEN, TIE
 from core.drift.base import DRIFT, IN_CONTROL, LEVELS
 from core.errors import ParameterError, UnknownPluginError
-from core.learners.base import AXES, HoeffdingLearner
+from core.learners.hoeffding.learner import AXES, HoeffdingLearner
 from core.learners.protocol import build
 from core.model import validate
 from core.model.model import Model

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from confluent_kafka import Consumer
 
-from streamapp.processing.transactions import group_metadata
-from streamapp.transport.thread import Membership
+from streamapp.worker.processing.transactions import group_metadata
+from streamapp.worker.transport.thread import Membership
 
 
 @pytest.mark.parametrize("instance", [None, "worker-0"])

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition, cimpl, libversion
 
-from topics import librdkafka
-from topics.librdkafka import FUNCTIONS, Argument, Library, LibraryError, Message, Position, bind
+from topics.clients import librdkafka
+from topics.clients.librdkafka import FUNCTIONS, Argument, Library, LibraryError, Message, Position, bind
 
 PINNED = "2.16.1"
 TEXT = 512
@@ -73,7 +73,7 @@ def test_another_version_and_a_file_without_the_functions_are_not_bound(
         bind(cimpl.__file__)
     librdkafka.bound.cache_clear()
     try:
-        with caplog.at_level(logging.INFO, "topics.librdkafka"):
+        with caplog.at_level(logging.INFO, "topics.clients.librdkafka"):
             assert librdkafka.bound() is None
     finally:
         librdkafka.bound.cache_clear()

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.datasets import MissingDatasetError, load
 from benchmarks.parity import first_difference, in_words
-from core.growth.events import Split
+from core.events import Split
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec

@@ -14,19 +14,19 @@ import rocksdict
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
-from streamapp.journal.entry import Reset, encode
-from streamapp.journal.log import JournalLog
-from streamapp.restore.errors import RestoreError
-from streamapp.restore.log_reader import LogReader
-from streamapp.snapshots.table import ClosedError, SnapshotTable
-from streamapp.snapshots.writer import Table
+from streamapp.worker.journal.entry import Reset, encode
+from streamapp.worker.journal.log import JournalLog
+from streamapp.worker.restore.errors import RestoreError
+from streamapp.worker.restore.log_reader import LogReader
+from streamapp.worker.snapshots.table import ClosedError, SnapshotTable
+from streamapp.worker.snapshots.writer import Table
 from tests.conftest import Broker
 from tests.positions import at
 from tests.topology.logged import Log as SourceLog
-from tests.unit.streamapp.restore.test_tail import Journal as MemoryLog
-from tests.unit.streamapp.snapshots.memory import MemoryJournal, MemoryTable
-from topics.cluster import Cluster
-from topics.records import RawRecords
+from tests.unit.streamapp.worker.restore.test_tail import Journal as MemoryLog
+from tests.unit.streamapp.worker.snapshots.memory import MemoryJournal, MemoryTable
+from topics.clients.cluster import Cluster
+from topics.columns.records import RawRecords
 
 PATIENCE = 60
 REAL = pytest.param("real", marks=pytest.mark.broker)

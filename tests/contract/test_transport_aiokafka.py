@@ -25,12 +25,12 @@ from aiokafka.record.default_records import (
 from aiokafka.record.util import calc_crc32c
 from aiokafka.structs import OffsetAndMetadata
 
-from streamapp.transport.columns import decode, has_more
+from streamapp.worker.transport.columns import decode, has_more
 from topics.codecs.limits import Limits
 from topics.codecs.screening import screen
+from topics.columns.headers import UNREADABLE
+from topics.columns.records import RawRecords
 from topics.fetching.undecodable import FetchedRecords
-from topics.headers import UNREADABLE
-from topics.records import RawRecords
 
 TP = TopicPartition("topic", 3)
 TRANSACTIONAL, CONTROL = 0x10, 0x20
@@ -156,7 +156,7 @@ def test_our_columns_hold_what_aiokafkas_own_iterator_yields(name: str) -> None:
 
 
 def test_many_records_are_taken_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamapp.transport.columns.MAX_RECORDS", 4)
+    monkeypatch.setattr("streamapp.worker.transport.columns.MAX_RECORDS", 4)
     records = partition_records(
         b"".join(batch(at, range(at, at + 3), compression=3) for at in range(0, 12, 3))
     )

@@ -23,9 +23,9 @@ from faust.types import ConsumerMessage
 from mode.threads import ServiceThread
 from mode.utils.queues import FlowControlEvent
 
-from streamapp import transport
-from streamapp.transport.consumer import Consumer
-from streamapp.transport.thread import ConsumerThread
+from streamapp.worker import transport
+from streamapp.worker.transport.consumer import Consumer
+from streamapp.worker.transport.thread import ConsumerThread
 
 
 def source(thing: Any) -> str:

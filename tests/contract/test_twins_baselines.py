@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core import registry
-from core.growth.events import Drift
+from core.events import Drift
 from core.model import validate
 from core.model_table import ON_REQUEST
 from tests.contract.test_twins_model import assert_same_evaluation, drifting
@@ -20,7 +20,7 @@ NAMES = [learner["name"] + ("-moa" if "compat" in learner else "") for learner i
 def test_every_learner_that_is_no_tree_has_a_twin():
     names = {name.replace("_", "-") for name in registry.names("learners") if name not in TREES}
     # test_twins_boct.py, test_twins_ufft.py, test_twins_ufodt.py; of forests one member is judged by its
-    # tree, which has a twin (tests/unit/core/forest)
+    # tree, which has a twin (tests/unit/core/learners/forest)
     assert names - {name.replace("_", "-") for name in FORESTS} == {*BASELINES, "boct", "ufft", "ufodt"}
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.growth.events import Drift
-from core.learners import boct
+from core.events import Drift
+from core.learners.boct import boct
 from core.model import validate
 from core.model.model import Model
 from core.model_table import ON_REQUEST

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from core.growth.events import Split
+from core.events import Split
 from core.model import validate
 from tests.naive.compare import (
     assert_same_splits,

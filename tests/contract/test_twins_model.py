@@ -10,7 +10,7 @@ from core import registry
 from core.active.label_account import DECLINED, EXPIRED
 from core.active.queries import rate
 from core.evaluation import wilson
-from core.growth.events import Drift
+from core.events import Drift
 from core.model.model import Model as CoreModel
 from core.model_table import LABELLED, ON_REQUEST, ModelTable
 from core.spec import Spec

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.growth.events import Drift
+from core.events import Drift
 from core.model.model import Model as CoreModel
 from core.model_table import ModelTable
 from core.spec import Spec

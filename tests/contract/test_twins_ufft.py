@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from core.active.queries import rate
-from core.growth.events import Drift
+from core.events import Drift
+from core.learners.ufft import layout as of
 from core.model import validate
 from core.model_table import ON_REQUEST
-from core.ufft import layout as of
 from tests.contract.test_twins_model import assert_same_evaluation, drifting
 from tests.naive.compare import (
     assert_same_splits,

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core import jit
+from core.kernels import jit
+from core.learners.ufodt import words as w
+from core.learners.ufodt.account import feature_account, thresholds_of
+from core.learners.ufodt.open_episode import OpenEpisode
 from core.model.model import Model
 from core.model_table import LABELLED
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from core.ufodt import words as w
-from core.ufodt.account import feature_account, thresholds_of
-from core.ufodt.open_episode import OpenEpisode
 from tests.naive.ufodt import Feature, Ufodt
 from tests.tiers import examples
 from tests.unit.core.builders import answer, table_of

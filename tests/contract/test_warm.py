@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from core import jit
+from core.kernels import jit
 
 
 @pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")

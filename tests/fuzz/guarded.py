@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from core import jit
+from core.kernels import jit
 
 
 class Hole(Exception):
@@ -95,7 +95,7 @@ def guard() -> None:
         jit._plain_part: _part,
     }
     for name, module in list(sys.modules.items()):
-        if not name.startswith("core.") or name == "core.jit":
+        if not name.startswith("core.") or name == "core.kernels.jit":
             continue
         for local, value in list(vars(module).items()):
             if callable(value) and getattr(value, "__hash__", None) and value in plain:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from core import registry
-from core.learners.base import AXES, HoeffdingLearner
+from core.learners.hoeffding.learner import AXES, HoeffdingLearner
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.schema.schema import Attribute, Schema

@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from core.learners.base import HoeffdingLearner
+from core.learners.hoeffding.learner import HoeffdingLearner
 from core.model import snapshot
 from core.model.model import Model
 from core.tree import layout as at

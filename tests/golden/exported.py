@@ -14,7 +14,7 @@ from typing import Any
 from core.model import file as model_file
 from core.model.model import Model
 from core.state_version import STATE_VERSION
-from streamapp.task.models.exported import write_exported
+from streamapp.worker.task.models.exported import write_exported
 from tests.golden.versions import ascending
 from tests.topology.partition import Partition, config
 

@@ -10,11 +10,11 @@ import json
 from pathlib import Path
 from typing import Final
 
-from streamapp.journal.entry import FORMAT_VERSION, Entry, Manifest, Record, Reset, Skip, Step, encode
-from streamapp.journal.reading import as_json
+from streamapp.worker.journal.entry import FORMAT_VERSION, Entry, Manifest, Record, Reset, Skip, Step, encode
+from streamapp.worker.journal.reading import as_json
 from tests.golden.versions import ascending
 from tests.positions import at
-from topics.records import RawRecords
+from topics.columns.records import RawRecords
 
 HERE = Path(__file__).parent
 CONTROLS = RawRecords(

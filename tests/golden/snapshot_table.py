@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from streamapp.journal.entry import Manifest, encode
-from streamapp.snapshots.chunks import UNIT, Copy, chunk_keys, pack
-from streamapp.snapshots.index import FORMAT_VERSION, Index
+from streamapp.worker.journal.entry import Manifest, encode
+from streamapp.worker.snapshots.chunks import UNIT, Copy, chunk_keys, pack
+from streamapp.worker.snapshots.index import FORMAT_VERSION, Index
 from tests.golden.versions import ascending
 from tests.positions import at
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from core.state_version import STATE_VERSION
-from streamapp.task.task import Task
-from streamapp.task.unit import FORMAT_VERSION, Unit, UnitName
+from streamapp.worker.task.task import Task
+from streamapp.worker.task.unit import FORMAT_VERSION, Unit, UnitName
 from tests.golden.versions import ascending
 from tests.topology.partition import PARTITION, Partition, Record, config, instance, label
 

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from core.growth.events import Pruned, Split
-from core.hoeffding.schedules._imac import candidates as imac_words
+from core.events import Pruned, Split
+from core.learners.hoeffding.schedules._imac import candidates as imac_words
 from core.model.model import Model as CoreModel
 from core.model_table import LABELLED, ModelTable
 from core.observers.gaussian import HIGH, LOW, M2, MEAN, WEIGHT
 from core.spec import Spec
 from core.tree import layout as at
+from core.tree import views
 from tests.naive import queries as naive_queries
 from tests.naive.baselines import BASELINES
 from tests.naive.boct import BoctAl
@@ -193,7 +194,7 @@ def assert_same_splits(ours, theirs):
 
 def assert_same_tree(model, naive):
     """Compare tests, class masses, routed weight and every statistic of every leaf."""
-    tree = at.tree_view(model.plan, model.ints, model.first)
+    tree = views.tree_view(model.plan, model.ints, model.first)
     pairs = [(0, naive.root)]
     routed = tree.routed
     leaves = 0

@@ -10,7 +10,7 @@ import orjson
 
 from tests.topology.partition import Record
 from topics.codecs import encode_instances
-from topics.records import Features
+from topics.columns.records import Features
 
 TIMEOUT = 150
 

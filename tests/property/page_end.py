@@ -16,19 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from streamapp.columnar.packed import PARTS
-from streamapp.columnar.packed import read_records as read_packed
-from streamapp.columnar.rows import scan
-from streamapp.columnar.shape import INSTANCES, shape_of
-from streamapp.columnar.shapes import _Known
-from streamapp.transport.checksum import PART, TABLES, crc32c
-from streamapp.transport.record_batches import BATCH_COLUMNS, read_records
 from tests.property import test_columnar, test_packed_forms
 from tests.property.test_record_batches import batch
+from topics.codecs.json.compiled.rows import scan
+from topics.codecs.json.compiled.shape import INSTANCES, shape_of
+from topics.codecs.json.compiled.shapes import _Known
 from topics.codecs.limits import Limits
+from topics.codecs.packed.compiled.packed import PARTS
+from topics.codecs.packed.compiled.packed import read_records as read_packed
 from topics.codecs.packed.layout import INSTANCE, LABEL
+from topics.columns.checksum import PART, TABLES, crc32c
+from topics.columns.record_batches import BATCH_COLUMNS, read_records
+from topics.columns.spans import ROWS
 from topics.fetching.batches import HEAD
-from topics.spans import ROWS
 
 PAGES = 16
 SIZE = PAGES * mmap.PAGESIZE

@@ -14,14 +14,16 @@ import sys
 
 import numpy as np
 
-from core import jit, registry
+from core import registry
 from core.errors import ParameterError
+from core.kernels import jit
 from core.model import validate
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.run import MAX_WEIGHT
 from core.spec import Spec
 from core.tree import layout as at
+from core.tree import views
 from tests.unit.core.builders import TREES, schema_of
 
 PATIENCE_S = 300.0
@@ -93,7 +95,7 @@ def learn(spec, weight, seed):
     validate.check(model)
     if model.spec.learner.name not in TREES:
         return
-    tree = at.tree_view(model.plan, model.ints, model.first)
+    tree = views.tree_view(model.plan, model.ints, model.first)
     slots = int(tree.header[at.TREE_SLOTS])
     assert np.isfinite(tree.leaf_floats[:slots, [at.LEAF_OBSERVED, at.LEAF_LEFT_OUT]]).all(), "no number"
 

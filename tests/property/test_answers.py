@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.columnar import encode
-from streamapp.columnar.encode import encode_answers
 from tests.tiers import examples
 from topics.codecs import encode_predictions
+from topics.codecs.compiled import encode
+from topics.codecs.compiled.encode import encode_answers
 from topics.codecs.offset_ids import OffsetIds
+from topics.columns.records import Acquired, Format, Predictions
 from topics.errors import CodecError
-from topics.records import Acquired, Format, Predictions
 
 ODD = (
     *(

@@ -29,7 +29,7 @@ from topics.codecs import (
     encode_labels,
     encode_predictions,
 )
-from topics.records import (
+from topics.columns.records import (
     MAX_WEIGHT,
     Features,
     Format,

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.columnar.decode import InstanceDecoder, LabelDecoder
 from tests.tiers import examples
-from tests.unit.streamapp.columnar.same import assert_same
+from tests.unit.topics.codecs.compiled.same import assert_same
 from tests.unit.topics.codecs.samples import run_of
 from topics.codecs import Limits, decode_instances, decode_labels
-from topics.records import Headers, RawRecords
+from topics.codecs.compiled.decode import InstanceDecoder, LabelDecoder
+from topics.columns.records import Headers, RawRecords
 
 LIMITS = Limits(text_max_bytes=64)
 WHOLE = "0 -0 1 -1 01 +1 12345678901234567890 18446744073709551616 -9223372036854775809 999999999999999999"

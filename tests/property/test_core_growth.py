@@ -13,7 +13,7 @@ from core.model.model import Model
 from core.model_table import ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from core.tree import layout as at
+from core.tree import views
 from tests.naive.rows import OBSERVERS
 from tests.tiers import examples
 
@@ -59,7 +59,7 @@ class Growth(RuleBasedStateMachine):
         """Return class masses and leaf records' class weights of all trees."""
         found = []
         for t in self.model.block_places:
-            tree = at.tree_view(self.model.plan, self.model.ints, t)
+            tree = views.tree_view(self.model.plan, self.model.ints, t)
             found += [tree.masses.copy(), tree.seen.copy()]
         return found
 

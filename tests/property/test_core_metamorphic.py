@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from core import registry
-from core.growth.events import Split
+from core.events import Split
 from tests.naive.rows import OBSERVERS
 from tests.tiers import examples
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of

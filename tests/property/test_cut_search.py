@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.growth.events import Split
+from core.events import Split
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.errors import SchemaError
-from core.forest import layout as of
-from core.growth.events import GrowthStopped, Split
-from core.learners import _forest_memory
+from core.events import GrowthStopped, Split
+from core.learners.forest import layout as of
+from core.learners.forest import memory as _forest_memory
 from core.model import validate
 from core.model.model import Model
 from core.model_table import LABELLED, ON_REQUEST, ModelTable

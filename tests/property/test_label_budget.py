@@ -16,7 +16,7 @@ from core.model import validate
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
-from streamapp.task.pending.pending import TICKS
+from streamapp.worker.task.pending.pending import TICKS
 from tests.property.test_task_cuts import assert_same, outcome
 from tests.tiers import examples
 from tests.topology.partition import NOW, Partition, Record, config, instance, label

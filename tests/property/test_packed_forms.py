@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.columnar.decode import InstanceDecoder
-from streamapp.columnar.packed_forms import MAX_FORMS, read_instances, read_labels
 from tests.property.test_columnar import KEYS, LIMITS, Both, compare_many
 from tests.tiers import examples
-from tests.unit.streamapp.columnar.same import assert_same
+from tests.unit.topics.codecs.compiled.same import assert_same
 from tests.unit.topics.codecs.samples import run_of
 from topics.codecs import decode_instances, encode_instances, encode_labels
+from topics.codecs.compiled.decode import InstanceDecoder
+from topics.codecs.packed.compiled.packed_forms import MAX_FORMS, read_instances, read_labels
 from topics.codecs.packed.layout import (
     DECLINED,
     HAS_ANNOTATOR,
@@ -30,7 +30,7 @@ from topics.codecs.packed.layout import (
     VERSION,
 )
 from topics.codecs.screening import screen
-from topics.records import Features
+from topics.columns.records import Features
 
 BITS64 = (
     *(0, 1 << 63, 0x3FF0000000000000, 0x7FF0000000000000, 0xFFF0000000000000, 0x7FF8000000000000),

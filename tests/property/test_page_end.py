@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from core import jit
+from core.kernels import jit
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="pages are protected by mprotect"),

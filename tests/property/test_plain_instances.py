@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.task.models import families
-from streamapp.task.plain_instances import PlainInstances
+from streamapp.worker.task.instances.plain import PlainInstances
+from streamapp.worker.task.models import families
 from tests.property.test_task_cuts import SPECS, TTL, assert_same, outcome, played
 from tests.tiers import examples
 from tests.topology.partition import Record

@@ -15,13 +15,13 @@ from aiokafka.record.util import calc_crc32c
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from streamapp.transport import columns
-from streamapp.transport.columns import decode, has_more
+from streamapp.worker.transport import columns
+from streamapp.worker.transport.columns import decode, has_more
 from tests.tiers import examples
+from topics.columns.headers import ended_at_nul
+from topics.columns.spans import RecordSpans
 from topics.fetching.batches import HEAD, Limit, is_skipped
 from topics.fetching.undecodable import FetchedRecords, read_tolerantly
-from topics.headers import ended_at_nul
-from topics.spans import RecordSpans
 
 TP = TopicPartition("topic", 3)
 ATTRIBUTES, CRC, TRANSACTIONAL, CONTROL, APPEND_TIME = 21, 17, 0x10, 0x20, 0x08

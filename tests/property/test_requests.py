@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.columnar import encode_requests as module
-from streamapp.columnar.encode_requests import encode_requests
 from tests.property.test_answers import ODD
 from tests.tiers import examples
 from topics.codecs import encode_label_requests
+from topics.codecs.compiled import encode_requests as module
+from topics.codecs.compiled.encode_requests import encode_requests
 from topics.codecs.offset_ids import OffsetIds
-from topics.dictionary import Dictionary
-from topics.records import Features, LabelRequests
+from topics.columns.dictionary import Dictionary
+from topics.columns.records import Features, LabelRequests
 
 NUMBERS = (
     *(np.nan, -0.0, 0.0, 1.0, -1.5, 1e16, 1e15, 123456789.125, 5e-324, 1.7976931348623157e308, np.inf),

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.observability.metrics import Metrics
-from streamapp.outputs.limits import OutputLimits
-from streamapp.processing.pipeline import Pipeline, Results
 from streamapp.settings import Settings
-from streamapp.task.effects.effects import Effects
-from streamapp.task.error_isolation import ProcessingError
-from streamapp.task.task import Task
-from streamapp.transport.runs import Run
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.error_isolation import ProcessingError
+from streamapp.worker.task.task import Task
+from streamapp.worker.transport.runs import Run
 from tests.tiers import examples
+from topics.columns.records import Headers, RawRecords
+from topics.columns.spans import RecordSpans
 from topics.definitions import TopicNames
-from topics.records import Headers, RawRecords
-from topics.spans import RecordSpans
 
 NAMES = TopicNames("grove.")
 LIMITS = OutputLimits.of_catalogue(NAMES)

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from streamapp.transport.runs import FetchedColumns, TimeOrder
-from topics.spans import RecordSpans
+from streamapp.worker.transport.runs import FetchedColumns, TimeOrder
+from topics.columns.spans import RecordSpans
 
 TOPICS = ("controls", "instances", "labels")
 

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streamapp.task.counters import EPISODES, MEANING
-from streamapp.task.models.memory import ModelMemory
+from streamapp.worker.task.counters import EPISODES, MEANING
+from streamapp.worker.task.models.memory import ModelMemory
 from tests.property.acquiring_story import SPECS, acquiring_story
 from tests.property.test_task_cuts import assert_same, outcome, played
 from tests.property.test_task_residency import within

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.task.counters import MEANING
-from streamapp.task.sources import SourceName
+from streamapp.worker.task.counters import MEANING
+from streamapp.worker.task.sources import SourceName
 from tests.tiers import examples
 from tests.topology.partition import QUICK, Partition, Record, config
 from topics.codecs import encode_instances
-from topics.records import Features
+from topics.columns.records import Features
 
 TTL = 400
 SPECS: dict[str, dict[str, Any]] = {

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.task import labels
+from streamapp.worker.task import labels
 from tests.property.test_task_cuts import TTL, assert_same, outcome, played
 from tests.tiers import examples
 from tests.topology.partition import ALWAYS, Record

@@ -5,13 +5,13 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.columnar.decode import InstanceDecoder
 from tests.property.test_columnar import KEYS, KINDS, LIMITS, runs
 from tests.tiers import examples
-from tests.unit.streamapp.columnar.same import assert_same
+from tests.unit.topics.codecs.compiled.same import assert_same
 from topics.codecs import decode_instances
-from topics.records import Headers, RawRecords
-from topics.spans import RecordSpans
+from topics.codecs.compiled.decode import InstanceDecoder
+from topics.columns.records import Headers, RawRecords
+from topics.columns.spans import RecordSpans
 
 ODD: list[bytes | None] = [None, b"", b"\xd6", b"\xff", b"\x00\x00\x00\x00\x01{}", b" " * 2_000_000]
 

@@ -9,7 +9,7 @@ from benchmarks.chaos.__main__ import parse, run, wrong
 from benchmarks.chaos.acquiring import SPECS
 from benchmarks.chaos.installation import compile_kernels
 from streamapp.embedded import EmbeddedBroker
-from streamapp.faults import POINTS
+from streamapp.worker.faults import POINTS
 
 pytestmark = pytest.mark.broker
 

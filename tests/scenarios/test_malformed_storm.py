@@ -14,8 +14,8 @@ import pytest
 
 from tests.broker.workers import PATIENCE, Installation
 from tests.conftest import Broker
+from topics.clients.partitioner import partition_of
 from topics.codecs import decode_predictions
-from topics.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
 

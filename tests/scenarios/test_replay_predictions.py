@@ -17,10 +17,10 @@ from core.schema.schema import Schema
 from core.spec import Spec
 from tests.broker.workers import Installation
 from tests.conftest import Broker
+from topics.clients.partitioner import partition_of
 from topics.codecs import decode_predictions
-from topics.partitioner import partition_of
+from topics.columns.records import Format
 from topics.readers import Dataset, open_dataset
-from topics.records import Format
 from topics.replay import Replay, ReplayPlan
 
 pytestmark = pytest.mark.broker

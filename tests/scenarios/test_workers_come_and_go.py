@@ -16,8 +16,8 @@ from confluent_kafka import Producer
 from streamapp.embedded import EmbeddedBroker
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
+from topics.clients.partitioner import partition_of
 from topics.codecs import decode_predictions
-from topics.partitioner import partition_of
 
 pytestmark = pytest.mark.broker
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from streamapp.journal.ledger import Ledger, step_of
-from streamapp.task.config import TaskConfig
-from streamapp.task.sources import SourceName
+from streamapp.worker.journal.ledger import Ledger, step_of
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.sources import SourceName
 from tests.positions import at
 from tests.topology.partition import PARTITION, Partition, Record
-from topics.records import RawRecords
+from topics.columns.records import RawRecords
 
 
 class Log:

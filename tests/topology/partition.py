@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from streamapp.outputs.encoder import Encoder
-from streamapp.task.config import TaskConfig
-from streamapp.task.effects.effects import Effects, Notice
-from streamapp.task.error_isolation import process_isolated
-from streamapp.task.sources import SourceName
-from streamapp.task.task import Task, TaskRun
+from streamapp.worker.outputs.encoder import Encoder
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.effects.effects import Effects, Notice
+from streamapp.worker.task.error_isolation import process_isolated
+from streamapp.worker.task.sources import SourceName
+from streamapp.worker.task.task import Task, TaskRun
+from topics.columns.records import Headers, RawRecords
 from topics.definitions import TopicNames
-from topics.records import Headers, RawRecords
 
 NOW = 1_700_000_000_000
 NAMES = TopicNames("t.")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from core.state_version import STATE_VERSION
-from streamapp.journal.entry import Manifest
-from streamapp.snapshots.chunks import UNIT, Copy, pack
-from streamapp.snapshots.index import Index
-from streamapp.task.sources import Positions
-from streamapp.task.task import Task
+from streamapp.worker.journal.entry import Manifest
+from streamapp.worker.snapshots.chunks import UNIT, Copy, pack
+from streamapp.worker.snapshots.index import Index
+from streamapp.worker.task.sources import Positions
+from streamapp.worker.task.task import Task
 
 
 class SnapshotStore:

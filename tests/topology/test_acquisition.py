@@ -12,7 +12,7 @@ import pytest
 from core.active.acquirers.path import Plugin as Path
 from tests.topology.partition import ALWAYS, NEVER, NOW, Partition, Record, config, label
 from topics.codecs import encode_instances
-from topics.records import Features
+from topics.columns.records import Features
 
 BUYS: dict[str, Any] = {"name": "path", "explore": 0.001, "timeout_ms": 1000}
 """One record in a thousand is bought whole: none of the few here."""

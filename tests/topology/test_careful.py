@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from streamapp.outputs.encoder import Encoder
-from streamapp.outputs.outgoing import OutputRecords
-from streamapp.task.effects.effects import Effects
-from streamapp.task.error_isolation import ProcessingError, process_isolated
-from streamapp.task.task import TaskRun
+from streamapp.worker.outputs.encoder import Encoder
+from streamapp.worker.outputs.outgoing import OutputRecords
+from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.error_isolation import ProcessingError, process_isolated
+from streamapp.worker.task.task import TaskRun
 from tests.property.test_task_cuts import assert_same
 from tests.property.test_task_rollback import state
 from tests.topology.partition import NAMES, NEVER, Partition, Record, config, instance
-from topics.records import RawRecords
+from topics.columns.records import RawRecords
 
 POISON = {"features": {"x": 1.0}, "label": "a", "weight": 1.25}
 

@@ -12,7 +12,7 @@ import random
 import struct
 import tracemalloc
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,9 @@ from core.errors import GroveError
 from core.model import file as model_file
 from core.model import snapshot
 from core.model.file import FRAME
-from streamapp.task.models import importing
-from streamapp.task.models.exported import read_exported
-from streamapp.task.models.importing import Imports, ModelPart, RefusedPartError, control_values
+from streamapp.worker.task.models import importing
+from streamapp.worker.task.models.exported import read_exported
+from streamapp.worker.task.models.importing import Imports, ModelPart, RefusedPartError, control_values
 from tests.topology.partition import NEVER, Partition, Record, config
 
 FILE = (Path(__file__).parents[1] / "golden" / "exported-1-7.grove").read_bytes()
@@ -86,7 +86,8 @@ NIGHTLY = pytest.param(None, marks=[pytest.mark.nightly, pytest.mark.timeout(720
 
 @pytest.mark.parametrize("sample", [200, NIGHTLY])
 def test_every_flipped_bit_and_every_cut_is_noticed(sample: int | None) -> None:
-    bits, cuts = range(8 * len(FILE)), range(len(FILE))
+    bits: Sequence[int] = range(8 * len(FILE))
+    cuts: Sequence[int] = range(len(FILE))
     draw = random.Random(1)
     if sample is not None:
         header = range(8 * FRAME_FIXED.size)
@@ -127,7 +128,7 @@ def test_sizes_that_lie_take_no_memory() -> None:
                 assert is_refused(resealed(lying)), (field, size)
 
 
-ODD = (None, True, -1, 2**63, 1.5, "", "x", [], [[]], {}, "9" * 1000)
+ODD: tuple[Any, ...] = (None, True, -1, 2**63, 1.5, "", "x", [], [[]], {}, "9" * 1000)
 
 
 def test_odd_members_of_a_head_are_refused_or_said() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from core.ufodt.account import feature_account
-from streamapp.task.models.exported import write_exported
-from streamapp.task.models.importing import control_values
+from core.learners.ufodt.account import feature_account
+from streamapp.worker.task.models.exported import write_exported
+from streamapp.worker.task.models.importing import control_values
 from tests.topology.partition import ALWAYS, Partition, Record, config
 
 UFODT: dict[str, Any] = {"learner": {"name": "ufodt", "hypotheses": 20}, "acquire": "none"}

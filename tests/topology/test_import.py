@@ -15,11 +15,11 @@ from core.model import snapshot
 from core.model.model import Model
 from core.model.validate import check
 from core.tree import layout as at
-from streamapp.task.models import importing
-from streamapp.task.models.exported import read_exported, write_exported
-from streamapp.task.models.importing import control_values
-from streamapp.task.task import Task
-from streamapp.task.unit import DamagedStateError, Unit, UnitName, seal, unseal
+from streamapp.worker.task.models import importing
+from streamapp.worker.task.models.exported import read_exported, write_exported
+from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.task import Task
+from streamapp.worker.task.unit import DamagedStateError, Unit, UnitName, seal, unseal
 from tests.fuzz import models, mutate
 from tests.topology.partition import ALWAYS, NEVER, PARTITION, QUICK, Partition, Record, config, instance
 

@@ -10,12 +10,12 @@ import pytest
 from core.model import validate
 from core.model.model import Model
 from core.schema.schema import Schema
-from streamapp.outputs.encoder import Encoder
-from streamapp.task.models.store import ModelStore
+from streamapp.worker.outputs.encoder import Encoder
+from streamapp.worker.task.models.store import ModelStore
 from tests.topology.partition import ALWAYS, NAMES, NEVER, NOW, Partition, Record, config, instance
 from topics.codecs import decode_predictions, encode_instances
+from topics.columns.records import Features
 from topics.definitions import TopicNames
-from topics.records import Features
 
 FORESTS = ("arf", "leveraging-bagging", "srp")
 

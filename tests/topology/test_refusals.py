@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from streamapp.task.models.quota import ModelQuota
-from streamapp.task.task import Task, TaskRun
+from streamapp.worker.task.models.quota import ModelQuota
+from streamapp.worker.task.task import Task, TaskRun
 from tests.topology.partition import ALWAYS, NEVER, NOW, Partition, Record, config
 
 GOOD = b'{"features":{"x":1},"label":"a"}'

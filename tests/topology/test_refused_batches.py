@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from streamapp.journal.entry import Entry, Ranges, Step, decode, encode
-from streamapp.journal.ledger import step_of
-from streamapp.restore.errors import RestoreError
-from streamapp.restore.replay import Replay
-from streamapp.task.error_isolation import process_isolated
-from streamapp.task.sources import SourceName
-from streamapp.task.task import TaskRun
+from streamapp.worker.journal.entry import Entry, Ranges, Step, decode, encode
+from streamapp.worker.journal.ledger import step_of
+from streamapp.worker.restore.errors import RestoreError
+from streamapp.worker.restore.replay import Replay
+from streamapp.worker.task.error_isolation import process_isolated
+from streamapp.worker.task.sources import SourceName
+from streamapp.worker.task.task import TaskRun
 from tests.topology.logged import Logged
 from tests.topology.partition import ALWAYS, PARTITION, Record, config, instance
+from topics.columns.records import RawRecords
 from topics.errors import Reason
 from topics.fetching.refused import RefusedBatch
-from topics.records import RawRecords
 
 CREATE = b'{"command": "create", "spec": {"query": "never"}, "schema": {"attributes": [{"name": "x"}]}}'
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamapp.task.pending.entries import ENTRY_BYTES
-from streamapp.task.pending.pending import TICKS
+from streamapp.worker.task.pending.entries import ENTRY_BYTES
+from streamapp.worker.task.pending.pending import TICKS
 from tests.topology.partition import ALWAYS, Partition, config
 
 TTL = 1600

@@ -8,17 +8,17 @@ import numpy as np
 import orjson
 import pytest
 
-from streamapp.journal.entry import Entry, Step, decode, encode
-from streamapp.journal.ledger import step_of
-from streamapp.restore.replay import Replay
-from streamapp.task.error_isolation import ProcessingError, process_isolated
-from streamapp.task.sources import SourceName
-from streamapp.task.task import Task, TaskRun
+from streamapp.worker.journal.entry import Entry, Step, decode, encode
+from streamapp.worker.journal.ledger import step_of
+from streamapp.worker.restore.replay import Replay
+from streamapp.worker.task.error_isolation import ProcessingError, process_isolated
+from streamapp.worker.task.sources import SourceName
+from streamapp.worker.task.task import Task, TaskRun
 from tests.topology.logged import Logged
 from tests.topology.partition import ALWAYS, NOW, PARTITION, Record, config, instance, label
 from tests.topology.test_careful import POISON, rows, spec
 from topics.codecs import encode_instances
-from topics.records import Features
+from topics.columns.records import Features
 
 
 class Skipping(Logged):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from streamapp.observability.metrics import Metrics
-from streamapp.outputs.encoder import Encoder
-from streamapp.outputs.limits import OutputLimits
-from streamapp.task.effects.effects import Effects
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.outputs.encoder import Encoder
+from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.task.effects.effects import Effects
 from tests.topology.partition import ALWAYS, NAMES, NEVER, Partition, Record, Sent, config, instance
 from topics.codecs import Limits, decode_predictions, encode_instances
-from topics.records import Features
+from topics.columns.records import Features
 
 LIMIT = 600
 LONG = "i" * LIMIT

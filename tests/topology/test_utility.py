@@ -9,11 +9,11 @@ import numpy as np
 import orjson
 import pytest
 
-from core.ufodt.account import feature_account
-from core.ufodt.open_episode import OpenEpisode, hand_in
-from streamapp.task.models.exported import write_exported
-from streamapp.task.models.importing import control_values
-from streamapp.task.task import Task
+from core.learners.ufodt.account import feature_account
+from core.learners.ufodt.open_episode import OpenEpisode, hand_in
+from streamapp.worker.task.models.exported import write_exported
+from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.task import Task
 from tests.topology.partition import ALWAYS, NEVER, PARTITION, Partition, Record, config
 
 SCHEMA: dict[str, Any] = {

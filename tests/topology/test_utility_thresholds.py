@@ -9,10 +9,10 @@ import numpy as np
 import orjson
 import pytest
 
-from core.ufodt.account import feature_account, thresholds_of
-from streamapp.task.models.exported import write_exported
-from streamapp.task.models.importing import control_values
-from streamapp.task.task import Task
+from core.learners.ufodt.account import feature_account, thresholds_of
+from streamapp.worker.task.models.exported import write_exported
+from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.task import Task
 from tests.topology.partition import ALWAYS, PARTITION, Partition, Record, config
 
 WARM_UP = 12

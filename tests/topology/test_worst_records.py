@@ -9,8 +9,8 @@ import pytest
 from benchmarks.worst_records import KEY, WorstRecord, worst_records
 from core.model.model import Model
 from core.schema import shared
-from streamapp.task.models.placement import Placement
-from streamapp.task.models.store import ModelStore
+from streamapp.worker.task.models.placement import Placement
+from streamapp.worker.task.models.store import ModelStore
 from tests.topology.partition import Partition, Record, config
 from topics.codecs import Limits
 

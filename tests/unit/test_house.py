@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 from tests import house
@@ -20,14 +21,65 @@ def test_rooms_floors_and_arrows_are_counted_by_imports(tmp_path: Path) -> None:
         "core/roof/__init__.py": "",
         "core/roof/tile.py": "from core.wall import brick\nimport core.ground",
         "core/shed.py": "",
-        "streamapp/task/one.py": "from streamapp.task.two import it",
-        "streamapp/task/two.py": "from streamapp.task import one",
+        "core/learners/__init__.py": "",
+        "topics/__init__.py": "",
+        "streamapp/worker/task/one.py": "from streamapp.worker.task.two import it",
+        "streamapp/worker/task/two.py": "from streamapp.worker.task import one",
     }.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     assert list(house.plan(tmp_path)) == [
-        ("core", 4, 4, 3, 3),
+        ("core", 4, 5, 3, 3),
+        ("core/learners", 1, 0, 0, 0),
+        ("topics", 1, 0, 0, 0),
         ("streamapp", 0, 1, 1, 0),
-        ("streamapp/task", 2, 2, "a circle", 2),
+        ("streamapp/worker", 0, 1, 1, 0),
+        ("streamapp/worker/task", 2, 2, "a circle", 2),
     ]
+
+
+MOST_LINES = 500
+MOST_MODULES = 16
+MOST_ROOMS = 10
+
+
+def test_no_file_is_longer_than_a_reader_takes_in() -> None:
+    lengths = {
+        path.relative_to(house.ROOT).as_posix(): path.read_text().count("\n")
+        for package in house.PACKAGES
+        for path in house.sources(house.ROOT / package)
+    }
+    assert len(lengths) > 500
+    long = {path: lines for path, lines in lengths.items() if lines > MOST_LINES}
+    assert long == {}, f"at most {MOST_LINES} lines: cut these along their duties"
+
+
+def test_no_folder_has_more_modules_than_a_reader_keeps_apart() -> None:
+    folders = {path.parent for package in house.PACKAGES for path in house.sources(house.ROOT / package)}
+    loose = {folder.relative_to(house.ROOT).as_posix(): len([*folder.glob("*.py")]) - 1 for folder in folders}
+    crowded = {folder: modules for folder, modules in loose.items() if modules > MOST_MODULES}
+    assert crowded == {}, f"at most {MOST_MODULES} modules: give those that belong together a folder"
+
+
+def test_the_application_has_few_rooms() -> None:
+    top = house.ROOT / "streamapp"
+    rooms = {path.name for path in top.iterdir() if (path / "__init__.py").exists()}
+    rooms |= {path.name for path in top.glob("*.py") if not path.name.startswith("__")}
+    assert len(rooms) <= MOST_ROOMS, sorted(rooms)
+
+
+def test_no_module_imports_private_names_of_another_package() -> None:
+    strangers = []
+    for package in house.PACKAGES:
+        for path in house.sources(house.ROOT / package):
+            here = path.relative_to(house.ROOT).parent.parts
+            for node in ast.walk(ast.parse(path.read_text())):
+                if not isinstance(node, ast.ImportFrom) or node.module is None:
+                    continue
+                owner = tuple(node.module.split("."))
+                names = [alias.name for alias in node.names if alias.name.startswith("_")]
+                is_ours = here[: len(owner)] == owner or owner[: len(here)] == here
+                if names and owner[0] in house.PACKAGES and not is_ours:
+                    strangers.append(f"{path.relative_to(house.ROOT)}: {node.module} {names}")
+    assert strangers == []

@@ -88,17 +88,23 @@ def test_statements_with_an_effect_are_left_out_where_that_is_asked_for():
 @pytest.mark.parametrize(
     ("module", "stages"),
     [
-        ("topics/sender.py", ["tests/unit/topics/test_sender.py", "tests/unit/topics/test_clients.py"]),
-        ("topics/readers/arff/rows.py", ["tests/unit/topics/readers/test_arff.py"]),
-        ("streamapp/task/labels.py", ["tests/topology/test_labels.py"]),
         (
-            "streamapp/processing/commit_schedule.py",
+            "topics/clients/sender.py",
+            ["tests/unit/topics/clients/test_sender.py", "tests/unit/topics/test_clients.py"],
+        ),
+        ("topics/readers/arff/rows.py", ["tests/unit/topics/readers/test_arff.py"]),
+        ("streamapp/worker/task/labels.py", ["tests/topology/test_labels.py"]),
+        (
+            "streamapp/worker/processing/commit_schedule.py",
             [
-                "tests/unit/streamapp/processing/test_commit_schedule.py",
-                "tests/unit/streamapp/processing/test_task_manager.py",
+                "tests/unit/streamapp/worker/processing/test_commit_schedule.py",
+                "tests/unit/streamapp/worker/processing/test_task_manager.py",
             ],
         ),
-        ("streamapp/processing/committer.py", ["tests/unit/streamapp/processing/test_task_manager.py"]),
+        (
+            "streamapp/worker/processing/committer.py",
+            ["tests/unit/streamapp/worker/processing/test_task_manager.py"],
+        ),
     ],
 )
 def test_the_tests_of_a_modules_name_come_before_those_that_mention_it(module, stages):

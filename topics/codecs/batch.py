@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from topics.codecs.flaws import Flaws
 from topics.codecs.offset_ids import OffsetIds
-from topics.records import Ints32
-from topics.spans import Numbers, Spans
+from topics.columns.records import Ints32
+from topics.columns.spans import Numbers, Spans
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from topics.codecs.flaws import Flaw, Flaws, add_flaw, kind
+from topics.columns.records import MAX_WEIGHT, Floats, Ints32, weight_rule
 from topics.errors import Reason
-from topics.records import MAX_WEIGHT, Floats, Ints32, weight_rule
 
 _NONE = type(None)
 

@@ -9,8 +9,8 @@ from topics.codecs import arrow, json, packed
 from topics.codecs.batch import Batch
 from topics.codecs.limits import Limits
 from topics.codecs.prediction_row import PredictionRow
+from topics.columns.records import Features, Floats, Format, Instances, Labels, Predictions
 from topics.errors import CodecError
-from topics.records import Features, Floats, Format, Instances, Labels, Predictions
 
 
 class Codec(Protocol):

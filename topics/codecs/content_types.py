@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from operator import itemgetter
 from typing import Final, Literal
 
-from topics.headers import UNDECODABLE
-from topics.records import Format, Headers
-from topics.spans import Spans, any_headers, distinct_headers
+from topics.columns.headers import UNDECODABLE
+from topics.columns.records import Format, Headers
+from topics.columns.spans import Spans, any_headers, distinct_headers
 
 JSON: Final = "application/json"
 PACKED: Final = "application/vnd.grove.packed"
@@ -51,7 +51,9 @@ def content_type(headers: Headers) -> bytes | None:
 
 
 def is_undecodable(headers: Headers) -> bool:
-    """Whether a name was not UTF-8 on the wire (topics/headers.py), or has U+FFFD as such a name would."""
+    """Whether a name was not UTF-8 on the wire (topics/columns/headers.py), or has U+FFFD as such a name
+    would.
+    """
     return any(not name.isascii() and UNDECODABLE in name for name, _ in headers)
 
 

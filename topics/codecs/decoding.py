@@ -13,7 +13,7 @@ from topics.codecs.json.reader import read_controls
 from topics.codecs.limits import Limits
 from topics.codecs.merge import merge_instances, merge_labels
 from topics.codecs.screening import screen
-from topics.records import Controls, FeatureValues, Instances, Labels, RawRecords
+from topics.columns.records import Controls, FeatureValues, Instances, Labels, RawRecords
 
 DEFAULT_LIMITS = Limits()
 

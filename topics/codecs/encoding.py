@@ -8,8 +8,8 @@ from typing import Any
 from topics.codecs.codec import codec
 from topics.codecs.json.lines import write_documents
 from topics.codecs.json.writer import write_controls
+from topics.columns.records import Command, Features, Floats, Format
 from topics.errors import CodecError
-from topics.records import Command, Features, Floats, Format
 
 
 def encode_instances(

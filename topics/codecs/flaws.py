@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from topics.columns.records import Ints32, Malformed
 from topics.errors import Reason
-from topics.records import Ints32, Malformed
 
 
 class Flaw(NamedTuple):

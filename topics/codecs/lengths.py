@@ -12,8 +12,8 @@ import numpy as np
 
 from topics.codecs.flaws import Flaw, Flaws, add_flaw, quote
 from topics.codecs.limits import Limits
+from topics.columns.records import Features, Ints32
 from topics.errors import Reason
-from topics.records import Features, Ints32
 
 UTF8_BYTES = 4
 """Of a character, at most."""

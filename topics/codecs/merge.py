@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from topics.records import Features, Instances, Ints32, Ints64, Labels, Malformed
+from topics.columns.records import Features, Instances, Ints32, Ints64, Labels, Malformed
 
 
 def merge_instances(parts: Sequence[Instances], malformed: list[Malformed]) -> Instances:

@@ -7,7 +7,7 @@ from typing import overload
 
 import numpy as np
 
-from topics.records import Ints64
+from topics.columns.records import Ints64
 
 
 class OffsetIds(Sequence[str]):

@@ -17,8 +17,7 @@ from topics.codecs.json.reports import read_reports, write_reports
 from topics.codecs.json.requests import read_label_requests, write_label_requests
 from topics.codecs.packed import predictions as packed
 from topics.codecs.prediction_row import PredictionRow
-from topics.errors import Reason
-from topics.records import (
+from topics.columns.records import (
     AuditEntry,
     DriftAlert,
     EvaluationRecord,
@@ -30,6 +29,7 @@ from topics.records import (
     Predictions,
     ReceivedPredictions,
 )
+from topics.errors import Reason
 
 # What the readers of predictions raise for a record that is none. The incoming side has no such list: there
 # each flaw has its reason, here any other producer on the topic is a mistake.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from topics.records import Acquired
+from topics.columns.records import Acquired
 
 DEAD: Final = -1  # version of a row of a block that was dead-lettered
 

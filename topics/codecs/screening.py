@@ -17,9 +17,9 @@ from topics.codecs.content_types import (
 from topics.codecs.envelopes import unwrap
 from topics.codecs.flaws import Flaw, malformed
 from topics.codecs.limits import Limits
+from topics.columns.records import Format, Headers, Ints32, Malformed, RawRecords
+from topics.columns.spans import Spans
 from topics.errors import Reason
-from topics.records import Format, Headers, Ints32, Malformed, RawRecords
-from topics.spans import Spans
 
 ALL_FORMATS: tuple[Format, ...] = ("json", "packed", "arrow")
 

@@ -20,6 +20,7 @@ from aiokafka.errors import KafkaError
 from aiokafka.protocol.fetch import FetchRequest
 from confluent_kafka import KafkaError as Codes
 
+from topics.columns.headers import ended_at_nul
 from topics.fetching.batches import (
     Limit,
     damaged,
@@ -34,7 +35,6 @@ from topics.fetching.connection import connection_arguments
 from topics.fetching.frames import MOST_BYTES, bound_frames, frame_bound
 from topics.fetching.refused import RefusedBatch
 from topics.fetching.undecodable import FetchedRecords
-from topics.headers import ended_at_nul
 
 Place = tuple[str, int]
 """Topic and partition."""

@@ -6,9 +6,9 @@ from typing import Final
 
 from confluent_kafka import TIMESTAMP_CREATE_TIME, KafkaError
 
+from topics.columns.headers import Headers
 from topics.errors import Reason
 from topics.fetching.refused import RefusedBatch
-from topics.headers import Headers
 
 REFUSED: Final = (KafkaError._BAD_COMPRESSION, KafkaError._BAD_MSG)  # noqa: SLF001 - librdkafka's own codes
 """Errors that stand for a batch of which no record is read."""
@@ -63,7 +63,7 @@ class FetchedMessage:
         return self._value
 
     def headers(self) -> Headers:
-        """Return names and values; `topics.headers.UNREADABLE` if a name is no UTF-8."""
+        """Return names and values; `topics.columns.headers.UNREADABLE` if a name is no UTF-8."""
         return self._headers
 
     def error(self) -> KafkaError | None:

@@ -2,7 +2,8 @@
 """Undecodable headers: reading a record batch whose header names are not all UTF-8.
 
 Kafka wants UTF-8 there, but neither the broker nor every client looks, and aiokafka's decoders then refuse
-the whole batch. Our kernel does not look either: what headers are says `topics/headers.py`, to whoever asks.
+the whole batch. Our kernel does not look either: what headers are says `topics/columns/headers.py`, to
+whoever asks.
 Of batches that the kernel leaves to aiokafka those are read here in Python (some 10 µs a record).
 """
 
@@ -17,8 +18,8 @@ from aiokafka.record.default_records import _DefaultRecordBatchPy
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import decode_varint_py
 
-from topics.headers import read_headers
-from topics.records import Headers
+from topics.columns.headers import read_headers
+from topics.columns.records import Headers
 
 _BATCH_HEAD = Struct(">qi")  # base offset, bytes that follow
 

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from topics.codecs import decode_feature_requests, encode_feature_values
+from topics.columns.records import FeatureRequest, Floats, Malformed
 from topics.definitions import TopicNames
 from topics.draws import Draw, uniform
 from topics.errors import DatasetError
@@ -15,7 +16,6 @@ from topics.oracle.answers import Outcome, row_of
 from topics.oracle.plan import OraclePlan
 from topics.oracle.respondent import Decision
 from topics.readers.dataset import Dataset
-from topics.records import FeatureRequest, Floats, Malformed
 
 NO_SUCH: Final = "the data set has no such feature"
 MISSING: Final = "missing in the data set"

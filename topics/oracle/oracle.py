@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from confluent_kafka import Message
 
-from topics.cluster import Cluster
+from topics.clients.cluster import Cluster
+from topics.clients.sender import Sender
 from topics.errors import CatalogueError
 from topics.oracle.answers import ANSWERED, Outcome
 from topics.oracle.features import FeatureRespondent
@@ -26,7 +27,6 @@ from topics.oracle.progress import OracleProgress
 from topics.oracle.requests import RequestTopic, place
 from topics.oracle.waiting import WaitingAnswer, WaitingAnswers
 from topics.readers.dataset import Dataset
-from topics.sender import Sender
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
 
-from topics.access import Access, denied_kind
+from topics.clients.access import Access, denied_kind
 from topics.errors import BrokerError
 from topics.fetching.consumer import BoundedConsumer
 from topics.oracle.assignment import Assignment

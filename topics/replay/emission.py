@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from topics.codecs import encode_instances, encode_labels
+from topics.columns.records import Features
 from topics.errors import DatasetError
 from topics.readers.dataset import Dataset
-from topics.records import Features
 from topics.replay.keys import KeyRing
 from topics.replay.owed import LabelRows
 from topics.replay.plan import ReplayPlan

@@ -18,16 +18,16 @@ from typing import Any, Final
 
 from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
 
-from topics.access import denied_kind
-from topics.cluster import Cluster
+from topics.clients.access import denied_kind
+from topics.clients.cluster import Cluster
+from topics.clients.partitioner import partition_of
+from topics.clients.sender import Sender
+from topics.clients.without_group import without_group
+from topics.columns.headers import UNREADABLE, headers_of
 from topics.errors import BrokerError, CatalogueError
 from topics.fetching.batches import Limit
 from topics.fetching.consumer import BoundedConsumer
 from topics.fetching.message import REFUSED
-from topics.headers import UNREADABLE, headers_of
-from topics.partitioner import partition_of
-from topics.sender import Sender
-from topics.without_group import without_group
 
 logger = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from topics.clients.partitioner import partitions_of
 from topics.draws import Draw, uniform
-from topics.partitioner import partitions_of
 from topics.replay.plan import ReplayPlan
 
 

@@ -24,8 +24,8 @@ from typing import Any, NamedTuple
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from topics.cluster import NOT_YET, UNANSWERED, Cluster
-from topics.consumer_group import raise_if_denied
+from topics.clients.cluster import NOT_YET, UNANSWERED, Cluster
+from topics.clients.consumer_group import raise_if_denied
 from topics.definitions import TopicNames
 from topics.errors import UnansweredError
 from topics.replay.plan import ReplayPlan

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from topics.columns.records import Format
 from topics.definitions import TopicNames
 from topics.delay import Delay
-from topics.records import Format
 
 LabelMode = Literal["with", "apart", "none"]
 Spread = Literal["each", "round-robin", "zipf"]

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from topics.cluster import Cluster
+from topics.clients.cluster import Cluster
+from topics.clients.sender import Sender
 from topics.errors import CatalogueError, DatasetError
 from topics.patience import Patience
 from topics.readers.dataset import Batch, Dataset
@@ -21,7 +22,6 @@ from topics.replay.label_loop import LabelLoop, LoopGroups, stations_of
 from topics.replay.owed import OwedLabels
 from topics.replay.plan import ReplayPlan
 from topics.replay.timeline import Timeline
-from topics.sender import Sender
 
 CHUNK_ROWS = 2000
 CHUNK_ROWS_OF_BLOCKS = 16_000

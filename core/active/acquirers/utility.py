@@ -20,9 +20,9 @@ from core.active.acquirers.base import (
 )
 from core.errors import ParameterError
 from core.learners.protocol import Learner
+from core.learners.ufodt import open_episode
+from core.learners.ufodt.open_episode import OpenEpisode, Question, answer_next, hand_in
 from core.plugin import count
-from core.ufodt import open_episode
-from core.ufodt.open_episode import OpenEpisode, Question, answer_next, hand_in
 
 FINISH: Final = "finish"
 """The words are those of another acquirer: the model was configured otherwise meanwhile."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core import registry
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.plugin import Parameters, flag, number
 from core.tree import layout
 

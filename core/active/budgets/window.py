@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.active.budgets.base import LIMIT, OWN, Budget
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.plugin import count
 
 RECENT: Final = 0  # u: requests among the recent records, exponentially forgotten

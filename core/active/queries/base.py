@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from core import registry, spelling
 from core.errors import ParameterError
-from core.jit import FLOATS, INTS
+from core.kernels.jit import FLOATS, INTS
 from core.learners.protocol import Learner, has_leaf_table
 from core.plugin import Parameters
 from core.tree.layout import LEAVES

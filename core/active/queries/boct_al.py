@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from core.active.queries.base import AT_RANDOM, NO, UNKNOWN, YES, Query
-from core.jit import called, kernel
+from core.kernels.jit import called, kernel
 from core.numeric import rng
 from core.numeric.credible import LEAST_DELTA, largest_risk
 from core.numeric.sorting import sort_pairs

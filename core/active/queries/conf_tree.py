@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.active.queries.base import NO, YES, Query
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric import rng
 from core.numeric.consistency import epsilon, is_consistent
 from core.plugin import number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.active.queries.base import NO, UNKNOWN, YES, Query
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.plugin import number
 from core.tree import layout
 

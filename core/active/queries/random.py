@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.active.queries.base import AT_RANDOM, NO, Query
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric import rng
 from core.tree import layout
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from core.active.queries import variable_uncertainty
 from core.active.queries.base import UNKNOWN
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric import rng
 from core.numeric.special import normal_cdf, rough_cdf
 from core.tree import layout

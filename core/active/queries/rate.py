@@ -11,7 +11,7 @@ import numpy as np
 from core import registry
 from core.active.budgets.base import returned_requests, spent_requests
 from core.active.queries.base import AT_RANDOM, NO, UNKNOWN, YES, Query
-from core.jit import bits, kernel
+from core.kernels.jit import bits, kernel
 from core.numeric import rng
 from core.plugin import Parameters, choice, count, number
 from core.tree import layout

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from core.active.queries import conf_tree, random
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.numeric import rng
 from core.plugin import number
 from core.tree import layout

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.active.queries.base import NO, UNKNOWN, YES, Query
-from core.jit import kernel
+from core.kernels.jit import kernel
 from core.plugin import number
 from core.tree import layout
 

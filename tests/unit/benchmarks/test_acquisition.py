@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.acquisition import FIRST, MEMORY, RUN, memory, task_cost
-from core import jit
+from core.kernels import jit
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="a matter of speed")
 

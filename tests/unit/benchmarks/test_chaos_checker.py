@@ -14,12 +14,12 @@ READERS = ("checker", "purchases", "wire", "raw_client", "source_tape", "tape", 
 ALLOWED = {"aiokafka.record.util"}
 """Of the clients that the application has: a checksum."""
 TASK = {
-    "streamapp.task.config",
-    "streamapp.task.models.memory",
-    "streamapp.task.sources",
-    "streamapp.task.task",
+    "streamapp.worker.task.config",
+    "streamapp.worker.task.models.memory",
+    "streamapp.worker.task.sources",
+    "streamapp.worker.task.task",
     "topics.definitions",
-    "topics.records",
+    "topics.columns.records",
 }
 """What the undisturbed worker is made of: the task, and the form in which it takes records."""
 

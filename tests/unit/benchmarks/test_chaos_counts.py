@@ -5,9 +5,9 @@ from prometheus_client import generate_latest
 
 from benchmarks.chaos.counts import METRICS, parse
 from benchmarks.chaos.fleet import ChaosError, wait_while_it_falls
-from streamapp.observability.metrics import Metrics
-from streamapp.task.models.memory import ModelMemory
 from streamapp.worker.gauges import memory_counts
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.task.models.memory import ModelMemory
 
 
 def test_counters_of_a_worker() -> None:

@@ -9,13 +9,13 @@ import pytest
 from benchmarks.chaos.coordinator import ABORTED, COMMITTED, ONGOING, Change, Transaction, decode, pair_up
 from benchmarks.chaos.evidence import Freeze, refused, takeover_seconds, torn_snapshots, wrote
 from benchmarks.chaos.tape import Kept
-from streamapp.journal.entry import Entry, Manifest, encode
-from streamapp.snapshots.chunks import UNIT, pack
+from streamapp.worker.journal.entry import Entry, Manifest, encode
+from streamapp.worker.snapshots.chunks import UNIT, pack
 from tests.positions import at
 
 REFUSED = (
-    "16:58:57 WARNING streamapp.processing.task_manager: a transaction is aborted, its records will be "
-    "processed again: "
+    "16:58:57 WARNING streamapp.worker.processing.task_manager: a transaction is aborted, "
+    "its records will be processed again: "
     "Failed to commit offsets to transaction on broker 127.0.0.1:1/1: i((null))[1](Broker: Unknown member)"
 )
 

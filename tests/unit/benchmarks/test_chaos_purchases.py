@@ -13,7 +13,7 @@ from benchmarks.chaos.acquiring import PRICES, SPECS, controls
 from benchmarks.chaos.purchases import Purchases, check_purchases
 from core.spec import Spec
 from topics.codecs import encode_instances
-from topics.records import Features
+from topics.columns.records import Features
 
 KEY = "buys"
 PRICE = {"x": 1.0, "y": 2.5, "z": 4.0}

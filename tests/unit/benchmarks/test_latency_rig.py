@@ -16,7 +16,7 @@ from benchmarks.rig.load import Machine, listener, load_between, threads_between
 from benchmarks.rig.steady import MOST_PENDING, Link, Part, RefusedError, encoded
 from benchmarks.rig.stream import model_keys
 from benchmarks.rig.traced import means
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 
 
 @pytest.mark.parametrize(("step_s", "steps"), [(0.005, 20), (1 / 500, 50)])

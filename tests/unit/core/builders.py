@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from core import registry
-from core.learners._forests import Forest
-from core.learners.base import HoeffdingLearner
+from core.learners.forest.learner import Forest
+from core.learners.hoeffding.learner import HoeffdingLearner
 from core.model.model import Model
 from core.model_table import LABELLED, ModelTable
 from core.schema.schema import Attribute, Schema

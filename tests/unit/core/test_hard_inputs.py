@@ -8,15 +8,16 @@ import re
 import numpy as np
 import pytest
 
-from core import jit, registry
+from core import registry
 from core.errors import SchemaError
-from core.growth.events import GrowthStopped
+from core.events import GrowthStopped
+from core.kernels import jit
 from core.model import validate
 from core.model.model import Model
 from core.observers.gaussian import M2, MEAN, WEIGHT
 from core.schema.schema import MAX_VALUES, Attribute, Schema
 from core.spec import Spec
-from core.tree import layout as at
+from core.tree import views
 from tests.naive.rows import OBSERVERS
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
@@ -180,7 +181,7 @@ def test_fractional_weights(observer):
     x = draw.random((500, 2))
     weight = draw.choice([1e-9, 1e-3, 0.1, 0.7, 3.3], 500)
     model, _ = grown(schema_of(None, None), x, (x[:, 0] > 0.5).astype(int), weight, **observer)
-    tree = at.tree_view(model.plan, model.ints, model.first)
+    tree = views.tree_view(model.plan, model.ints, model.first)
     assert tree.node_floats[0, 10:12].sum() > 0.0
 
 
@@ -202,7 +203,7 @@ def test_ten_million_records_in_one_leaf():
     for _ in range(10):
         answer(table, x, label)
     model = table.model(0)
-    tree = at.tree_view(model.plan, model.ints, model.first)
+    tree = views.tree_view(model.plan, model.ints, model.first)
     assert tree.leaf_floats[0, 1] == 1e7
     for statistics in tree.numeric[0][:, :, 0]:
         assert statistics[WEIGHT] == 5e6
@@ -220,7 +221,7 @@ def test_growth_stops_at_the_byte_cap_of_every_observer(observer):
     free, _ = grown(schema_of(None, None), x, label, **observer)
     assert not free.evaluation().growth_stopped
     assert free.summary().leaves > 3
-    shape = at.tree_view(free.plan, free.ints, free.first).shape
+    shape = views.tree_view(free.plan, free.ints, free.first).shape
     three = shape.leaves_at - (shape.nodes - 5) * shape.node_stride + 3 * shape.leaf_stride
     cap = 8.0 * (free.first + three) + free.schema.content_bytes
     found = []

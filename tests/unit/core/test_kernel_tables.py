@@ -2,8 +2,9 @@
 
 import pytest
 
-from core import jit, registry
-from tests.unit.core.test_jit import run_python
+from core import registry
+from core.kernels import jit
+from tests.unit.core.kernels.test_jit import run_python
 
 compiled = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 
@@ -51,11 +52,12 @@ from core.spec import Spec
 def ready(prefix):
     return [entry for entry in jit._entries if entry.owner.startswith(prefix) and entry._call is not None]
 tree, other = (Spec.parse({"learner": name}) for name in ("h-tree", "boct"))
-assert not ready("core.learners") and not ready("core.hoeffding")
+assert not ready("core.learners") and not ready("core.learners.hoeffding")
 jit.compile_for(compiled_modules(tree))
-print(len(ready("core.hoeffding.kernels")) > 0, ready("core.learners.boct"), ready("core.boct"))
+print(len(ready("core.learners.hoeffding.kernels")) > 0, ready("core.learners.boct.boct"),
+ready("core.learners.boct"))
 jit.compile_for(compiled_modules(other))
-print(len(ready("core.learners.boct")) > 0, len(ready("core.boct.cut_search")))
+print(len(ready("core.learners.boct.boct")) > 0, len(ready("core.learners.boct.cut_search")))
 """
 """The kernels of a process after plans of two learners; loaded, if a test before has compiled them."""
 

@@ -5,7 +5,7 @@ import pytest
 
 from core.errors import SchemaError
 from core.evaluation import EvaluationDue
-from core.growth.events import Split
+from core.events import Split
 from core.model import validate
 from core.model.model import Model
 from core.model_table import ANSWER_ONLY, ON_REQUEST, ModelTable

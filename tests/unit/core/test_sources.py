@@ -1,6 +1,6 @@
 from pathlib import Path
 
-from core.native.sources import reached_from
+from core.kernels.native.sources import reached_from
 
 
 def write(root: Path, **texts: str) -> None:

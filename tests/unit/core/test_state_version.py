@@ -123,7 +123,7 @@ def test_presets_of_today_have_the_leaves_of_h_tree_but_with_compat(
 
 
 def test_a_forest_of_pairs_and_a_strategy_of_version_7_are_what_they_were() -> None:
-    spec = {"learner": "ufft", "query": "random"}
+    spec: dict[str, Any] = {"learner": "ufft", "query": "random"}
     assert Spec.parse(spec, 7).learner.step_share == 0.0
     assert Spec.parse(spec).learner.step_share == pytest.approx(1.0 / 6.0)
     spec = {"learner": "boct", "query": {"name": "boct_al", "delta": 0.1}}

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from core.jit import DISABLED
+from core.kernels.jit import DISABLED
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec

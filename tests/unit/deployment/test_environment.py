@@ -12,11 +12,11 @@ import typer
 from prometheus_client import CollectorRegistry
 
 from streamapp.cli.main import app
-from streamapp.observability.health import Health
-from streamapp.observability.pages import add_pages
 from streamapp.settings import Settings, env_name, load_settings
 from streamapp.settings.check import check_clients, check_spec
 from streamapp.settings.loading import unknown_variables
+from streamapp.worker.observability.health import Health
+from streamapp.worker.observability.pages import add_pages
 from tests.unit.deployment.manifests import (
     OVERLAYS,
     ROOT,

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import yaml
 
-from streamapp.observability.boards import BOARDS, EXCUSED, metrics_of
-from streamapp.observability.metrics import Metrics
+from streamapp.worker.observability.boards import BOARDS, EXCUSED, metrics_of
+from streamapp.worker.observability.metrics import Metrics
 from tests import boards
 
 ROOT = Path(__file__).parents[3]
@@ -29,7 +29,7 @@ RULES = [
 ]
 ALERTS = {rule["alert"]: rule for rule in RULES if "alert" in rule}
 UNIT_TESTS = yaml.safe_load((PROMETHEUS / "rules_test.yml").read_text())["tests"]
-ELSEWHERE = ("streamapp/worker/gauges.py", "streamapp/observability/pages/parent.py")
+ELSEWHERE = ("streamapp/worker/gauges.py", "streamapp/worker/observability/pages/parent.py")
 
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not here")
 

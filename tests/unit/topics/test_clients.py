@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from streamapp.columnar.produce import produce_records
 from streamapp.embedded.broker import free_port
-from topics.cluster import Cluster
+from topics.clients.cluster import Cluster
+from topics.clients.native_producer import ProduceRecords
+from topics.clients.produce import produce_records
+from topics.clients.sender import Sender
 from topics.errors import BrokerError
-from topics.native_producer import ProduceRecords
-from topics.sender import Sender
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ from topics.codecs import (
     decode_model_events,
     decode_predictions,
 )
+from topics.columns.records import Malformed
 from topics.errors import Reason
-from topics.records import Malformed
 
 PAGE = (Path(__file__).parents[3] / "docs" / "records.md").read_text(encoding="utf-8")
 FENCE = re.compile(r'^```(json|python) title="(\S+)(?: (\S+))?"\n(.*?)^```$', re.MULTILINE | re.DOTALL)

@@ -16,8 +16,8 @@ from topics.codecs.arrow.metadata import StreamOutline, inspect
 from topics.codecs.flaws import Flaw, Flaws, add_flaw, quote
 from topics.codecs.lengths import check_cells, check_classes, name_flaw
 from topics.codecs.limits import Limits
+from topics.columns.records import Floats, Ints32
 from topics.errors import Reason
-from topics.records import Floats, Ints32
 
 Texts = list[str | None]
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from topics.codecs.arrow.layout import is_text
 from topics.codecs.cells import label_codes
 from topics.codecs.flaws import Flaws
-from topics.records import Floats, Ints32
+from topics.columns.records import Floats, Ints32
 
 KEPT_CLASSES = 64  # of a dictionary; what a block of so many classes costs to read is elsewhere
 KEPT = 256

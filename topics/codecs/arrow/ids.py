@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from topics.records import Ints32
+from topics.columns.records import Ints32
 
 Bytes = npt.NDArray[np.uint8]
 

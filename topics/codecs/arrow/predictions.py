@@ -14,7 +14,7 @@ from topics.codecs.arrow.ids import Ids
 from topics.codecs.arrow.metadata import inspect
 from topics.codecs.flaws import Flaw
 from topics.codecs.prediction_row import DEAD, PredictionRow
-from topics.records import Predictions
+from topics.columns.records import Predictions
 
 END_OF_STREAM: Final = b"\xff\xff\xff\xff\x00\x00\x00\x00"
 MAX_KEPT_CLASSES: Final = 256  # the beginning of a stream with more of them is not worth keeping

@@ -13,8 +13,8 @@ from topics.codecs.arrow.layout import INSTANCE_ROLES, LABEL_ROLES
 from topics.codecs.batch import Batch
 from topics.codecs.flaws import Flaw, malformed
 from topics.codecs.limits import Limits
+from topics.columns.records import Features, Instances, Ints32, Labels, Malformed
 from topics.errors import Reason
-from topics.records import Features, Instances, Ints32, Labels, Malformed
 
 ROWS_IN_DETAIL = 3
 

@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from topics.codecs.arrow.layout import INSTANCE_ROLES, LABEL_ROLES
+from topics.columns.records import Features, Floats
 from topics.errors import CodecError
-from topics.records import Features, Floats
 
 
 def stream(columns: dict[str, pa.Array]) -> bytes:

@@ -12,8 +12,8 @@ import orjson
 from topics.codecs.batch import Batch
 from topics.codecs.crowding import SMALL, crowding
 from topics.codecs.flaws import Flaw, Flaws, kind, outcomes
+from topics.columns.records import Malformed
 from topics.errors import Reason
-from topics.records import Malformed
 
 Document = dict[str, Any]
 

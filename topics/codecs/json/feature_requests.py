@@ -11,8 +11,8 @@ import orjson
 
 from topics.codecs.flaws import Flaw, kind, malformed
 from topics.codecs.json.lines import write_documents
+from topics.columns.records import FeatureRequest, Malformed
 from topics.errors import Reason
-from topics.records import FeatureRequest, Malformed
 
 _TYPES: dict[str, tuple[type, ...]] = {
     "request_id": (str,),

@@ -13,8 +13,8 @@ from topics.codecs.flaws import Flaw, Flaws, kind, outcomes, quote
 from topics.codecs.json.documents import Document, parse
 from topics.codecs.lengths import check_cells, too_long
 from topics.codecs.limits import Limits
+from topics.columns.records import FeatureValues, Malformed
 from topics.errors import Reason
-from topics.records import FeatureValues, Malformed
 
 _NUMBERS = (float, int, bool)
 _REASONS = (str, type(None))

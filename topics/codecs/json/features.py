@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from topics.codecs.flaws import Flaw, Flaws, add_flaw, kind, quote
+from topics.columns.records import Features, Floats
 from topics.errors import Reason
-from topics.records import Features, Floats
 
 _SHAPES = {dict, list}
 _NUMBERS = {float, int, bool}

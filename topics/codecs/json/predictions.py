@@ -10,7 +10,7 @@ import orjson
 
 from topics.codecs.json.probabilities import STEPS, TEXTS
 from topics.codecs.prediction_row import PredictionRow
-from topics.records import Acquired, Ints32, Predictions
+from topics.columns.records import Acquired, Ints32, Predictions
 
 KEPT_BYTES = 12  # of a text and its key, for each class
 

@@ -14,8 +14,8 @@ from topics.codecs.json.documents import Document, members, parse
 from topics.codecs.json.features import gather
 from topics.codecs.lengths import check_cells, check_classes, check_features
 from topics.codecs.limits import Limits
+from topics.columns.records import Command, Control, Controls, Instances, Ints32, Labels, Malformed
 from topics.errors import Reason
-from topics.records import Command, Control, Controls, Instances, Ints32, Labels, Malformed
 
 COMMANDS: tuple[Command, ...] = get_args(Command)
 

@@ -11,8 +11,8 @@ import orjson
 
 from topics.codecs.flaws import Flaw, malformed
 from topics.codecs.json.lines import write_documents
+from topics.columns.records import AuditEntry, DriftAlert, EvaluationRecord, Malformed, ModelEvent
 from topics.errors import Reason
-from topics.records import AuditEntry, DriftAlert, EvaluationRecord, Malformed, ModelEvent
 
 Report = TypeVar("Report", DriftAlert, EvaluationRecord, AuditEntry, ModelEvent)
 

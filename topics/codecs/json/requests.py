@@ -14,8 +14,8 @@ from topics.codecs.json.documents import Document, parse
 from topics.codecs.json.features import gather
 from topics.codecs.json.lines import chunks, objects, write_documents
 from topics.codecs.json.writer import feature_cells, scattered_cells
+from topics.columns.records import LabelRequests, Malformed, Seen
 from topics.errors import Reason
-from topics.records import LabelRequests, Malformed, Seen
 
 LARGEST: Final = 2**53
 """More records than any model has answered."""

@@ -7,7 +7,7 @@ from itertools import repeat
 from typing import Any
 
 from topics.codecs.json.lines import chunks, objects, write_documents
-from topics.records import Command, Features, Floats
+from topics.columns.records import Command, Features, Floats
 
 Cell = dict[str, Any] | list[Any]
 

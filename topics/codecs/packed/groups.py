@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from topics.codecs.flaws import Flaw, Flaws, add_flaw
 from topics.codecs.packed.layout import DTYPES, HEADER, LABEL_AT, TEXT, Header, read_header
+from topics.columns.records import Floats, Ints64
 from topics.errors import Reason
-from topics.records import Floats, Ints64
 
 Bytes = npt.NDArray[np.uint8]
 

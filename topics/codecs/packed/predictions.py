@@ -13,8 +13,8 @@ from topics.codecs.offset_ids import OffsetIds
 from topics.codecs.packed.layout import HAS_EXPLANATION, HEADER, NAME_MAX_BYTES, PREDICTION, read_header
 from topics.codecs.packed.writer import fixed_part, glue, set_ids
 from topics.codecs.prediction_row import PredictionRow
-from topics.records import Predictions
-from topics.spans import Texts
+from topics.columns.records import Predictions
+from topics.columns.spans import Texts
 
 _LENGTH = Struct("<H")
 _VERSION = Struct("<q")

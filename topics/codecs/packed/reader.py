@@ -25,8 +25,8 @@ from topics.codecs.packed.layout import (
     LABEL_AT,
     TEXT,
 )
+from topics.columns.records import Features, Floats, Instances, Ints32, Labels, Malformed
 from topics.errors import Reason
-from topics.records import Features, Floats, Instances, Ints32, Labels, Malformed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

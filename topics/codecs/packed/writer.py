@@ -21,8 +21,8 @@ from topics.codecs.packed.layout import (
     TEXT,
     VERSION,
 )
+from topics.columns.records import Features, Floats
 from topics.errors import CodecError
-from topics.records import Features, Floats
 
 _HEADER: list[tuple[str, str]] = [
     ("magic", "V2"),

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from core.growth.events import Split
+from core.events import Split
 from core.leaf_models import idbd
 from core.tree import layout as at
+from core.tree import views
 from tests.naive.idbd import Units
 from tests.naive.tree import Options
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
@@ -14,7 +15,7 @@ NEVER = {"grace_period": 1e9}
 
 
 def sections(model, slot=0):
-    tree = at.tree_view(model.plan, model.ints, model.first)
+    tree = views.tree_view(model.plan, model.ints, model.first)
     return [section[slot].copy() for section in tree.leaf_model]
 
 
@@ -75,7 +76,7 @@ def test_new_leaves_begin_with_the_units_of_the_one_that_was_split():
             break
     assert isinstance(events[0], Split)
     model = table.model(0)
-    tree = at.tree_view(model.plan, model.ints, model.first)
+    tree = views.tree_view(model.plan, model.ints, model.first)
     for child in (1, 2):
         scale, bias, numeric, _ = sections(model, int(tree.node_ints[child, at.NODE_SLOT]))
         assert scale[idbd.WEIGHT].tolist() == [idbd.KEPT] * 2

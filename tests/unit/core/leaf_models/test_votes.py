@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from core.tree import layout as at
+from core.tree import views
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
 ONE = schema_of(None)
@@ -136,7 +137,7 @@ def test_a_class_of_one_record_is_likely_there_alone(compat):
 
 def score(table):
     model = table.model(0)
-    tree = at.tree_view(model.plan, model.ints, model.first)
+    tree = views.tree_view(model.plan, model.ints, model.first)
     return tree.leaf_floats[0, [at.LEAF_MAJORITY_RIGHT, at.LEAF_BAYES_RIGHT]].tolist()
 
 

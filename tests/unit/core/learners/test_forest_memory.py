@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from core.forest import layout as of
-from core.growth.events import Drift, GrowthStopped, Split
-from core.learners import _forest_memory
+from core.events import Drift, GrowthStopped, Split
+from core.learners.forest import layout as of
+from core.learners.forest import memory as _forest_memory
 from core.model import validate
 from core.model.model import Model
 from core.model_table import ANSWER_ONLY, ModelTable

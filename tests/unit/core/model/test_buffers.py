@@ -5,6 +5,7 @@ import pytest
 
 from core.model import buffers, validate
 from core.model.buffers import Block
+from core.tree import allocation
 from core.tree import layout as at
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
@@ -34,7 +35,7 @@ def test_room_where_a_block_lies_is_the_room_of_a_new_buffer(learner, nodes, slo
     had = model.plan.blocks.room(model.ints, model.first)
     room = (had[0] + nodes, had[1] + slots)
     anew = buffers.relayout(model.plan, model.ints, model.plan, [Block(model.first, room)])
-    whole = at.aligned_words(len(anew) + 5)
+    whole = allocation.aligned_words(len(anew) + 5)
     whole[: len(model.ints)] = model.ints
     longer = buffers.extend(model.plan, whole[: len(model.ints)], whole, model.first, room)
     np.testing.assert_array_equal(longer, anew)
@@ -47,7 +48,7 @@ def test_a_block_with_too_little_behind_it_or_another_block_does_not_grow_where_
     more = (room[0], room[1] + 10)
     assert buffers.extend(plan, model.ints, model.ints, model.first, more) is None
     two = buffers.relayout(plan, model.ints, plan, [Block(model.first, room), buffers.new_block(plan)])
-    whole = at.aligned_words(len(two) * 2)
+    whole = allocation.aligned_words(len(two) * 2)
     whole[: len(two)] = two
     first, second = buffers.block_places(two)
     assert buffers.extend(plan, whole[: len(two)], whole, first, more) is None
@@ -61,7 +62,7 @@ def test_a_block_that_gives_up_room_for_other_room_is_laid_out_anew():
     plan, t = model.plan, model.first
     nodes, slots = plan.blocks.live_room(model.ints, t)
     t = model.make_room(t, (nodes + 100, slots))
-    whole = at.aligned_words(len(model.ints))
+    whole = allocation.aligned_words(len(model.ints))
     whole[:] = model.ints
     room = (nodes, slots + 1)
     assert plan.blocks.words(room) < plan.blocks.words((nodes + 100, slots))
@@ -95,8 +96,8 @@ def test_a_large_model_stays_where_it_is_until_its_reserve_is_used_up():
 
 
 def test_a_reserve_is_no_larger_than_the_bytes_that_a_model_may_take():
-    large = at.LARGE_BYTES // at.WORD
-    assert len(at.reserved_words(large - 1, 1e9)) == large - 1
-    assert len(at.reserved_words(large, 1e9)) * at.WORD == at.LEAST_RESERVE
-    assert len(at.reserved_words(large, 6e6)) == 6_000_000 // at.WORD
-    assert len(at.reserved_words(large, 1.0)) == large
+    large = allocation.LARGE_BYTES // at.WORD
+    assert len(allocation.reserved_words(large - 1, 1e9)) == large - 1
+    assert len(allocation.reserved_words(large, 1e9)) * at.WORD == allocation.LEAST_RESERVE
+    assert len(allocation.reserved_words(large, 6e6)) == 6_000_000 // at.WORD
+    assert len(allocation.reserved_words(large, 1.0)) == large

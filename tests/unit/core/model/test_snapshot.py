@@ -4,8 +4,8 @@ import zlib
 import numpy as np
 import pytest
 
-from core import jit
 from core.errors import SnapshotError
+from core.kernels import jit
 from core.model import snapshot, validate
 from core.model.model import Model
 from core.tree import layout

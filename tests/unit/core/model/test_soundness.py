@@ -11,12 +11,13 @@ from core import problems, registry
 from core.active.queries import rate
 from core.drift import adwin
 from core.errors import SnapshotError
-from core.hoeffding.schedules._imac import candidates
 from core.learners import protocol as learners
+from core.learners.hoeffding.schedules._imac import candidates
 from core.model import file as model_file
 from core.model import snapshot, soundness
 from core.model.model import Model
 from core.state_version import STATE_VERSION
+from core.tree import allocation
 from core.tree import layout as at
 from tests.fuzz import models, mutate
 
@@ -210,7 +211,7 @@ def test_every_word_may_be_wrong(made, name):
     """Each word in turn, with hard values: refused or not, the check itself comes to an end and says what."""
     model = models.make(name, 60)
     plan, words = model.plan, mutate.words_of(model)
-    ints = at.aligned_words(len(words))
+    ints = allocation.aligned_words(len(words))
     refused = 0
     for word in range(at.MODEL_HEADER, len(words)):
         for value in (-1, FAR, bits(np.nan), bits(np.inf), int(words[word]) ^ 1):

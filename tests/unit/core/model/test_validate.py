@@ -5,6 +5,7 @@ import pytest
 from core.errors import GroveError
 from core.model import validate
 from core.tree import layout as at
+from core.tree import views
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
 
@@ -23,7 +24,7 @@ def model():
 
 
 def damage(model, what):
-    tree = at.tree_view(model.plan, model.ints, model.first)
+    tree = views.tree_view(model.plan, model.ints, model.first)
     last = int(tree.header[at.TREE_NODES]) - 1
     leaf = int(tree.node_ints[last, at.NODE_SLOT])
     rows = int(model.plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS

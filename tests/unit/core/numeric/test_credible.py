@@ -165,7 +165,7 @@ def test_very_many_labels(share):
 
 
 def test_a_label_of_the_larger_class_lowers_bounds_and_one_of_the_rarer_raises_them():
-    """What the search for cuts relies on (core/boct/cut_search.py)."""
+    """What the search for cuts relies on (core/learners/boct/cut_search.py)."""
     labels = np.repeat(np.arange(1, 90), 2).astype(np.float64)
     fewer = np.floor(labels * np.tile([0.1, 0.5], len(labels) // 2))
     for delta in (0.001, 0.2, 0.49):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from core.growth.events import Split
+from core.events import Split
 from core.tree import layout as at
+from core.tree import views
 from core.tree.routing import leaf_at
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
@@ -19,7 +20,7 @@ def test_values_are_kept_in_order_until_there_is_no_room():
     x = np.array([[3.0], [1.0], [np.nan], [2.0], [1.0], [0.0]])
     table, _ = table_with(x, [0, 1, 0, 1, 0, 1], [1.0, 2.0, 9.0, 4.0, 5.0, 6.0], capacity=4)
     model = table.model(0)
-    kept = at.tree_view(model.plan, model.ints, model.first).numeric[0][:, 0]
+    kept = views.tree_view(model.plan, model.ints, model.first).numeric[0][:, 0]
     assert kept.tolist() == [4.0, 1.0, 1.0, 2.0, 3.0, 1.0, 0.0, 1.0, 0.0, 2.0, 5.0, 4.0, 1.0]
 
 
@@ -31,7 +32,7 @@ def test_a_threshold_is_the_midpoint_of_neighbours():
     assert (split.attribute, split.value) == (0, 3.5)
     assert split.merits[0] == pytest.approx(1.0)
     model = table.model(0)
-    assert at.tree_view(model.plan, model.ints, model.first).masses[1:3].tolist() == [[50, 0], [0, 50]]
+    assert views.tree_view(model.plan, model.ints, model.first).masses[1:3].tolist() == [[50, 0], [0, 50]]
 
 
 def test_neighbours_without_a_third_between_them():

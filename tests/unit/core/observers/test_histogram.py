@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from core.errors import ParameterError
-from core.growth.events import Split
+from core.events import Split
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from core.tree import layout as at
+from core.tree import views
 from tests.naive.observers import Histogram
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
@@ -30,7 +31,7 @@ def shared(model):
 
 def counts(model):
     """Return float64[class, bin, attribute] of the root."""
-    return at.tree_view(model.plan, model.ints, model.first).numeric[0]
+    return views.tree_view(model.plan, model.ints, model.first).numeric[0]
 
 
 def test_quantiles_cut_the_first_values_into_equal_parts():
@@ -76,7 +77,7 @@ def test_branch_masses_are_exact():
     assert (split.attribute, split.test) == (0, "numeric")
     assert split.value == pytest.approx(0.5, abs=0.05)
     assert split.row >= 500
-    tree = at.tree_view(table.model(0).plan, table.model(0).ints, table.model(0).first)
+    tree = views.tree_view(table.model(0).plan, table.model(0).ints, table.model(0).first)
     behind = x[500 : split.row + 1, 0] <= split.value
     inherited = [
         np.bincount(label[500 : split.row + 1][side], minlength=2).tolist() for side in (behind, ~behind)
@@ -116,7 +117,7 @@ def test_every_attribute_has_its_own_range():
         [[0.5, -99.0, 5.0], [1.5, -1.0, 15.0], [2.5, 1.0, 25.0], [3.5, 99.0, 35.0], [9.0, 999.0, 99.0]]
     )
     answer(table, x, [0, 1, 0, 1, 1])
-    found = at.tree_view(table.model(0).plan, table.model(0).ints, table.model(0).first).numeric[0]
+    found = views.tree_view(table.model(0).plan, table.model(0).ints, table.model(0).first).numeric[0]
     for attribute, ends in enumerate(((0.0, 4.0), (-100.0, 100.0), None)):
         twin = Histogram(SimpleNamespace(bins=4, edges="range", low=0.0, high=40.0, warm_up=0), [], ends)
         for row, label in zip(x[:, attribute].tolist(), (0, 1, 0, 1, 1), strict=True):

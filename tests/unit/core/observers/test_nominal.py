@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.jit import kernel, start_of
+from core.kernels.jit import kernel, start_of
 from core.observers.nominal import sum_of_counts
 
 

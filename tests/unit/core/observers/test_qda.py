@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from core.growth.events import Split
+from core.events import Split
 from core.numeric.qda import cut_of, gain_of
 from core.observers import qda
 from core.tree import layout as at

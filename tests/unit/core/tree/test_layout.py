@@ -4,7 +4,9 @@ import pytest
 from core.model import buffers
 from core.plan import Plan
 from core.tree import layout as at
-from core.tree.layout import TreeShape, aligned_words, code_bits, evaluation_words, window_words
+from core.tree import views
+from core.tree.allocation import aligned_words
+from core.tree.layout import TreeShape, code_bits, evaluation_words, window_words
 from tests.unit.core.builders import schema_of, spec_of
 
 
@@ -58,7 +60,7 @@ def test_bytes_per_leaf():
 def test_views_are_the_words():
     plan = Plan.of(spec_of(), schema_of(None, 3, None, classes="abc"))
     ints = buffers.new_model(plan)
-    tree = at.tree_view(plan, ints, int(ints[at.MODEL_FIRST]))
+    tree = views.tree_view(plan, ints, int(ints[at.MODEL_FIRST]))
     assert tree.numeric.shape == (1, 3, 5, 2)
     assert tree.nominal.shape == (1, 3, 3)
     assert tree.seen.shape == tree.masses.shape == (1, 3)
@@ -81,7 +83,7 @@ def test_the_state_of_a_schedule_is_the_end_of_a_leaf_record():
     assert shape.schedule_at == shape.nominal_at + 8
     assert shape.leaf_stride == shape.schedule_at + 3 + 4
     ints = aligned_words(shape.words)
-    tree = at.TreeView(ints, ints.view(np.float64), 0, shape)
+    tree = views.TreeView(ints, ints.view(np.float64), 0, shape)
     tree.schedule[0][1] = 7.0
     tree.schedule[1][1, 1, 0] = 8.0
     assert tree.leaf_floats[1, shape.schedule_at :].tolist() == [7.0, 7.0, 7.0, 0.0, 0.0, 8.0, 0.0]

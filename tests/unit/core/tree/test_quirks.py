@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from core.learners.base import HoeffdingLearner
+from core.learners.hoeffding.learner import HoeffdingLearner
 from core.plan import Plan
 from core.tree import layout as at
 from core.tree import quirks

@@ -9,6 +9,7 @@ from core.model.model import Model
 from core.model.prediction import preparation
 from core.model_table import ANSWER_ONLY, ModelTable
 from core.tree import layout as at
+from core.tree import views
 from core.tree.prefetch import THRESHOLDS, WIDTH, route_ahead
 from core.tree.routing import count_paths
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
@@ -28,7 +29,7 @@ def grown(n=6000, weights=None, **learner):
 
 def view(table):
     model = table.model(0)
-    return at.tree_view(model.plan, model.ints, model.first)
+    return views.tree_view(model.plan, model.ints, model.first)
 
 
 def by_hand(tree, x):

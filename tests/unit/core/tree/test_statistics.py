@@ -10,6 +10,7 @@ import pytest
 from core.model import validate
 from core.model_table import ModelTable
 from core.tree import layout as at
+from core.tree import views
 from core.tree.statistics import sum_of_large, weight_after
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
@@ -49,7 +50,7 @@ def test_the_next_attempt_is_always_later(observed, weight):
 def heavy(table: ModelTable, factor: float) -> None:
     """Make everything a model has learned so many times as heavy, as records of that weight would."""
     model = table.model(0)
-    tree = at.tree_view(model.plan, model.ints, model.first)
+    tree = views.tree_view(model.plan, model.ints, model.first)
     tree.masses[:] *= factor
     tree.seen[:] *= factor
     tree.numeric[:, :, 0] *= factor  # a Gaussian's weight and sum of squares
@@ -77,13 +78,13 @@ def test_records_of_weight_1_go_on_to_count_behind_the_heaviest(name, factor):
     heavy(table, factor)
     model = table.model(0)
     before = model.summary().attempts
-    weight = at.tree_view(model.plan, model.ints, model.first).leaf_floats[0, at.LEAF_OBSERVED]
+    weight = views.tree_view(model.plan, model.ints, model.first).leaf_floats[0, at.LEAF_OBSERVED]
     assert weight == pytest.approx(1000.0 * factor)
     for _ in range(4):
         answer(table, x, label)
     model = table.model(0)
     assert model.summary().leaves == 1
-    tree = at.tree_view(model.plan, model.ints, model.first)
+    tree = views.tree_view(model.plan, model.ints, model.first)
     grown, digit = tree.leaf_floats[0, at.LEAF_OBSERVED] - weight, max(math.ulp(weight), 1.0)
     assert grown == pytest.approx(4000.0, abs=6.0 * math.sqrt(4000.0 * digit) + digit)
     validate.check(model)

@@ -16,7 +16,7 @@ from streamapp.bridge.label_studio import LabelStudio, LabelStudioError
 from streamapp.bridge.tasks import Choice, Given, given_by, task_of
 from streamapp.bridge.webhooks import Webhooks
 from streamapp.errors import StreamappError
-from streamapp.web.cards import Request
+from streamapp.web.queue.cards import Request
 from tests.label_studio_stub import LEGACY, PERSONAL, Stub
 from topics.errors import BrokerError
 

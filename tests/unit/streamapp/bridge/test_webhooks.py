@@ -189,7 +189,7 @@ def test_only_the_secret_lets_in(bridge: Bridge, secret: str) -> None:
         thread.join(PATIENCE)
 
 
-ODD = (
+ODD: tuple[Any, ...] = (
     None,
     True,
     -1,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from streamapp.cli import dlq, models
 from streamapp.cli.main import app, main
+from streamapp.cli.operating import dlq, models
 
 COMMANDS = (
     "demo",

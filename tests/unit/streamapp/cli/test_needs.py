@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from streamapp.cli.main import main
-from streamapp.experiments import base
+from streamapp.lab.experiments import base
 
 ROOT = Path(__file__).parents[4]
 ASKS = "from streamapp.cli.needs import install_line; print(install_line('web'))"
@@ -80,7 +80,7 @@ def test_charts_are_looked_for_before_an_experiment_runs(
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("streamapp.experiments.conduct.run_cell", interrupted)
+    monkeypatch.setattr("streamapp.lab.experiments.conduct.run_cell", interrupted)
     absent |= {"matplotlib"}
     assert main(["experiment", base.names()[-1], "--quick"]) == 130
     err = capsys.readouterr().err

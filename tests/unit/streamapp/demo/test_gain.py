@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from core import jit
+from core.kernels import jit
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
-from streamapp.datasets import FollowingSchema, open_data
 from streamapp.demo.models import MODELS
 from streamapp.demo.run import DemoPlan, read_truth
 from streamapp.demo.tally import Truth
+from streamapp.lab.datasets import FollowingSchema, open_data
 
 pytestmark = pytest.mark.skipif(jit.DISABLED, reason="400,000 records are for compiled code")
 

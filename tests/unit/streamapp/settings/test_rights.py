@@ -8,11 +8,11 @@ import pytest
 import typer
 
 from streamapp.cli.main import app
-from streamapp.inspection.server import questions
-from streamapp.offline.installation import Installation
 from streamapp.settings import load_settings
 from streamapp.settings.rights import QUESTIONS, RIGHTS, page
-from streamapp.task.config import TaskConfig
+from streamapp.tools.inspection.server import questions
+from streamapp.tools.offline.installation import Installation
+from streamapp.worker.task.config import TaskConfig
 from topics.definitions import CATALOGUE, TopicNames
 
 ROOT = Path(__file__).parents[4]

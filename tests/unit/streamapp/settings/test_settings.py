@@ -10,12 +10,12 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from streamapp.errors import SettingsError
-from streamapp.observability.metrics import Metrics
 from streamapp.settings import Settings, env_name, kafka_name, load_settings, to_environment
 from streamapp.settings.check import check_clients, check_names, check_spec
 from streamapp.settings.clients import faust_arguments, librdkafka_properties
 from streamapp.settings.loading import unknown_variables
 from streamapp.settings.page import page
+from streamapp.worker.observability.metrics import Metrics
 
 ROOT = Path(__file__).parents[4]
 

@@ -20,20 +20,20 @@ import pytest
 
 from streamapp.web.application import WebPlan, _server
 from streamapp.web.audit_log import AuditLog
-from streamapp.web.cards import Attribute, Range, Request
 from streamapp.web.clock import now_ms
 from streamapp.web.guard import Entry
-from streamapp.web.inspector import Inspector
-from streamapp.web.label_queue import LabelQueue
-from streamapp.web.outbox import Terms
+from streamapp.web.pages.surroundings import Surroundings
+from streamapp.web.queue.cards import Attribute, Range, Request
+from streamapp.web.queue.label_queue import LabelQueue
+from streamapp.web.queue.outbox import Terms
 from streamapp.web.store import Store
-from streamapp.web.surroundings import Surroundings
 from streamapp.web.users import Sessions
-from streamapp.web.watched import Evaluated, Said, Watched
-from streamapp.web.watching import Watching
+from streamapp.web.watch.inspector import Inspector
+from streamapp.web.watch.watched import Evaluated, Said, Watched
+from streamapp.web.watch.watching import Watching
 from tests.hostile_text import HOSTILE, START, hover_charts, look, text
+from topics.columns.records import EvaluationRecord, ModelEvent
 from topics.definitions import TopicNames
-from topics.records import EvaluationRecord, ModelEvent
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what its imports complain of is not ours

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from streamapp.web.agreement import ANSWERED
-from streamapp.web.label_queue import LabelQueue
+from streamapp.web.queue.agreement import ANSWERED
+from streamapp.web.queue.label_queue import LabelQueue
 from streamapp.web.store import Store
 
 PATIENCE_S = 120.0

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from core import jit
+from core.kernels import jit
 
 BUYS = """
 import json, sys

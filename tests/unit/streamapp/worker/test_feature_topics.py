@@ -7,8 +7,8 @@ import pytest
 from streamapp.errors import SettingsError
 from streamapp.settings import Settings
 from streamapp.worker import worker
-from topics import admin
-from topics.admin.differences import TopicDifference
+from topics.clients import admin
+from topics.clients.admin.differences import TopicDifference
 
 BOTH = ("grove.feature-requests", "grove.feature-values")
 

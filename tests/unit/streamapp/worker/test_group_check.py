@@ -6,9 +6,9 @@ import pytest
 from confluent_kafka import TopicPartition
 
 from streamapp.errors import SettingsError
-from streamapp.journal.offset_metadata import metadata_of
 from streamapp.worker.group_check import ForeignGroupError, check_members, check_partitions
-from topics.consumer_group import GroupMember
+from streamapp.worker.journal.offset_metadata import metadata_of
+from topics.clients.consumer_group import GroupMember
 from topics.definitions import TopicNames
 
 NAMES = TopicNames("b.")

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from topics.codecs import decode_instances, decode_labels
-from topics.records import Features, Headers, Instances, Labels, RawRecords
+from topics.columns.records import Features, Headers, Instances, Labels, RawRecords
 
 FIRST_OFFSET = 100
 PARTITION = 3

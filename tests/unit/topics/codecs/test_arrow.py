@@ -21,8 +21,8 @@ from topics.codecs import Limits, decode_instances, decode_labels, encode_instan
 from topics.codecs.arrow.layout import KEPT_BYTES
 from topics.codecs.arrow.metadata import StreamOutline, inspect
 from topics.codecs.flaws import Flaw
+from topics.columns.records import Features, weight_rule
 from topics.errors import CodecError, Reason
-from topics.records import Features, weight_rule
 
 NAN, INF = float("nan"), float("inf")
 LONG = "a text longer than twelve bytes"

@@ -10,7 +10,7 @@ from tests.unit.topics.codecs.samples import instance, run_of, stream
 from topics.codecs import decode_instances, encode_predictions
 from topics.codecs.arrow.ids import Ids, given, joined, numbered
 from topics.codecs.arrow.predictions import MAX_KEPT_CLASSES
-from topics.records import Predictions
+from topics.columns.records import Predictions
 
 
 @pytest.mark.parametrize("n", [1, 2, 9, 10, 11, 16, 17, 99, 100, 101, 128, 999, 1000, 1001, 1025, 10_001])

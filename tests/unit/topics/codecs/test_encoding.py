@@ -8,8 +8,8 @@ import pytest
 from tests.unit.topics.codecs.samples import cells, run_of
 from topics.codecs import decode_instances, encode_controls, encode_instances, encode_labels
 from topics.codecs.json.lines import CHUNK, write_documents
+from topics.columns.records import Features
 from topics.errors import CodecError
-from topics.records import Features
 
 FEATURES = Features.of(["a", "b"], [[1.0, float("nan")], [2.5, float("nan")]], {1: ["x\ny", None]})
 

@@ -18,7 +18,7 @@ from topics.codecs import (
     encode_feature_requests,
     encode_feature_values,
 )
-from topics.records import FeatureRequest, Malformed
+from topics.columns.records import FeatureRequest, Malformed
 
 NAMES = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8)
 CELLS = st.floats(allow_nan=False, allow_infinity=False) | st.text(st.characters(codec="utf-8"), max_size=8)

@@ -15,8 +15,8 @@ from topics.codecs import (
     encode_labels,
 )
 from topics.codecs.lengths import too_long
+from topics.columns.records import Features, Format, Instances, Labels, RawRecords
 from topics.errors import Reason
-from topics.records import Features, Format, Instances, Labels, RawRecords
 
 LIMITS = Limits(text_max_bytes=16)
 LONG = "x" * 17

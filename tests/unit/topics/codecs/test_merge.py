@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.topics.codecs.samples import cells, classes, keys_of, reasons, run_of
 from topics.codecs import decode_instances, decode_labels, encode_instances, encode_labels
-from topics.records import Features
+from topics.columns.records import Features
 
 ROWS = Features.of(["a", "b"], [[1.0, float("nan")], [2.0, float("nan")]], {1: ["x", "y"]})
 NUMBERS = Features.of(["a"], [[3.0], [4.0]])

@@ -8,7 +8,6 @@ import numpy as np
 import orjson
 import pytest
 
-from streamapp.columnar.encode import encode_answers
 from tests.unit.topics.codecs.samples import cells, reasons
 from topics.codecs import (
     decode_drift_alerts,
@@ -22,9 +21,9 @@ from topics.codecs import (
     encode_model_events,
     encode_predictions,
 )
+from topics.codecs.compiled.encode import encode_answers
 from topics.codecs.json.predictions import _Middles, _middles
-from topics.errors import CodecError
-from topics.records import (
+from topics.columns.records import (
     DriftAlert,
     EvaluationRecord,
     Features,
@@ -35,6 +34,7 @@ from topics.records import (
     Predictions,
     Seen,
 )
+from topics.errors import CodecError
 
 FORMATS: tuple[Format, ...] = ("json", "packed", "arrow")
 

@@ -8,8 +8,8 @@ import pytest
 from tests.unit.topics.codecs.samples import cells, classes, instance, label, only_flaw, reasons, run_of
 from topics.codecs import decode_instances, decode_labels, encode_instances, encode_labels
 from topics.codecs.packed.layout import HEADER
+from topics.columns.records import Features
 from topics.errors import CodecError
-from topics.records import Features
 
 NAN, INF = float("nan"), float("inf")
 

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.topics.codecs.samples import cells, keys_of, only_flaw, reasons, run_of
 from topics.codecs import CONTENT_TYPES, Limits, decode_controls, decode_instances, encode_instances
 from topics.codecs.content_types import content_type, wire_of_content_type, wire_of_value
-from topics.records import Features
+from topics.columns.records import Features
 
 GOOD = b'{"features":{"a":1}}'
 

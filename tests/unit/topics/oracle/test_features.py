@@ -8,13 +8,13 @@ import pytest
 
 from tests.unit.topics.memory_dataset import MemoryDataset
 from topics.codecs import encode_feature_requests
+from topics.columns.records import FeatureRequest
 from topics.definitions import TopicNames
 from topics.delay import Delay
 from topics.errors import DatasetError
 from topics.oracle.answers import Outcome
 from topics.oracle.features import MISSING, NO_SUCH, REFUSED, FeatureRespondent
 from topics.oracle.plan import OraclePlan
-from topics.records import FeatureRequest
 
 N = 4000
 COLOURS = ("red", "green")

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from tests.unit.topics.memory_dataset import MemoryDataset, counting
+from topics.clients.partitioner import partition_of
 from topics.codecs import Limits, decode_instances, decode_labels
-from topics.partitioner import partition_of
-from topics.records import RawRecords
+from topics.columns.records import RawRecords
 from topics.replay import Delay, ReplayPlan
 from topics.replay.blocks import BlockEmitter
 from topics.replay.emission import RowEmitter, Rows

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from topics.partitioner import partition_of
+from topics.clients.partitioner import partition_of
 from topics.replay import ReplayPlan
 from topics.replay.keys import KeyRing
 

@@ -6,12 +6,12 @@ import pytest
 from core.active.acquirers import utility
 from core.active.acquirers.base import Step
 from core.errors import ParameterError, SchemaError
+from core.learners.ufodt import words as w
+from core.learners.ufodt.account import feature_account
+from core.learners.ufodt.open_episode import OpenEpisode, answer_next
 from core.model.model import Model
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from core.ufodt import words as w
-from core.ufodt.account import feature_account
-from core.ufodt.open_episode import OpenEpisode, answer_next
 
 UNKNOWN = np.full(3, np.nan)
 EVERY = np.ones(3, dtype=np.bool_)

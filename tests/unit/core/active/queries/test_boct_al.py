@@ -5,7 +5,7 @@ import pytest
 
 from core.active.queries.boct_al import chances, excess_of, sort_leaves
 from core.errors import ParameterError
-from core.learners import boct
+from core.learners.boct import boct
 from core.model.model import Model
 from core.model_table import ON_REQUEST, ModelTable
 from core.numeric.credible import risk_bound

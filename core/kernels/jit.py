@@ -1,0 +1,499 @@
+"""Compiled kernels: the only module, with core/native, that imports numba; options, cache, memory by address.
+
+- ``kernel`` compiles a function. With a signature it is an *entry kernel*: called from Python, cached on
+  disk, compiled by ``warm()``. Without one it is an inner function that entry kernels take in; it is compiled
+  where it is used (core/kernels/native/inner_kernel.py) and has no cache file of its own. ``called`` is the
+  same for
+  what is too big for that.
+- numba's cache does not notice an edit in a callee's file, nor in one that a constant comes from. Hence the
+  cache directory carries the hash of all sources that a kernel can reach (all of core; beside it what its
+  module imports), of numba, numpy and the processor's name. numba's index has the features as well.
+- ``words_at`` turns an address into *words*: bare pointers, indexed like arrays. They have no length, no
+  owner and no negative indices, so that passing them costs nothing and loops over them vectorise; arrays
+  cost a count of references at every call. ``bits`` and ``from_bits`` reinterpret a float.
+- With ``NUMBA_DISABLE_JIT=1`` all of this runs as plain Python on numpy views, for coverage and readable
+  traces.
+
+No fastmath, no parallel: the same input gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import os
+import pkgutil
+import tempfile
+import threading
+import time
+import warnings
+import weakref
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar, cast, overload
+
+# Intel's vector library rounds differently from the scalar functions, so that a result would depend on where
+# in a loop a value stands. It has to be refused before numba loads.
+os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
+
+import numpy as np
+
+from core.kernels.native.address import Addresses
+from core.kernels.native.call_graph import calls
+from core.kernels.native.inner_kernel import OPTIONS, InnerKernel
+from core.kernels.native.sources import reached_from
+
+# numba and llvmlite are typed in part only, and wrongly in places: here they count as untyped.
+numba: Any = importlib.import_module("numba")
+llvm: Any = importlib.import_module("llvmlite.binding")
+ir: Any = importlib.import_module("llvmlite.ir")
+types: Any = numba.types
+cgutils: Any = importlib.import_module("numba.core.cgutils")
+arrayobj: Any = importlib.import_module("numba.np.arrayobj")
+intrinsic: Any = importlib.import_module("numba.extending").intrinsic
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+DISABLED: bool = bool(numba.config.DISABLE_JIT)
+
+_ROOT = Path(__file__).parents[1]
+# Generators do not reach the trees' kernels nor the other way round: an edit there recompiles only there.
+_GENERATORS = _ROOT / "streams"
+_BESIDE = ("streamapp", "topics")
+"""The other packages of ours: kernels beside core take functions and constants from them."""
+_entries: list[_Entry] = []
+_called_at: dict[int, tuple[_Entry, ...]] = {}
+"""The kernels at the addresses of what kernels call, by its id."""
+_tables: list[Any] = []
+"""Keeps alive what has an id above."""
+_wanted: set[str] = set()
+"""The modules that kernels were compiled for."""
+_compiling = threading.RLock()
+
+
+@functools.cache
+def _hash_of_core(generators: bool) -> bytes:
+    digest = hashlib.sha256()
+    for path in sorted(_ROOT.rglob("*.py")):
+        if (_GENERATORS in path.parents) <= generators:
+            digest.update(path.relative_to(_ROOT).as_posix().encode())
+            digest.update(path.read_bytes())
+    return digest.digest()
+
+
+def _source_hash(generators: bool, module: str, file: Path | None) -> str:
+    """Return the hash of what kernels of one half of core, or of a module beside it, can reach."""
+    digest = hashlib.sha256(_hash_of_core(generators))
+    if file is not None:
+        root = file.parents[module.count(".") + (file.name == "__init__.py")]
+        for path in reached_from(file, root, {*_BESIDE, module.partition(".")[0]}):
+            digest.update(path.relative_to(root).as_posix().encode())
+            digest.update(path.read_bytes())
+    cpu = numba.config.CPU_NAME or llvm.get_host_cpu_name()
+    digest.update(f"{numba.__version__} {np.__version__} {cpu}".encode())
+    return digest.hexdigest()[:20]
+
+
+CHOSEN_BY = ("avx", "avx2", "avx512f", "fma", "fma4")
+"""Features of a processor by which the mathematical functions of C libraries and numpy choose their code."""
+
+
+def cpu_features() -> str:
+    """Return those of CHOSEN_BY that this processor has, joined by "+"; "plain": none."""
+    has = llvm.get_host_cpu_features()
+    return "+".join(name for name in CHOSEN_BY if has.get(name)) or "plain"
+
+
+def _cache_base() -> Path:
+    """Return the directory below which the caches lie."""
+    if given := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(given)
+    if xdg := os.environ.get("XDG_CACHE_HOME"):
+        return Path(xdg) / "streamgrove"
+    return Path.home() / ".cache" / "streamgrove"
+
+
+@functools.cache
+def cache_directory(generators: bool = False, module: str = "", file: Path | None = None) -> Path | None:
+    """Return the directory of the compiled kernels, or None where none can be written.
+
+    module, file: those of kernels beside core.
+    """
+    try:
+        path = _cache_base() / _source_hash(generators, module, file)
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            return path
+    except (OSError, RuntimeError) as error:
+        warnings.warn(
+            f"kernels are compiled anew by every process: no cache directory can be written ({error}); "
+            "set NUMBA_CACHE_DIR to a writable directory",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return None
+
+
+@overload
+def kernel(function: F, /) -> F: ...
+@overload
+def kernel(function: str, /, *, alone: bool = False) -> Callable[[F], F]: ...
+def kernel(function: Any, /, *, alone: bool = False) -> Any:
+    """Compile a function: ``@kernel`` an inner one, ``@kernel("void(int64[::1])")`` an entry kernel.
+
+    One that is ``alone`` is of something that most specs do not need: ``compile_for`` its module compiles it.
+    """
+    if callable(function):
+        return function if DISABLED else InnerKernel(function, is_inlined=True)
+    signature: str = function
+
+    def decorate(body: Callable[..., Any]) -> Any:
+        if DISABLED:
+            return _silent(body)
+        return _Entry(body, signature, body.__module__, alone)
+
+    return decorate
+
+
+def called(function: F) -> F:
+    """Compile an inner function that others call instead of taking it in: a big one on a rare path."""
+    return function if DISABLED else cast("F", InnerKernel(function, is_inlined=False))
+
+
+def _silent(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a plain entry kernel: compiled code does not warn of infinities and wrapped integers either."""
+
+    @functools.wraps(body)
+    def entry(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return body(*arguments)
+
+    return entry
+
+
+class _Entry:
+    """An entry kernel: compiled for its one signature when it, or its owner, is needed first."""
+
+    __slots__ = (
+        "__wrapped__",
+        "_call",
+        "_dispatcher",
+        "_is_busy",
+        "_place",
+        "_signature",
+        "is_alone",
+        "is_optional",
+        "owner",
+    )
+
+    def __init__(self, body: Callable[..., Any], signature: str, owner: str, is_alone: bool) -> None:
+        """Take the function, the signature it will get, and the module for which it is compiled."""
+        generators = body.__module__.startswith("core.streams")
+        file = Path(body.__code__.co_filename)
+        is_elsewhere = "." in body.__module__ and _ROOT not in file.parents
+        place = (body.__module__, file) if is_elsewhere else ()
+        directory = cache_directory(generators, *place)
+        if directory is not None:
+            numba.config.CACHE_DIR = str(directory)
+        self._dispatcher = numba.njit(cache=directory is not None, **OPTIONS)(body)
+        self._signature = signature
+        self._call: Any = None
+        self._place: tuple[Addresses, int] | None = None
+        self.__wrapped__ = body
+        self.owner = owner
+        self.is_alone = is_alone or generators
+        self.is_optional = False
+        self._is_busy = False
+        _entries.append(self)
+
+    def compile(self) -> None:
+        """Compile (or load) the kernel and what it may call through addresses, once."""
+        if self._call is not None:
+            return
+        with _compiling:  # a partition may be restored in a thread of its own
+            if self._call is not None or self._is_busy:  # busy: it calls itself, by way of others
+                return
+            self._is_busy = True
+            try:
+                for called_at in calls(self.__wrapped__, _called_at):
+                    for entry in _called_at[called_at]:
+                        if not entry.is_optional or entry.owner in _wanted:
+                            entry.compile()
+                self._dispatcher.compile(self._signature)
+                if self._place is not None:
+                    addresses, number = self._place
+                    addresses.write(number, self._dispatcher)
+            finally:
+                self._is_busy = False
+            self._dispatcher.disable_compile()
+            self._call = self._dispatcher  # the last step: another thread may call at once
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._call is None:
+            self.compile()
+        return self._call(*arguments)
+
+    def lie_at(self, addresses: Addresses, number: int, is_optional: bool) -> None:
+        """Say where to write the kernel's address; optional: only its owner needs it, not who may call it."""
+        self._place = addresses, number
+        self.is_optional = is_optional
+
+
+INTS = "CPointer(int64)"
+FLOATS = "CPointer(float64)"
+WORDS = f"{INTS}, {FLOATS}, {INTS}, {FLOATS}"
+"""The parameters ``plan, params, ints, floats`` in a signature."""
+
+
+def outlined(entry: Any, is_optional: bool = False) -> Any:
+    """Return an entry kernel as other kernels call it: compiled once, a call wherever it is used.
+
+    For what is big and rarely run. numba links whatever a kernel calls into it, and optimises all of it anew:
+    inner kernels and other entry kernels are compiled in every kernel that uses them. Hence the call goes
+    through a word that holds the address; ``_Entry.compile`` sees to it that it does. An optional one is
+    called for some plans only, whose plug-ins have it compiled (``compile_for`` its module).
+    """
+    if DISABLED:
+        return entry
+    body = entry.__wrapped__
+    addresses = Addresses(f"{body.__module__}.{body.__qualname__}", entry._signature, 1)  # noqa: SLF001
+    entry.lie_at(addresses, 0, is_optional)
+    call = addresses.call(body)
+    _called_at[id(call)] = (entry,)
+    _tables.append(call)
+    return call
+
+
+def kernel_table(
+    name: str, signature: str, parameters: list[str], members: dict[int, tuple[str, Any]], n: int
+) -> Any:
+    """Return what kernels call with a number below n and the parameters: that of these kernels.
+
+    members: by number the module for which a kernel is compiled, and the inner kernel. Each is compiled by
+    itself, as an entry kernel, when its module is needed (``compile_for``).
+    """
+    addresses = Addresses(name, signature, n)
+    entries = []
+    for number, (owner, inner) in members.items():
+        entry = _Entry(inner.py_func, signature, owner, is_alone=True)
+        entry.lie_at(addresses, number, is_optional=True)
+        entries.append(entry)
+    call = addresses.call_numbered(parameters)
+    _called_at[id(call)] = tuple(entries)
+    _tables.append(call)
+    return call
+
+
+def compile_for(modules: Iterable[str]) -> float:
+    """Compile, or load, the entry kernels that are there for these modules; return the seconds.
+
+    Whoever makes a plan calls it: no kernel sees a plan whose plug-ins are not compiled.
+    """
+    modules = frozenset(modules)
+    if modules <= _wanted:
+        return 0.0
+    start = time.perf_counter()
+    with _compiling:
+        for entry in tuple(_entries):
+            if entry.owner in modules:
+                entry.compile()
+        # Kernels of theirs that are imported later are compiled with what calls them.
+        _wanted.update(modules)
+    return time.perf_counter() - start
+
+
+def warm(modules: Iterable[str] | None = None) -> float:
+    """Compile all entry kernels of core, or load them from the cache; return the seconds.
+
+    modules: compile for these, and besides only what all specs need.
+    """
+    start = time.perf_counter()
+    if modules is None:
+        for found in pkgutil.walk_packages([str(_ROOT)], "core."):
+            importlib.import_module(found.name)
+    else:
+        compile_for(modules)
+    for entry in tuple(_entries):
+        if modules is None or not entry.is_alone:
+            entry.compile()
+    return time.perf_counter() - start
+
+
+_registered: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+
+def register(words: Any) -> None:
+    """Remember an array by its address, if there is no compiler: then an address alone leads nowhere."""
+    if DISABLED:
+        _registered[words.ctypes.data] = words
+
+
+# Plain versions
+
+
+def _plain_words_at(address: int) -> tuple[Any, Any]:
+    words = _registered.get(int(address))
+    if words is None:  # a part of others
+        words = next(
+            whole[(address - start) // whole.itemsize :]
+            for start, whole in _registered.items()
+            if start <= address < start + whole.nbytes
+        )
+    return words, words.view(np.float64)
+
+
+def _plain_row_of(array: Any, row: int) -> Any:
+    return array[row]
+
+
+def _plain_start_of(array: Any) -> Any:
+    return array.reshape(-1)
+
+
+def _plain_part(array: Any, start: int, n: int) -> Any:
+    return array[start : start + n]
+
+
+def _plain_bits(value: float) -> Any:
+    return np.float64(value).view(np.int64)
+
+
+def _plain_from_bits(value: int) -> Any:
+    return np.int64(value).view(np.float64)
+
+
+def _plain_stay_apart() -> None:
+    pass
+
+
+def _plain_address_of(words: Any) -> int:
+    return int(words.ctypes.data)
+
+
+def _plain_prefetch(address: int) -> None:
+    pass
+
+
+# Compiled versions: (typing context, argument types) -> (signature, generator of the instructions)
+
+
+def _int_pointer(_typing: Any, _address: Any) -> Any:
+    return types.CPointer(types.int64)(types.int64), _cast_to_pointer
+
+
+def _float_pointer(_typing: Any, _address: Any) -> Any:
+    return types.CPointer(types.float64)(types.int64), _cast_to_pointer
+
+
+def _cast_to_pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+
+def _part(_typing: Any, words: Any, _start: Any, _n: Any) -> Any:
+    return words(words, types.intp, types.intp), _step
+
+
+def _step(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    return builder.gep(arguments[0], [arguments[1]])
+
+
+def _row_of(_typing: Any, array: Any, _row: Any) -> Any:
+    return types.CPointer(array.dtype)(array, types.intp), _first_word
+
+
+def _first_word(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Return the pointer to the first element of a row of a C-ordered array."""
+    array = arrayobj.make_array(signature.args[0])(context, builder, arguments[0])
+    columns = cgutils.unpack_tuple(builder, array.shape)[1]
+    return builder.gep(array.data, [builder.mul(arguments[1], columns)])
+
+
+def _start_of(_typing: Any, array: Any) -> Any:
+    return types.CPointer(array.dtype)(array), _first_element
+
+
+def _first_element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return arrayobj.make_array(signature.args[0])(context, builder, arguments[0]).data
+
+
+def _bits(_typing: Any, _value: Any) -> Any:
+    return types.int64(types.float64), _bitcast
+
+
+def _from_bits(_typing: Any, _value: Any) -> Any:
+    return types.float64(types.int64), _bitcast
+
+
+def _bitcast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
+
+
+def _address_of(_typing: Any, words: Any) -> Any:
+    return types.int64(words), _pointer_as_number
+
+
+def _pointer_as_number(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    return builder.ptrtoint(arguments[0], context.get_value_type(signature.return_type))
+
+
+def _stay_apart(_typing: Any) -> Any:
+    return types.void(), _refuse_inlining
+
+
+def _refuse_inlining(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+    builder.function.attributes.discard("alwaysinline")
+    builder.function.attributes.add("noinline")
+    return context.get_dummy_value()
+
+
+def _prefetch(_typing: Any, _address: Any) -> Any:
+    return types.void(types.int64), _call_prefetch
+
+
+def _call_prefetch(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+    function = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(ir.VoidType(), [byte, number, number, number]), "llvm.prefetch.p0"
+    )
+    # For writing, to be kept in all caches, data.
+    builder.call(function, [builder.inttoptr(arguments[0], byte), number(1), number(3), number(1)])
+    return context.get_dummy_value()
+
+
+def _compiled_words_at() -> Callable[[int], tuple[Any, Any]]:
+    ints_at, floats_at = intrinsic(_int_pointer), intrinsic(_float_pointer)
+
+    @kernel
+    def words_at(address: int) -> tuple[Any, Any]:
+        return ints_at(address), floats_at(address)
+
+    return words_at
+
+
+words_at: Callable[[Any], tuple[Any, Any]] = _plain_words_at if DISABLED else _compiled_words_at()
+"""Return the words at an address as (int64[:], float64[:])."""
+
+row_of: Callable[[Any, int], Any] = _plain_row_of if DISABLED else intrinsic(_row_of)
+"""Return the words of a row of a C-ordered array, which must outlive them."""
+
+start_of: Callable[[Any], Any] = _plain_start_of if DISABLED else intrinsic(_start_of)
+"""Return the elements of a contiguous array, which must outlive them, without its owner and length."""
+
+part: Callable[[Any, int, int], Any] = _plain_part if DISABLED else intrinsic(_part)
+"""Return the n words from ``start`` on."""
+
+bits: Callable[[float], Any] = _plain_bits if DISABLED else intrinsic(_bits)
+"""Return the bits of a float64 as int64."""
+
+from_bits: Callable[[Any], Any] = _plain_from_bits if DISABLED else intrinsic(_from_bits)
+"""Return the float64 with these bits."""
+
+stay_apart: Callable[[], None] = _plain_stay_apart if DISABLED else intrinsic(_stay_apart)
+"""Keep the kernel that calls this a function of its own: tight loops in large ones run short of registers."""
+
+address_of: Callable[[Any], int] = _plain_address_of if DISABLED else intrinsic(_address_of)
+"""Return the address of the first of some words."""
+
+prefetch: Callable[[int], None] = _plain_prefetch if DISABLED else intrinsic(_prefetch)
+"""Ask for the cache line at an address, which need not be valid."""

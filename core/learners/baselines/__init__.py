@@ -1,0 +1,1 @@
+"""Learners without a tree: the yardsticks that every tree must beat."""

@@ -1,0 +1,195 @@
+"""Forests: what ensembles of Hoeffding trees have in common."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any, ClassVar, Final
+
+from core.drift import adwin, none
+from core.drift.base import Detector
+from core.errors import ParameterError
+from core.learners.forest import layout as of
+from core.learners.forest.blocks import ForestLayout
+from core.learners.hoeffding.learner import HoeffdingLearner
+from core.learners.protocol import Learner, build
+from core.plugin import Parameters, choice, count, number
+from core.schema.dimensions import Dimensions
+from core.schema.schema import Schema
+from core.tree import layout as at
+from core.tree.layout import Floats, Ints
+
+SHARED: Final = ("max_bytes",)
+"""Parameters of a tree that a member does not have: they are the forest's."""
+
+STRETCH_CELLS: Final = 1 << 14
+"""Values of the records that go through one member after the other: beside a tree they stay in the cache."""
+SHORTEST: Final = 32
+LONGEST: Final = 512
+"""Records of a stretch, however many attributes they have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forest(Learner):
+    """An ensemble of trees that learn resampled records and vote; its file says how members are replaced."""
+
+    kernels: ClassVar[str | None] = "core.learners.forest.kernels"
+    member_defaults: ClassVar[dict[str, Any]] = {}
+    """Parameters of a member that the forest sets otherwise than the member's learner, where it has them."""
+    replaces_worst: ClassVar[bool] = False
+    """After an alarm of any member the one with the largest error is replaced."""
+    weights_votes: ClassVar[bool] = True
+    """Votes are weighted by accuracy."""
+
+    members: int = count(10, at_least=1, at_most=1000)
+    """Trees that vote."""
+    member: Any = "h-tree"
+    """What a member is: a tree's name, or an object as a spec has it as learner."""
+    poisson: float = number(6.0, at_least=0.0, at_most=100.0)
+    """Mean of the Poisson variate that says how often a member learns a record; 0: each record once."""
+    max_bytes: float = number(float(1 << 30), at_least=1.0)
+    """Bytes of a model: of a full forest the leaves that promise least are deactivated (docs/trees.md)."""
+    uncertainty: str = choice("shares", "shares", "votes")
+    """What query strategies go by: the weighted vote shares, or the entropy of the members' votes."""
+    compat: str | None = choice(None, None, "moa")
+    """The published code whose forests are grown, quirks and all."""
+
+    def __post_init__(self) -> None:
+        """Check the parameters, and make the member."""
+        Parameters.__post_init__(self)
+        object.__setattr__(self, "member", self._member_of(self.member))
+
+    def _member_of(self, given: Any) -> HoeffdingLearner:
+        """Return the tree that a spec names as member, with the forest's defaults for it."""
+        if isinstance(given, HoeffdingLearner):
+            return given
+        body = {"name": given} if isinstance(given, str) else given
+        if not isinstance(body, dict) or not isinstance(body.get("name", "h-tree"), str):
+            msg = f"member={given!r} of {self.spelled!r} must be a name or an object with a 'name'"
+            raise ParameterError(msg)
+        body = {"name": "h-tree"} | body
+        for name in SHARED:
+            if name in body:
+                msg = f"{name}={body[name]!r} is no parameter of a member; give it to {self.spelled!r}"
+                raise ParameterError(msg)
+        usual = build({"name": body["name"]})
+        if not isinstance(usual, HoeffdingLearner):
+            msg = f"member={body['name']!r} of {self.spelled!r} must be a tree: h-tree, c-tree, efdt, imac, …"
+            raise ParameterError(msg)
+        has = usual.to_dict()
+        preset = {name: value for name, value in self.member_defaults.items() if name in has}
+        if self.compat is not None and self.compat in usual.compats:
+            preset["compat"] = self.compat
+        tree: HoeffdingLearner = build(preset | body)
+        return tree
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return name and parameters as a spec writes them."""
+        body: dict[str, Any] = {"name": self.spelled}
+        body |= {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        body["member"] = {name: v for name, v in self.member.to_dict().items() if name not in SHARED}
+        return body
+
+    def constants(self) -> tuple[float, ...]:
+        """Return the parameters that kernels read."""
+        return (self.poisson,)
+
+    @property
+    def drift(self) -> Detector:
+        """What replaces a member when it alarms."""
+        return none.Plugin()
+
+    @property
+    def warning(self) -> Detector:
+        """What starts a member's background tree when it alarms."""
+        return none.Plugin()
+
+    @property
+    def background_once(self) -> bool:
+        """Whether a background tree learns a record once, however often its member does."""
+        return False
+
+    @property
+    def subspaces(self) -> bool:
+        """Whether attributes are drawn for a member, not for each of its leaves."""
+        return False
+
+    @property
+    def begins_apart(self) -> bool:
+        """Whether the first trees of the members have different subsets, of few attributes."""
+        return False
+
+    def attributes_seen(self, attributes: int) -> int:
+        """Return how many of so many attributes a leaf, or a member, sees."""
+        return attributes
+
+    def detector(self, confidence: float) -> Detector:
+        """Return ADWIN with a confidence, 0: no detector."""
+        if confidence == 0.0:
+            return none.Plugin()
+        return adwin.Plugin(confidence=confidence, compat=self.compat)
+
+    # What plans and models need of a learner (core/learners/protocol.py)
+
+    @property
+    def as_spec(self) -> Any:
+        """What growth takes for the spec of a member."""
+        return SimpleNamespace(learner=self.member)
+
+    @property
+    def max_classes(self) -> int | None:
+        return self.member.max_classes
+
+    @property
+    def default_range(self) -> tuple[float, float]:
+        """Return the range that the members' numeric observer takes."""
+        found: tuple[float, float] = self.member.default_range
+        return found
+
+    @property
+    def compiled_with(self) -> tuple[str, ...]:
+        """Return modules with kernels that members need."""
+        return ("core.learners.hoeffding.kernels", "core.learners.forest.stretch", *self.member.compiled_with)
+
+    def check_schema(self, schema: Schema) -> None:
+        """Refuse what a member refuses."""
+        self.member.check_schema(schema)
+
+    def blocks(self, dims: Dimensions) -> ForestLayout:
+        return ForestLayout(self, dims)
+
+    def plugins(self) -> list[tuple[int, Parameters]]:
+        return [
+            *self.member.plugins(),
+            (at.PLAN_NODE_DETECTOR, self.drift),
+            (at.PLAN_WARNING_DETECTOR, self.warning),
+        ]
+
+    def shared_words(self, dims: Dimensions) -> int:
+        """Return what the members share, as leaves of one tree do."""
+        return self.member.shared_words(dims)
+
+    def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: ForestLayout) -> None:
+        """Write what the members' kernels branch on: forest and trees have one plan."""
+        self.member.write_plan(ints, floats, dims, blocks.trees)
+        ints[at.PLAN_ROUTE_AHEAD] = 0
+        if self.shared_words(dims) == 0:  # else members depend on each other through these
+            ints[at.PLAN_STRETCH] = min(max(STRETCH_CELLS // dims.attributes, SHORTEST), LONGEST)
+        ints[at.PLAN_REVIEW] = blocks.review_period
+        # What a block may surely take is for all of its trees; each has half a part for its own.
+        parts = 2 * blocks.slots if blocks.review_period else blocks.slots
+        ints[at.PLAN_SURE_WORDS] = max(ints.item(at.PLAN_SURE_WORDS) // parts - blocks.stride - of.HEADER, 0)
+        blocks.plan_words = ints
+
+
+def share_of(given: float, attributes: int) -> int:
+    """Return how many attributes a parameter means: below 1 a share of all, else a number."""
+    wanted = round(given * attributes) if given < 1.0 else round(given)
+    return min(max(wanted, 1), attributes)
+
+
+def root_of(attributes: int) -> int:
+    """Return the usual number of attributes of a leaf: √d + 1, rounded."""
+    return min(round(math.sqrt(attributes)) + 1, attributes)

@@ -1,0 +1,260 @@
+"""Memory of a full forest: at a review its leaves are ranked, and the least promising ones deactivated.
+
+As long as no tree has reached an equal part of the forest's bytes, trees grow as they like. From the first
+review on at which one has, half of an equal part is each tree's own, whatever the others take, and it grows
+in it at once. The other half of all is for the leaves that err most, whosever they are: a tree that has grown
+beyond its own splits no leaf by itself. Leaves that are due there wait for the review, which comes after
+every REVIEW labels, and compete with inactive leaves of all trees for what is left, and for the records of
+active leaves, of trees beyond their own part, that promise less
+(core/learners/hoeffding/growth/deactivation.py).
+
+Between two reviews no tree's growth depends on another tree: so members may meet rows one after the other,
+and runs be cut anywhere. The sum of all trees, each taken for its own part at least, is never beyond what the
+forest may take.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from core.events import Event
+from core.learners.forest import layout as of
+from core.learners.hoeffding import split_attempt
+from core.learners.hoeffding.decision import FORGET, Decision
+from core.learners.hoeffding.growth import deactivation, splitting
+from core.learners.protocol import HasBlocks
+from core.tree import layout as at
+from core.tree import views
+from core.tree.layout import Floats, Ints, TreeShape
+
+REVIEW: Final = 1024
+"""Labels between two reviews."""
+
+Ranked = list[tuple[float, int, int]]
+"""Promise, tree and number of leaves; the least promising one is the last."""
+
+
+@dataclass(slots=True)
+class Holding:
+    """What a tree takes, and what is decided of it."""
+
+    state: Any
+    """The tree as its growth sees it (``MemberState``)."""
+    nodes: int
+    records: int
+    active: Ints
+    inactive: Ints
+    promise: Floats
+    wishes: dict[int, Decision]
+    """Leaves that are to be split, by number."""
+    leaving: list[int] = field(default_factory=list)
+    splitting: list[int] = field(default_factory=list)
+    returning: list[int] = field(default_factory=list)
+
+    def bytes(self, shape: TreeShape, nodes: int = 0, records: int = 0) -> int:
+        """Return what the tree takes with so many more nodes and leaf records; shape: of any tree."""
+        words = (self.nodes + nodes) * shape.node_stride + (self.records + records) * shape.leaf_stride
+        return (at.TREE_HEADER + words) * at.WORD
+
+
+@dataclass(slots=True)
+class Account:
+    """Bytes of a forest: ``own`` is each tree's whatever it takes, ``free`` is not given to any."""
+
+    shape: TreeShape
+    own: float
+    free: float
+
+    def price(self, holding: Holding, nodes: int, records: int) -> float:
+        """Return by how much the sum grows with so many more nodes and leaf records of a tree."""
+        now, then = holding.bytes(self.shape), holding.bytes(self.shape, nodes, records)
+        return max(then, self.own) - max(now, self.own)
+
+    def pay(self, holding: Holding, nodes: int, records: int) -> None:
+        """Let a tree have them, or give them back."""
+        self.free -= self.price(holding, nodes, records)
+        holding.nodes += nodes
+        holding.records += records
+
+
+def review(layout: Any, model: HasBlocks, t: int, row: int, index: int) -> list[Event]:
+    """Rank the leaves of a forest that is short of memory; return the events of members' splits.
+
+    layout: the ``ForestLayout`` of the model; t: first word of the forest.
+    """
+    block = model.block_places.index(t)
+    model.ints[t + of.RANKED] = 1
+    held = {
+        slot: _holding(layout.state_of(model, t, slot), row)
+        for slot in range(layout.slots)
+        if layout.tree_at(model.ints, t, slot)
+    }
+    account = _account(layout, model, t, held)
+    _choose(layout, account, held)
+    if any(each.leaving or each.splitting or each.returning for each in held.values()):
+        t = _make_room(layout, model, t, account, held)
+    events: list[Event] = []
+    for slot, holding in held.items():
+        holding.state = layout.state_of(model, model.block_places[block], slot)
+        events += layout.numbered(_carry_out(holding, row, index), slot)
+        _let_go_on(account, holding)
+    return events
+
+
+def _holding(state: Any, row: int) -> Holding:
+    """Return what a tree takes, and which of its leaves would be split now, if it has stopped."""
+    t, ints, floats = state.t, state.ints, state.floats
+    tree = views.tree_view(state.plan, ints, t)
+    active, inactive = tree.leaves
+    holding = Holding(
+        state=state,
+        nodes=tree.header.item(at.TREE_NODES),
+        records=len(active),
+        active=active,
+        inactive=inactive,
+        promise=deactivation.promises(tree, ints.item(at.MODEL_CLASSES)),
+        wishes={},
+    )
+    if not ints[t + at.TREE_STOPPED]:
+        return holding
+    learner, address = state.spec.learner, state.plan.address
+    for number in active[np.isinf(tree.leaf_floats[tree.node_ints[active, at.NODE_SLOT], at.LEAF_NEXT])]:
+        node = at.node_at(ints, t, int(number))
+        leaf = at.leaf_of(ints, t, node)
+        if split_attempt.is_mixed(address, state.address, node, leaf):
+            ints[t + at.TREE_ATTEMPTS] += 1
+            ints[leaf + at.LEAF_ATTEMPTS] += 1
+        decision = learner.decide(state, t, node, leaf)
+        if decision is None or decision.test == FORGET:
+            floats[leaf + at.LEAF_NEXT] = 0.0
+            split_attempt.reschedule(address, state.address, t, node)
+        else:
+            holding.wishes[int(number)] = decision
+    return holding
+
+
+def _account(layout: Any, model: HasBlocks, t: int, held: dict[int, Holding]) -> Account:
+    """Return what the trees of a forest may take and do not, by what the model has learned."""
+    ints, plan = model.ints, layout.member_plan(model, t)
+    first = int(plan.ints[at.PLAN_VALUES_SEEN])
+    values = int(ints[first : first + len(plan.values_index)].sum())
+    shape = layout.trees.shape_of(ints.item(at.MODEL_CLASSES), values, 1, 1)
+    own = plan.learned_bytes(ints)
+    whole = layout.trees_bytes(model)
+    taken = sum(max(each.bytes(shape), own) for each in held.values())
+    least = (at.TREE_HEADER + shape.node_stride + shape.leaf_stride) * at.WORD
+    return Account(shape, own, whole - taken - max(own, least) * (layout.slots - len(held)))
+
+
+def _choose(layout: Any, account: Account, held: dict[int, Holding]) -> None:
+    """Decide which leaves are split, which get a leaf record again, and which lose theirs."""
+    least = [
+        (float(each.promise[node]), slot, int(node))
+        for slot, each in held.items()
+        for node in each.active
+        if each.bytes(account.shape) > account.own
+    ]
+    least.sort(reverse=True)  # the last one goes first
+    most = [
+        (-float(each.promise[node]), slot, int(node))
+        for slot, each in held.items()
+        for node in (*each.wishes, *each.inactive)
+    ]
+    while account.free < 0.0 and _take_one(account, held, least, math.inf) is not None:
+        pass  # classes or values that came later take room in every leaf record
+    for promise, slot, node in sorted(most):
+        holding = held[slot]
+        if node in holding.leaving:
+            continue
+        nodes, records = 0, 1
+        decision = holding.wishes.get(node)
+        if decision is not None:
+            branches, records = splitting.divided(holding.state, holding.state.t, node, decision)
+            nodes, records = len(branches), records - 1
+            leaves = len(holding.active) + len(holding.inactive) + len(holding.splitting) + records
+            if leaves > layout.learner.member.max_leaves:
+                continue
+        price = partial(account.price, holding, nodes, records)
+        if account.free < price() and not _take(account, held, least, -promise, price):
+            continue  # a cheaper one behind it may be had
+        account.pay(holding, nodes, records)
+        (holding.returning if decision is None else holding.splitting).append(node)
+
+
+def _take(
+    account: Account, held: dict[int, Holding], least: Ranked, below: float, price: Callable[[], float]
+) -> bool:
+    """Deactivate leaves that promise less than so much until a price can be paid; return whether it can.
+
+    If it cannot, none is deactivated. The price: by how much the sum grows as things stand.
+    """
+    free, ranked, taken = account.free, least.copy(), list[Holding]()
+    while account.free < price():
+        holding = _take_one(account, held, least, below)
+        if holding is None:
+            for each in taken:
+                each.leaving.pop()
+                each.records += 1
+            account.free, least[:] = free, ranked
+            return False
+        taken.append(holding)
+    return True
+
+
+def _take_one(account: Account, held: dict[int, Holding], least: Ranked, below: float) -> Holding | None:
+    """Deactivate the least promising leaf that promises less than so much; return its tree, None: no leaf."""
+    while least and least[-1][0] < below:
+        _, slot, node = least.pop()
+        holding = held[slot]
+        stays = len(holding.active) - len(holding.leaving) > 1
+        if stays and node not in holding.splitting and account.price(holding, 0, -1) < 0.0:
+            account.pay(holding, 0, -1)
+            holding.leaving.append(node)
+            return holding
+    return None
+
+
+def _make_room(layout: Any, model: HasBlocks, t: int, account: Account, held: dict[int, Holding]) -> int:
+    """Take the records of leaves that are deactivated, and give each tree the room it will need."""
+    most = layout.member_plan(model, t).block_bytes(model.schema.n_classes)
+    rooms = list(layout.room(model.ints, t))
+    for slot, holding in held.items():
+        state = holding.state
+        if holding.leaving:
+            tree = views.tree_view(state.plan, state.ints, state.t)
+            deactivation.deactivate(state, tree, sorted(holding.leaving))
+        nodes, slots = layout.trees.live_room(state.ints, state.t)
+        nodes, slots = max(nodes, holding.nodes), max(slots, holding.records)
+        have = rooms[2 * slot], rooms[2 * slot + 1]
+        keeps = nodes <= have[0] and slots <= have[1] and layout.trees.words(have) * at.WORD <= most
+        if not keeps:
+            rooms[2 * slot : 2 * slot + 2] = nodes, slots
+    return layout.lay_out_anew(model, t, rooms)
+
+
+def _carry_out(holding: Holding, row: int, index: int) -> list[Event]:
+    """Split leaves and activate others, in a tree that has room for that; return the events."""
+    events: list[Event] = []
+    state = holding.state
+    for node in sorted(holding.splitting):
+        event = splitting.install(state, state.t, node, holding.wishes[node], row, index)
+        events += [] if event is None else [event]
+    for node in sorted(holding.returning):
+        tree = views.tree_view(state.plan, state.ints, state.t)
+        deactivation.activate(state, tree, state.t, node)
+    return events
+
+
+def _let_go_on(account: Account, holding: Holding) -> None:
+    """Let a tree grow by itself again, if it is within its own part and no leaf waits for a review."""
+    tree = views.tree_view(holding.state.plan, holding.state.ints, holding.state.t)
+    active, inactive = tree.leaves
+    waits = np.isinf(tree.leaf_floats[tree.node_ints[active, at.NODE_SLOT], at.LEAF_NEXT]).any()
+    fits = holding.bytes(account.shape, 2, 1) <= account.own
+    tree.header[at.TREE_STOPPED] = not fits or len(inactive) > 0 or bool(waits)

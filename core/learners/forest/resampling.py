@@ -1,0 +1,150 @@
+"""Resampling: how often a member learns a record, and which attributes a leaf or a member sees.
+
+Both are pure functions of the seed, the member, and the record or the leaf: the draws of a member do not
+depend on others (ALGORITHMS section 26).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+
+from core.kernels.jit import kernel, part
+from core.learners.forest import layout as of
+from core.numeric import rng
+from core.numeric.special import in_vectors
+from core.tree import layout as at
+from core.tree.columns import gather
+
+MOST: Final = rng.MOST_EVENTS
+"""Largest number of times."""
+
+NODE_BITS: Final = 24
+"""Nodes of a tree whose draws are apart, as a power of two,"""
+DRAW_BITS: Final = 16
+"""and attributes drawn for each."""
+
+FEW: Final = 20
+"""Attributes of which all subsets are counted (MOA's limit)."""
+APART_DRAW: Final = 1 << (DRAW_BITS - 1)
+"""Counter of a draw for them all; those before it are for another."""
+
+
+@kernel
+def chances_of(mean: float, chances) -> None:
+    """Write how likely a Poisson variate is at most 0, 1, …, MOST; chances: float64[MOST + 1].
+
+    The numbers that ``rng.poisson`` compares with, to the bit.
+    """
+    share = math.exp(-mean)
+    chances[0] = share
+    for k in range(1, MOST + 1):
+        share *= mean / k
+        chances[k] = chances[k - 1] + share
+
+
+@kernel
+def times_by(chances, plan, params, ints, member: int) -> int:
+    """Return what ``times`` does, by the chances of its mean."""
+    if params[plan[at.PLAN_LEARNER + 1]] == 0.0:
+        return 1
+    u = rng.uniform(plan[at.PLAN_BAGGING_KEY], (ints[at.MODEL_LABELS] << rng.DRAW_BITS) + member)
+    k = 0
+    while u >= chances[k] and k < MOST:
+        k += 1
+    return k
+
+
+@kernel
+def times(plan, params, ints, member: int) -> int:
+    """Return how often a member learns the record that the model learns now."""
+    mean = params[plan[at.PLAN_LEARNER + 1]]
+    if mean == 0.0:
+        return 1
+    return rng.poisson(plan[at.PLAN_BAGGING_KEY], (ints[at.MODEL_LABELS] << rng.DRAW_BITS) + member, mean)
+
+
+@kernel
+def choose(key: np.uint64, first: int, n: int, m: int, chosen) -> None:
+    """Choose m of n without replacement (Bentley and Floyd 1987); chosen: float64[n], 1.0 where chosen."""
+    for a in range(n):
+        chosen[a] = 0.0
+    for j in range(n - m, n):
+        drawn = rng.integer(key, first + j, j + 1)
+        if chosen[drawn] == 0.0:
+            chosen[drawn] = 1.0
+        else:
+            chosen[j] = 1.0
+
+
+@kernel
+def choose_apart(key: np.uint64, number: int, n: int, m: int, chosen) -> None:
+    """Choose m of n so that numbers 0, 1, … have different subsets until all have come; n: at most FEW.
+
+    Subsets in lexicographic order have ranks; that of a number is (a·number + b) mod C, where C is how many
+    there are, a and b are drawn, and a has no divisor with C in common. Each comes alike.
+    """
+    subsets = 1  # C
+    for j in range(m):
+        subsets = subsets * (n - m + j + 1) // (j + 1)
+    draw, step = 1, 1 + rng.integer(key, 0, subsets)
+    while not is_coprime(step, subsets):
+        step = 1 + rng.integer(key, draw, subsets)
+        draw += 1
+    rank = (step * number + rng.integer(key, APART_DRAW, subsets)) % subsets
+    left, behind = m, n - 1  # attributes to choose, and behind the next one
+    with_it = subsets * m // n  # subsets left that have the next one
+    for a in range(n):
+        is_chosen = left > 0 and rank < with_it
+        chosen[a] = 1.0 if is_chosen else 0.0
+        if is_chosen:
+            with_it = with_it * (left - 1) // max(behind, 1)
+            left -= 1
+        else:
+            rank -= with_it
+            with_it = with_it * (behind - left + 1) // max(behind, 1)
+        behind -= 1
+
+
+@kernel
+def is_coprime(a: int, b: int) -> bool:
+    """Return whether two numbers above 0 have no divisor but 1 in common."""
+    while b != 0:
+        a, b = b, a % b
+    return a == 1
+
+
+@kernel
+def seen_by(plan, serial: int, node: int, m: int, x, spare) -> tuple[Any, Any]:
+    """Return a record as it is seen that knows m attributes: the others are missing.
+
+    serial: the tree's; node: number of the leaf, 0 for all of a tree; spare: float64[3·d]. The second is the
+    numeric attributes side by side.
+    """
+    draw_subset(plan, serial, node, m, spare)
+    d = plan[at.PLAN_ATTRIBUTES]
+    return masked(plan, x, spare, part(spare, d, 2 * d))
+
+
+@kernel
+def draw_subset(plan, serial: int, node: int, m: int, chosen) -> None:
+    """Draw the m attributes that a leaf knows, or all leaves of a tree (node 0); chosen: float64[d]."""
+    d = plan[at.PLAN_ATTRIBUTES]
+    first = ((serial << NODE_BITS) + node) << DRAW_BITS
+    if d <= FEW and of.of(plan, of.OF_SUBSPACES) == of.APART and serial < of.of(plan, of.OF_MEMBERS):
+        choose_apart(plan[at.PLAN_SUBSPACE_KEY], serial, d, m, chosen)
+    else:
+        choose(plan[at.PLAN_SUBSPACE_KEY], first, d, m, chosen)
+
+
+@kernel
+def masked(plan, x, chosen, spare) -> tuple[Any, Any]:
+    """Return a record without the attributes that are not chosen (float64[d]: 0.0); spare: float64[2·d]."""
+    d = plan[at.PLAN_ATTRIBUTES]
+    seen = part(spare, 0, d)
+    for a in range(in_vectors(d)):
+        if a < d:
+            seen[a] = x[a] if chosen[a] != 0.0 else np.nan
+    return seen, gather(plan, seen, part(spare, d, d))

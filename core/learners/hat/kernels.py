@@ -1,0 +1,371 @@
+"""The compiled half of adaptive trees by the contract of learners (core/learners/protocol.py).
+
+An adaptive tree is a tree of the Hoeffding family (core/learners/hoeffding/kernels.py) with an ADWIN at
+every node,
+and with *alternate trees*: each stands beside an inner node and lies among the nodes of the same block. Its
+root is no child; the node says where it is, and it has the node's parent and depth.
+
+    answer   the tree alone answers: alternate trees do not vote
+    learn    judge   the tree, and each alternate tree that a record comes by, predicts; the detectors on the
+                     way get the error. What that leads to (an alternate tree begins, takes the node's place,
+                     or goes) changes the tree: Python does it (GROW_FIRST), then the record comes again
+             train   the leaf of the tree and those of alternate trees learn
+             attempt splits of leaves that are due, those of alternate trees first
+"""
+
+from __future__ import annotations
+
+import math
+
+from core.drift import adwin
+from core.drift.base import IN_CONTROL
+from core.kernels.jit import address_of, called, kernel, part
+from core.learners.hat.due import GOES, JUDGED, LAST, ORDER, SPLITS, STARTS, TAKES_OVER
+from core.learners.hat.resampling import times_over
+from core.learners.hoeffding import kernels as trees
+from core.learners.hoeffding.split_attempt import attempt_here
+from core.tree import layout as at
+from core.tree import quirks
+from core.tree.columns import behind
+from core.tree.routing import arrive, arrive_from, count, node_at
+
+PROBLEMS = trees.PROBLEMS
+block_problem = trees.block_problem
+route_ahead = trees.route_ahead
+uncertainty = trees.uncertainty
+
+
+@kernel
+def answer(
+    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
+) -> tuple[int, int, int]:
+    """Do what a Hoeffding tree does."""
+    best, node, hint = trees.answer(
+        plan, params, ints, floats, t, place, x, xs, weight, prepared, scratch, shares
+    )
+    if node >= 0 and is_silent(plan, ints, node) and best >= 0:
+        for c in range(plan[at.PLAN_CLASSES]):
+            shares[c] = 0.0
+        best = 0
+    return best, node, hint
+
+
+@kernel
+def is_silent(plan, ints, node: int) -> bool:
+    """Return whether MOA finds nobody who could vote: the record ends at an inner node."""
+    kind = ints[node + at.NODE_KIND]
+    return plan[at.PLAN_QUIRKS] & quirks.SILENT_AT_MISSING != 0 and kind != at.LEAF and kind != at.ABSENT
+
+
+@kernel
+def learn(
+    plan,
+    params,
+    ints,
+    floats,
+    t: int,
+    place: int,
+    x,
+    xs,
+    label: int,
+    weight: float,
+    hint: int,
+    scratch,
+    vote_buffer,
+) -> tuple[int, int]:
+    """Judge and train the tree and its alternate trees with a record."""
+    outcome, node = learn_tree(
+        plan,
+        params,
+        ints,
+        floats,
+        t,
+        place,
+        x,
+        x,
+        xs,
+        label,
+        weight,
+        0,
+        scratch,
+        vote_buffer,
+        vote_buffer,
+    )
+    if outcome == at.GREW and t != ints[at.MODEL_FIRST]:
+        outcome = at.LEARNED
+    return outcome, node
+
+
+@called
+def learn_tree(
+    plan,
+    params,
+    ints,
+    floats,
+    t: int,
+    place: int,
+    x,
+    seen,
+    xs,
+    label: int,
+    weight: float,
+    serial: int,
+    scratch,
+    vote_buffer,
+    out,
+) -> tuple[int, int]:
+    """Do what ``learn`` does for the tree at word t; return (outcome, node where the record ends).
+
+    x: the record by which tests go, seen and xs: as leaves know it; serial: number of the tree in its model;
+    out: a split of the tree that is made here is described there (core/learners/hoeffding/plain_split.py).
+    """
+    end = place
+    if end < 0:
+        end = arrive(plan, ints, floats, t, x, False, 0)
+    due = t + at.TREE_HEADER + plan[at.PLAN_SUBTREES] + at.SUBTREE_DUE
+    comes_again = ints[due] == JUDGED
+    if comes_again:
+        ints[due] = 0
+    else:
+        if place == at.NOT_ANSWERED:
+            count(ints, floats, t, end, weight)
+        if judge_all(plan, params, ints, floats, t, end, x, seen, xs, label, weight, scratch):
+            return at.GROW_FIRST, end
+    n_due = train_all(
+        plan,
+        params,
+        ints,
+        floats,
+        t,
+        end,
+        x,
+        seen,
+        xs,
+        label,
+        weight,
+        serial,
+        comes_again,
+        scratch,
+        vote_buffer,
+    )
+    if n_due == 0:
+        return at.LEARNED, end
+    return attempt_all(plan, ints, floats, t, end, x, out), end
+
+
+@kernel
+def line_up(plan, ints, t: int, node: int, last: int) -> int:
+    """Append the alternate trees beside the nodes from one up to its root to those in line; return the last.
+
+    last: number of the root of the tree that is last in line.
+    """
+    subtrees = plan[at.PLAN_SUBTREES]
+    while True:
+        alternate = ints[node + subtrees + at.SUBTREE_ALTERNATE]
+        if alternate != 0:
+            ints[node_at(ints, t, last) + subtrees + at.SUBTREE_NEXT] = alternate
+            last = alternate
+        above = ints[node + at.NODE_PARENT]
+        if above < 0 or ints[node + subtrees + at.SUBTREE_BESIDE] != 0:
+            return last
+        node = node_at(ints, t, above)
+
+
+@kernel
+def step(plan, ints, t: int, root: int) -> int:
+    """Return the root of the tree that comes next, 0: none; it is no longer in line."""
+    word = node_at(ints, t, root) + plan[at.PLAN_SUBTREES] + at.SUBTREE_NEXT
+    following = ints[word]
+    ints[word] = 0
+    return following
+
+
+@kernel
+def judge_all(
+    plan, params, ints, floats, t: int, end: int, x, seen, xs, label: int, weight: float, scratch
+) -> bool:
+    """Tell the detectors on the ways of a record of the errors there; return whether anything is due."""
+    root, last, is_due = 0, 0, False
+    while True:
+        node = end
+        if root != 0:
+            node = arrive_from(plan, ints, floats, t, node_at(ints, t, root), x, False, 0)
+            count_below(plan, ints, floats, t, node, weight)
+        last = line_up(plan, ints, t, node, last)
+        predicted = predict(plan, params, ints, floats, t, node, seen, xs, scratch)
+        is_due |= judge(plan, params, ints, floats, t, node, 0.0 if predicted == label else 1.0)
+        root = step(plan, ints, t, root)
+        if root == 0:
+            return is_due
+
+
+@kernel
+def count_below(plan, ints, floats, t: int, node: int, weight: float) -> None:
+    """Count a record at the nodes of its way in an alternate tree."""
+    subtrees = plan[at.PLAN_SUBTREES]
+    while True:
+        floats[node + at.NODE_ROUTED] += weight
+        if ints[node + subtrees + at.SUBTREE_BESIDE] != 0:
+            return
+        node = node_at(ints, t, ints[node + at.NODE_PARENT])
+
+
+@kernel
+def predict(plan, params, ints, floats, t: int, node: int, seen, xs, scratch) -> int:
+    """Return the class that the leaf predicts where a record ends."""
+    if ints[node + at.NODE_KIND] == at.ABSENT:
+        return 0  # MOA: nobody votes
+    k = plan[at.PLAN_CLASSES]
+    own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], k)
+    for c in range(k):
+        own[c] = 0.0
+    return trees.votes(plan[at.PLAN_LEAF_MODEL], plan, params, ints, floats, t, node, seen, xs, scratch, own)[
+        0
+    ]
+
+
+@kernel
+def judge(plan, params, ints, floats, t: int, node: int, error: float) -> bool:
+    """Tell the detectors from a node up to its root of an error; return whether anything is due there."""
+    subtrees, first = plan[at.PLAN_SUBTREES], plan[at.PLAN_SUBTREE_DETECTOR + 1]
+    is_due = False
+    while True:
+        state = node + subtrees
+        has_risen = watch(plan, params, first, floats, state + at.SUBTREE_DETECTOR, error)
+        kind = ints[node + at.NODE_KIND]
+        if kind != at.LEAF and kind != at.ABSENT:
+            due = STARTS if has_risen else 0
+            alternate = ints[state + at.SUBTREE_ALTERNATE]
+            if due == 0 and alternate != 0:
+                other = node_at(ints, t, alternate) + subtrees
+                due = compare(params, floats, state + at.SUBTREE_DETECTOR, other + at.SUBTREE_DETECTOR)
+            ints[state + at.SUBTREE_DUE] = due
+            is_due |= due != 0
+        above = ints[node + at.NODE_PARENT]
+        if above < 0 or ints[state + at.SUBTREE_BESIDE] != 0:
+            return is_due
+        node = node_at(ints, t, above)
+
+
+@kernel
+def watch(plan, params, first: int, floats, detector: int, error: float) -> bool:
+    """Tell a detector of an error; return whether it has cut its window, and the error has risen.
+
+    MOA compares the means before and after; ours is the detector's own judgement.
+    """
+    width, total = floats[detector + adwin.WIDTH], floats[detector + adwin.TOTAL]
+    level = adwin.update(params, first, floats, detector, error)
+    if plan[at.PLAN_QUIRKS] == 0:
+        return level != IN_CONTROL
+    if width == 0.0 or floats[detector + adwin.WIDTH] > width:
+        return False
+    return floats[detector + adwin.TOTAL] / floats[detector + adwin.WIDTH] >= total / width
+
+
+@kernel
+def compare(params, floats, detector: int, other: int) -> int:
+    """Return what is due by the errors in the windows of a node and of the alternate tree beside it."""
+    width, other_width = floats[detector + adwin.WIDTH], floats[other + adwin.WIDTH]
+    if not min(width, other_width) > params[at.PLAN_SWITCH_RECORDS]:
+        return 0
+    error = floats[detector + adwin.TOTAL] / width
+    other_error = floats[other + adwin.TOTAL] / other_width
+    inverse = 1.0 / other_width + 1.0 / width
+    bound = math.sqrt(2.0 * error * (1.0 - error) * params[at.PLAN_SWITCH_LOGARITHM] * inverse)
+    if bound < error - other_error:
+        return TAKES_OVER
+    return GOES if bound < other_error - error else 0
+
+
+@kernel
+def train_all(
+    plan,
+    params,
+    ints,
+    floats,
+    t: int,
+    end: int,
+    x,
+    seen,
+    xs,
+    label: int,
+    weight: float,
+    serial: int,
+    comes_again: bool,
+    scratch,
+    vote_buffer,
+) -> int:
+    """Train the leaves of the tree and of the alternate trees; return how many are due for an attempt.
+
+    An alternate tree that begins with the record, which comes again for it, is judged by it, too. Where a
+    tree ends at an inner node (MOA: a value is missing) or at an absent branch, nothing learns.
+    """
+    root, last, n_due, rank = 0, 0, 0, 0
+    while True:
+        node = end
+        if root != 0:
+            node = arrive_from(plan, ints, floats, t, node_at(ints, t, root), x, False, 0)
+        last = line_up(plan, ints, t, node, last)
+        state = node + plan[at.PLAN_SUBTREES]
+        if comes_again and root != 0 and floats[state + at.SUBTREE_DETECTOR + adwin.TICKS] == 0.0:
+            count_below(plan, ints, floats, t, node, weight)
+            predicted = predict(plan, params, ints, floats, t, node, seen, xs, scratch)
+            judge(plan, params, ints, floats, t, node, 0.0 if predicted == label else 1.0)
+        if ints[node + at.NODE_KIND] == at.LEAF:
+            mass = times_over(plan, ints, state, serial) * weight
+            outcome = trees.train(
+                plan, params, ints, floats, t, node, seen, xs, label, mass, -1, scratch, vote_buffer
+            )
+            if outcome == at.DECISION_DUE:
+                n_due += 1
+                ints[state + at.SUBTREE_DUE] = SPLITS + ORDER * (rank if root != 0 else LAST)
+        rank += 1
+        root = step(plan, ints, t, root)
+        if root == 0:
+            return n_due
+
+
+@kernel
+def attempt_all(plan, ints, floats, t: int, end: int, x, out) -> int:
+    """Attempt to split the leaves that are due; DECISION_DUE: Python is to attempt those that still are.
+
+    The attempt of the tree itself comes last, so that it is the one described if there was one.
+    """
+    subtrees = plan[at.PLAN_SUBTREES]
+    root, last = 0, 0
+    outcome = at.LEARNED
+    while True:
+        node = end
+        if root != 0:
+            node = arrive_from(plan, ints, floats, t, node_at(ints, t, root), x, False, 0)
+        last = line_up(plan, ints, t, node, last)
+        if root != 0 and outcome != at.DECISION_DUE:
+            outcome = attempt(plan, ints, t, node, node + subtrees, out)
+        root = step(plan, ints, t, root)
+        if root == 0:
+            break
+    if outcome != at.DECISION_DUE:
+        outcome = attempt(plan, ints, t, end, end + subtrees, out)
+    return outcome
+
+
+@kernel
+def attempt(plan, ints, t: int, node: int, state: int, out) -> int:
+    """Attempt to split a leaf, if it is due."""
+    if ints[state + at.SUBTREE_DUE] == 0:
+        return at.LEARNED
+    outcome = attempt_here(address_of(plan), address_of(ints), t, node, out)
+    if outcome != at.DECISION_DUE:
+        ints[state + at.SUBTREE_DUE] = 0
+    if outcome == at.GREW:
+        begin_anew(plan, ints, t, state)
+    return outcome
+
+
+@kernel
+def begin_anew(plan, ints, t: int, state: int) -> None:
+    """Let the detector of a node begin anew that has got a test: what it is, it was not before."""
+    ints[state + at.SUBTREE_DRAWS] = 0
+    end = ints[t + at.TREE_NODE_STRIDE] - plan[at.PLAN_SUBTREES]
+    for word in range(at.SUBTREE_DETECTOR, end):
+        ints[state + word] = 0

@@ -1,0 +1,65 @@
+"""Resampling at leaves: how often the leaf of an adaptive tree learns a record.
+
+A Poisson variate of mean 1, but once at least: 1.367879 times on average. Ours is a pure function of the
+seed, the tree and the record, the same at the leaf of the tree and at those of its alternate trees, so that
+they are compared on the same records. MOA has a ``java.util.Random`` with seed 1 at each leaf.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+from core.kernels.jit import kernel
+from core.numeric import rng
+from core.tree import layout as at
+
+_MULTIPLIER: Final = 0x5DEECE66D
+_MASK: Final = (1 << 48) - 1
+_SEEDED: Final = (1 ^ _MULTIPLIER) & _MASK
+"""The state of ``new Random(1)``: that of a leaf is kept by exclusive or with it, so that zero is new."""
+
+_MOST: Final = 100
+_E: Final = math.e
+
+
+@kernel
+def times_over(plan, ints, state: int, serial: int) -> int:
+    """Return how often a leaf learns the record at hand, 1 at least.
+
+    state: first word of the state of the leaf's subtree; serial: number of the tree in its model.
+    """
+    kind = plan[at.PLAN_LEAF_BAGGING]
+    if kind == at.BAGGED_ONCE:
+        return 1
+    if kind == at.BAGGED_MOA:
+        return max(moa_poisson(next_double(ints, state + at.SUBTREE_DRAWS)), 1)
+    counter = (ints[at.MODEL_LABELS] << rng.DRAW_BITS) + serial
+    return max(rng.poisson(plan[at.PLAN_LEAF_BAGGING_KEY], counter, 1.0), 1)
+
+
+@kernel
+def next_bits(ints, word: int, width: int) -> int:
+    """Return the next bits of the generator whose state is at a word, at most 32 of them."""
+    # The product leaves 64 bits; only its lowest 48 count. Python's integers are as long as it takes.
+    state = ((int(ints[word]) ^ _SEEDED) * _MULTIPLIER + 0xB) & _MASK
+    ints[word] = state ^ _SEEDED
+    return state >> (48 - width)
+
+
+@kernel
+def next_double(ints, word: int) -> float:
+    """Return nextDouble(): uniform in [0, 1)."""
+    high = next_bits(ints, word, 26)
+    return float((high << 27) + next_bits(ints, word, 27)) * 2.0**-53
+
+
+@kernel
+def moa_poisson(u: float) -> int:
+    """Return the Poisson variate of mean 1 that MOA makes of a uniform."""
+    share, below, k = 1.0, 1.0, 1
+    while k < _MOST and below <= u * _E:
+        share *= 1.0 / k
+        below += share
+        k += 1
+    return k - 1

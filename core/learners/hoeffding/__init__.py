@@ -1,0 +1,1 @@
+"""Hoeffding trees: blocks, kernels, split attempts, growth, and the presets beside them."""

@@ -1,0 +1,311 @@
+"""Blocks of the Hoeffding family: trees, laid out, copied, grown and looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from core.events import Event
+from core.kernels import jit
+from core.learners.arrays import copy_axes
+from core.learners.hoeffding import invariants
+from core.learners.hoeffding.decision import HasState
+from core.learners.hoeffding.growth import revision, splitting
+from core.learners.protocol import BlockLayout, BlockSummary, HasBlocks, Room
+from core.schema.dimensions import Dimensions, values_carried
+from core.schema.schema import Schema
+from core.tree import allocation, outline, quirks, views
+from core.tree import layout as at
+from core.tree.conditions import Branch, end_of, path_to
+from core.tree.layout import Floats, Ints, TreeShape
+from core.tree.outline import Outline
+from core.tree.routing import sum_paths
+from core.tree.statistics import SLACK
+from core.tree.views import TreeView
+
+MAX_SHAPES: Final = 64
+"""Shapes of trees that are remembered."""
+
+FEW: Final = 8
+"""Of this many words one that is written by itself costs less than to write all."""
+
+CARRIED: Final = (
+    at.TREE_NODES,
+    at.TREE_SLOTS,
+    at.TREE_FREE,
+    at.TREE_LEAVES,
+    at.TREE_DEPTH,
+    at.TREE_SPLITS,
+    at.TREE_ATTEMPTS,
+    at.TREE_LABELS,
+    at.TREE_STOPPED,
+    at.TREE_PATHS,
+)
+"""Words of a tree's header that are no sizes."""
+
+
+class TreeLayout(BlockLayout):
+    """The trees of a learner of the family for records of certain dimensions; room: (nodes, leaf records)."""
+
+    new_room: ClassVar[Room] = (1, 1)
+    extends: ClassVar[bool] = True
+    place_name: ClassVar[str] = "node"
+    counts_weight: ClassVar[bool] = True
+    """A leaf has observed what its labels weigh, so that one may tell how long no attempt is due."""
+    block_names: ClassVar[tuple[str, str]] = ("main tree", "background tree")
+
+    def __init__(self, learner: Any, dims: Dimensions) -> None:
+        """Take the learner whose axes say what a leaf record consists of."""
+        self.learner = learner
+        self.dims = dims
+        self._shapes: dict[tuple[int, int], TreeShape] = {}
+        self.blank_address = int(self.empty_leaf.ctypes.data)
+
+    # Sizes
+
+    def shape(self, nodes: int, slots: int) -> TreeShape:
+        """Return the shape of a tree with room for so many nodes and leaf records."""
+        # Trees double their room, so that few shapes serve all models; each is asked for at every split.
+        shape = self._shapes.get((nodes, slots))
+        if shape is None:
+            if len(self._shapes) >= MAX_SHAPES:
+                self._shapes.clear()
+            made = self.shape_of(self.dims.classes, self.dims.values, nodes, slots)
+            shape = self._shapes[nodes, slots] = made
+        return shape
+
+    def shape_of(self, classes: int, values: int, nodes: int, slots: int) -> TreeShape:
+        """Return the shape of a tree for so many classes and values of nominal attributes."""
+        learner, counts = self.learner, (classes, len(self.dims.numeric), values)
+        return TreeShape(
+            classes=classes,
+            numeric=learner.numeric_observer.shape(*counts),
+            nominal=learner.nominal_observer.shape(*counts),
+            nodes=nodes,
+            slots=slots,
+            schedule=learner.schedule.shapes(classes, self.dims.attributes, values),
+            revision=learner.revision_words(self.dims.attributes),
+            leaf_model=learner.leaf_model.shapes(*counts),
+            subtree=learner.subtree_words,
+        )
+
+    @cached_property
+    def empty_leaf(self) -> Ints:
+        """An unused leaf record, int64[leaf stride], not to be written to."""
+        shape = self.shape(1, 1)
+        ints = np.zeros(shape.words, dtype=np.int64)
+        tree = TreeView(ints, ints.view(np.float64), 0, shape)
+        self.learner.numeric_observer.clear(tree.numeric)
+        self.learner.nominal_observer.clear(tree.nominal)
+        self.learner.leaf_model.clear(tree.leaf_model)
+        record = allocation.aligned_words(shape.leaf_stride)
+        record[:] = tree.leaf_ints[0]
+        jit.register(record)  # core/learners/hoeffding/soundness.py compares free ones with it
+        record.flags.writeable = False
+        return record
+
+    @cached_property
+    def _written(self) -> Ints:
+        """Words of an unused leaf record that are not zeros."""
+        return np.flatnonzero(self.empty_leaf)
+
+    def words(self, room: Room) -> int:
+        nodes, slots = room
+        return self.shape(nodes, slots).words
+
+    def least_words(self, classes: int) -> int:
+        return self.shape_of(classes, self.dims.values, 1, 1).words
+
+    def room(self, ints: Ints, t: int) -> Room:
+        return int(ints[t + at.TREE_NODE_CAPACITY]), int(ints[t + at.TREE_SLOT_CAPACITY])
+
+    def live_room(self, ints: Ints, t: int) -> Room:
+        """Return the nodes and leaf records in use."""
+        return int(ints[t + at.TREE_NODES]), int(ints[t + at.TREE_SLOTS])
+
+    def size_of(self, ints: Ints, t: int) -> int | None:
+        """Return the words of a foreign tree, None if its header is no tree's."""
+        if t + at.TREE_HEADER > len(ints):
+            return None
+        nodes, slots = self.room(ints, t)
+        if not (0 < nodes <= len(ints) and 0 < slots <= len(ints)):
+            return None
+        shape = self.shape(nodes, slots)
+        is_fitting = at.says_sizes(ints[t : t + at.TREE_HEADER], shape)
+        return shape.words if is_fitting else None
+
+    # Writing
+
+    def plant(self, ints: Ints, t: int, room: Room) -> None:
+        """Write a tree whose root is a leaf that has seen nothing."""
+        tree = self._clear(ints, t, room)
+        tree.header[at.TREE_NODES] = 1
+        tree.header[at.TREE_SLOTS] = 1
+        tree.header[at.TREE_LEAVES] = 1
+        tree.node_ints[0, at.NODE_SLOT] = 0
+        views.end_here(tree, 0)
+        self.learner.begin(tree, 0, 0)
+
+    def copy(self, old: TreeLayout, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
+        """Write a tree with the state of another, for more classes, values, attributes too."""
+        before = old.view(source, s)
+        # Records that are as long as before are copied whole; in others there may be what has never been.
+        tree = self._lay_out(target, t, room, int(before.header[at.TREE_SLOTS]) if old is self else 0)
+        for word in CARRIED:
+            tree.header[word] = before.header[word]
+        nodes, slots = int(before.header[at.TREE_NODES]), int(before.header[at.TREE_SLOTS])
+        if old is self:  # a tree that needs room: its records are as long as before
+            tree.node_ints[:nodes] = before.node_ints[:nodes]
+            tree.leaf_ints[:slots] = before.leaf_ints[:slots]
+            return
+        k = before.shape.classes
+        tree.node_ints[:nodes, : at.NODE_FIELDS + k] = before.node_ints[:nodes, : at.NODE_FIELDS + k]
+        tree.subtrees[:nodes] = before.subtrees[:nodes]
+        tree.leaf_ints[:slots, : at.LEAF_FIELDS + k] = before.leaf_ints[:slots, : at.LEAF_FIELDS + k]
+        learner, index = self.learner, values_carried(old.dims, self.dims)
+        copy_axes(
+            (slots, *learner.numeric_observer.axes), before.numeric[:slots], tree.numeric[:slots], index
+        )
+        copy_axes(
+            (slots, *learner.nominal_observer.axes), before.nominal[:slots], tree.nominal[:slots], index
+        )
+        sections = learner.schedule.axes(self.dims.attributes)
+        for axes, earlier, now in zip(sections, before.schedule, tree.schedule, strict=True):
+            copy_axes((slots, *axes), earlier[:slots], now[:slots], index)
+        for axes, earlier, now in zip(
+            learner.leaf_model.axes, before.leaf_model, tree.leaf_model, strict=True
+        ):
+            copy_axes((slots, *axes), earlier[:slots], now[:slots], index)
+        tree.revision[:slots, : before.shape.revision] = before.revision[:slots]
+
+    def _clear(self, ints: Ints, t: int, room: Room) -> TreeView:
+        """Write an empty tree: every record in the state that unused records have."""
+        ints[t : t + self.shape(*room[:2]).words] = 0
+        return self._lay_out(ints, t, room, 0)
+
+    def _lay_out(self, ints: Ints, t: int, room: Room, slots_in_use: int) -> TreeView:
+        """Write an empty tree into zeros, but for leaf records that others will be copied to.
+
+        Zeros are not written again: of many values of nominal attributes a leaf record has little else.
+        """
+        nodes, slots = room
+        shape = self.shape(nodes, slots)
+        tree = TreeView(ints, ints.view(np.float64), t, shape)
+        at.write_tree_header(tree.header, shape)
+        tree.header[at.TREE_FREE] = -1
+        self._make_blank(tree, 0, min(slots_in_use, slots))
+        return tree
+
+    def _make_blank(self, tree: TreeView, node: int, slot: int) -> None:
+        """Write unused node and leaf records, which are zeros, from these numbers on."""
+        tree.node_ints[node:, at.NODE_PARENT] = -1
+        tree.node_ints[node:, at.NODE_SLOT] = -1
+        unused, blank = tree.leaf_ints[slot:], self.empty_leaf
+        written = self._written
+        if FEW * len(written) < len(blank):
+            unused[:, written] = blank[written]
+        else:
+            unused[:] = blank
+
+    def extend(self, ints: Ints, t: int, room: Room) -> None:
+        """Give a tree more room where it lies: leaf records move on if there are to be more nodes."""
+        had, (nodes, slots) = self.shape(*self.room(ints, t)), room
+        shape = self.shape(nodes, slots)
+        if nodes > had.nodes:
+            first, length = t + had.leaves_at, had.slots * had.leaf_stride
+            ints[t + shape.leaves_at : t + shape.leaves_at + length] = ints[first : first + length]
+            ints[first : t + shape.leaves_at] = 0
+        tree = TreeView(ints, ints.view(np.float64), t, shape)
+        at.write_tree_header(tree.header, shape)
+        self._make_blank(tree, had.nodes, had.slots)
+
+    # Growing
+
+    def grow(self, model: HasState, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
+        """Attempt a split, revise a path, or make an absent branch a leaf."""
+        if reason == at.GROW_FIRST:
+            splitting.grow_branch(model, t, place)
+            return []
+        if model.plan.ints[at.PLAN_REVISION]:
+            return revision.revise_path(model, t, place, row, index)
+        event = splitting.attempt(model, t, place, row, index)
+        return [] if event is None else [event]
+
+    def event_of(self, words: Floats, row: int, index: int) -> Event:
+        """Return the event of a plain split."""
+        return splitting.plain_event(words, row, index)
+
+    def takes_attributes(self, ints: Ints, t: int) -> bool:
+        """Return whether the tree is still one leaf: later ones would be missing where it was split."""
+        return bool(ints[t + at.TREE_NODES] <= 1)
+
+    def undecided_weight(self, ints: Ints, t: int) -> float:
+        """Return what is left up to the next attempt of a tree of one leaf, if its schedule only counts."""
+        if ints[t + at.TREE_NODES] > 1 or not self.counts_weight or self.learner.schedule.step is None:
+            return 0.0
+        tree = self.view(ints, t)
+        slot = int(tree.node_ints[0, at.NODE_SLOT])
+        leaf = tree.leaf_floats[slot]
+        return 0.0 if slot < 0 else max(float(leaf[at.LEAF_NEXT] - leaf[at.LEAF_OBSERVED]) - SLACK, 0.0)
+
+    # Reading
+
+    def view(self, ints: Ints, t: int) -> TreeView:
+        nodes, slots = self.room(ints, t)
+        return TreeView(ints, ints.view(np.float64), t, self.shape(nodes, slots))
+
+    def prepare(self, ints: Ints, t: int) -> Floats:
+        """Return the weight routed through each node, float64[node]: where a missing value goes."""
+        routed = np.empty(int(ints[t + at.TREE_NODES]))
+        sum_paths(ints.ctypes.data, t, routed)
+        return routed
+
+    def summary(self, ints: Ints, t: int) -> BlockSummary:
+        """Return the tree's size and counters, absent branches not counted."""
+        kinds = self.view(ints, t).node_ints[: int(ints[t + at.TREE_NODES]), at.NODE_KIND]
+        return BlockSummary(
+            leaves=int(ints[t + at.TREE_LEAVES]),
+            nodes=int(np.count_nonzero(kinds != at.ABSENT)),
+            depth=int(ints[t + at.TREE_DEPTH]),
+            splits=int(ints[t + at.TREE_SPLITS]),
+            attempts=int(ints[t + at.TREE_ATTEMPTS]),
+            growth_stopped=self.has_stopped(ints, t),
+        )
+
+    def nodes(self, ints: Ints, t: int) -> int:
+        """Return the number of nodes, absent branches included."""
+        return int(ints[t + at.TREE_NODES])
+
+    def has_stopped(self, ints: Ints, t: int) -> bool:
+        """Return whether a cap was reached: no more attempts until a revision makes room."""
+        return bool(ints[t + at.TREE_STOPPED])
+
+    def next_test(self, ints: Ints, t: int, x: Floats, unknown: Any) -> int:
+        """Return the attribute of the first test on a record's way whose value is unknown."""
+        tree = self.view(ints, t)
+        stops = bool(self.learner.quirks & quirks.STOPS_AT_MISSING)
+        node = tree.node_ints[end_of(tree, x, stops, unknown)]
+        if node[at.NODE_KIND] in (at.LEAF, at.ABSENT) or not unknown[node[at.NODE_ATTRIBUTE]]:
+            return -1
+        return int(node[at.NODE_ATTRIBUTE])
+
+    def explain(
+        self, schema: Schema, ints: Ints, t: int, x: Floats, place: int | None = None
+    ) -> tuple[Branch, ...]:
+        """Return the path of branches to the node where a record ends."""
+        tree = self.view(ints, t)
+        if place is None:
+            node = end_of(tree, x, stop_at_missing=bool(self.learner.quirks & quirks.STOPS_AT_MISSING))
+        else:
+            node = at.number_of(ints, t, place)
+        return path_to(schema, tree, node, x)
+
+    def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:
+        tree = self.view(model.ints, t)
+        yield from outline.of_tree(model.plan, model.schema, model.ints, tree, depth)
+
+    def problems(self, model: HasBlocks, t: int) -> Iterator[str]:
+        yield from invariants.problems(model, self.view(model.ints, t))

@@ -1,0 +1,60 @@
+"""What else holds of a tree that grew by itself, looked at from outside, slowly (core/model/validate.py)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from core.tree import layout as at
+from core.tree import quirks
+from core.tree.views import TreeView
+
+
+def problems(model: Any, tree: TreeView) -> Iterator[str]:
+    """Yield every broken invariant of a tree as a sentence."""
+    yield from _repeated_multiway(model, tree)
+    yield from _mass_problems(model, tree)
+
+
+def _repeated_multiway(model: Any, tree: TreeView) -> Iterator[str]:
+    """Yield the first node that tests what a multiway test above it has used up.
+
+    Each node knows the nearest multiway test above it: so a way up passes each attribute once.
+    """
+    if model.plan.ints[at.PLAN_QUIRKS] & quirks.TESTS_AGAIN:
+        return
+    fields = [at.NODE_KIND, at.NODE_ATTRIBUTE, at.NODE_PARENT]
+    nodes = tree.node_ints[: int(tree.header[at.TREE_NODES]), fields].tolist()
+    above = [-1] * len(nodes)
+    for number, (kind, attribute, parent) in enumerate(nodes):
+        if parent >= 0:
+            above[number] = parent if nodes[parent][0] == at.MULTIWAY else above[parent]
+        test = above[number] if kind not in (at.LEAF, at.ABSENT) else -1
+        while test >= 0:
+            if nodes[test][1] == attribute:
+                yield f"node {number} must not test what a multiway test above it has used up"
+                return
+            test = above[test]
+
+
+def _mass_problems(model: Any, tree: TreeView) -> Iterator[str]:
+    kinds = tree.node_ints[: int(tree.header[at.TREE_NODES]), at.NODE_KIND]
+    # Those with leaf records: leaves, and inner nodes that are revised.
+    nodes = np.flatnonzero((kinds == at.LEAF) | ((kinds != at.ABSENT) & (tree.shape.revision > 0)))
+    nodes = nodes[tree.node_ints[nodes, at.NODE_SLOT] >= 0]  # leaves without one are inactive
+    slots = tree.node_ints[nodes, at.NODE_SLOT]
+    seen, masses = tree.seen[slots], tree.masses[nodes]
+    observed = tree.leaf_floats[slots, at.LEAF_OBSERVED]
+    for i in np.flatnonzero(~np.isclose(seen.sum(axis=1), observed, rtol=1e-9, atol=0.0)):
+        yield f"leaf {nodes[i]}: seen={seen[i].tolist()} must add up to {observed[i]}"
+    inherits = not (tree.shape.revision and model.plan.ints[at.PLAN_QUIRKS] & quirks.NOTHING_INHERITED)
+    below = (masses < seen * (1.0 - 1e-9)) & inherits
+    for i in np.flatnonzero((below | (seen < 0.0)).any(axis=1)):
+        yield f"leaf {nodes[i]}: masses={masses[i].tolist()} must be at least seen={seen[i].tolist()}"
+    schedule = model.spec.learner.schedule
+    for node, slot in zip(nodes.tolist(), slots.tolist(), strict=True):
+        yield from (f"leaf {node}: {problem}" for problem in schedule.problems(model, tree, slot))
+    if not np.isfinite(tree.masses).all() or (tree.masses < 0.0).any():
+        yield "class masses must be finite and not negative"

@@ -1,0 +1,200 @@
+"""The compiled half of the Hoeffding family by the contract of learners (core/learners/protocol.py).
+
+A block is a tree, the place of a record the first word of the node record where it ends. All learners of the
+family share this module: what differs between them stands in the plan.
+"""
+
+from __future__ import annotations
+
+from core.kernels.jit import address_of, kernel
+from core.leaf_models import base as leaf_models
+from core.learners.hoeffding import soundness
+from core.learners.hoeffding.reevaluation import is_revisited
+from core.learners.hoeffding.schedules import base as schedules
+from core.learners.hoeffding.split_attempt import attempt_here
+from core.observers import base as observers
+from core.tree import layout as at
+from core.tree import prefetch
+from core.tree.routing import UNCOUNTED, arrive, count, leaf_at, node_at
+from core.tree.statistics import add_weight, all_weight, count_label, is_active, largest_share, two_largest
+
+votes, account = leaf_models.dispatcher()
+update_numeric = observers.numeric_dispatcher()[0]
+update_nominal = observers.nominal_dispatcher()[0]
+observe = schedules.dispatcher()[0]
+
+PROBLEMS = soundness.PROBLEMS
+block_problem = soundness.block_problem
+
+
+@kernel
+def route_ahead(plan, ints, floats, t: int, xs, d: int, ends) -> bool:
+    """Write where several records end at once (core/tree/prefetch.py); a tree of one leaf has no ways."""
+    if ints[t + at.TREE_NODES] <= 1:
+        return False
+    prefetch.route_ahead(plan[at.PLAN_ROUTE_AHEAD], ints, floats, t, xs, d, ends)
+    return True
+
+
+@kernel
+def answer(
+    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
+) -> tuple[int, int, int]:
+    """Route a record, count it unless the model is frozen, and let the leaf vote."""
+    node = place
+    if node < 0:
+        node = arrive(plan, ints, floats, t, x, prepared != at.COUNTS, prepared)
+        if node == UNCOUNTED:
+            return -1, node, -1
+    if prepared == at.COUNTS:
+        count(ints, floats, t, node, weight)
+    best, leaf_hint = votes(
+        plan[at.PLAN_LEAF_MODEL], plan, params, ints, floats, t, node, x, xs, scratch, shares
+    )
+    return best, node, leaf_hint
+
+
+@kernel
+def learn(
+    plan,
+    params,
+    ints,
+    floats,
+    t: int,
+    place: int,
+    x,
+    xs,
+    label: int,
+    weight: float,
+    leaf_hint: int,
+    scratch,
+    vote_buffer,
+) -> tuple[int, int]:
+    """Train the tree with a record; a due attempt is made here, as far as it goes without Python.
+
+    A split of the tree that answers is described in ``vote_buffer``; those of others are no events.
+    """
+    node = place
+    if node < 0:
+        node = arrive(plan, ints, floats, t, x, False, 0)
+        if place == at.NOT_ANSWERED:
+            count(ints, floats, t, node, weight)
+    outcome = train(
+        plan, params, ints, floats, t, node, x, xs, label, weight, leaf_hint, scratch, vote_buffer
+    )
+    if outcome == at.DECISION_DUE:
+        outcome = attempt_here(address_of(plan), address_of(ints), t, node, vote_buffer)
+        if outcome == at.GREW and t != ints[at.MODEL_FIRST]:
+            outcome = at.LEARNED
+    return outcome, node
+
+
+@kernel
+def train(
+    plan,
+    params,
+    ints,
+    floats,
+    t: int,
+    node: int,
+    x,
+    xs,
+    label: int,
+    weight: float,
+    leaf_hint: int,
+    scratch,
+    vote_buffer,
+) -> int:
+    """Train the tree at word t with a record that ends at a node; GROW_FIRST: at an absent branch.
+
+    Where splits are revised every node of the path learns, and one of them may be due. Else an inner node
+    (MOA: a value is missing) learns nothing.
+    """
+    kind = ints[node + at.NODE_KIND]
+    revises = plan[at.PLAN_REVISION] != 0
+    if kind == at.ABSENT or (kind != at.LEAF and not revises):
+        return at.GROW_FIRST if kind == at.ABSENT else at.LEARNED
+    if kind == at.LEAF and ints[node + at.NODE_SLOT] < 0:
+        return count_alone(ints, floats, t, node, label, weight)
+    if kind == at.LEAF:
+        account(
+            plan[at.PLAN_LEAF_MODEL],
+            plan,
+            params,
+            ints,
+            floats,
+            t,
+            node,
+            x,
+            xs,
+            label,
+            weight,
+            leaf_hint,
+            scratch,
+            vote_buffer,
+        )
+    ints[t + at.TREE_LABELS] += 1
+    due = False
+    while True:
+        leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
+        reach = ints[node + at.NODE_REACH]
+        count_label(ints, floats, node, leaf, label, weight, ints[t + at.TREE_LABELS])
+        if plan[at.PLAN_NUMERIC] > 0:
+            statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
+            observer = plan[at.PLAN_NUMERIC_OBSERVER]
+            if not update_numeric(observer, plan, params, floats, statistics, label, xs, weight):
+                floats[leaf + at.LEAF_LEFT_OUT] += weight
+        if plan[at.PLAN_NOMINAL] > 0:
+            statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
+            update_nominal(
+                plan[at.PLAN_NOMINAL_OBSERVER], plan, params, ints, floats, statistics, label, x, weight
+            )
+        if ints[node + at.NODE_KIND] == at.LEAF or plan[at.PLAN_WATCHES] != 0:
+            schedule = plan[at.PLAN_SCHEDULE]
+            if observe(schedule, plan, params, ints, floats, t, node, leaf, x, xs, label, weight):
+                due = True
+                if revises:
+                    floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] = 1.0
+        else:
+            ints[node + at.NODE_REACH] = reach  # MOA's range is that of the node's beginning
+            due |= is_revisited(plan, params, ints, floats, t, node)
+        if not revises or ints[node + at.NODE_PARENT] < 0:
+            return at.DECISION_DUE if due else at.LEARNED
+        node = node_at(ints, t, ints[node + at.NODE_PARENT])
+
+
+@kernel
+def count_alone(ints, floats, t: int, node: int, label: int, weight: float) -> int:
+    """Let an inactive leaf learn a label: it counts classes, and nothing is ever due."""
+    ints[t + at.TREE_LABELS] += 1
+    if ints[node + at.NODE_REACH] <= label:
+        ints[node + at.NODE_REACH] = label + 1
+    add_weight(floats, node + at.NODE_FIELDS + label, weight, ints[t + at.TREE_LABELS])
+    return at.LEARNED
+
+
+@kernel
+def uncertainty(
+    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
+) -> tuple[float, float, float]:
+    """Return what the leaf's class counts say: the share of all it votes with, lead and weight of its own.
+
+    At an inner node, where MOA ends records that miss a value, nothing is learned: a weight of -1. An
+    inactive leaf has no counts but those that it votes with.
+    """
+    share, lead, n = 0.5, 0.0, 0.0
+    if columns & at.SHARE != 0:
+        share = largest_share(ints, floats, place)
+    if columns & (at.LEAD | at.WEIGHT) != 0:
+        n = -1.0
+        if ints[place + at.NODE_KIND] == at.LEAF:
+            counts = place + at.NODE_FIELDS
+            if is_active(ints, place):
+                leaf = leaf_at(ints, t, ints[place + at.NODE_SLOT])
+                n, counts = floats[leaf + at.LEAF_OBSERVED], leaf + at.LEAF_FIELDS
+            else:
+                n = all_weight(ints, floats, place)
+            if columns & at.LEAD != 0 and n > 0.0:
+                largest, second = two_largest(ints, floats, counts)
+                lead = (largest - second) / n
+    return share, lead, n

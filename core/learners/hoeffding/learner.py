@@ -1,0 +1,380 @@
+"""The Hoeffding family of learners: the plug-ins a tree is made of, and its decisions at a due leaf."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core import registry, spelling
+from core.errors import ParameterError, SchemaError
+from core.learners.hoeffding.blocks import TreeLayout
+from core.learners.hoeffding.decision import Decision, HasState
+from core.learners.protocol import Learner
+from core.plugin import Parameters, choice, count, number
+from core.schema.dimensions import Dimensions
+from core.tree import layout as at
+from core.tree import prefetch, quirks
+from core.tree.layout import Floats, Ints
+from core.tree.statistics import SLACK
+from core.tree.views import TreeView
+
+AXES: dict[str, str] = {
+    "criterion": "criteria",
+    "bound": "bounds",
+    "schedule": "schedules",
+    "numeric_observer": "observers",
+    "nominal_observer": "observers",
+    "leaf_model": "leaf_models",
+}
+"""A learner's parameter that names a plug-in, and the family it names one of."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoeffdingLearner(Learner):
+    """A tree learner; its file gives the axes their defaults, and decides.
+
+    The axes' own parameters stand beside the learner's: ``{"name": "h-tree", "grace_period": 100}`` sets the
+    parameter of the schedule. ``max_leaves`` stops growth [D1], and so does ``max_bytes``: of the whole
+    model, of which each tree has half where a drift detector may start a background tree. ``compat="moa"``
+    restores MOA's quirks wherever they change a split or a prediction; ``compat="imac"`` those of IMAC's
+    published code: MOA's tree, but no node inherits weight, and a new leaf votes nothing; ``compat="cdt"``
+    those of CDT's: MOA's tree with 100 candidates of the Gaussian observer, and of two classes with equal
+    weight in a leaf the second wins.
+
+    A new leaf inherits the class weight that its parent's observer estimates for the branch. ``evidence``
+    says whether confidence bounds reckon with it [D8]: ``inherited``, as MOA and River do, splits earlier
+    and predicts better; ``observed`` is what theorems speak of, and the default of ``variant="theory"``.
+    Only bounds change: grace periods and candidates count what the leaf has observed.
+    """
+
+    family: ClassVar[str] = "learners"
+
+    criterion: Any = "info_gain"
+    """How good a split is."""
+    bound: Any = "hoeffding"
+    """How sure it must be."""
+    schedule: Any = "grace_period"
+    """When a leaf makes an attempt."""
+    numeric_observer: Any = "gaussian"
+    """What a leaf keeps of numeric attributes."""
+    nominal_observer: Any = "nominal"
+    """What a leaf keeps of nominal attributes."""
+    leaf_model: Any = "nba"
+    """How a leaf predicts."""
+    max_leaves: int = count(1_000_000, at_least=1)
+    """Leaves at which the tree stops to grow."""
+    max_bytes: float = number(float(1 << 30), at_least=1.0)
+    """Bytes of a model at which its trees stop to grow."""
+    evidence: str | None = choice("inherited", "inherited", "observed")
+    """The weight that bounds reckon with: all a leaf votes with, or what its gains were computed from."""
+    compat: str | None = choice(None, None, "moa", "imac", "cdt")
+    """The published code whose trees are grown, quirks and all."""
+
+    axis_defaults: ClassVar[dict[str, Any]] = {}
+    """Parameters of the axes that this learner sets otherwise than they do, where an axis has them."""
+    compat_defaults: ClassVar[dict[str, Any]] = {}
+    """Axes and parameters of axes that every published code sets otherwise than the preset."""
+    compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")
+    """The values of ``compat`` that have a meaning for it."""
+    kernels: ClassVar[str | None] = "core.learners.hoeffding.kernels"
+    has_paths: ClassVar[bool] = True
+    cdt_defaults: ClassVar[dict[str, Any]] = {"candidates": 100}
+    """Axes and parameters of axes that ``compat="cdt"`` sets otherwise."""
+    compiled: ClassVar[bool] = False
+    """Its decision is that of ``core/learners/hoeffding/split_decision.py``: failed attempts stay in
+    compiled code.
+    """
+
+    last_of_two: ClassVar[bool] = False
+    """A leaf with equal weight of the only two classes votes for the second, not for the first [D9]."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return name, axes by name, and all parameters, the axes' among them."""
+        body: dict[str, Any] = {"name": self.spelled}
+        for declared in dataclasses.fields(self):
+            value = getattr(self, declared.name)
+            if isinstance(value, Parameters):
+                inner = value.to_dict()
+                body[declared.name] = inner.pop("name")
+                body |= inner
+            else:
+                body[declared.name] = value
+        return body
+
+    def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
+        """Return what to do with a due leaf, None: nothing.
+
+        t, node and leaf are the first words of the tree, the leaf's node record and its leaf record.
+        """
+        raise NotImplementedError
+
+    @property
+    def compiled_with(self) -> tuple[str, ...]:
+        """Return the re-evaluation of nodes where splits are revised."""
+        return ("core.learners.hoeffding.reevaluation",) if self.revision_words(1) else ()
+
+    @property
+    def quirks(self) -> int:
+        """Return which quirks of published code hold (core/tree/quirks.py), a bit each."""
+        return quirks.OF_COMPAT[self.compat]
+
+    @property
+    def tie_threshold(self) -> float:
+        """Return τ, below which ε makes two tests as good as each other; 0: never."""
+        return 0.0
+
+    @property
+    def max_classes(self) -> int | None:
+        """Return how many classes criterion and bound are defined for, None: any number."""
+        limits = (self.criterion.max_classes, self.bound.max_classes(self.criterion))
+        return min((limit for limit in limits if limit is not None), default=None)
+
+    def check_schema(self, schema: Any) -> None:
+        """Refuse a schema that has, or may come to have, more classes than the tree is defined for."""
+        limit = self.max_classes
+        classes = schema.max_classes if schema.classes_open else schema.n_classes
+        if limit is not None and classes > limit:
+            msg = (
+                f"classes={classes} must be at most {limit} with criterion {self.criterion.name!r} and bound "
+                f"{self.bound.name!r}; take another criterion (gini, info_gain), or variant 'practical'"
+            )
+            raise SchemaError(msg)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Return what a split needs, for schedules that look ahead: (gap, tie).
+
+        A gap between two merits of range R is enough if its square times the weight exceeds ``gap``·R²; a
+        weight above ``tie``·R² is enough by itself (infinite: never). NaN: there is no such number.
+        """
+        constant = self.bound.constant
+        return (math.nan if constant is None else constant * self.bound.factor**2), math.inf
+
+    @property
+    def can_be_rough(self) -> bool:
+        """Whether observer and criterion have approximations (core/learners/hoeffding/quick_reject.py)."""
+        observer = registry.module("observers", self.numeric_observer.name)
+        criterion = registry.module("criteria", self.criterion.name)
+        rough = hasattr(observer, "propose_roughly") and hasattr(criterion, "impurity_roughly")
+        return rough and not self.quirks
+
+    @property
+    def freezes(self) -> bool:
+        """Whether a leaf other than the root that MOA lets begin anew is never split any more."""
+        return False
+
+    # Revision of splits (core/learners/hoeffding/reevaluation.py); most learners' splits are final.
+
+    def revision_words(self, attributes: int) -> int:
+        """Return the length of the revision section of a leaf record, 0 if splits are final."""
+        return 0
+
+    @property
+    def revisit_weight(self) -> float:
+        """Return the weight between two evaluations of an inner node."""
+        return math.inf
+
+    @property
+    def watches_inner_nodes(self) -> bool:
+        """Whether the schedule says when an inner node is evaluated, instead of ``revisit_weight``."""
+        return False
+
+    def revise(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
+        """Return what to do with an inner node that is due for a revision, None: nothing."""
+        raise NotImplementedError
+
+    def resume(self, tree: TreeView, slot: int) -> None:
+        """Set the schedule of a leaf that was an inner node and has kept what it has seen."""
+        raise NotImplementedError
+
+    @property
+    def subtree_words(self) -> int:
+        """Return the length of the state of the subtree at a node, 0: the tree does not adapt (``hat``)."""
+        return 0
+
+    @property
+    def only_multiway(self) -> bool:
+        """Whether a nominal attribute of two values is never split in another way than by value."""
+        return not getattr(self.nominal_observer, "binary_splits", True)
+
+    @classmethod
+    def usual_evidence(cls, bound: Any, compat: str | None) -> str:
+        """Return the evidence that a spec means which names none: that of the published code or theorem."""
+        if compat is not None:
+            return "inherited"
+        if getattr(bound, "variant", None) == "theory":
+            return "observed"
+        (default,) = (declared.default for declared in dataclasses.fields(cls) if declared.name == "evidence")
+        return str(default)
+
+    # The weight that schedules count, of which MOA counts what was inherited too.
+
+    def weight(self, model: HasState, node: int, leaf: int) -> float:
+        if self.quirks & quirks.INHERITED_COUNTS:
+            first = node + at.NODE_FIELDS
+            total = 0.0
+            for mass in model.floats[first : first + model.ints.item(at.MODEL_CLASSES)].tolist():
+                total += mass
+            return total
+        return model.floats.item(leaf + at.LEAF_OBSERVED)
+
+    def begin(self, tree: TreeView, node: int, slot: int) -> None:
+        """Set the schedule of a leaf that has seen nothing."""
+        if self.quirks & quirks.INHERITED_COUNTS:
+            inherited = 0.0
+            for mass in tree.masses[node].tolist():
+                inherited += mass
+            tree.leaf_floats[slot, at.LEAF_EVALUATED] = inherited
+            tree.leaf_floats[slot, at.LEAF_NEXT] = self.schedule.first() - SLACK
+        else:
+            tree.leaf_floats[slot, at.LEAF_NEXT] = self.schedule.first()
+
+    def begin_all(self, tree: TreeView, nodes: Ints, slots: Ints) -> None:
+        """Set the schedules of leaves that have seen nothing; nodes, slots: int64[leaf]."""
+        if self.quirks & quirks.INHERITED_COUNTS:
+            for node, slot in zip(nodes.tolist(), slots.tolist(), strict=True):
+                self.begin(tree, node, slot)
+        else:
+            tree.leaf_floats[slots, at.LEAF_NEXT] = self.schedule.first()
+
+    def is_due(self, model: HasState, node: int, leaf: int) -> bool:
+        """Return whether a leaf that the kernel reports is due indeed."""
+        if not self.quirks & quirks.INHERITED_COUNTS or not self.schedule.periodic:
+            return True
+        since = self.weight(model, node, leaf) - model.floats.item(leaf + at.LEAF_EVALUATED)
+        step = self.schedule.step
+        if step is None:  # intervals are whole, and counted from the observed weight of then
+            then = model.floats.item(leaf + at.LEAF_OBSERVED) - since
+            step = round(model.floats.item(leaf + at.LEAF_NEXT) + SLACK - then)
+        return bool(since >= step)
+
+    @classmethod
+    def build(cls, given: dict[str, Any], named: str) -> Any:
+        """Return the tree with these parameters, its own and its axes'."""
+        given = dict(given)
+        defaults = {f.name: f.default for f in dataclasses.fields(cls)}
+        arguments: dict[str, Any] = {}
+        known = [name for name in defaults if name not in AXES]
+        usual = cls.axis_defaults | (cls.compat_defaults if given.get("compat") is not None else {})
+        usual |= cls.cdt_defaults if given.get("compat") == "cdt" else {}
+        for axis, family in AXES.items():
+            plugin = registry.plugin(
+                family, _axis_name(axis, family, given.pop(axis, usual.get(axis, defaults[axis])))
+            )
+            names = [f.name for f in dataclasses.fields(plugin)]
+            known += names
+            preset = {name: value for name, value in usual.items() if name in names}
+            arguments[axis] = plugin(**(preset | {name: given.pop(name) for name in names if name in given}))
+        arguments |= {name: given.pop(name) for name in list(given) if name in known}
+        arguments.setdefault("evidence", cls.usual_evidence(arguments["bound"], arguments.get("compat")))
+        if given:
+            msg = (
+                f"{next(iter(given))}={next(iter(given.values()))!r} is no parameter of {named!r}; "
+                f"{spelling.known(next(iter(given)), sorted([*known, *AXES]))}"
+            )
+            raise ParameterError(msg)
+        built = cls(**arguments)
+        for axis in ("numeric", "nominal"):
+            _check_observer(axis, getattr(built, f"{axis}_observer").name)
+        _check_criterion(built)
+        if built.compat not in built.compats:
+            options = ", ".join("null" if option is None else repr(option) for option in built.compats)
+            msg = (
+                f"compat={built.compat!r} must be one of {options} for {named!r}: "
+                "there is no published code of it to be compatible with"
+            )
+            raise ParameterError(msg)
+        return built
+
+    # What plans and models need of a learner (core/learners/protocol.py)
+
+    def blocks(self, dims: Dimensions) -> TreeLayout:
+        return TreeLayout(self, dims)
+
+    @property
+    def default_range(self) -> tuple[float, float]:
+        """Return the range that the numeric observer takes."""
+        found: tuple[float, float] = self.numeric_observer.range
+        return found
+
+    def plugins(self) -> list[tuple[int, Parameters]]:
+        return [
+            (at.PLAN_NUMERIC_OBSERVER, self.numeric_observer),
+            (at.PLAN_NOMINAL_OBSERVER, self.nominal_observer),
+            (at.PLAN_CRITERION, self.criterion),
+            (at.PLAN_LEAF_MODEL, self.leaf_model),
+            (at.PLAN_SCHEDULE, self.schedule),
+            (at.PLAN_BOUND, self.bound),
+        ]
+
+    def shared_words(self, dims: Dimensions) -> int:
+        """Return what the numeric observers of all leaves share."""
+        return int(self.numeric_observer.shared(len(dims.numeric)))
+
+    def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: TreeLayout) -> None:
+        """Write what kernels of trees branch on."""
+        shape = blocks.shape(1, 1)
+        ints[at.PLAN_QUIRKS] = self.quirks
+        ints[at.PLAN_INHERITED] = self.evidence == "inherited"
+        ints[at.PLAN_COUNTED] = dims.attributes + bool(self.quirks & quirks.CLASS_COUNTED)
+        ints[at.PLAN_SORTS] = self.criterion.sorts_branches
+        ints[at.PLAN_NULL_MERIT] = self.criterion.null_merit_is_gain
+        ints[at.PLAN_SCHEDULE_AT] = shape.schedule_at
+        ints[at.PLAN_LEAF_MODEL_AT] = shape.leaf_model_at
+        floats[at.PLAN_GAP], floats[at.PLAN_TIE] = self.limits
+        ints[at.PLAN_INCREMENTAL] = self.criterion.is_incremental
+        ints[at.PLAN_QUICK_REJECT] = self.can_be_rough
+        ints[at.PLAN_REVISION] = shape.revision_at if shape.revision else 0
+        floats[at.PLAN_REVISIT] = self.revisit_weight
+        ints[at.PLAN_WATCHES] = self.watches_inner_nodes
+        if not dims.nominal:
+            ints[at.PLAN_ROUTE_AHEAD] = prefetch.THRESHOLDS
+        elif dims.halves and self.only_multiway and not self.quirks & quirks.STOPS_AT_MISSING:
+            ints[at.PLAN_ROUTE_AHEAD] = prefetch.HALVES
+        ints[at.PLAN_SCHEDULE_RANKED] = self.schedule.ranked
+        # MOA's schedule counts inherited weight: only the learner can tell whether a leaf is due.
+        ints[at.PLAN_COMPILED] = self.compiled and not self.quirks
+        # What a new leaf begins with besides: nothing of the leaf that was split, and no state of a schedule.
+        is_plain = not shape.revision and not shape.leaf_model and not self.criterion.sorts_branches
+        ints[at.PLAN_PLAIN_SPLITS] = self.compiled and not self.quirks and is_plain
+        ints[at.PLAN_MAX_LEAVES] = self.max_leaves
+        floats[at.PLAN_FIRST_ATTEMPT] = self.schedule.first()
+        ints[at.PLAN_BLANK_LEAF] = blocks.blank_address
+        floats[at.PLAN_TAU] = self.tie_threshold
+        ints[at.PLAN_LAST_OF_TWO] = self.last_of_two or bool(self.quirks & quirks.LAST_OF_TWO)
+
+
+def _axis_name(axis: str, family: str, given: Any) -> str:
+    """Return the name given for an axis; refuse an object, which is what the other parts of a spec may be."""
+    if isinstance(given, str):
+        return given
+    msg = (
+        f"{axis}={given!r} must be a name in quotes: {', '.join(registry.names(family))}; "
+        f"its parameters stand beside it, among the learner's"
+    )
+    raise ParameterError(msg)
+
+
+def _check_observer(kind: str, name: str) -> None:
+    """Refuse an observer of the other kind of attributes."""
+    fitting = [
+        other
+        for other in registry.names("observers")
+        if hasattr(registry.module("observers", other), f"update_{kind}")
+    ]
+    if name not in fitting:
+        msg = f"{kind}_observer={name!r} must be one of {', '.join(fitting)}"
+        raise ParameterError(msg)
+
+
+def _check_criterion(learner: HoeffdingLearner) -> None:
+    needed, name = learner.bound.needs, learner.criterion.name
+    if needed is None or hasattr(registry.module("criteria", name), needed):
+        return
+    fitting = [
+        other for other in registry.names("criteria") if hasattr(registry.module("criteria", other), needed)
+    ]
+    msg = f"criterion={name!r} must be one of {', '.join(fitting)} with the bound {learner.bound.name!r}"
+    raise ParameterError(msg)

@@ -1,0 +1,121 @@
+"""EFDT: the Hoeffding anytime tree, which splits early and revises its splits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from core.errors import ParameterError
+from core.learners.hoeffding import reevaluation
+from core.learners.hoeffding.decision import Decision, HasState
+from core.learners.hoeffding.presets import h_tree
+from core.learners.hoeffding.split_decision import OPEN, REASONS
+from core.plugin import choice, period
+from core.tree import layout as at
+from core.tree import quirks
+from core.tree.statistics import weight_after
+from core.tree.views import TreeView
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(h_tree.Plugin):
+    """Splits when the best test beats none by more than ε; inner nodes go on learning and are revised.
+
+    ``{"name": "efdt", "revisit_period": 2000}``: after so much weight an inner node is evaluated anew. If the
+    best test leads the node's own by more than ε, or by more than ``tau``/2 when ε is below ``tau``, the
+    subtree makes way for it; another threshold of the same attribute moves and keeps the subtree; where no
+    split is best, the node becomes a leaf. What is compared are averages over the evaluations of a node
+    (ALGORITHMS section 17 [D38]; Manapragada, Webb and Salehi 2018). A nominal attribute is tested once on a
+    path. Every inner node keeps its leaf record: ``max_bytes`` counts them all.
+
+    ``compat="moa"`` is MOA's EFDT for records of weight 1: every inner node on the path of every
+    ``revisit_period``-th record is evaluated, sums of merits survive a change of the test while their number
+    does not, thresholds never move.
+    """
+
+    revisit_period: float = period(2000.0)
+    """Labelled weight between two evaluations of an inner node."""
+
+    evidence: str | None = choice("observed", "inherited", "observed")
+    """The weight that bounds reckon with. Here observed: what a node has averaged merits over."""
+
+    compats: ClassVar[tuple[str | None, ...]] = (None, "moa")
+
+    def __post_init__(self) -> None:
+        """Check the parameters, and that MOA has such a tree."""
+        super(Plugin, self).__post_init__()
+        if self.compat is not None and getattr(self.schedule, "name", None) == "imac":
+            msg = f"compat={self.compat!r} must be null with the schedule 'imac': no published code does both"
+            raise ParameterError(msg)
+
+    def revision_words(self, attributes: int) -> int:
+        """Return the length of a node's memory: a sum of merits for every attribute."""
+        return at.REVISION_FIELDS + attributes
+
+    @property
+    def revisit_weight(self) -> float:
+        """Return the weight between two evaluations of an inner node."""
+        return self.revisit_period
+
+    def resume(self, tree: TreeView, slot: int) -> None:
+        """Set the schedule of a leaf that was an inner node and has kept what it has seen."""
+        record = tree.leaf_floats[slot]
+        record[at.LEAF_NEXT] = weight_after(record[at.LEAF_OBSERVED], self.schedule.first())
+        record[at.LEAF_EVALUATED] = record[at.LEAF_OBSERVED]
+        for state in tree.schedule:
+            state[slot] = 0.0
+        tree.revision[slot, at.REVISION_OWN] = 0.0
+
+    def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
+        """Compare the average of the best test with that of no split."""
+        decision = self._reevaluate(model, t, node)
+        return None if decision is None or self._is_used(model, t, node, decision) else decision
+
+    def revise(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
+        """Compare the average of the best test with that of the node's own."""
+        decision = self._reevaluate(model, t, node)
+        if decision is None:
+            return None
+        if decision.test == at.LEAF:
+            return replace(decision, action="pruned")
+        same = decision.attribute == model.ints[node + at.NODE_ATTRIBUTE]
+        if same and decision.test == model.ints[node + at.NODE_KIND] == at.NUMERIC:
+            return replace(decision, action="moved")
+        return replace(decision, action="replaced")
+
+    def _reevaluate(self, model: HasState, t: int, node: int) -> Decision | None:
+        """Evaluate a node and count that; return the test to install, if the bound allows one."""
+        words = np.zeros(reevaluation.DECISION_WORDS)
+        reevaluation.reevaluate(model.plan.address, model.address, t, node, False, words)
+        attribute, test, value, _, average, current, _, outcome, bound, n = words.tolist()
+        if outcome == OPEN:
+            return None
+        reason = REASONS[int(outcome)]
+        return Decision(int(attribute), int(test), value, (average, current), bound, n, reason)
+
+    def is_due(self, model: HasState, node: int, leaf: int) -> bool:
+        """Return True: also MOA counts records here, not rounded sums of masses."""
+        return True
+
+    def _is_used(self, model: HasState, t: int, node: int, decision: Decision) -> bool:
+        """Return whether MOA counts the attribute as used above: in nominal tests, without a gap.
+
+        It forgets them below a numeric test, a replaced test, and a branch that grew later.
+        """
+        ints, plan = model.ints, model.plan
+        if not self.quirks & quirks.USED_ABOVE or decision.test in (at.NUMERIC, at.LEAF):
+            return False
+        floats = model.floats
+        while True:
+            if floats[at.leaf_of(ints, t, node) + plan.ints.item(at.PLAN_REVISION) + at.REVISION_FORGETS]:
+                return False
+            parent = ints.item(node + at.NODE_PARENT)
+            if parent < 0:
+                return False
+            node = at.node_at(ints, t, parent)
+            if ints[node + at.NODE_KIND] == at.NUMERIC:
+                return False
+            if ints[node + at.NODE_ATTRIBUTE] == decision.attribute:
+                return True

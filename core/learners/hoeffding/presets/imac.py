@@ -1,0 +1,25 @@
+"""IMAC: the Hoeffding tree that watches candidate attributes to know when to split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core.learners.hoeffding.presets.h_tree import Plugin as HTree
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(HTree):
+    """H-Tree with candidates: ``{"name": "imac", "grace_period": 200, "check_period": 200}``.
+
+    Splits earlier than with a fixed grace period, after a tenth of the attempts (ALGORITHMS section 15; Sun,
+    Jia, Hu, Huang, Zhang, Wan and Zhao 2020). Leaves are those of ``h-tree``; the paper's vote for their
+    majority class, and answer with one class until the first split: ``"leaf_model": "mc"`` has these, and
+    with ``compat`` they are the default. ``{"name": "imac", "compat": "imac"}`` grows the trees of its
+    authors' code.
+    """
+
+    schedule: Any = "imac"
+
+    compat_defaults: ClassVar[dict[str, Any]] = {"leaf_model": "mc"}
+    compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")

@@ -1,0 +1,23 @@
+"""OSM: the Hoeffding tree with one-sided minimum as its schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core.learners.hoeffding.presets.h_tree import Plugin as HTree
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(HTree):
+    """H-Tree that predicts when an attempt may succeed: ``{"name": "osm", "grace_period": 200}``.
+
+    Leaves are those of ``h-tree``; in the papers' experiments they vote for their majority class,
+    ``"leaf_model": "mc"``, which is the default with ``compat`` (ALGORITHMS section 16; Losing, Wersing and
+    Hammer 2018).
+    """
+
+    schedule: Any = "osm"
+
+    compat_defaults: ClassVar[dict[str, Any]] = {"leaf_model": "mc"}
+    compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")

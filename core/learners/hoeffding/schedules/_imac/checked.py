@@ -1,0 +1,55 @@
+"""IMAC's candidates, checked: which of the counts and positions that kernels trust are wrong."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from core.kernels.jit import kernel
+from core.learners.hoeffding.branch_masses import is_numeric, nominal_entry
+from core.learners.hoeffding.schedules._imac import candidates
+from core.tree import layout as at
+
+PROBLEMS: Final = (
+    "candidates must be a whole number of them, for which there is room",
+    "each candidate must be another attribute, and one that is said to be a candidate",
+    "tests of candidates must be of their attributes' kind",
+    "an attribute must be away, a candidate, potential or illegal",
+    "classes that the range was reckoned with must be from 0 to those of the schema",
+)
+
+
+@kernel
+def problem(plan, params, ints, floats, t: int, node: int, leaf: int) -> int:
+    d, k = plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES]
+    state, room, rows = (
+        leaf + plan[at.PLAN_SCHEDULE_AT],
+        candidates.capacity(d),
+        candidates.rows_at(plan, leaf),
+    )
+    count = ints[state + candidates.COUNT]
+    if not 0 <= count <= room:
+        return 1
+    if not 0 <= ints[state + candidates.CLASSES] <= k:
+        return 5
+    first, chosen = candidates.attributes_at(plan, leaf), 0
+    for a in range(d):
+        where = ints[first + 2 * a]
+        if not candidates.AWAY <= where <= candidates.ILLEGAL:
+            return 4
+        chosen += 1 if where == candidates.CANDIDATE else 0
+    for q in range(rows, rows + count):
+        attribute, test = ints[q + candidates.ATTRIBUTE * room], ints[q + candidates.TEST * room]
+        if not 0 <= attribute < d or ints[first + 2 * attribute] != candidates.CANDIDATE:
+            return 2
+        for earlier in range(rows, q):
+            if ints[earlier + candidates.ATTRIBUTE * room] == attribute:
+                return 2
+        if test != at.NUMERIC and test != at.CATEGORY and test != at.MULTIWAY:
+            return 3
+        if is_numeric(plan, attribute) != (test == at.NUMERIC):
+            return 3
+        if test != at.NUMERIC:
+            entry = nominal_entry(plan, attribute) - plan[at.PLAN_NOMINAL_TABLE]
+            if ints[q + candidates.ENTRY * room] != entry:
+                return 3
+    return 2 if chosen != count else 0

@@ -1,0 +1,50 @@
+"""Every record: an attempt at each; no split comes late, whatever it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from core.kernels.jit import kernel
+from core.learners.hoeffding.schedules import _waiting as waiting
+from core.learners.hoeffding.schedules.base import Schedule
+from core.plugin import period
+from core.tree import layout as at
+from core.tree.statistics import reckoned_weight
+from core.tree.views import TreeView
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Schedule):
+    """Due at every record from the weight ``grace_period`` on: ``{"schedule": "every_record"}``.
+
+    The reference that split delays are measured against (ALGORITHMS section 18 [D40]; Sun and others 2020).
+    """
+
+    grace_period: float = period(100.0)
+    """Labelled weight before the first attempt at a leaf."""
+
+    periodic: ClassVar[bool] = False
+    ranked: ClassVar[bool] = False
+
+    def first(self) -> float:
+        return self.grace_period
+
+    def problems(self, model: Any, tree: TreeView, slot: int) -> Iterator[str]:
+        """Yield nothing: a leaf is always due."""
+        yield from ()
+
+
+@kernel
+def observe(
+    plan, params, ints, floats, t: int, node: int, leaf: int, x, xs, label: int, weight: float
+) -> bool:
+    """Return whether the first attempt is due, or was."""
+    return waiting.is_over(floats, leaf)
+
+
+@kernel
+def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out) -> None:
+    floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
+    floats[leaf + at.LEAF_NEXT] = floats[leaf + at.LEAF_OBSERVED]

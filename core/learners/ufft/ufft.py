@@ -1,0 +1,184 @@
+"""UFFT: a forest with a tree for each pair of classes, which splits by discriminants and drifts by nodes."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Final
+
+from core import registry
+from core.drift.base import Detector
+from core.errors import ParameterError
+from core.kernels.jit import kernel
+from core.learners.protocol import Learner
+from core.learners.ufft import layout as of
+from core.learners.ufft import soundness
+from core.learners.ufft.blocks import UfftLayout
+from core.learners.ufft.descent import fuse_here
+from core.learners.ufft.training import train_here
+from core.plugin import Parameters, choice, count, made_of, number
+from core.schema.dimensions import Dimensions
+from core.tree import layout as at
+from core.tree.layout import Floats, Ints
+
+PROBLEMS = soundness.PROBLEMS
+block_problem = soundness.block_problem
+
+LEAF_MODELS: Final = {"mc": of.MAJORITY, "nb": of.BAYES, "idbd": of.UNIT}
+
+
+@dataclass(frozen=True, slots=True)
+class Plugin(Learner):
+    """Ultra fast forest of trees: ``{"name": "ufft", "leaf_model": "nb"}`` (Gama, Medas, Rodrigues 2004).
+
+    For each pair of classes that were met there is a binary tree, which learns the records of both alone. A
+    record is answered by all of them: the class with the largest sum of their shares wins, a pair without
+    tree gives ½ to both. A leaf is evaluated now and then: each attribute has one cut, where the normal
+    densities of the two classes are equal (quadratic discriminant), and the best is installed if its
+    information gain exceeds the second by sqrt(ln(1/δ)/2n), or if that bound is below ``tau``. The new leaves
+    learn those of the tree's last ``memory`` records that they would have got; the node keeps its statistics
+    and goes on learning. A cut with all of these records on one side is no split, and a new leaf is evaluated
+    first after 100 more records than it has learned from the memory.
+
+    On each record's way every node's naive Bayes predicts first, and a detector watches its errors. A node
+    that is out of control becomes a leaf anew, with what the memory holds of it since the warning.
+
+    Leaves predict by class shares (``mc``), naive Bayes (``nb``) or a linear unit that learns its own step
+    sizes (``idbd``); one that has seen nothing as the node above. A nominal value is a column of 0 and 1. A
+    missing value is left out of the statistics, and follows the branch with more labelled weight. Weights
+    count like so many records in statistics, shares and ``n``; a detector takes each record for one, and a
+    unit takes weights above 1 for 1.
+
+    A pair's tree is planted with the first record of the second of its classes, and begins empty: nothing
+    that came before is learned by it, and its memory begins there. Memories of all trees are one ring of rows
+    a class. With 64 classes there are 2,016 trees.
+    """
+
+    delta: float = number(5e-6, above=0.0, below=1.0)
+    """Probability that a split is another than the best."""
+    tau: float = number(5e-3, at_least=0.0)
+    """Bound below which a split is made whatever the second best gain is; 0: never."""
+    leaf_model: str = choice("nb", "mc", "nb", "idbd")
+    """How a leaf predicts."""
+    memory: int = count(1000, at_least=0, at_most=100_000)
+    """Records that a tree remembers: new leaves, and nodes after a drift, learn from them."""
+    step_share: float = number(1.0 / 6.0, at_least=0.0, at_most=1.0)
+    """Least deviation of a class for naive Bayes, as a share of the attribute's step: the smallest difference
+    between two labelled values in a row, 1 for nominal values. 0: only as much as keeps densities finite."""
+    nmin: str = choice("gap", "gap", "slide")
+    """When a leaf is evaluated again: as the gap between the two best gains demands, or every 265 records."""
+    drift: Any = "ddm"
+    """The detector of every node, a name or an object as the spec's own; ``none``: nodes are never pruned."""
+    max_bytes: float = number(float(1 << 30), at_least=1.0)
+    """Bytes of a model at which the forest stops to grow."""
+
+    def __post_init__(self) -> None:
+        """Check the parameters, and make the detector."""
+        Parameters.__post_init__(self)
+        object.__setattr__(self, "drift", detector_of(self.drift))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return name and parameters as a spec writes them."""
+        body: dict[str, Any] = {"name": self.spelled}
+        body |= {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        body["drift"] = self.drift.to_dict()
+        del body["drift"]["reaction"]
+        return body
+
+    def constants(self) -> tuple[float, ...]:
+        """Return the parameters in the order of the kernels' words, and the state of a new detector."""
+        return (
+            self.delta,
+            self.tau,
+            float(self.memory),
+            float(LEAF_MODELS[self.leaf_model]),
+            float(self.nmin == "slide"),
+            float(self.drift.name != "none"),
+            self.step_share,
+            *self.drift.initial(),
+        )
+
+    def blocks(self, dims: Dimensions) -> UfftLayout:
+        return UfftLayout(self, dims)
+
+    def plugins(self) -> list[tuple[int, Parameters]]:
+        return [(at.PLAN_NODE_DETECTOR, self.drift)]
+
+    def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: UfftLayout) -> None:
+        """Let the layout know the words of its plan: explanations ask the compiled trees."""
+        blocks.plan_words = ints
+
+
+def detector_of(given: Any) -> Detector:
+    """Return the detector of the nodes that a spec names; what it does about a drift is not to be chosen."""
+    if isinstance(given, Detector):
+        return given
+    body = {"name": given} if isinstance(given, str) else given
+    if not isinstance(body, dict) or not isinstance(body.get("name", "ddm"), str):
+        msg = f"drift={given!r} of 'ufft' must be a name or an object with a 'name'"
+        raise ParameterError(msg)
+    parameters = {"name": "ddm"} | body
+    name = parameters.pop("name")
+    if "reaction" in parameters:
+        msg = (
+            f"reaction={parameters['reaction']!r} is no parameter of a node's detector: the node becomes a "
+            "leaf; leave it out"
+        )
+        raise ParameterError(msg)
+    made: Detector = made_of(registry.plugin("drift", name), parameters, name)
+    return made
+
+
+@kernel
+def answer(
+    plan,
+    params,
+    ints,
+    floats,
+    t: int,
+    place: int,
+    x,
+    xs,
+    weight: float,
+    prepared: int,
+    scratch,
+    shares,
+) -> tuple[int, int, int]:
+    """Fuse the shares of all trees; nothing is written but them, whether the model is frozen or not."""
+    return fuse_here(plan, params, ints, floats, t, x, shares), 0, -1
+
+
+@kernel
+def learn(
+    plan,
+    params,
+    ints,
+    floats,
+    t: int,
+    place: int,
+    x,
+    xs,
+    label: int,
+    weight: float,
+    hint: int,
+    scratch,
+    vote_buffer,
+) -> tuple[int, int]:
+    """Learn a record; as the place, how many node records it may take."""
+    outcome = train_here(plan, params, ints, floats, t, x, label, weight)
+    return outcome & 3, outcome >> 2
+
+
+@kernel
+def uncertainty(
+    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
+) -> tuple[float, float, float]:
+    """Return what the fused shares say, and the weight of all labels."""
+    weight, largest, second = 0.0, 0.0, 0.0
+    for c in range(ints[at.MODEL_CLASSES]):
+        weight += floats[of.class_at(plan, t, c) + of.CLASS_WEIGHT]
+        second = max(second, min(shares[c], largest))
+        largest = max(largest, shares[c])
+    if largest <= 0.0:
+        return 0.5, 0.0, weight
+    return largest, largest - second, weight

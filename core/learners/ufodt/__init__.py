@@ -1,0 +1,1 @@
+"""UFODT: an online decision tree that buys the features of a record."""

@@ -1,0 +1,303 @@
+"""Open episode: an episode in a buffer of its own, which asks and is told from outside of a run.
+
+    episode = OpenEpisode.begin(model, known)        # known: float64[d], NaN where it has to be bought
+    question = episode.next_feature()                # feature None: it has a reason to stop
+    episode.observe(question.feature, 3.5)
+    shares = episode.finish(model)                   # enters the account
+    hand_in(model, episode)                          # and the next label of the model is this episode's
+
+Or ``answer_next(model, episode)`` instead of ``finish``: the model's next answer is this episode's, as if the
+model itself had asked all that.
+
+Its words (int64) are all that it is: what has the same plan and words goes on alike. Beginning, finishing and
+handing in write to the model; questions and answers between do not read it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from core.errors import SchemaError, SnapshotError
+from core.kernels import jit
+from core.kernels.jit import kernel, row_of, start_of, words_at
+from core.learners.ufodt import answering, hypotheses
+from core.learners.ufodt import episode as ep
+from core.learners.ufodt import words as w
+from core.tree import allocation
+from core.tree import layout as at
+from core.tree.layout import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an episode asks for next."""
+
+    feature: int | None
+    """The column, None: it asks no more."""
+    reason: str | None
+    """Why not (words.py:REASONS)."""
+    utility: float
+    """The score that it was chosen by, not divided by its cost."""
+    utilities: tuple[float, ...]
+    """Of each feature that may be asked for, of others -1: so that several may be asked for at once."""
+
+
+@kernel("void(int64, int64, int64, int64, float64[:, ::1], float64, int64)", alone=True)
+def _begin(
+    plan_address: int, address: int, t: int, episode_address: int, x, budget: float, given: int
+) -> None:
+    """Open an episode in other words than the model's; x: float64[1, d], NaN: not known.
+
+    given: its number, below 0: the model's next one, which is counted.
+    """
+    plan, params = words_at(plan_address)
+    ints, floats = words_at(address)
+    episode, numbers = words_at(episode_address)
+    account, number = plan[at.PLAN_SHARED], given & ((1 << 62) - 1)
+    if given < 0:
+        number = ints[account + w.EPISODES] & ((1 << 62) - 1)
+        ints[account + w.EPISODES] = number + 1
+    known = row_of(x, 0)
+    ep.begin(plan, params, ints, floats, t, episode, numbers, 0, number, budget)
+    for feature in range(plan[at.PLAN_ATTRIBUTES]):
+        if w.outcome_of(plan, params, episode, numbers, 0, feature, known[feature]) >= 0:
+            ep.tell(plan, params, episode, numbers, 0, feature, known[feature], w.KNOWN)
+
+
+@kernel("int64(int64, int64, float64[:, ::1], boolean)", alone=True)
+def _look(plan_address: int, episode_address: int, out, answers: bool) -> int:
+    """Return the next feature and write the utilities; or the class and its shares, if it answers."""
+    plan, params = words_at(plan_address)
+    episode, numbers = words_at(episode_address)
+    head = np.zeros(hypotheses.SPACE_WORDS, dtype=np.int64)
+    hypotheses.lay_out(plan, params, episode, 0, start_of(head))
+    space = np.empty(head[hypotheses.INTS], dtype=np.int64)
+    space[: hypotheses.SPACE_WORDS] = head
+    table = np.empty(head[hypotheses.FLOATS])
+    space_words, table_words, found = start_of(space), start_of(table), row_of(out, 0)
+    if episode[w.CLASSES] > 0:
+        hypotheses.build(plan, params, episode, numbers, 0, space_words, table_words)
+    if answers:
+        best = ep.answer(plan, params, episode, numbers, 0, space_words, table_words, found)
+    else:
+        best = ep.plan_next(plan, params, episode, numbers, 0, space_words, table_words)
+        if best >= 0:
+            for other in range(plan[at.PLAN_ATTRIBUTES]):
+                found[other] = table_words[head[hypotheses.UTILITY_AT] + other]
+    space[0], table[0] = 0, 0.0  # the workspace is alive up to here
+    return best
+
+
+@kernel("boolean(int64, int64, int64, float64)", alone=True)
+def _tell(plan_address: int, episode_address: int, feature: int, value: float) -> bool:
+    plan, params = words_at(plan_address)
+    episode, numbers = words_at(episode_address)
+    return ep.tell(plan, params, episode, numbers, 0, feature, value, w.BOUGHT_ONE)
+
+
+@kernel("int64(int64, int64, int64, int64, float64[:, ::1], int64)", alone=True)
+def _finish(plan_address: int, address: int, t: int, episode_address: int, out, best: int) -> int:
+    """Enter an episode that was answered into the account; return the class, best or the posterior's."""
+    plan, params = words_at(plan_address)
+    ints, floats = words_at(address)
+    episode, numbers = words_at(episode_address)
+    if w.parameter(plan, params, w.BY_POSTERIOR) != 0.0:
+        best = answering.answer_observed(plan, params, ints, floats, t, episode, numbers, 0, row_of(out, 0))
+    ep.record(plan, ints, floats, episode, numbers, 0)
+    return best
+
+
+class OpenEpisode:
+    """An episode of a model, in words of its own."""
+
+    __slots__ = ("plan", "words")
+
+    def __init__(self, plan: Any, words: Ints) -> None:
+        """Take a plan (core/plan.py:Plan) of UFODT and int64[plan.blocks.episode_words]."""
+        self.plan = plan
+        self.words = words
+        jit.register(words)
+
+    @classmethod
+    def begin(
+        cls, model: Any, known: Floats, budget: float | None = None, *, number: int = -1
+    ) -> OpenEpisode:
+        """Open an episode; known: float64[d], NaN where it has to be bought; budget: default the spec's.
+
+        number: what its random numbers hang on, and the model stays as it is; below 0: the model's next one.
+        """
+        plan = model.plan
+        if budget is None:
+            budget = plan.spec.learner.record_budget
+        words = allocation.aligned_words(plan.blocks.episode_words)
+        episode = cls(plan, words)
+        x = np.ascontiguousarray(known, dtype=np.float64).reshape(1, -1)
+        if x.shape[1] != plan.schema.n_attributes:
+            msg = f"known must have {plan.schema.n_attributes} values, one per attribute, not {x.shape[1]}"
+            raise SchemaError(msg)
+        first = int(model.ints[at.MODEL_FIRST])
+        _begin(plan.address, model.ints.ctypes.data, first, words.ctypes.data, x, float(budget), number)
+        return episode
+
+    @classmethod
+    def resume(cls, plan: Any, data: bytes) -> OpenEpisode:
+        """Return the episode of ``to_bytes``; SnapshotError if it cannot be one of this plan."""
+        n = plan.blocks.episode_words
+        if len(data) != n * at.WORD:
+            msg = f"episode has {len(data)} bytes; with this schema it must have {n * at.WORD}"
+            raise SnapshotError(msg)
+        words = allocation.aligned_words(n)
+        words[:] = np.frombuffer(data, dtype="<i8")
+        if (problem := plan.blocks.episode_problem(words)) is not None:
+            raise SnapshotError(problem)
+        return cls(plan, words)
+
+    def to_bytes(self) -> bytes:
+        """Return all that the episode is."""
+        return self.words.astype("<i8").tobytes()
+
+    def packed(self) -> Ints:
+        """Return int64[n]: all that it is, and of which schema: classes, room of nominal attributes."""
+        dims = self.plan.words.dims
+        return np.concatenate((np.array([dims.classes, *dims.rooms], dtype=np.int64), self.words))
+
+    @classmethod
+    def unpacked(cls, plan: Any, packed: Ints) -> OpenEpisode | None:
+        """Return the episode of ``packed``, None if it is none; the plan's schema may have grown since."""
+        dims = plan.words.dims
+        head = 1 + len(dims.rooms)
+        if len(packed) <= head:
+            return None
+        was = replace(dims, classes=int(packed[0]), rooms=tuple(packed[1:head].tolist()))
+        before = plan.blocks if was == dims else plan.spec.learner.blocks(was)
+        if len(packed) - head != before.episode_words:
+            return None
+        words = allocation.aligned_words(plan.blocks.episode_words)
+        if before is plan.blocks:
+            words[:] = packed[head:]
+        else:
+            plan.blocks.copy_episode(before, packed[head:].copy(), words)
+        return None if plan.blocks.header_problem(words) is not None else cls(plan, words)
+
+    def carry(self, plan: Any) -> OpenEpisode:
+        """Return the episode under the plan of a schema that has grown."""
+        words = allocation.aligned_words(plan.blocks.episode_words)
+        plan.blocks.copy_episode(self.plan.blocks, self.words, words)
+        return OpenEpisode(plan, words)
+
+    def next_feature(self) -> Question:
+        """Return what to ask for next; asked again, it says the same."""
+        utilities = np.full((1, self.plan.schema.n_attributes), -1.0)
+        feature = int(_look(self.plan.address, self.words.ctypes.data, utilities, False))
+        return Question(
+            feature if feature >= 0 else None,
+            None if feature >= 0 else self.reason,
+            float(self.words.view(np.float64)[w.UTILITY]),
+            tuple(utilities[0].tolist()),
+        )
+
+    def observe(self, feature: int, value: float) -> bool:
+        """Take in a value that was bought (of a nominal attribute its code); return whether it is charged.
+
+        False: it is missing (NaN) or no value that the episode knows; the feature is unavailable then.
+        Raises SchemaError for a feature that may not be asked for (any more).
+        """
+        status = int(self.words[self._first("status") + feature])
+        if self.words[w.STATE] != w.OPEN or status != w.UNKNOWN:
+            msg = f"feature={feature} must be one that the episode may still ask for"
+            raise SchemaError(msg)
+        return bool(_tell(self.plan.address, self.words.ctypes.data, feature, float(value)))
+
+    def predict(self) -> tuple[int, Floats]:
+        """Return class (-1: none is known) and float64[K] shares given what was observed so far.
+
+        They are those of the episode's own theta, which it has without the model.
+        """
+        state = self.words[w.STATE]
+        shares = np.zeros((1, max(self.plan.schema.n_classes, 1)))
+        best = int(_look(self.plan.address, self.words.ctypes.data, shares, True))
+        self.words[w.STATE] = state
+        return best, shares[0]
+
+    def finish(self, model: Any) -> tuple[int, Floats]:
+        """Return the prediction, and enter the episode into the model's account; it asks no more."""
+        if self.words[w.STATE] != w.OPEN:
+            return self.predict()
+        best, shares = self.predict()
+        self.words[w.STATE] = w.ANSWERED
+        first, out = int(model.ints[at.MODEL_FIRST]), shares.reshape(1, -1)
+        addresses = self.plan.address, model.ints.ctypes.data, first, self.words.ctypes.data
+        return int(_finish(*addresses, out, best)), shares
+
+    def close(self) -> None:
+        """Note that it was answered: what follows is its label."""
+        self.words[w.STATE] = w.ANSWERED
+
+    def is_unknown(self, feature: int) -> bool:
+        """Return whether a feature may still be asked for."""
+        return bool(self.words[self._first("status") + feature] == w.UNKNOWN)
+
+    def _first(self, name: str) -> int:
+        """Return the first word of an array; ``words.in_episode`` is for kernels, and would be compiled."""
+        places = self.plan.blocks.places
+        return int(places[name] - places["episode"])
+
+    @property
+    def reason(self) -> str:
+        """Why it asks no more; "finish" while it would."""
+        return w.REASONS[int(self.words[w.REASON])]
+
+    @property
+    def cost(self) -> float:
+        """What the features cost that were bought."""
+        return float(self.words.view(np.float64)[w.COST])
+
+    def features(self, status: int = w.BOUGHT_ONE) -> tuple[int, ...]:
+        """Return the columns with a status: those that were bought."""
+        first = self._first("status")
+        of_all = self.words[first : first + self.plan.schema.n_attributes]
+        return tuple(np.flatnonzero(of_all == status).tolist())
+
+    def observed(self) -> Floats:
+        """Return float64[d]: the values observed, NaN elsewhere."""
+        n, floats = self.plan.schema.n_attributes, self.words.view(np.float64)
+        outcome = self._first("outcome")
+        value = self._first("value")
+        return np.where(self.words[outcome : outcome + n] >= 0, floats[value : value + n], np.nan)
+
+
+def hand_in(model: Any, episode: OpenEpisode) -> None:
+    """Make a finished episode the model's last one: the next label it learns is taken for this episode's.
+
+    To be followed by ``ModelTable.learn`` of one row with ``episode.observed()``, so that evaluation, drift
+    detector and counters see the label as they see any other.
+    """
+    if episode.words[w.STATE] == w.OPEN:
+        msg = "episode must be finished before its label is learned: it must not see it"
+        raise SchemaError(msg)
+    _put(model, episode, w.ANSWERED)
+
+
+def answer_next(model: Any, episode: OpenEpisode) -> None:
+    """Make an open episode the model's own: what it answers next (and counts) is the answer of this episode.
+
+    To be followed by ``ModelTable.answer`` of one row with ``episode.observed()``; a label that comes with
+    it is learned as this episode's. The episode goes on to be what it was.
+    """
+    if episode.words[w.STATE] != w.OPEN:
+        msg = "episode must be open to be answered; it was answered before"
+        raise SchemaError(msg)
+    _put(model, episode, w.OPEN)
+
+
+def _put(model: Any, episode: OpenEpisode, state: int) -> None:
+    """Write an episode into the place of a model's last one."""
+    if episode.plan is not model.plan:
+        episode = episode.carry(model.plan)
+    e = int(model.ints[at.MODEL_FIRST]) + model.plan.blocks.places["episode"]
+    model.ints[e : e + len(episode.words)] = episode.words
+    model.ints[e + w.STATE] = state
+    model.ints[e + w.VERSION] = model.ints[at.MODEL_LABELS]

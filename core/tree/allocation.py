@@ -1,0 +1,41 @@
+"""Allocation of words: aligned buffers, with a reserve of addresses where they go on growing."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Final
+
+import numpy as np
+
+from core.tree.layout import WORD, Ints
+
+
+def aligned_words(words: int) -> Ints:
+    """Return int64[words] of zeros that begin on a cache line."""
+    raw = np.zeros(words + 7, dtype=np.int64)
+    skip = (-raw.ctypes.data % 64) // WORD
+    return raw[skip : skip + words]
+
+
+LARGE_BYTES: Final = 4 << 20
+"""A buffer of so many bytes gets a reserve when it needs room (``reserved_words``)."""
+
+LEAST_RESERVE: Final = 256 << 20
+
+RESERVE: Final = 4
+
+
+def reserved_words(words: int, most_bytes: float) -> Ints:
+    """Return at least int64[words] of zeros for a buffer that goes on growing: a large one gets a reserve.
+
+    The reserve, of ``most_bytes`` in all at most, is addresses alone: memory comes with the first write. An
+    allocator would take what was given back to it, and clear all of it.
+    """
+    most = min(max(LEAST_RESERVE, RESERVE * words * WORD), int(most_bytes))
+    if words * WORD < LARGE_BYTES or most <= words * WORD:
+        return aligned_words(words)
+    try:
+        pages = mmap.mmap(-1, most - most % WORD, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except OSError:  # addresses are limited here
+        return aligned_words(words)
+    return np.frombuffer(pages, dtype=np.int64)

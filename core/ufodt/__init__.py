@@ -1,1 +1,0 @@
-"""UFODT's parts: an online decision tree that buys the features it asks for."""

@@ -1,0 +1,1 @@
+"""Commands without a broker: prequential runs, pools, experiments, compiling."""

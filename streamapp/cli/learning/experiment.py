@@ -1,0 +1,116 @@
+"""`grove experiment`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from streamapp.errors import UsageError
+
+
+def experiment(
+    name: Annotated[str, typer.Argument(help="Name of the experiment.", metavar="NAME")],
+    size: Annotated[
+        Literal["quick", "medium", "full"] | None,
+        typer.Option("--size", help="Seconds, minutes, or all that was published.", show_default="medium"),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The same as --size quick.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes.", min=1)] = 1,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Folder of the results.", metavar="FOLDER")
+    ] = Path("experiments"),
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--datasets", envvar="GROVE_DATASETS", help="Folder of real data sets.", metavar="FOLDER"
+        ),
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what has been run.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the tables as one JSON object.")] = False,
+) -> None:
+    """Run an experiment of the papers, offline: tables as CSV, JSON and Markdown, charts as SVG.
+
+    SVG is the only form of charts: every browser shows it, and makes a PNG of it when asked to. They are
+    drawn by matplotlib, which the extra experiments installs.
+    What was interrupted goes on where it stopped: cells that this version of grove has run are kept in the
+    folder.
+    docs/experiments.md puts our figures beside the published ones.
+
+    \b
+    [bold]Experiments[/bold]
+      afa-answers   UFODT answered by a draw, and by means of its posterior (--datasets)
+      afa-figure2   what UFODT pays for features and is right, on sets of bits (--datasets)
+      afa-figure4   the same on numbers: thresholds learned or searched, OFS (--datasets)
+      afa-figure7   the same against the number of hypotheses (--datasets)
+      afa-figure10  UFODT on Stagger against hypotheses, and the quality of its prior
+      afa-stagger   what UFODT pays for features, and how soon it recovers from drifts
+      bci-figure5   BOCT and BOCT-AL on the toy problem of "Bayesian Credible Intervals"
+      bci-figure6   the same beside C4.5 and Hoeffding's bound on real data (--datasets)
+      cdt-figure3   accuracy against leaves on random trees
+      cdt-figure4   performance against leaves on real data (--datasets)
+      cdt-figure5   query strategies against the share of labels (--datasets)
+      cdt-table1    the real data sets of "Confidence Decision Trees" (--datasets)
+      lft-balance   error by class on Balance Scale, of "Learning Forests of Trees"
+      lft-electricity      last day, last week and online error (--datasets)
+      lft-learning-curves  UFFT's three kinds of leaves and C4.5 on Waveform and LED
+      lft-noise     wrong labels in training
+      lft-order     13 permutations of the training records
+      lft-sea       SEA concepts with and without detection (--datasets)
+      vfs-table1    the streams of "Speeding up VFDT"
+      vfs-table2    split attempts, delay, time and accuracy of VFDT, OSM and IMAC
+      vfs-efdt      EFDT with and without IMAC
+      vfs-figure1   time against the number of attributes and of records
+
+    \b
+    [bold]Examples[/bold]
+      grove experiment vfs-table2 --quick
+      grove experiment vfs-figure1 --jobs 4 --output results
+    """
+    from streamapp.cli.needs import install_line, missing
+    from streamapp.cli.progress import rows_progress
+    from streamapp.lab.experiments.base import names
+    from streamapp.lab.experiments.conduct import conduct, hours_of
+
+    if name not in names():
+        message = f"unknown experiment {name!r}; known: {', '.join(names())}"
+        raise UsageError(message)
+    if quick and size not in (None, "quick"):
+        message = f"--quick is --size quick; it cannot be given with --size {size}"
+        raise UsageError(message)
+    chosen = "quick" if quick else size or "medium"
+    if (hours := hours_of(name, chosen)) is not None:
+        typer.echo(f"grove: {name} --size {chosen} takes about {hours:g} hours of one core", err=True)
+    if missing("experiments"):
+        typer.echo(
+            "grove: no chart is drawn: matplotlib is not installed; for charts, end this (Ctrl-C), install "
+            f"with: {install_line('experiments')}, and give the command again: cells that are done are kept",
+            err=True,
+        )
+    with rows_progress("Running", None, shown=True) as advance:
+        report = conduct(
+            name, chosen, output, data=data, jobs=jobs, fresh=fresh, advance=advance, outdated=say_outdated
+        )
+    if as_json:
+        typer.echo(json.dumps({"experiment": name, "size": chosen, "tables": report.tables}))
+        return
+    for table, lines in report.tables.items():
+        typer.echo(f"{table}:")
+        for row in as_columns(lines):
+            typer.echo(row)
+    typer.echo(f"written to {output / f'{name}-{chosen}'}")
+
+
+def say_outdated(cells: int) -> None:
+    """Say that what was kept does not count."""
+    typer.echo(f"grove: cells that other code has run are run again: {cells}", err=True)
+
+
+def as_columns(lines: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The lines of a table, one under the other."""
+    if not lines:
+        return []
+    cells = [[str(key) for key in lines[0]], *[[str(value) for value in line.values()] for line in lines]]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]

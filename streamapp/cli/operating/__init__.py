@@ -1,0 +1,1 @@
+"""Commands of operators: dead letters, models, journal, configuration, migration."""

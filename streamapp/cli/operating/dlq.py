@@ -1,0 +1,251 @@
+"""`grove dlq`: records that are, or are to become, dead letters."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from streamapp.cli.operating.model_sources import installation_of
+from streamapp.cli.options import Json, SettingsOptions, Yes
+from streamapp.cli.register import register
+from streamapp.errors import UsageError
+from streamapp.worker.task.sources import SourceName
+
+if TYPE_CHECKING:
+    from streamapp.tools.dead_letters.find import DeadLetterFilter, DeadLetterLog
+    from streamapp.tools.dead_letters.skip import Skippable
+
+app = typer.Typer(
+    help="Dead letters: see them, send them back, put a record aside that stops its partition.",
+    no_args_is_help=True,
+)
+
+Reasons = Annotated[
+    list[str] | None,
+    typer.Option("--reason", help="Only of this one (docs/records.md); may be repeated.", metavar="REASON"),
+]
+Key = Annotated[str | None, typer.Option("--key", help="Only of this model key.", metavar="KEY")]
+
+
+def skip(
+    given: SettingsOptions,
+    place: Annotated[
+        str,
+        typer.Argument(
+            help="The record, as the worker that stopped names it.",
+            metavar="PARTITION:OFFSET",
+            show_default=False,
+        ),
+    ],
+    source: Annotated[SourceName, typer.Option("--source", help="Topic of the record.")] = "instances",
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Skip one record: it becomes a dead letter, unprocessed, and its partition goes on behind it.
+
+    For a partition that is stopped by a record that our code cannot process. No worker may run meanwhile. The
+    next one that gets the partition writes the dead letter (reason skipped), once, when it comes to the
+    record; what is before and behind it is processed as ever.
+
+    \b
+    [bold]Examples[/bold]
+      grove dlq skip 3:1234
+      grove dlq skip 3:17 --source labels --yes
+    """
+    import json
+
+    from streamapp.tools.dead_letters.skip import find
+    from streamapp.tools.dead_letters.skip import skip as write_skip
+    from streamapp.tools.offline.place import Place
+
+    wanted = Place.parse(place, "PARTITION:OFFSET", source)
+    installation = installation_of(given)
+    installation.check(wanted.partition)
+    kafka, group, names = installation.kafka, installation.group, installation.names
+    found = find(kafka, group, names, wanted.partition, source, wanted.offset)
+    facts, lines = described(found)
+    if not as_json:
+        typer.echo("\n".join(lines))
+    if not yes and not found.already:
+        typer.confirm("The record becomes a dead letter, unprocessed. Go on?", abort=True, err=True)
+    write_skip(kafka, group, names, found)
+    if as_json:
+        typer.echo(json.dumps(facts, ensure_ascii=False))
+    else:
+        again = " (that was said before)" if found.already else ""
+        typer.echo(f"it becomes a dead letter when a worker comes to it{again}; start the workers")
+
+
+def described(found: "Skippable") -> tuple[dict[str, Any], list[str]]:
+    """What is known of a record, for programs and for people."""
+    offset, ahead = found.skip.offset, found.skip.offset - found.next
+    key = None if found.key is None else found.key.decode("utf-8", "replace")
+    facts = {
+        "topic": found.topic,
+        "partition": found.partition,
+        "offset": offset,
+        "key": key,
+        "bytes": found.size,
+        "timestamp": found.timestamp,
+        "next": found.next,
+        "already": found.already,
+    }
+    size = "no value" if found.size is None else f"{found.size:,} bytes"
+    where = f"{ahead:,} offsets before it" if ahead else "it is the next one"
+    lines = [
+        f"record     {found.topic} {found.partition}:{offset}, {size}, {_time(found.timestamp)}",
+        f"key        {'none' if key is None else repr(key)}",
+        f"position   {found.next:,}: {where}",
+    ]
+    return facts, lines
+
+
+def _time(timestamp: int) -> str:
+    from datetime import UTC, datetime
+
+    if timestamp < 0:
+        return "without a time"
+    return f"of {datetime.fromtimestamp(timestamp / 1000, UTC).isoformat(' ', 'milliseconds')}"
+
+
+def list_(
+    given: SettingsOptions,
+    reasons: Reasons = None,
+    key: Key = None,
+    limit: Annotated[
+        int, typer.Option("--limit", "-n", help="The newest so many.", metavar="N", min=1)
+    ] = 100,
+    as_json: Json = False,
+) -> None:
+    """List dead letters, oldest first: where they are, why, and where the record was.
+
+    \b
+    [bold]Examples[/bold]
+      grove dlq list
+      grove dlq list --reason wrong-schema --key user-17 --limit 1000 --json
+    """
+    import heapq
+    import json
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from streamapp.cli.cells import cell
+    from streamapp.tools.dead_letters.read import row_of
+
+    log = _log(given)
+    rows = (row_of(letter) for letter in log.read(_filter(reasons, key)))
+    found = heapq.nlargest(limit, rows, key=lambda row: (row["timestamp"], row["at"]))[::-1]
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False))
+        return
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for title in ("at", "reason", "key", "record", "first seen", "attempts"):
+        table.add_column(title, overflow="fold", justify="right" if title == "attempts" else "left")
+    for row in found:
+        record = f"{row['topic']} {row['record']}"
+        cells = row["at"], row["reason"], row["key"], record, _when(row["first_seen"]), row["attempts"]
+        table.add_row(*(cell("" if each is None else str(each)) for each in cells))
+    Console(highlight=False).print(table)
+
+
+def show(
+    given: SettingsOptions,
+    place: Annotated[
+        str,
+        typer.Argument(
+            help="A dead letter, as the list has it.", metavar="PARTITION:OFFSET", show_default=False
+        ),
+    ],
+    as_json: Json = False,
+) -> None:
+    """Show a dead letter: what is wrong with it, the headers of its producer, its value.
+
+    \b
+    [bold]Examples[/bold]
+      grove dlq show 3:17
+    """
+    import json
+
+    from streamapp.tools.dead_letters.read import as_text, document_of
+    from streamapp.tools.offline.place import Place
+
+    wanted = Place.parse(place, "PARTITION:OFFSET", "dead-letters")
+    letter = _log(given).one(wanted)
+    document = document_of(letter)
+    typer.echo(json.dumps(document, ensure_ascii=False) if as_json else as_text(document))
+
+
+def replay(
+    given: SettingsOptions,
+    place: Annotated[
+        str | None, typer.Argument(help="Only this one.", metavar="[PARTITION:OFFSET]", show_default=False)
+    ] = None,
+    reasons: Reasons = None,
+    key: Key = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be sent.")] = False,
+    yes: Yes = False,
+    as_json: Json = False,
+) -> None:
+    """Send dead letters to their topics again, once what was wrong is mended.
+
+    Key, value and headers are those of the record; what is added is how often it was tried. Run twice, it
+    sends twice. Records of which a part was processed already (bad-rows, output-too-large), and those that
+    were skipped, are left out unless --reason names them.
+
+    \b
+    [bold]Examples[/bold]
+      grove dlq replay --reason unknown-model --dry-run
+      grove dlq replay --reason too-many-models --key user-17
+      grove dlq replay 3:17 --yes
+    """
+    import json
+
+    log = _log(given)
+    wanted = _filter(reasons, key, place)
+    found = log.send_back(wanted, dry_run=True)
+    if not (dry_run or yes) and found.n:
+        typer.confirm(f"{found.n:,} records go to their topics again. Go on?", abort=True, err=True)
+    if not dry_run and found.n:
+        found = log.send_back(wanted, dry_run=False)
+    if as_json:
+        typer.echo(
+            json.dumps({"dry_run": dry_run, "sent": found.sent, "left": found.left}, ensure_ascii=False)
+        )
+        return
+    for topic, n in sorted(found.sent.items()):
+        typer.echo(f"{'would go' if dry_run else 'sent'} to {topic}: {n:,}")
+    for why, n in sorted(found.left.items()):
+        typer.echo(f"left out: {n:,}, {why}")
+    if not found.n and not found.left:
+        typer.echo("no dead letter is like that; 'grove dlq list' shows what there is")
+
+
+def _log(given: SettingsOptions) -> "DeadLetterLog":
+    from streamapp.tools.dead_letters.find import DeadLetterLog
+
+    settings, kafka, names = given.connection()
+    return DeadLetterLog(kafka, f"{settings.application_id}-dlq", names)  # the group commits nothing
+
+
+def _filter(reasons: list[str] | None, key: str | None, place: str | None = None) -> "DeadLetterFilter":
+    from streamapp.tools.dead_letters.find import DeadLetterFilter
+    from streamapp.tools.offline.place import Place
+    from topics.errors import Reason
+
+    known = [reason.value for reason in Reason]
+    for reason in reasons or ():
+        if reason not in known:
+            message = f"--reason {reason}: there is none of that name; known: {', '.join(known)}"
+            raise UsageError(message)
+    at = None if place is None else Place.parse(place, "PARTITION:OFFSET", "dead-letters")
+    return DeadLetterFilter(tuple(reasons or ()), key, at)
+
+
+def _when(timestamp: int | None) -> str:
+    return "" if timestamp is None else _time(timestamp).removeprefix("of ")
+
+
+COMMANDS: dict[str, Callable[..., None]] = {"list": list_, "show": show, "replay": replay, "skip": skip}
+for name, command in COMMANDS.items():
+    register(app, command, name)

@@ -1,0 +1,105 @@
+"""`grove migrate`: the models of an installation go to topics with another prefix or partition count."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streamapp.cli.options import Config, Json, Servers, Set, SettingsOptions
+
+if TYPE_CHECKING:
+    from streamapp.tools.migration.course import Course
+
+
+def migrate(
+    to_prefix: Annotated[
+        str, typer.Option("--to-prefix", help="Of the new topics.", metavar="TEXT", show_default=False)
+    ],
+    from_prefix: Annotated[
+        str | None,
+        typer.Option("--from-prefix", help="Of the old topics; default: topics.prefix.", metavar="TEXT"),
+    ] = None,
+    partitions: Annotated[
+        int | None,
+        typer.Option(
+            "--partitions", "-p", help="Of every new topic; default: as many as now.", metavar="N", min=1
+        ),
+    ] = None,
+    to_application: Annotated[
+        str | None,
+        typer.Option(
+            "--to-application-id", help="Of the new workers; default: that of the old ones.", metavar="NAME"
+        ),
+    ] = None,
+    to_servers: Annotated[
+        str | None,
+        typer.Option(
+            "--to-bootstrap-servers", help="Another cluster, of the same credentials.", metavar="SERVERS"
+        ),
+    ] = None,
+    leave_behind: Annotated[
+        bool, typer.Option("--leave-behind", help="Go on although records were not processed.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    config: Config = None,
+    servers: Servers = None,
+    assignments: Set = None,
+    as_json: Json = False,
+) -> None:
+    """Change the partition count: take all models to new topics with another prefix, or to another cluster.
+
+    The workers have to be stopped. The models are read at their committed offsets from snapshots and journal,
+    sent to the partitions that their keys have among the new ones, and checked there. The old topics stay as
+    they are. Interrupted, it goes on where it stands when it is run again. It ends with what is left to do;
+    docs/operations.md says what moves and what does not.
+
+    \b
+    [bold]Examples[/bold]
+      grove migrate --to-prefix grove2. --partitions 64 --dry-run
+      grove migrate --from-prefix grove. --to-prefix grove2. --partitions 64
+      grove migrate --to-prefix grove. --to-bootstrap-servers other:9092
+    """
+    import json
+
+    from streamapp.tools.migration.advice import left_to_do
+    from streamapp.tools.migration.course import Course
+    from streamapp.tools.migration.outcome import as_text, document_of
+    from streamapp.worker.task.config import TaskConfig
+
+    settings, kafka, names = SettingsOptions(config, servers, from_prefix, assignments).connection()
+    course = Course.laid(
+        kafka,
+        settings.application_id,
+        (names.prefix, to_prefix),
+        TaskConfig.from_settings(settings),
+        partitions=partitions,
+        to_group=to_application,
+        to_servers=to_servers,
+    )
+    with course.new:
+        obstacles, created = _go(course, leave_behind=leave_behind, dry_run=dry_run)
+    environment = {"GROVE_TOPICS_PREFIX": to_prefix}
+    if to_application is not None:
+        environment["GROVE_APPLICATION_ID"] = to_application
+    if to_servers is not None:
+        environment |= {"GROVE_KAFKA_BOOTSTRAP_SERVERS": to_servers, "GROVE_STATE_DIR": "(another directory)"}
+    left = left_to_do(course.migration.report, course.old.names, course.new, environment)
+    result = course, obstacles, created, left
+    typer.echo(json.dumps(document_of(*result), ensure_ascii=False) if as_json else as_text(*result))
+    raise typer.Exit(1 if obstacles else 0)
+
+
+def _go(course: "Course", *, leave_behind: bool, dry_run: bool) -> tuple[list[str], list[str]]:
+    """Return what stands in the way (of a dry run; else it raises), and the topics created."""
+    from streamapp.cli.progress import rows_progress, say_on_stderr
+    from streamapp.tools.migration.errors import MigrationError
+
+    migration = course.migration
+    with rows_progress("partitions", migration.steps) as advance:
+        migration.step = lambda: advance(1)
+        obstacles = course.obstacles(leave_behind=leave_behind)
+        if dry_run:
+            migration.look(exists=course.new.exists)
+            return obstacles + [why for why in [migration.crowded()] if why], []
+        if obstacles:
+            raise MigrationError("; ".join(obstacles))
+        return [], course.go(say_on_stderr)

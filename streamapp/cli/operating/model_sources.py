@@ -1,0 +1,65 @@
+"""Model sources of `grove models`: a cluster, or a file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from streamapp.cli.options import SettingsOptions
+from streamapp.tools.model_files.sources import checked, read_file, taken_from
+
+if TYPE_CHECKING:
+    from streamapp.tools.offline.installation import Installation
+    from streamapp.worker.task.models.exported import ExportedModel
+
+
+def installation_of(given: SettingsOptions) -> "Installation":
+    from streamapp.tools.offline.installation import Installation
+    from streamapp.worker.task.config import TaskConfig
+    from topics.clients.admin import existing
+    from topics.clients.cluster import Cluster
+
+    settings, kafka, names = given.connection()
+    names = existing(Cluster(kafka), names)
+    config = TaskConfig.from_settings(settings, features=names.features)
+    return Installation(kafka, settings.application_id, names, config)
+
+
+def given_up(given: SettingsOptions, partition: int, what: str, *, yes: bool) -> "Installation":
+    """The place of a partition of which something is given up, once the operator agrees."""
+    place = installation_of(given)
+    place.check(partition)
+    if not yes:
+        typer.confirm(f"{what} Go on?", abort=True)
+    return place
+
+
+def model_of(given: SettingsOptions, name: str) -> "ExportedModel":
+    """The model of a file or, if there is none of that name, of a key."""
+    from streamapp.worker.task.models.exported import read_exported
+
+    path = Path(name)
+    if path.exists():
+        return checked(path, read_file(path))
+    return read_exported(taken_from(installation_of(given), name))
+
+
+def where(exported: "ExportedModel") -> str:
+    positions = exported.taken["positions"]
+    where = ", ".join(f"{source} {at}" for source, at in positions.items())
+    return f"partition {exported.taken['partition']} {where}"
+
+
+def say(exported: "ExportedModel") -> None:
+    model = exported.model
+    summary = model.summary()
+    typer.echo(f"key        {exported.key}")
+    typer.echo(f"taken at   {where(exported)}")
+    typer.echo(f"spec       {model.spec.to_json()}")
+    attributes = (f"{each.name} ({each.kind})" for each in model.schema.attributes)
+    typer.echo(f"features   {', '.join(attributes)}")
+    typer.echo(f"classes    {', '.join(model.schema.classes)}")
+    typer.echo(f"records    {summary.records:,}, labels {summary.labels:,}, version {summary.version:,}")
+    asked, answered = f"{summary.requests:,}", f"{summary.answered:,}"
+    typer.echo(f"requests   {asked}, of them answered {answered}, open {summary.outstanding:,}")
+    typer.echo(f"tree       {summary.leaves:,} leaves, depth {summary.depth}, {model.nbytes:,} bytes")

@@ -1,0 +1,290 @@
+"""`grove models`: the models of a cluster, without disturbing it but where the command says so."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from streamapp.cli.operating.model_sources import given_up, installation_of, model_of, say, where
+from streamapp.cli.options import Json, OnePartition, SettingsOptions, Yes
+from streamapp.cli.register import register
+from streamapp.errors import UsageError
+from streamapp.tools.model_files.sources import checked, read_file, taken_from, write_file
+
+app = typer.Typer(
+    help="Look at models, take them out of a cluster and into another one, see what they were.",
+    no_args_is_help=True,
+)
+
+Key = Annotated[str, typer.Argument(help="Model key.", metavar="KEY", show_default=False)]
+Partition = Annotated[
+    int | None, typer.Option("--partition", "-p", help="Only this one.", metavar="N", min=0)
+]
+Model = Annotated[
+    str, typer.Argument(help="Exported file, or model key.", metavar="FILE|KEY", show_default=False)
+]
+
+
+def list_(given: SettingsOptions, partition: Partition = None, as_json: Json = False) -> None:
+    """List the models as they are at the committed offsets.
+
+    The state is read from snapshots and journal, as a worker reads it that gets the partition; workers need
+    not run, and are not disturbed.
+
+    \b
+    [bold]Examples[/bold]
+      grove models list
+      grove models list --partition 3 --json
+    """
+    import json
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from streamapp.cli.cells import cell
+    from streamapp.cli.progress import rows_progress
+    from streamapp.tools.offline.listing import COLUMNS, rows
+
+    place = installation_of(given)
+    numbers = range(place.partitions) if partition is None else [partition]
+    found: list[dict[str, Any]] = []
+    with rows_progress("partitions", len(numbers)) as advance:
+        for number in numbers:
+            with place.partition(number) as stored:
+                arrived = stored.now()
+            if arrived is not None:
+                found += rows(arrived.task)
+            advance(1)
+    if as_json:
+        typer.echo(json.dumps(found, ensure_ascii=False))
+        return
+    table = Table(box=None, pad_edge=False, collapse_padding=True)
+    for title in COLUMNS:
+        if title == "key":
+            table.add_column(title, overflow="fold")
+        else:
+            table.add_column(title, justify="left" if title in ("spec", "frozen") else "right", no_wrap=True)
+    for each in found:
+        table.add_row(*(cell(_cell(value)) for value in each.values()))
+    Console(highlight=False).print(table)
+
+
+def show(
+    given: SettingsOptions,
+    key: Key,
+    depth: Annotated[int, typer.Option("--depth", "-d", help="Levels of the tree.", min=0)] = 3,
+    as_json: Json = False,
+) -> None:
+    """Show a model as it is at the committed offsets: spec, schema, counts, tree.
+
+    \b
+    [bold]Examples[/bold]
+      grove models show user-17
+      grove models show user-17 --json
+    """
+    import json
+
+    from core import export as forms
+    from streamapp.worker.task.models.exported import read_exported
+
+    exported = read_exported(taken_from(installation_of(given), key))
+    if as_json:
+        facts = {"key": key, "taken": exported.taken, "frozen": exported.frozen}
+        typer.echo(json.dumps(facts | forms.to_document(exported.model), ensure_ascii=False))
+        return
+    say(exported)
+    typer.echo(forms.to_text(exported.model, depth), nl=False)
+
+
+def export(
+    given: SettingsOptions,
+    key: Key,
+    to: Annotated[Path, typer.Option("--to", help="File to write.", metavar="FILE")],
+) -> None:
+    """Write a model, as it is at the committed offsets, to a file (docs/portable-models.md).
+
+    The file is for 'grove models import', 'grove tree' and, in Python, core.Model.load.
+
+    \b
+    [bold]Examples[/bold]
+      grove models export user-17 --to user-17.grove
+    """
+    from streamapp.worker.task.models.exported import read_exported
+
+    place = installation_of(given)
+    data = taken_from(place, key)
+    write_file(to, data)
+    exported = read_exported(data)
+    typer.echo(
+        f"{to}: {len(data):,} bytes, {exported.model.summary().labels:,} labels, taken at {where(exported)}"
+    )
+
+
+def import_(
+    given: SettingsOptions,
+    file: Annotated[Path, typer.Argument(help="Exported model.", metavar="FILE", show_default=False)],
+    key: Annotated[str | None, typer.Option("--key", help="Key it gets; default: the one it had.")] = None,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Take the place of the model that has the key.")
+    ] = False,
+    wait: Annotated[float, typer.Option("--wait", help="For the workers, seconds.", min=0)] = 60.0,
+) -> None:
+    """Import a model: it answers and learns on under a key, of this cluster or another one.
+
+    It is sent as control records and is in effect once a worker has read the last one, which is waited for if
+    a worker runs.
+
+    \b
+    [bold]Examples[/bold]
+      grove models import user-17.grove --key user-18
+      grove models import user-17.grove --replace -b other-cluster:9092
+    """
+    from streamapp.tools.model_files.send import Importer
+
+    settings, kafka, names = given.connection()
+    data = read_file(file)
+    had = checked(file, data).key
+    wanted = had if key is None else key
+    if not wanted:
+        message = "--key must have at least one character; name the key that the model is to have"
+        raise UsageError(message)
+    importer = Importer(kafka, settings.application_id, names)
+    sent = importer.send(wanted, data, replace=replace)
+    last = f"{names.controls} {sent.partition}:{sent.last}"
+    if importer.wait(sent, wait):
+        typer.echo(f"in effect: the model of {wanted!r}, as of {last}")
+    else:
+        typer.echo(f"sent in {sent.parts} parts; no worker runs: in effect once one has read {last}")
+
+
+def diff(given: SettingsOptions, first: Model, second: Model, as_json: Json = False) -> None:
+    """Say what two models differ in: spec, schema, counts, the first node at which their trees part.
+
+    Exit code 1 if there is a difference. A name that is no file is a model key.
+
+    \b
+    [bold]Examples[/bold]
+      grove models diff yesterday.grove user-17
+    """
+    import json
+
+    from streamapp.tools.offline.differences import differences
+
+    found = differences(*(model_of(given, name).model for name in (first, second)))
+    if as_json:
+        typer.echo(json.dumps([each._asdict() for each in found], ensure_ascii=False))
+    else:
+        for each in found:
+            typer.echo(str(each))
+        if not found:
+            typer.echo("no difference in spec, schema, counts and tests")
+    raise typer.Exit(1 if found else 0)
+
+
+def rebuild(
+    given: SettingsOptions,
+    key: Annotated[str, typer.Option("--key", help="Model key.", show_default=False)],
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at",
+            help="Record of the topic instances; an id made by us is one.",
+            metavar="PARTITION:OFFSET",
+            show_default=False,
+        ),
+    ],
+    after: Annotated[bool, typer.Option("--after", help="As it was right after that record.")] = False,
+    to: Annotated[
+        Path | None, typer.Option("--to", help="Write the model to this file.", metavar="FILE")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Rebuild a model as it was when it answered a record, and explain that answer.
+
+    From the snapshot before it and the journal, through the code that answered it: class, probabilities, the
+    path of rules, whether and why its label was asked for, and whether that is what was sent.
+
+    \b
+    [bold]Examples[/bold]
+      grove models rebuild --key user-17 --at 3:1200
+      grove models rebuild --key user-17 --at 3-1200 --to then.grove
+    """
+    import json
+
+    from streamapp.tools.offline.audit import as_text, audit
+    from streamapp.tools.offline.place import Place
+
+    place = Place.parse(at)
+    installation = installation_of(given)
+    with installation.partition(place.partition) as stored:
+        found = audit(stored, key, place, after=after, prefix=installation.names.prefix)
+    if to is not None and found.file is not None:
+        write_file(to, found.file)
+    typer.echo(json.dumps(found.document, ensure_ascii=False) if as_json else as_text(found.document))
+
+
+def restore(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -> None:
+    """Let a partition go on from its newest whole snapshot: what was learned since is lost.
+
+    For a partition whose worker says that it cannot be restored, because records are gone that were processed
+    since. No worker may run meanwhile. Records that are committed are not read again.
+
+    \b
+    [bold]Examples[/bold]
+      grove models restore --partition 3
+    """
+    from streamapp.worker.restore.fall_back import fall_back
+    from streamapp.worker.task.sources import in_words
+
+    loss = f"Partition {partition} loses what it learned since its snapshot."
+    place = given_up(given, partition, loss, yes=yes)
+    found = fall_back(place.kafka, place.group, place.names, partition)
+    lost = ", ".join(
+        f"{source} {first}…{found.positions[source]}"
+        for source, first in found.snapshot.items()
+        if first < found.positions[source]
+    )
+    if found.snapshot == found.positions:
+        typer.echo(f"partition {partition} goes on where it stood, at {in_words(found.positions)}")
+        return
+    typer.echo(f"partition {partition} goes on from its snapshot; given up of what was learned: {lost}")
+
+
+def reset(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -> None:
+    """Give a partition new models: what its models have learned is lost.
+
+    For a partition whose worker says that it cannot be restored. No worker may run meanwhile. Records that
+    are committed are not read again.
+
+    \b
+    [bold]Examples[/bold]
+      grove models reset --partition 3
+    """
+    from streamapp.worker.restore.reset import reset as reset_partition
+    from streamapp.worker.task.sources import in_words
+
+    loss = f"All models of partition {partition} lose what they have learned."
+    place = given_up(given, partition, loss, yes=yes)
+    positions = reset_partition(place.kafka, place.group, place.names, partition)
+    typer.echo(f"partition {partition} has new models from {in_words(positions)} on")
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "list": list_,
+    "show": show,
+    "export": export,
+    "import": import_,
+    "diff": diff,
+    "rebuild": rebuild,
+    "restore": restore,
+    "reset": reset,
+}
+for name, command in COMMANDS.items():
+    register(app, command, name)

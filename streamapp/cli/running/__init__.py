@@ -1,0 +1,1 @@
+"""Commands that run something beside a broker: worker, replay, oracle, pages, demo."""

@@ -1,0 +1,272 @@
+"""`grove replay`."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from streamapp.cli.data_options import AnyData, FileOptions, say_inferred
+from streamapp.cli.options import Json, SettingsOptions
+from streamapp.errors import UsageError
+
+if TYPE_CHECKING:
+    from topics.definitions import TopicNames
+    from topics.replay import LoopGroups, ReplayPlan, TopicReplayPlan
+
+of_labels, of_keys, of_time, of_records, of_topics = (
+    partial(typer.Option, rich_help_panel=panel)
+    for panel in ("Labels", "Model keys", "Time", "Records", "Other topics")
+)
+
+
+@dataclass(frozen=True)
+class ReplayOptions:
+    """What is sent and how, under the names of ReplayPlan where it is of the same form there."""
+
+    labels: Annotated[
+        Literal["with", "apart", "none"],
+        of_labels(
+            "--labels", help="with the instance (learned at once), apart on a topic of their own, or none."
+        ),
+    ] = "with"
+    label_delay: Annotated[
+        str,
+        of_labels(
+            "--label-delay",
+            help="Of labels apart: 200 (rows) or 30s, 250ms, 5min; ~30s: random, 30 s on average.",
+        ),
+    ] = "0"
+    label_loss: Annotated[
+        float, of_labels("--label-loss", help="Share of labels never sent.", min=0, max=1)
+    ] = 0.0
+    keys: Annotated[
+        list[str] | None, of_keys("--key", "-k", help="Model key; may be repeated.  [default: default]")
+    ] = None
+    n_keys: Annotated[int | None, of_keys("--keys", help="So many keys: model-0, model-1, ….", min=1)] = None
+    spread: Annotated[
+        Literal["each", "round-robin", "zipf"],
+        of_keys("--spread", help="Every row to each key, or to one of them."),
+    ] = "each"
+    zipf_exponent: Annotated[float, of_keys("--zipf", help="Exponent of --spread zipf.", min=0)] = 1.1
+    rate: Annotated[
+        float | None, of_time("--rate", "-r", help="Rows per second; default: as fast as possible.")
+    ] = None
+    max_outstanding: Annotated[
+        int | None,
+        of_time(
+            "--max-outstanding",
+            help="Wait while so many rows are sent whose labels are not asked for, answered and learned.",
+            metavar="N",
+            min=1,
+        ),
+    ] = None
+    records: Annotated[int | None, of_time("--records", "-n", help="Stop after so many rows.", min=1)] = None
+    from_row: Annotated[int, of_time("--from-row", help="Begin (or go on) at this row.", min=0)] = 0
+    loop: Annotated[bool, of_time("--loop", help="Begin again at the end, until Ctrl-C.")] = False
+    start_ms: Annotated[
+        int | None, of_time("--start-ms", help="Timestamp of row 0; default: the time of sending.", min=0)
+    ] = None
+    step_ms: Annotated[float, of_time("--step-ms", help="From row to row, with --start-ms.", min=0)] = 1.0
+    format: Annotated[Literal["json", "packed", "arrow"], of_records("--wire", "-w", help="Format.")] = "json"
+    block_rows: Annotated[int, of_records("--block-rows", help="Rows of an arrow block.", min=1)] = 1000
+    by_name: Annotated[
+        bool, of_records("--by-name/--by-position", help="JSON features by name or as an array.")
+    ] = True
+    withhold: Annotated[
+        list[str] | None,
+        of_records(
+            "--withhold",
+            help="Feature that instances come without, to be asked for; may be repeated; '*': all.",
+            metavar="NAME",
+        ),
+    ] = None
+    ids: Annotated[bool, of_records("--ids/--no-ids", help="Row numbers as instance ids.")] = True
+    id_prefix: Annotated[str, of_records("--id-prefix", help="Prefix of the row number.")] = ""
+    oracle_group: Annotated[
+        str | None,
+        of_time(
+            "--oracle-group",
+            help="Who answers, for --max-outstanding.  [default: <application.id>-oracle]",
+            metavar="GROUP",
+        ),
+    ] = None
+    seed: Annotated[int, typer.Option("--seed", help="Of lost labels, random delays, Zipf keys.")] = 1
+
+    def plan(self, names: "TopicNames") -> "ReplayPlan":
+        """The plan of the replay; UsageError where it makes no stream."""
+        from topics.delay import Delay
+        from topics.replay import ReplayPlan
+
+        if self.keys and self.n_keys:
+            message = "--keys and --key exclude each other; give the one or the other"
+            raise UsageError(message)
+        given = dict(vars(self))
+        n_keys = given.pop("n_keys")
+        given.pop("oracle_group")
+        given["withhold"] = tuple(self.withhold or ())
+        given["keys"] = tuple(self.keys or ([f"model-{i}" for i in range(n_keys)] if n_keys else ["default"]))
+        try:
+            given["label_delay"] = Delay.parse(self.label_delay)
+            return ReplayPlan(names=names, **given)
+        except ValueError as error:
+            text = str(error)
+            for ours, option in (("delay=", "label_delay="), ("keys=", "key=")):
+                text = text.replace(ours, option, 1) if text.startswith(ours) else text
+            raise UsageError(
+                f"--{text.replace('_', '-', 1)}" if "=" in text.split(" ")[0] else text
+            ) from None
+
+    def groups(self, application: str) -> "LoopGroups":
+        """The groups of the label loop of an application."""
+        from topics.replay import LoopGroups
+
+        oracle = self.oracle_group or f"{application}-oracle"
+        return LoopGroups(application, oracle, f"{application}-feature-oracle")
+
+
+@dataclass(frozen=True)
+class TopicOptions:
+    """Topics that are sent again, instead of a data set."""
+
+    from_topic: Annotated[
+        list[str] | None,
+        of_topics(
+            "--from-topic",
+            help="Topic to send again, to the one that its name ends with, or SOURCE=NAME; may be repeated.",
+            metavar="TOPIC",
+        ),
+    ] = None
+    begin: Annotated[
+        str | None, of_topics("--from", help="From this record time on, ISO 8601.", metavar="TIME")
+    ] = None
+    end: Annotated[str | None, of_topics("--to", help="Up to before this record time.", metavar="TIME")] = (
+        None
+    )
+
+    def plan(self, names: "TopicNames", sent: ReplayOptions) -> "TopicReplayPlan":
+        """The plan of the replay; UsageError where a topic has no target."""
+        from topics.definitions import CATALOGUE
+        from topics.replay import TopicReplayPlan, target_of
+
+        inputs = {topic.name: names.of(topic) for topic in CATALOGUE if topic.direction == "in"}
+        targets, known = {}, ", ".join(inputs)
+        for each in self.from_topic or ():
+            source, said, name = each.partition("=")
+            target = name if said else target_of(source, list(inputs))
+            if target not in inputs:
+                message = f"--from-topic {each}: its target must be one of {known}; write {source}=NAME"
+                raise UsageError(message)
+            targets[source] = inputs[target]
+        times = _milliseconds("--from", self.begin), _milliseconds("--to", self.end)
+        try:
+            return TopicReplayPlan(targets, *times, sent.rate, sent.records)
+        except ValueError as error:
+            message = f"--{str(error).replace('_', '-', 1)}"
+            raise UsageError(message) from None
+
+
+def _milliseconds(option: str, text: str | None) -> int | None:
+    """Return a time in ms since the epoch; one without a zone is that of this machine."""
+    from datetime import datetime
+
+    if text is None:
+        return None
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        message = f"{option} {text} must be a time such as 2026-11-22T18:00:00+01:00"
+        raise UsageError(message) from None
+
+
+def replay(
+    file: FileOptions,
+    sent: ReplayOptions,
+    again: TopicOptions,
+    given: SettingsOptions,
+    data: AnyData = None,
+    as_json: Json = False,
+) -> None:
+    """Send a data set as a stream of instances, and its labels with them, later, or not at all.
+
+    Ctrl-C stops it; the report says at which row to go on. With --from-topic it sends records of other topics
+    again instead, keys, headers and times as they are, merged in the order of their times.
+
+    \b
+    [bold]Examples[/bold]
+      grove replay --data examples/data/a9a.gz
+      grove replay --data elec.csv --labels apart --label-delay 200 --rate 1000
+      grove replay --data elec.csv --labels none --key a --key b
+      grove replay --data elec.csv --labels none --max-outstanding 1000
+      grove replay --data elec.csv --labels none --withhold nswprice --withhold nswdemand
+      grove replay --data 'gen:sea?n=1000000' --keys 64 --spread zipf --wire packed
+      grove replay --data sales.parquet --target returned
+      grove replay --from-topic grove.instances --from-topic grove.labels --topics-prefix trial.
+      grove replay --from-topic grove.instances --from 2026-11-01 --to 2026-11-08 --topics-prefix trial.
+    """
+    if (data is None) == (not again.from_topic):
+        message = "one of --data and --from-topic must be given"
+        raise UsageError(message)
+    if data is None:
+        _replay_topics(file, sent, again, given, as_json=as_json)
+        return
+    if again != TopicOptions():
+        message = "--from and --to must be left out with --data; --from-row begins at a row"
+        raise UsageError(message)
+    import dataclasses
+    import json
+
+    from streamapp.cli.progress import say_on_stderr, stoppable_progress
+    from streamapp.lab.datasets import open_data
+    from topics.replay import Replay
+
+    settings, kafka, names = given.connection()
+    plan = sent.plan(names)
+    groups = sent.groups(settings.application_id)
+    rows = None if plan.records is None else plan.from_row + plan.records
+    dataset = open_data(data, rows, bounded_by="--records", **vars(file))
+    if not as_json:
+        say_inferred(dataset, file)
+    running = Replay(dataset, plan, kafka, groups, say_on_stderr)
+    with stoppable_progress(running.stop, "Replaying", shown=not as_json) as bar:
+        report = running.run(lambda so_far: bar(so_far.rows, so_far.total_rows))
+    if as_json:
+        facts = dataclasses.asdict(report) | {"rows_per_second": round(report.rows_per_second, 1)}
+        typer.echo(json.dumps(facts))
+        return
+    typer.echo(
+        f"{report.rows:,} rows: {report.instances:,} instances, {report.labels:,} labels "
+        f"({report.labels_lost:,} lost) in {report.seconds:.1f} s, {report.rows_per_second:,.0f} rows/s"
+    )
+    if report.stopped:
+        typer.echo(f"stopped; go on with --from-row {report.next_row}")
+
+
+def _replay_topics(
+    file: FileOptions, sent: ReplayOptions, again: TopicOptions, given: SettingsOptions, *, as_json: bool
+) -> None:
+    import dataclasses
+    import json
+    from datetime import UTC, datetime
+
+    from streamapp.cli.progress import stoppable_progress
+    from topics.fetching.batches import Limit
+    from topics.replay import TopicReplay
+
+    if file != FileOptions() or sent != ReplayOptions(rate=sent.rate, records=sent.records):
+        message = "--from-topic sends records as they are: beside it only --from, --to, --rate and --records"
+        raise UsageError(message)
+    settings, kafka, names = given.connection()
+    running = TopicReplay(again.plan(names, sent), kafka, Limit(settings.fetch_decompressed_max_bytes))
+    with stoppable_progress(running.stop, "Replaying", shown=not as_json) as bar:
+        report = running.run(lambda so_far: bar(so_far.records))
+    if as_json:
+        typer.echo(json.dumps(dataclasses.asdict(report)))
+        return
+    for topic, n in report.by_topic.items():
+        typer.echo(f"{topic}: {n:,} records")
+    if report.left_out:
+        typer.echo(f"left out: {report.left_out:,} without a key, or with names of headers that are no text")
+    if report.next_ms is not None:
+        left = datetime.fromtimestamp(report.next_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        typer.echo(f"stopped; go on with --from {left}")

@@ -1,0 +1,201 @@
+"""`grove web`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streamapp.cli.options import SettingsOptions
+from streamapp.errors import UsageError
+
+
+def web(
+    given: SettingsOptions,
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on.", metavar="ADDRESS")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="0 takes a free one.", min=0, max=65_535)] = 8080,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            help="Read requests and labels from this time on, ISO 8601; default: all that is retained.",
+            metavar="TIME",
+        ),
+    ] = None,
+    users: Annotated[
+        Path | None, typer.Option("--users", help="Who may sign in; needed off loopback.", metavar="FILE")
+    ] = None,
+    add_user: Annotated[
+        str | None,
+        typer.Option(
+            "--add-user", help="Add a user to the file, or set his password, and end.", metavar="NAME"
+        ),
+    ] = None,
+    annotator: Annotated[
+        str, typer.Option("--annotator", help="Name in every label, without --users.", metavar="NAME")
+    ] = "web",
+    state: Annotated[
+        Path | None,
+        typer.Option("--state", help="What is kept; default: web.sqlite in state.dir.", metavar="FILE"),
+    ] = None,
+    lease: Annotated[
+        float, typer.Option("--lease-seconds", help="For so long a card is one annotator's.", min=1)
+    ] = 300,
+    undo: Annotated[
+        float, typer.Option("--undo-seconds", help="For so long an answer can be taken back.", min=0)
+    ] = 5,
+    guess: Annotated[
+        bool, typer.Option("--show-guess/--hide-guess", help="Show the model's guess before the answer.")
+    ] = False,
+    role: Annotated[
+        str, typer.Option("--role", help="Of --add-user: annotator, or operator.", metavar="ROLE")
+    ] = "annotator",
+    proxy_header: Annotated[
+        str | None,
+        typer.Option(
+            "--proxy-header",
+            help="Header in which a proxy in front says who is signed in; instead of --users.",
+            metavar="NAME",
+        ),
+    ] = None,
+    trusted_proxy: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--trusted-proxy", help="Address or network the header is believed from.", metavar="ADDRESS"
+        ),
+    ] = None,
+    operator: Annotated[
+        list[str] | None,
+        typer.Option("--operator", help="With --proxy-header: who is an operator.", metavar="NAME"),
+    ] = None,
+    agree: Annotated[
+        int, typer.Option("--agree", help="So many annotators answer each request.", min=1, max=99)
+    ] = 1,
+    weighted: Annotated[
+        bool,
+        typer.Option(
+            "--weighted/--majority", help="With --agree: the label's weight is the share of votes for it."
+        ),
+    ] = False,
+    sure: Annotated[
+        float,
+        typer.Option("--sure-utility", help="Of this utility and less a model is sure.", min=0, max=1),
+    ] = 0.1,
+    units: Annotated[
+        Path | None,
+        typer.Option("--units", help="Units of features: a JSON object of texts.", metavar="FILE"),
+    ] = None,
+    certificate: Annotated[
+        Path | None, typer.Option("--certificate", help="Of TLS, with its chain (PEM).", metavar="FILE")
+    ] = None,
+    private_key: Annotated[
+        Path | None, typer.Option("--private-key", help="Of the certificate (PEM).", metavar="FILE")
+    ] = None,
+    experiments: Annotated[
+        Path,
+        typer.Option("--experiments", help="Folder of results that are shown.", metavar="FOLDER"),
+    ] = Path("experiments"),
+) -> None:
+    """Answer label requests and watch models in the browser (docs/web.md).
+
+    It needs the extra 'web' (pip install 'streamgrove[web]', in a checkout pip install -e
+    '.[web]'). Ctrl-C ends it; what was not sent is sent by the next one.
+
+    \b
+    [bold]Examples[/bold]
+      grove web
+      grove web --users users.txt --add-user ann
+      grove web --host 0.0.0.0 --users users.txt --certificate cert.pem --private-key key.pem
+      grove web --agree 3 --weighted
+      grove web --host 0.0.0.0 --proxy-header X-Forwarded-User --trusted-proxy 10.0.0.2 --operator ann
+    """
+    import os
+
+    from streamapp.cli.needs import require
+    from streamapp.cli.signals import interrupted_by_terminate
+
+    require("web", "grove web")
+    if add_user is not None:
+        _add(users, add_user, role)
+        return
+    from streamapp.settings import to_environment
+    from streamapp.web.application import WebPlan, run_web
+    from streamapp.web.proxy import Proxy
+    from streamapp.web.queue.outbox import Terms
+
+    settings, kafka, names = given.connection()
+    terms = Terms(
+        round(lease * 1000),
+        round(undo * 1000),
+        settings.event_time_max_jump_ms,
+        text_max=settings.text_max_bytes,
+        agree=agree,
+        weighted=weighted,
+        sure_utility=sure,
+    )
+    proxy = None
+    if proxy_header is not None:
+        proxy = Proxy.of(proxy_header, trusted_proxy or [], operator or [])
+    plan = WebPlan(
+        state or settings.state_dir / "web.sqlite",
+        names,
+        host,
+        port,
+        _milliseconds(since),
+        users,
+        annotator,
+        certificate,
+        private_key,
+        not guess,
+        terms,
+        proxy,
+        _units(units),
+        experiments,
+        dict(os.environ) | to_environment(settings),
+    )
+    with interrupted_by_terminate():
+        run_web(plan, kafka, lambda address: typer.echo(f"grove web is at {address}  (Ctrl-C ends it)"))
+
+
+def _add(users: Path | None, name: str, role: str) -> None:
+    from streamapp.web.users import ANNOTATOR, OPERATOR, add_user
+
+    if users is None:
+        message = "--add-user needs --users FILE, where the user is added"
+        raise UsageError(message)
+    if role not in (ANNOTATOR, OPERATOR):
+        message = f"--role {role} must be annotator or operator"
+        raise UsageError(message)
+    password = typer.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
+    add_user(users, name, password, OPERATOR if role == OPERATOR else ANNOTATOR)
+    typer.echo(f"{name} may sign in as {role}")
+
+
+def _units(path: Path | None) -> dict[str, str]:
+    import json
+
+    if path is None:
+        return {}
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        message = f"--units {path} cannot be read: {error}"
+        raise UsageError(message) from None
+    if not isinstance(found, dict) or not all(isinstance(unit, str) for unit in found.values()):
+        message = f'--units {path} must be an object such as {{"amount": "EUR"}}, of texts alone'
+        raise UsageError(message)
+    return found
+
+
+def _milliseconds(since: str | None) -> int | None:
+    """Return a time in ms since the epoch; one without a zone is that of this machine."""
+    from datetime import datetime
+
+    if since is None:
+        return None
+    try:
+        return round(datetime.fromisoformat(since).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        message = f"--since {since} must be a time such as 2026-11-22T18:00:00+01:00"
+        raise UsageError(message) from None

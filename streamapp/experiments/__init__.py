@@ -1,1 +1,0 @@
-"""The papers' experiments, offline: `grove experiment NAME`. An experiment is a file."""

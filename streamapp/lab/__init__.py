@@ -1,0 +1,1 @@
+"""The laboratory: experiments of the papers, pools, prequential runs, without worker and broker."""

@@ -1,0 +1,1 @@
+"""Experiments of Rahbar, Ye, Chen and Chehreghani on buying features (UFODT)."""

@@ -1,0 +1,87 @@
+"""Experiment: cells that are run apart from each other, and a report on all of them.
+
+An experiment is a module of this package with the names of the protocol `Experiment`. A cell is the smallest
+piece of work: one system on one stream, say. Its result is JSON, so that it can be kept and not be run again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol, cast
+
+from streamapp.errors import UsageError
+from streamapp.lab.experiments.chart import Chart
+
+Size = Literal["quick", "medium", "full"]
+SIZES: tuple[Size, ...] = ("quick", "medium", "full")
+
+PAPERS = (
+    "afa_answers",
+    "afa_figure",
+    "afa_stagger",
+    "bci_figure",
+    "cdt_figure",
+    "cdt_table",
+    "lft_balance",
+    "lft_electricity",
+    "lft_learning_curves",
+    "lft_noise",
+    "lft_order",
+    "lft_sea",
+    "vfs_figure",
+    "vfs_table",
+    "vfs_efdt",
+)
+"""How the names of the experiments' modules begin."""
+
+Row = Mapping[str, Any]
+"""Parameters and results of a cell, or a line of a table."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What comes of an experiment: tables by name (lines with the same members) and charts by name."""
+
+    tables: dict[str, list[Row]] = field(default_factory=dict)
+    charts: dict[str, Chart] = field(default_factory=dict)
+
+
+class Experiment(Protocol):
+    """The names of an experiment's module."""
+
+    TITLE: str
+    """What it shows, and where it was published."""
+
+    def cells(self, size: Size, data: Path | None) -> list[dict[str, Any]]:
+        """Return the parameters of each cell (JSON); data: folder of the real data sets, if there is one."""
+
+    # Optional: then(size, data, rows) -> cells that need the results of the first ones; HOURS, by size: those
+    # of one core that it takes, where that is worth knowing before.
+
+    def run(self, cell: dict[str, Any]) -> dict[str, Any]:
+        """Return the results of a cell (JSON)."""
+
+    def report(self, rows: Sequence[Row]) -> Report:
+        """Return what the cells say together; rows: parameters and results of each."""
+
+
+def names() -> tuple[str, ...]:
+    """Return the names of all experiments, sorted: `lft-sea` for `lft/lft_sea.py`."""
+    package = importlib.import_module("streamapp.lab.experiments")
+    modules = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+    files = (module.name.rpartition(".")[2] for module in modules)
+    return tuple(sorted(name.replace("_", "-") for name in files if name.startswith(PAPERS)))
+
+
+def experiment(name: str) -> Experiment:
+    """Return the module of an experiment; UsageError names those there are."""
+    if name not in names():
+        message = f"unknown experiment {name!r}; known: {', '.join(names())}"
+        raise UsageError(message)
+    module = name.replace("-", "_")
+    folder = module.partition("_")[0]
+    return cast(Experiment, importlib.import_module(f"streamapp.lab.experiments.{folder}.{module}"))

@@ -1,0 +1,1 @@
+"""Experiments of Collet and Pietquin on credible bounds (BOCT)."""

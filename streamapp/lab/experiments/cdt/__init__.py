@@ -1,0 +1,1 @@
+"""Experiments of De Rosa and Cesa-Bianchi on confidence decision trees."""

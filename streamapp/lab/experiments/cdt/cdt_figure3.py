@@ -1,0 +1,91 @@
+"""CDT, Figure 3: accuracy against leaves on streams from random trees, parameters tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from core.streams import open_generator
+from streamapp.lab.experiments.base import Report, Row, Size
+from streamapp.lab.experiments.cdt.cdt_systems import (
+    SYSTEMS,
+    best_value,
+    by_leaves,
+    by_size,
+    comparison,
+    systems,
+)
+from streamapp.lab.experiments.chart import Axis, Chart, Line
+from streamapp.lab.experiments.trace import trace
+
+TITLE = "CDT (Confidence Decision Trees), Figure 3: accuracy against leaves on random trees"
+
+LEAVES = 50
+BAYES = 0.7
+SAMPLE = 200
+
+# Records of a leaf, trees, trees to tune on, values of the grid
+SETTINGS = {"quick": (1_000, 3, 2, 10), "medium": (10_000, 10, 10, 14), "full": (10_000, 1000, 5, 200)}
+
+
+def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
+    """Return the runs that tune each system's parameter; the trees are not those of the comparison."""
+    per_leaf, trees, tuned_on, values = SETTINGS[size]
+    return [
+        {"stage": "tune", "system": system, "value": value, "tree": trees + 1 + tree, "per_leaf": per_leaf}
+        for system in systems()
+        for value in SYSTEMS[system].grid(values)
+        for tree in range(tuned_on)
+    ]
+
+
+def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the runs of the comparison, with the values that were found."""
+    per_leaf, trees, _, _ = SETTINGS[size]
+    found = {system: best_value(rows, stage="tune", system=system) for system in systems()}
+    return [
+        {"stage": "compare", "system": system, "value": value, "tree": 1 + tree, "per_leaf": per_leaf}
+        for system, value in found.items()
+        for tree in range(trees)
+    ]
+
+
+def run(cell: dict[str, Any]) -> dict[str, Any]:
+    """Run a system on the stream of one random tree."""
+    generator = open_generator(
+        "rand_cbt", model_seed=cell["tree"], seed=cell["tree"], leaves=LEAVES, per_leaf=cell["per_leaf"]
+    )
+    records = LEAVES * cell["per_leaf"]
+    spec = SYSTEMS[cell["system"]].spec(cell["value"])
+    found = trace(spec, generator.schema, generator.batches(records), sample=SAMPLE)
+    return {
+        "performance": found.accuracy,
+        "leaves": found.summary.leaves,
+        "attempts": found.summary.attempts,
+        "by_leaves": by_leaves(found.curve),
+    }
+
+
+def report(rows: Sequence[Row]) -> Report:
+    """Return each system's curve, its value, the means at equal leaves; and trees of one size at the end."""
+    lines, along = comparison([row for row in rows if row["stage"] == "compare"])
+    sizes, ends = by_size([row for row in rows if row["stage"] == "tune"], "tree")
+    limit = f"no tree can be right more often than {BAYES:.0%}"
+    return Report(
+        tables={"figure3": lines, "figure3-sizes": sizes},
+        charts={
+            "figure3": Chart(
+                f"Streams of {LEAVES} leaves; {limit}",
+                Axis("number of leaves"),
+                Axis("accuracy"),
+                tuple(Line(system, tuple(curve)) for system, curve in along.items()),
+            ),
+            "figure3-sizes": Chart(
+                f"At the end of the stream, by size; {limit}",
+                Axis("number of leaves at the end", log=True),
+                Axis("accuracy"),
+                tuple(Line(system, tuple(curve)) for system, curve in ends.items()),
+            ),
+        },
+    )

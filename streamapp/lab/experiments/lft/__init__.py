@@ -1,0 +1,1 @@
+"""Experiments of Gama, Medas and Rodrigues on forests of functional trees (UFFT)."""

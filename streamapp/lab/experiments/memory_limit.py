@@ -1,0 +1,187 @@
+"""MOA's memory limit, under which the trees of VFS Table 2 were grown: which leaves may learn.
+
+The published command lines load MOA's size agent and set no other limit, so that its default holds: 32 MiB,
+measured every million records. From a measurement that exceeds it on, every split lets only so many leaves
+learn as fit, those first whose majority is wrong most often; the others do no more than count classes. Two
+traits of the published code decide how many, and at what price:
+
+- a leaf is counted twice, because IMAC's queue at it holds a comparison, an object that knows its leaf;
+- no node is made with the class counts it is given: a leaf forgets them when it stops to learn, and again
+  when it may go on.
+
+It is no part of a learner: ``max_bytes`` bounds a tree in a way that loses nothing. Inactive leaves keep
+their leaf records here, so that neither time nor memory are those of a tree with fewer leaves that learn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from core.events import Event, Split
+from core.learners.hoeffding.growth import splitting
+from core.learners.hoeffding.schedules._imac import candidates as imac
+from core.model.model import Model
+from core.model_table import LABELLED, Answers, ModelTable
+from core.run import CURSOR_BLOCK, CURSOR_PLACE, DECISION_DUE
+from core.tree import layout as at
+from core.tree import views
+from core.tree.views import TreeView
+from streamapp.lab.experiments import java_sizes as java
+
+LIMIT = 33_554_432
+PERIOD = 1_000_000
+
+
+class MemoryLimit:
+    """What MOA knows of one tree's memory, and what it does about it; ``inactive``: leaves by node number."""
+
+    def __init__(self, limit: float = LIMIT) -> None:
+        """Begin as a tree without leaves that were measured."""
+        self.limit = limit
+        self.inactive: set[int] = set()
+        self.active_bytes = self.inactive_bytes = 0.0
+        self.overhead = 1.0
+
+    def measure(self, model: Model) -> None:
+        """Estimate the bytes of an active and of an inactive leaf from all leaves of now."""
+        tree = views.tree_view(model.plan, model.ints, model.first)
+        leaves = list(leaves_in_order(tree))
+        active = [_sizes(model, tree, node) for node in leaves if node not in self.inactive]
+        counting = [tree.masses[node] for node in leaves if node in self.inactive]
+        inactive = [java.INACTIVE_LEAF + java.distribution(masses) for masses in counting]
+        if active:
+            self.active_bytes = sum(alone for alone, _ in active) / len(active)
+        if inactive:
+            self.inactive_bytes = sum(inactive) / len(inactive)
+        splits = tree.header.item(at.TREE_SPLITS) * (java.SPLIT_NODE + java.distribution(np.zeros(0)))
+        actual = java.TREE + splits + sum(counted for _, counted in active) + sum(inactive)
+        self.overhead = actual / (len(active) * self.active_bytes + len(inactive) * self.inactive_bytes)
+        if actual > self.limit:
+            self.enforce(model)
+
+    def enforce(self, model: Model) -> None:
+        """Let as many leaves learn as fit, if some do not learn already, or not all fit by the estimates."""
+        tree = views.tree_view(model.plan, model.ints, model.first)
+        leaves = tree.header.item(at.TREE_LEAVES)
+        if not self.inactive and self._fits(leaves, leaves):
+            return
+        order = list(leaves_in_order(tree))
+        masses = tree.masses[order]
+        promise = masses.sum(axis=1) - masses.max(axis=1)
+        # As many as fit, counted from one upwards: the sum need not grow with the number of active leaves.
+        fitting = next((n for n in range(leaves) if not self._fits(n + 1, leaves)), leaves)
+        for rank, place in enumerate(np.argsort(promise, kind="stable").tolist()):
+            node = order[place]
+            if rank < leaves - fitting:
+                if node not in self.inactive:
+                    self.deactivate(model, node)
+            elif node in self.inactive:
+                self.inactive.remove(node)
+                splitting.forget(model, model.first, node)
+
+    def deactivate(self, model: Model, node: int) -> None:
+        """Let a leaf count nothing but classes, from now on."""
+        self.inactive.add(node)
+        splitting.forget(model, model.first, node)
+        tree = views.tree_view(model.plan, model.ints, model.first)
+        tree.leaf_floats[tree.node_ints[node, at.NODE_SLOT], at.LEAF_NEXT] = math.inf
+
+    def _fits(self, active: int, leaves: int) -> bool:
+        estimate = active * self.active_bytes + (leaves - active) * self.inactive_bytes
+        return estimate * self.overhead <= self.limit
+
+
+class LimitedTable(ModelTable):
+    """A table whose models of ``compat="imac"`` grow under MOA's memory limit; it learns all labels at once.
+
+    ``limit`` in bytes; ``period``: records between two measurements, where runs of rows have to end.
+    """
+
+    def __init__(self, limit: float = LIMIT, period: int = PERIOD) -> None:
+        super().__init__()
+        self.period = period
+        self.limits: defaultdict[int, MemoryLimit] = defaultdict(lambda: MemoryLimit(limit))
+
+    def answer(self, model: Any, x: Any, label: Any, weight: Any, mode: int = LABELLED) -> Answers:
+        """Answer a run of rows; if it ends with a period, measure its models."""
+        indices = np.unique(model).tolist()
+        before = {index: self._labels(index) for index in indices}
+        answers = super().answer(model, x, label, weight, mode)
+        for index in indices:
+            periods, beyond = divmod(self._labels(index), self.period)
+            if periods > before[index] // self.period:
+                if beyond:
+                    message = f"a run of rows must end at record {periods * self.period}; cut it there"
+                    raise ValueError(message)
+                self.limits[index].measure(self.model(index))
+        return answers
+
+    def _labels(self, index: int) -> int:
+        return int(self.model(index).ints[at.MODEL_LABELS])
+
+    def _decide(self, reason: int, cursor: Any, row: int, index: int, events: list[Event]) -> None:
+        """Take the decision that stopped the kernel; after a split, see who may learn."""
+        known = len(events)
+        block, place = cursor.item(CURSOR_BLOCK), cursor.item(CURSOR_PLACE)
+        node = at.number_of(self.model(index).ints, block, place)
+        super()._decide(reason, cursor, row, index, events)
+        if reason != DECISION_DUE:
+            return
+        model, limit = self.model(index), self.limits[index]
+        if any(isinstance(event, Split) for event in events[known:]):
+            limit.enforce(model)
+        elif _has_forgotten(model, node):
+            # Not to split was best: MOA makes the leaf inactive, and at once active again if there is room.
+            limit.deactivate(model, node)
+            limit.enforce(model)
+
+
+def leaves_in_order(tree: TreeView) -> Iterator[int]:
+    """Yield the numbers of the leaves, depth first, from the first branch to the last."""
+    waiting = [0]
+    while waiting:
+        node = waiting.pop()
+        kind, first, count = tree.node_ints[node, [at.NODE_KIND, at.NODE_CHILD, at.NODE_CHILDREN]].tolist()
+        if kind == at.LEAF:
+            yield node
+        elif kind != at.ABSENT:
+            waiting.extend(range(first + count - 1, first - 1, -1))
+
+
+def _has_forgotten(model: Model, node: int) -> bool:
+    tree = views.tree_view(model.plan, model.ints, model.first)
+    slot = tree.node_ints.item(node, at.NODE_SLOT)
+    return slot >= 0 and tree.leaf_floats.item(slot, at.LEAF_OBSERVED) == 0.0
+
+
+def _sizes(model: Model, tree: TreeView, node: int) -> tuple[int, int]:
+    """Return the bytes of an active leaf, and those that the measurement of the whole tree takes it for."""
+    slot = tree.node_ints.item(node, at.NODE_SLOT)
+    table, nominal = model.plan.ints[[at.PLAN_NOMINAL_TABLE, at.PLAN_NOMINAL]].tolist()
+    firsts = model.plan.ints[table + at.NOMINAL_FIRST :: at.NOMINAL_FIELDS][:nominal]
+    queue, own = _watched(model, tree, slot)
+    own += java.ACTIVE_LEAF + java.distribution(tree.masses[node])
+    own += java.observers(tree, slot, firsts, model.schema.n_attributes)
+    return own + queue, own + own + queue
+
+
+def _watched(model: Model, tree: TreeView, slot: int) -> tuple[int, int]:
+    """Return the bytes of the queue of a leaf, and of its other lists, which IMAC alone fills."""
+    sections = [section[slot] for section in tree.schedule]
+    if not sections or sections[0][imac.CHECKED] <= 0.0:
+        return java.QUEUE + int(java.references(11)), java.LIST + int(java.references(0))
+    places = sections[1].view(np.int64)[:, 0]
+    waiting, illegal = (int((places == place).sum()) for place in (imac.POTENTIAL, imac.ILLEGAL))
+    queue = java.QUEUE + int(java.references(waiting)) + java.TUPLE * waiting
+    own = java.LIST + int(java.references(illegal)) + java.INTEGER * illegal + java.CRITERION
+    count, rows = sections[0].view(np.int64).item(imac.COUNT), sections[2].view(np.int64)
+    vector = java.distribution(tree.seen[slot])
+    for attribute, test in rows[[imac.ATTRIBUTE, imac.TEST], :count].T.tolist():
+        branches = len(model.schema.attributes[attribute].values) if test == at.MULTIWAY else 2
+        own += java.CANDIDATE + int(java.references(java.room(branches))) + branches * vector
+    return queue, own + int(java.references(count))

@@ -1,0 +1,237 @@
+"""Split delay: how much later than possible a schedule lets leaves split (VFS section 4; [D40]).
+
+Two trees that grow apart cannot be compared leaf by leaf. So one *ideal* tree grows with an attempt at every
+record, and beside each of its leaves a *shadow* runs: a model of one leaf that gets the leaf's records,
+follows the schedule and never splits. When the ideal leaf splits,
+
+- a schedule that waits for a weight is late by what is left of its interval, and makes one more attempt if
+  anything is left;
+- IMAC is not late if it is due at that very record; else its shadow goes on with the records that pass the
+  node, until it is due. Before its first attempt it is like the others, with its cold start for an interval.
+
+While a leaf is pure its interval runs out without an attempt, and the first impure record brings it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from core.errors import SchemaError
+from core.events import Split
+from core.model.model import Model
+from core.model_table import ModelTable
+from core.schema.schema import Schema
+from core.spec import Spec
+from core.streams.base import Batch
+from core.tree import layout as at
+from core.tree import views
+from core.tree.layout import Ints
+
+
+@dataclass(slots=True)
+class SplitDelay:
+    """What a schedule did beside the ideal tree."""
+
+    attempts: int = 0
+    """At impure leaves, with the one that each split takes."""
+    bound_delays: list[float] = field(default_factory=list)
+    """Weight by which a split was late whose gap exceeded the bound."""
+    tie_delays: list[float] = field(default_factory=list)
+    """The same where the bound was below τ."""
+    pending: int = 0
+    """Splits that the schedule had not come to at the end of the stream."""
+
+    @property
+    def mean_bound_delay(self) -> float:
+        """Mean over bound splits, the column of VFS Table 2; NaN if there are none."""
+        return float(np.mean(self.bound_delays)) if self.bound_delays else math.nan
+
+    @property
+    def mean_tie_delay(self) -> float:
+        """Mean over tie splits; NaN if there are none."""
+        return float(np.mean(self.tie_delays)) if self.tie_delays else math.nan
+
+
+def split_delay(
+    stream: Iterable[Batch],
+    schema: Schema,
+    schedules: Sequence[str | dict[str, Any]],
+    learner: dict[str, Any] | None = None,
+) -> list[SplitDelay]:
+    """Return the attempts and delays of several schedules on a stream (x float64[m, d], y int32[m]).
+
+    A schedule is its name, or an object of learner parameters such as ``{"schedule": "osm", "grace_period":
+    100}``; ``learner`` are parameters of the tree (H-Tree with the majority class if nothing is said). The
+    schema must declare its classes and values: shadows do not grow. Raises SchemaError for missing values,
+    whose way depends on what else has passed a node.
+    """
+    common = {"name": "h-tree", "leaf_model": "mc"} | (learner or {})
+    nominal = [i for i, attribute in enumerate(schema.attributes) if attribute.kind == "nominal"]
+    ideal = _Ideal(schema, common)
+    shadows = [
+        _Shadows(schema, common | ({"schedule": one} if isinstance(one, str) else one)) for one in schedules
+    ]
+    for x, y in stream:
+        if not np.isfinite(x).all() or (x[:, nominal] < 0).any():
+            msg = "x must have no missing values: split delays are measured on complete records"
+            raise SchemaError(msg)
+        splits = ideal.learn(x, y)
+        start = 0
+        for split in [*splits, None]:
+            end = len(y) if split is None else split.row + 1
+            rows = np.arange(start, end)
+            for one in shadows:
+                ideal.walk(x, rows, one, y)
+                if split is not None:
+                    one.split(split, ideal.children[split.node])
+            if split is not None:
+                ideal.splits_at[split.node] = ideal.done - len(y) + split.row
+            start = end
+    for one in shadows:
+        one.close()
+    return [one.result for one in shadows]
+
+
+class _Ideal:
+    """The ideal tree, and the way of a record through it as it was when the record came."""
+
+    def __init__(self, schema: Schema, learner: dict[str, Any]) -> None:
+        every_record = {"schedule": "every_record", "grace_period": 100}
+        spec = Spec.parse({"learner": learner | every_record, "evaluation": {"every": 0}})
+        self.table = ModelTable()
+        self.table.add(Model.create(spec, schema))
+        self.done = 0
+        self.children: dict[int, range] = {}
+        self.splits_at: dict[int, int] = {}
+
+    def learn(self, x: Any, y: Any) -> list[Split]:
+        """Train the tree with a batch, return its splits."""
+        answers = self.table.answer(np.zeros(len(y), dtype=np.int64), x, y, np.ones(len(y)))
+        self.done += len(y)
+        model = self.table.model(0)
+        tree = views.tree_view(model.plan, model.ints, model.first)
+        self.nodes, self.values = tree.node_ints, tree.node_floats[:, at.NODE_VALUE]
+        found = [event for event in answers.events if isinstance(event, Split)]
+        for split in found:
+            first, count = self.nodes[split.node, [at.NODE_CHILD, at.NODE_CHILDREN]].tolist()
+            self.children[split.node] = range(first, first + count)
+        return found
+
+    def walk(self, x: Any, rows: Ints, shadows: _Shadows, y: Any) -> None:
+        """Show rows, between two splits, to the shadows on their way: of late nodes, and of their leaf."""
+        waiting = [(0, rows)]
+        while waiting:
+            node, there = waiting.pop()
+            if not len(there):
+                continue
+            if node not in self.splits_at:
+                shadows.learn(node, x[there], y[there])
+                continue
+            if node in shadows.late:
+                shadows.follow(node, x[there], y[there])
+            branch = self._branches(node, x[there])
+            waiting += [(child, there[branch == i]) for i, child in enumerate(self.children[node])]
+
+    def _branches(self, node: int, x: Any) -> Any:
+        kind, value = int(self.nodes[node, at.NODE_KIND]), x[:, self.nodes[node, at.NODE_ATTRIBUTE]]
+        if kind == at.NUMERIC:
+            branch = np.where(value <= self.values[node], 0, 1)
+        elif kind == at.CATEGORY:
+            branch = np.where(value == self.values[node], 0, 1)
+        else:
+            branch = value.astype(np.int64)
+        return branch
+
+
+class _Shadows:
+    """One-leaf models by node of the ideal tree."""
+
+    def __init__(self, schema: Schema, learner: dict[str, Any]) -> None:
+        self.spec = Spec.parse({"learner": learner | {"max_leaves": 1}, "evaluation": {"every": 0}})
+        self.schema = schema
+        self.periodic = self.spec.learner.schedule.periodic
+        self.table = ModelTable()
+        self.index: dict[int, int] = {}
+        self.only: dict[int, int] = {}  # the class of leaves that are pure
+        self.late: dict[int, tuple[str, float]] = {}
+        self.result = SplitDelay()
+
+    def _model(self, node: int) -> Model:
+        if node not in self.index:
+            self.index[node] = self.table.add(Model.create(self.spec, self.schema))
+            self.only[node] = -1
+            self._wait(node, math.inf)
+        return self.table.model(self.index[node])
+
+    def _leaf(self, node: int) -> int:
+        """Return the first word of the leaf record of a node's shadow."""
+        model = self._model(node)
+        return int(model.first + model.ints[model.first + at.TREE_LEAVES_AT])
+
+    def _wait(self, node: int, weight: float) -> None:
+        self.table.model(self.index[node]).floats[self._leaf(node) + at.LEAF_NEXT] = weight
+
+    def _answer(self, node: int, x: Any, y: Any) -> None:
+        self.table.answer(np.full(len(y), self.index[node]), x, y, np.ones(len(y)))
+
+    def learn(self, node: int, x: Any, y: Any) -> None:
+        """Show rows of a leaf to its shadow; while it is pure it is not due."""
+        self._model(node)
+        if node in self.only:
+            if self.only[node] < 0:
+                self.only[node] = int(y[0])
+            other = np.flatnonzero(y != self.only[node])
+            alike = int(other[0]) if len(other) else len(y)
+            self._answer(node, x[:alike], y[:alike])
+            x, y = x[alike:], y[alike:]
+            if len(y):
+                del self.only[node]
+                self._wait(node, self.spec.learner.schedule.first())
+        if len(y):
+            self._answer(node, x, y)
+
+    def split(self, split: Split, children: range) -> None:
+        """Note how late the shadow of a leaf is that has split now."""
+        node, model, leaf = split.node, self._model(split.node), self._leaf(split.node)
+        kind = "tie" if split.reason == "tie" else "bound"
+        attempts = int(model.ints[leaf + at.LEAF_ATTEMPTS])
+        observed, evaluated = model.floats[[leaf + at.LEAF_OBSERVED, leaf + at.LEAF_EVALUATED]].tolist()
+        self.result.attempts += attempts
+        if attempts and evaluated == observed:
+            self._finish(node, kind, 0.0)
+        elif self.periodic or not attempts:
+            self.result.attempts += 1
+            self._finish(node, kind, float(model.floats[leaf + at.LEAF_NEXT]) - observed)
+        else:
+            self.late[node] = (kind, observed)
+
+    def follow(self, node: int, x: Any, y: Any) -> None:
+        """Show rows that pass a node to its late shadow, until it is due."""
+        kind, since = self.late[node]
+        for row in range(len(y)):
+            self._answer(node, x[row : row + 1], y[row : row + 1])
+            model, leaf = self._model(node), self._leaf(node)
+            observed, evaluated = model.floats[[leaf + at.LEAF_OBSERVED, leaf + at.LEAF_EVALUATED]].tolist()
+            if evaluated == observed:
+                del self.late[node]
+                self.result.attempts += 1
+                self._finish(node, kind, observed - since)
+                return
+
+    def close(self) -> None:
+        """Count the attempts at leaves that have not split, and the splits that are still missed."""
+        self.result.pending = len(self.late)
+        for node in self.index:
+            if node not in self.late:
+                model = self._model(node)
+                self.result.attempts += int(model.ints[self._leaf(node) + at.LEAF_ATTEMPTS])
+
+    def _finish(self, node: int, kind: str, delay: float) -> None:
+        delays = self.result.tie_delays if kind == "tie" else self.result.bound_delays
+        delays.append(max(delay, 0.0))
+        self.table.remove(self.index.pop(node))

@@ -1,0 +1,1 @@
+"""Experiments of Sun and others on candidates for splits (IMAC)."""

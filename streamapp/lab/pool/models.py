@@ -1,0 +1,154 @@
+"""Models of a spec in the pool protocol: the rows of the pool are ranked by the strategy of the spec.
+
+    always, random                     uniformly among all rows
+    strategies with a ``score``        a row with the highest score of all, uniformly among equal ones
+    rate                               with probability ``explore`` uniformly, else by its ``score``
+    boct_al                            the leaf with the largest bound of its risk (``risk: mbinomial``: of
+                                       its excess), uniformly in it [D29]
+
+The others decide about one instance of a stream at a time and say nothing of how instances compare.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.active.queries.rate import scored
+from core.learners.boct import boct
+from core.model.model import Model
+from core.model.pool import survey
+from core.model_table import ModelTable
+from core.numeric.credible import risk_bound
+from core.schema.schema import Schema
+from core.spec import Spec
+from core.tree.layout import Floats, Ints
+from streamapp.errors import UsageError
+from streamapp.lab.pool.protocol import COIN, PICK, pick
+
+AT_RANDOM: Final = ("always", "random")
+BY_LEAF: Final = "boct_al"
+TOTAL: Final = "total"
+"""The risk of a leaf by which ``boct_al`` ranks, if it is not mbinomial's excess."""
+ENTERING: Final = ("pool", "stream")
+"""Sizes of BOCT that count the rows of the pool."""
+
+
+class ModelSystem:
+    """A model of any learner, with a strategy that ranks."""
+
+    def __init__(self, spec: Spec, schema: Schema, x: Floats) -> None:
+        """Begin a model; x: float64[n, d], the rows of the pool. UsageError if the strategy cannot rank."""
+        check_spec(spec)
+        self._x = x
+        self._explore, self._scored = ranking_of(spec)
+        self._table = ModelTable()
+        self._index = self._table.add(Model.create(spec, schema))
+        query: Any = spec.query
+        self._bounds = RiskBounds(query.delta) if query.name == BY_LEAF else None
+        self._risk = query.risk if query.name == BY_LEAF else TOTAL
+        self._ends = np.zeros(len(x), dtype=np.int64)
+        self._split_at = 0
+        n = len(x)
+        if spec.learner.name == "boct" and spec.learner.sizes in ENTERING:
+            self._table.answer(np.full(n, self._index), x, np.full(n, -1, dtype=np.int32), np.ones(n))
+
+    @property
+    def model(self) -> Model:
+        return self._table.model(self._index)
+
+    @property
+    def leaves(self) -> int:
+        return self.model.summary().leaves
+
+    def choose(self, unlabelled: Ints, drawn: Floats) -> int:
+        if self._bounds is not None:
+            return pick(self._in_riskiest_leaf(unlabelled, self._bounds), drawn[PICK])
+        if self._scored is None or drawn[COIN] < self._explore:
+            return pick(unlabelled, drawn[PICK])
+        score = survey(self.model, self._x[unlabelled], self._scored).score
+        return pick(unlabelled[score == score.max()], drawn[PICK])
+
+    def learn(self, row: int, label: int) -> None:
+        self._table.learn(
+            np.array([self._index]),
+            self._x[row : row + 1],
+            np.array([label], dtype=np.int32),
+            np.ones(1),
+            np.array([-1], dtype=np.int32),
+            np.zeros(1, dtype=np.bool_),
+        )
+
+    def predict(self, x: Floats) -> npt.NDArray[np.int32]:
+        return survey(self.model, x).prediction
+
+    def _in_riskiest_leaf(self, unlabelled: Ints, bounds: RiskBounds) -> Ints:
+        """Return the unlabelled rows of the leaf with the largest bound that has some; of ties, the first."""
+        leaves = boct.leaves(self.model)
+        if len(leaves.node) != self._split_at:
+            self._ends, self._split_at = boct.leaf_of(self.model, self._x), len(leaves.node)
+        order = riskiest(leaves.size, bounds.of(leaves.labels, leaves.positives), self._risk)
+        ends = self._ends[unlabelled]
+        for leaf in order:
+            rows: Ints = unlabelled[ends == leaves.node[leaf]]
+            if len(rows):
+                return rows
+        message = f"every one of {len(unlabelled)} rows must end in one of {len(leaves.node)} leaves"
+        raise RuntimeError(message)
+
+
+def riskiest(sizes: Floats, bounds: Floats, risk: str) -> Ints:
+    """Return leaves by their score in ``boct_al``, the largest first, of equal ones the first; int64[leaf].
+
+    sizes, bounds: float64[leaf], W and q. A leaf scores W·q; if ``risk`` is mbinomial W·max(0, 2q - 1), and
+    W·q where it has none of that.
+    """
+    order: Ints = np.argsort(-sizes * bounds, kind="stable")
+    if risk == TOTAL:
+        return order
+    excess = sizes * np.maximum(0.0, 2.0 * bounds - 1.0)
+    found: Ints = order[np.argsort(-excess[order], kind="stable")]
+    return found
+
+
+class RiskBounds:
+    """Upper credible bounds of the risk per unit of size by (T, k), each computed once (BCI, equation 7)."""
+
+    def __init__(self, delta: float) -> None:
+        self._delta = delta
+        self._known: dict[tuple[int, int], float] = {}
+
+    def of(self, labels: Ints, positives: Ints) -> Floats:
+        """Return float64[n]; labels, positives: int64[n]."""
+        pairs = list(zip(labels.tolist(), positives.tolist(), strict=True))
+        if new := sorted(set(pairs) - self._known.keys()):
+            t, k = np.array(new, dtype=np.float64).T
+            self._known.update(zip(new, np.atleast_1d(risk_bound(t, k, self._delta)).tolist(), strict=True))
+        return np.array([self._known[pair] for pair in pairs])
+
+
+def ranking_of(spec: Spec) -> tuple[float, str | None]:
+    """Return how often a strategy explores, and by whose score it ranks (None: it draws)."""
+    query: Any = spec.query
+    if query.name == "rate":
+        return query.explore, query.score
+    return 0.0, query.name if query.name in scored() and query.name != BY_LEAF else None
+
+
+def check_spec(spec: Spec) -> None:
+    """Refuse what means nothing in a pool."""
+    known = (*AT_RANDOM, BY_LEAF, "rate", *scored())
+    if spec.query.name not in known:
+        message = (
+            f"query={spec.query.name!r} cannot rank the rows of a pool; known here: "
+            f"{', '.join(sorted(set(known)))}"
+        )
+        raise UsageError(message)
+    if spec.query.name == BY_LEAF and spec.learner.name != "boct":
+        message = f"query='boct_al' needs the leaves of learner 'boct', not of {spec.learner.name!r}"
+        raise UsageError(message)
+    if spec.drift.name != "none":
+        message = f"drift={spec.drift.name!r} must be 'none': a pool has no order in time"
+        raise UsageError(message)

@@ -1,0 +1,91 @@
+"""Specs of `grove pool`: those of models, BOCT with the sizes of a pool, and the batch tree C4.5."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from core.batch.c45 import C45
+from core.errors import GroveError, SpecError
+from core.json_text import read_json
+from core.schema.schema import Schema
+from core.spec import Spec
+from core.tree.layout import Floats
+from streamapp.errors import UsageError
+from streamapp.lab.pool.batch import BatchSystem
+from streamapp.lab.pool.models import AT_RANDOM, ModelSystem, check_spec
+from streamapp.lab.pool.protocol import System
+
+BATCH_NAMES: Final = ("c4.5", "c45")
+
+Maker = Callable[[Schema, Floats], System]
+"""Makes the system for the rows of a pool (float64[n, d])."""
+
+
+def maker_of(given: str) -> Maker:
+    """Return what makes the system of a learner's name, of JSON text, or of `@FILE`.
+
+    Raises UsageError or SpecError for what is none, or means nothing in a pool.
+    """
+    body = _body(_text(given))
+    learner = body.get("learner", {})
+    named = {"name": learner} if isinstance(learner, str) else learner
+    if isinstance(named, dict) and named.get("name") in BATCH_NAMES:
+        return _batch(body, named)
+    if isinstance(named, dict) and named.get("name") == "boct":
+        body = body | {"learner": {"sizes": "pool"} | named}
+    spec = Spec.parse(body)
+    check_spec(spec)
+    return lambda schema, x: ModelSystem(spec, schema, x)
+
+
+def _text(given: str) -> str:
+    if not given.startswith("@"):
+        return given
+    try:
+        return Path(given[1:]).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        message = f"--spec {given}: cannot read the file ({reason}); correct the name after @"
+        raise UsageError(message) from None
+
+
+def _body(text: str) -> dict[str, Any]:
+    if not text.lstrip().startswith("{"):
+        return {"learner": text.strip()}
+    try:
+        body: dict[str, Any] = read_json(text)
+    except ValueError as error:
+        message = f"spec={text[:80]!r} must be a JSON object or the name of a learner: {error}"
+        raise SpecError(message) from error
+    return body
+
+
+def _batch(body: dict[str, Any], learner: dict[str, Any]) -> Maker:
+    if useless := sorted(body.keys() - {"learner", "query", "seed"}):
+        message = f"{', '.join(useless)} must be left out with learner 'c4.5': a batch tree has no such part"
+        raise UsageError(message)
+    query = body.get("query", "random")
+    name = query.get("name") if isinstance(query, dict) else query
+    if name not in AT_RANDOM:
+        message = f"query={name!r} must be one of {', '.join(AT_RANDOM)} with learner 'c4.5'"
+        raise UsageError(message)
+    given = {key: value for key, value in learner.items() if key != "name"}
+    known = {field.name: field.default for field in dataclasses.fields(C45)}
+    for key, value in given.items():
+        if key not in known:
+            message = f"{key}={value!r} is no parameter of c4.5; known: {', '.join(known)}"
+            raise SpecError(message)
+        wanted = type(known[key])
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if not (is_number if wanted is float else type(value) is wanted):
+            message = f"{key}={value!r} of c4.5 must be of type {wanted.__name__}"
+            raise SpecError(message)
+    try:
+        made = C45(**given)
+    except GroveError as error:
+        message = f"{error} (learner c4.5)"
+        raise SpecError(message) from None
+    return lambda schema, x: BatchSystem(made, schema, x)

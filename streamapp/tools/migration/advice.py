@@ -1,0 +1,69 @@
+"""Migration advice: what is left to do afterwards, as commands and environment variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from streamapp.tools.migration.migration import Report
+from streamapp.tools.migration.places import NewPlace
+from topics.definitions import CATALOGUE, TopicNames
+
+OUTPUTS = tuple(topic for topic in CATALOGUE if topic.direction == "out")
+
+
+def left_to_do(report: Report, was: TopicNames, new: NewPlace, environment: Mapping[str, str]) -> list[str]:
+    """Return the steps in order; environment: what workers at the new place have another value of."""
+    found, names = [], new.names
+    if left := unprocessed_in_words(report.unprocessed):
+        found.append(
+            f"records that were not processed ({left}): read the old topics behind the committed offsets of "
+            "the old group and produce them to the new ones, or give them up"
+        )
+    found.append(
+        f"producers: send to {names.instances}, {names.labels} and {names.controls}, partition by key "
+        f"(partitioner=murmur2_random) over {new.partitions} partitions"
+    )
+    found.append(
+        f"consumers: read {', '.join(map(names.of, OUTPUTS))}; an oracle: grove oracle --topics-prefix "
+        f"{names.prefix or repr('')}"
+    )
+    pairs = " ".join(f"{name}={value}" for name, value in environment.items())
+    found.append(
+        f"workers: the same settings but {pairs}, and auto.offset.reset=earliest if it was latest, which "
+        f"would pass over the models in {names.controls}; 'grove config check', then start them"
+    )
+    if report.models or report.awaited:
+        n = report.models + report.awaited
+        found.append(
+            f"look: 'grove models list --topics-prefix {names.prefix}' shows the {n} models once workers "
+            "have run"
+        )
+    if report.stays.waiting:
+        found.append(
+            "labels that are still to come for instances answered before: send them with their features, or "
+            "they are unknown at the new place"
+        )
+    found.append(
+        f"the old topics ({was.prefix}*) are as they were: to go back, start the old workers again. Delete "
+        "them when all old outputs were read, and nobody will ask 'grove models rebuild' about an answer "
+        "from before: kafka-topics --delete --topic "
+        f"'{was.prefix.replace('.', chr(92) + '.')}({'|'.join(topic.name for topic in CATALOGUE)})'"
+    )
+    return found
+
+
+def stays_in_words(report: Report) -> str:
+    """Return what does not come along; empty if there is nothing."""
+    stays = report.stays
+    parts = (
+        (stays.waiting, "instances that wait for a label"),
+        (stays.requests, "of them with an open request, which is counted as expired"),
+        (stays.early_labels, "labels that wait for their instance"),
+        (stays.imports, "imports of which parts are missing"),
+    )
+    return ", ".join(f"{n:,} {what}" for n, what in parts if n)
+
+
+def unprocessed_in_words(unprocessed: Mapping[str, int]) -> str:
+    """Return how many records of which source; empty if there are none."""
+    return ", ".join(f"{n:,} of {source}" for source, n in unprocessed.items() if n)

@@ -1,0 +1,101 @@
+"""Migration course: from where to where, what is in the way, what is done in which order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from streamapp.errors import UsageError
+from streamapp.tools.migration.advice import unprocessed_in_words
+from streamapp.tools.migration.migration import Migration
+from streamapp.tools.migration.places import NewPlace, OldPlace
+from streamapp.worker.task.config import TaskConfig
+from topics.clients import admin
+from topics.clients.cluster import Cluster
+from topics.clients.consumer_group import is_occupied
+from topics.definitions import TopicNames
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What is to go where."""
+
+    old: OldPlace
+    new: NewPlace
+    topics: Sequence[admin.Likeness]
+    migration: Migration
+
+    @staticmethod
+    def laid(
+        kafka: Mapping[str, Any],
+        group: str,
+        prefixes: tuple[str, str],
+        config: TaskConfig,
+        *,
+        partitions: int | None = None,
+        to_group: str | None = None,
+        to_servers: str | None = None,
+    ) -> Course:
+        """Return the course; errors if there is nothing at one place, or other topics at the other.
+
+        `kafka`: client properties under Kafka's names; `config`: of the workers.
+        """
+        there = dict(kafka) | ({} if to_servers is None else {"bootstrap.servers": to_servers})
+        was, names = _names("--from-prefix", prefixes[0]), _names("--to-prefix", prefixes[1])
+        here, other = Cluster(kafka), Cluster(there)
+        if was == names and (there == kafka or here.id == other.id):  # which may have many addresses
+            where = "" if there == kafka else f": {other.address} is the same cluster"
+            message = (
+                f"--to-prefix {names.prefix!r} must not be that of the old topics{where}; choose a new one"
+            )
+            raise UsageError(message)
+        old = OldPlace(kafka, group, admin.existing(here, was), config)
+        n = partitions or old.source_partitions
+        topics = admin.alike(here, was, other, names, n)
+        new = NewPlace(there, to_group or group, names, n)
+        return Course(old, new, topics, Migration(old, new, config))
+
+    def obstacles(self, *, leave_behind: bool) -> list[str]:
+        """Return what has to be done before the models can go."""
+        found = []
+        members = self.old.members()
+        if members:
+            found.append(is_occupied(self.old.group, members).replace(", and start them", ""))
+        if self.new.begun():
+            found.append(
+                f"group {self.new.group} has committed offsets of {self.new.names.prefix}*: workers have "
+                "begun there, and what was sent is in effect (see 'grove models list'); to migrate anew "
+                "choose another --to-prefix"
+            )
+        others, first = self.new.sent_by_others()
+        if others:
+            found.append(
+                f"{self.new.names.controls} has {others} records that no migration has sent, the first is "
+                f"{first}: instances that wait there would be processed in front of the models, which come "
+                "behind these records; delete the new topics or choose another --to-prefix, and switch the "
+                "producers of controls when the models are there"
+            )
+        if (left := unprocessed_in_words(self.migration.count_unprocessed())) and not leave_behind:
+            found.append(
+                f"{left} were not processed at the old place: let workers go on there until the lag is 0 "
+                "('grove topics describe'), with the producers stopped or switched, or go on without these "
+                "records (--leave-behind)"
+            )
+        return found
+
+    def go(self, tell: Callable[[str], object] = lambda _: None) -> list[str]:
+        """Create topics, send the models, check them; return the names of the topics created.
+
+        `tell`: takes a line of progress while the topics are waited for.
+        """
+        created = admin.create_alike(Cluster(self.new.kafka), self.topics, tell)
+        self.migration.run()
+        return created
+
+
+def _names(option: str, prefix: str) -> TopicNames:
+    try:
+        return TopicNames(prefix)
+    except ValueError as error:
+        raise UsageError(str(error).replace("topics.prefix=", f"{option} ", 1)) from None

@@ -1,0 +1,44 @@
+"""Migration, old place: what one partition gives away, and what is left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from core.spec import Spec
+from streamapp.tools.offline.listing import exported
+from streamapp.tools.offline.time_travel import Arrived
+from streamapp.worker.task.sources import Positions
+
+
+class Stays(NamedTuple):
+    """What does not come along: it belongs to records that are on the old topics."""
+
+    waiting: int = 0  # instances that wait for their label
+    requests: int = 0  # of these, those whose label was asked for and is not there
+    early_labels: int = 0  # labels that wait for their instance
+    imports: int = 0  # imports of which not all parts have come
+
+    def and_also(self, other: Stays) -> Stays:
+        return Stays(*(a + b for a, b in zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """What there is of a partition at its committed offsets."""
+
+    partition: int
+    positions: Positions
+    clock: int | None
+    models: Mapping[str, bytes]  # key -> file
+    awaited: Mapping[str, Spec]  # key -> spec of the model that its first instance will make
+    stays: Stays
+
+
+def leaving(arrived: Arrived, prefix: str) -> Leaving:
+    """Return what a partition gives away; prefix: of its topics."""
+    task = arrived.task
+    stays = Stays(task.pending.waiting, task.pending.outstanding, task.early_labels, task.unfinished_imports)
+    models = {key: exported(arrived, key, prefix) for key, _ in task.models.names()}
+    return Leaving(task.partition, arrived.positions, task.clock, models, dict(task.models.specs), stays)

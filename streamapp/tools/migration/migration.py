@@ -1,0 +1,232 @@
+"""Migration: compare both places, send the models that are missing, compare again."""
+
+from __future__ import annotations
+
+import secrets
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+import orjson
+
+from core.spec import Spec
+from streamapp.tools.migration.errors import MigrationError
+from streamapp.tools.migration.fingerprints import Fingerprints, of_awaited, of_file, of_task
+from streamapp.tools.migration.leaving import Leaving, Stays
+from streamapp.worker.restore.rebuild import Committed
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.models.quota import ModelQuota
+from streamapp.worker.task.sources import Positions, SourceName
+from streamapp.worker.task.task import Task, TaskRun
+from topics.columns.records import RawRecords
+
+NAMED: Final = 5
+"""Keys named in a line; of more, how many."""
+
+REFUSALS_TOLD: Final = 3
+
+
+class Old(Protocol):
+    """Where the models are."""
+
+    partitions: int
+    source_partitions: int  # in which there may be records
+
+    def committed(self, partition: int) -> Committed:
+        """Return the group's positions."""
+
+    def leaving(self, partition: int) -> Leaving | None:
+        """Return what there is of a partition; None if nothing of it was processed."""
+
+    def unprocessed(self, partition: int) -> Mapping[SourceName, int]:
+        """Return how many records of each source the group has not committed."""
+
+
+class New(Protocol):
+    """Where they go."""
+
+    partitions: int
+
+    @property
+    def piece_bytes(self) -> int:
+        """Bytes of a file in a record."""
+
+    def controls(self, partition: int) -> Iterable[RawRecords]:
+        """Return what there is on `controls`."""
+
+    def send(self, key: str, values: list[bytes], timestamp: int) -> None:
+        """Send commands."""
+
+    def flush(self) -> None:
+        """Return when all is durable."""
+
+
+@dataclass(slots=True)
+class Report:
+    """What was found and done."""
+
+    models: int = 0
+    awaited: int = 0  # keys whose first instance is awaited
+    already: int = 0  # of both, those that were at the new place
+    sent: int = 0
+    bytes: int = 0  # of the files sent
+    verified: int = 0
+    stays: Stays = Stays()  # noqa: RUF009 - frozen
+    unprocessed: Counter[str] = field(default_factory=Counter)
+    others: list[str] = field(default_factory=list)  # keys at the new place that the old one does not have
+
+
+class Migration:
+    """Models on their way from one place to another."""
+
+    def __init__(
+        self,
+        old: Old,
+        new: New,
+        config: TaskConfig,
+    ) -> None:
+        """`config`: of the workers at the new place."""
+        self._old, self._new, self._config = old, new, config
+        self.step: Callable[[], None] = lambda: None
+        """Told of each partition that was gone through."""
+        self._wanted: Fingerprints = {}
+        self._positions: dict[int, Positions] = {}
+        self.report = Report()
+
+    @property
+    def steps(self) -> int:
+        """How many partitions a run goes through."""
+        return self._old.source_partitions + self._old.partitions + 2 * self._new.partitions
+
+    def count_unprocessed(self) -> Counter[str]:
+        """Find out how many records of each source the group has not committed."""
+        for partition in range(self._old.source_partitions):
+            self.report.unprocessed.update(self._old.unprocessed(partition))
+            self.step()
+        return self.report.unprocessed
+
+    def look(self, *, exists: bool) -> None:
+        """Find out what a run would do; exists: whether the new place does."""
+        self._go_through(self._there()[0] if exists else {}, None)
+
+    def run(self) -> None:
+        """Send what is not there yet; MigrationError if it is not all there afterwards."""
+        there, _ = self._there()
+        self._go_through(there, self._new)
+        self._new.flush()
+        self._verify()
+        self._check_no_progress()
+
+    def crowded(self) -> str:
+        """Return why a worker would refuse some of the models; empty if it would not."""
+        most, n = self._config.models_max_count, self.report.models
+        if n <= most:
+            return ""
+        return (
+            f"models.max.count={most} must be at least {n}, for so many models (or more) go to the new "
+            "place, and the first worker to start there has all of them for a while; raise it, here (--set) "
+            "and for the new workers"
+        )
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _go_through(self, there: Fingerprints, new: New | None) -> None:
+        for partition in range(self._old.partitions):
+            found = self._old.leaving(partition)
+            if found is not None:
+                self._positions[partition] = found.positions
+                self._take(found, there, new)
+            self.step()
+
+    def _take(self, found: Leaving, there: Fingerprints, new: New | None) -> None:
+        report = self.report
+        report.stays = report.stays.and_also(found.stays)
+        report.models += len(found.models)
+        report.awaited += len(found.awaited)
+        if new is not None and (why := self.crowded()):
+            raise MigrationError(why)
+        # Before any instance that producers have sent to the new place already: models come first there.
+        jump = self._config.event_time_max_jump_ms
+        timestamp = 0 if found.clock is None else max(found.clock - jump, 1)
+        for key, data in found.models.items():
+            if self._is_missing(key, of_file(data), there) and new is not None:
+                new.send(key, import_of(data, new.piece_bytes), timestamp)
+                report.sent, report.bytes = report.sent + 1, report.bytes + len(data)
+        for key, spec in found.awaited.items():
+            if self._is_missing(key, of_awaited(spec), there) and new is not None:
+                new.send(key, create_of(spec, anew=key in there), timestamp)
+                report.sent += 1
+
+    def _is_missing(self, key: str, wanted: bytes, there: Fingerprints) -> bool:
+        self._wanted[key] = wanted
+        is_there = there.get(key) == wanted
+        self.report.already += is_there
+        return not is_there
+
+    def _there(self) -> tuple[Fingerprints, list[str]]:
+        found: Fingerprints = {}
+        refused: list[str] = []
+        quota = ModelQuota(self._config.models_max_count)  # the first worker to start has all partitions
+        for partition in range(self._new.partitions):
+            here, said = in_effect(partition, self._new.controls(partition), self._config, quota)
+            found |= here
+            refused += said
+            self.step()
+        return found, refused
+
+    def _verify(self) -> None:
+        there, refused = self._there()
+        wrong = sorted(key for key, wanted in self._wanted.items() if there.get(key) != wanted)
+        if wrong:
+            why = f"; a worker would refuse: {refused[-1]}" if refused else ""
+            message = (
+                f"{len(wrong)} of {len(self._wanted)} models are not at the new place as they were sent "
+                f"({named(wrong)}){why}; run it again, it goes on where it is, or choose another --to-prefix"
+            )
+            raise MigrationError(message)
+        self.report.verified = len(self._wanted)
+        self.report.others = sorted(there.keys() - self._wanted.keys())
+
+    def _check_no_progress(self) -> None:
+        for partition, positions in self._positions.items():
+            now = self._old.committed(partition)
+            if any(at is not None and at != positions[source] for source, at in now.items()):
+                message = (
+                    f"workers went on with partition {partition} of the old topics meanwhile; stop them and "
+                    "run it again: what has changed since is sent anew"
+                )
+                raise MigrationError(message)
+
+
+def named(keys: list[str]) -> str:
+    """Return the first few keys in words."""
+    shown = ", ".join(map(repr, keys[:NAMED]))
+    return shown if len(keys) <= NAMED else f"{shown} and {len(keys) - NAMED} more"
+
+
+def import_of(data: bytes, piece_bytes: int) -> list[bytes]:
+    """Return the values of the controls that make a file the model of a key, whatever it has now."""
+    return control_values(data, secrets.token_hex(8), size=piece_bytes, replace=True)
+
+
+def create_of(spec: Spec, *, anew: bool) -> list[bytes]:
+    """Return those that let a key await its first instance; anew: something else is there."""
+    create = {"command": "create", "spec": spec.to_dict()}
+    return [orjson.dumps(each) for each in ([{"command": "delete"}] if anew else []) + [create]]
+
+
+def in_effect(
+    partition: int, controls: Iterable[RawRecords], config: TaskConfig, quota: ModelQuota
+) -> tuple[Fingerprints, list[str]]:
+    """Return what a worker will have of a partition once it has read its controls, and what it will refuse.
+
+    Of the refusals the last few; `quota`: of all models of the worker.
+    """
+    task = Task(partition, config, quota)
+    refused: list[str] = []
+    for raw in controls:
+        effects = task.process(TaskRun("controls", raw))
+        refused += [letter.detail for letter in effects.dead_letters]
+    return of_task(task), refused[-REFUSALS_TOLD:]

@@ -1,0 +1,178 @@
+"""Migration places on Kafka: the old one is read, the new one is written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Final, Self
+
+from streamapp.errors import NotYetError
+from streamapp.tools.migration.errors import MigrationError
+from streamapp.tools.migration.leaving import Leaving, leaving
+from streamapp.tools.model_files.send import piece_bytes
+from streamapp.tools.offline.installation import Installation
+from streamapp.tools.offline.partition import PAUSE_S, TIMEOUT_S
+from streamapp.worker.restore.log_reader import LogReader
+from streamapp.worker.restore.rebuild import Committed
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.sources import SourceName, source_topics
+from topics.clients import admin
+from topics.clients.cluster import Cluster
+from topics.clients.consumer_group import members_of
+from topics.clients.partitioner import partition_of
+from topics.clients.sender import Sender
+from topics.columns.records import Headers, RawRecords
+from topics.definitions import TopicNames
+
+SENT: Final[Headers] = (("grove-migrate", b"1"),)
+"""Of the records that a migration sends: it knows them by it when it is run again."""
+
+COUNTED: Final = 10_000
+"""Records counted one by one; beyond, offsets are."""
+
+
+class OldPlace:
+    """Where the models are; nothing is written."""
+
+    def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames, config: TaskConfig) -> None:
+        """`kafka`: client properties under Kafka's names; `group`: whose offsets count."""
+        self.kafka, self.group, self.names = kafka, group, names
+        cluster = Cluster(kafka)
+        self.source_partitions = admin.installed(cluster, names)
+        """Of `instances`; more than `partitions` where somebody has added some."""
+        self._counts = cluster.partition_counts(
+            [*source_topics(names).values(), names.journal, names.snapshots]
+        )
+        self.partitions = min(self._counts.values())
+        self._installation = Installation(kafka, group, names, config)
+
+    def members(self) -> list[str]:
+        return members_of(self.kafka, self.group)
+
+    def leaving(self, partition: int) -> Leaving | None:
+        """Return what there is of a partition; None if nothing of it was processed."""
+        with self._installation.partition(partition) as stored:
+            arrived = stored.now()
+        return None if arrived is None else leaving(arrived, self.names.prefix)
+
+    def committed(self, partition: int) -> Committed:
+        """Return the group's positions, once no transaction is open any more."""
+        with self._reader() as reader:
+            return _committed(reader, self.names, partition)
+
+    def unprocessed(self, partition: int) -> dict[SourceName, int]:
+        """Return how many records of each source the group has not committed."""
+        found: dict[SourceName, int] = {}
+        committed = self.committed(partition) if partition < self.partitions else {}
+        with self._reader() as reader:
+            for source, topic in source_topics(self.names).items():
+                if partition < self._counts.get(topic, 0):
+                    first, _ = reader.of(topic, partition).range()
+                    reader.open(topic, partition, max(first, committed.get(source) or 0))
+                    found[source] = _count(reader)
+        return found
+
+    def _reader(self) -> LogReader:
+        return LogReader(self.kafka, self.group, lambda: False)
+
+
+class NewPlace:
+    """Where the models go."""
+
+    def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames, partitions: int) -> None:
+        """`partitions`: how many its topics have, or will have."""
+        self.kafka, self.group, self.names, self.partitions = kafka, group, names, partitions
+        self._cluster = Cluster(kafka)
+        self._clients = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._clients.close()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a topic that models can be sent to."""
+        return self.names.controls in self._cluster.partition_counts([self.names.controls])
+
+    def begun(self) -> bool:
+        """Whether workers have processed something here: the group has committed offsets of these topics."""
+        with self._reader() as reader:
+            found = [_committed(reader, self.names, partition) for partition in range(self.partitions)]
+        return any(at is not None for positions in found for at in positions.values())
+
+    def partition_of(self, key: str) -> int:
+        return partition_of(key.encode(), self.partitions)
+
+    @cached_property
+    def piece_bytes(self) -> int:
+        """Bytes of a file that a record of `controls` takes."""
+        return piece_bytes(self._cluster, self.names.controls)
+
+    def controls(self, partition: int) -> Iterator[RawRecords]:
+        with self._reader() as reader:
+            reader.open(self.names.controls, partition)
+            yield from reader.to_end()
+
+    def sent_by_others(self) -> tuple[int, str]:
+        """Return how many controls there are that no migration has sent, and where the first lies."""
+        n, first = 0, ""
+        for partition in range(self.partitions if self.exists else 0):
+            for raw in self.controls(partition):
+                for offset, headers in zip(raw.offsets, raw.headers, strict=True):
+                    if tuple(headers) != SENT:
+                        n, first = n + 1, first or f"{partition}:{offset}"
+        return n, first
+
+    def send(self, key: str, values: list[bytes], timestamp: int) -> None:
+        """Send commands to the model of a key; timestamp: ms, 0 is now."""
+        n = len(values)
+        partition = self.partition_of(key)
+        columns = values, [key.encode()] * n, [timestamp] * n, [list(SENT)] * n
+        self._sender.send_run(self.names.controls, partition, *columns)
+
+    def flush(self) -> None:
+        """Return when all that was sent is on enough brokers."""
+        self._sender.flush()
+
+    def _reader(self) -> LogReader:
+        return LogReader(self.kafka, self.group, lambda: False)
+
+    @cached_property
+    def _sender(self) -> Sender:
+        sender = Sender(self.kafka)
+        self._clients.callback(sender.close)
+        return sender
+
+
+def _committed(reader: LogReader, names: TopicNames, partition: int) -> Committed:
+    """Return a group's positions, once no transaction is open any more, and its coordinator is there."""
+    topics, deadline = source_topics(names), time.monotonic() + TIMEOUT_S
+    while True:
+        try:
+            found = reader.committed(topics.values(), partition)
+            return {source: found[topic] for source, topic in topics.items()}
+        except NotYetError as error:
+            if time.monotonic() > deadline:
+                message = (
+                    f"partition {partition}: the committed offsets are not known ({error}); a transaction of "
+                    "a worker may still be open, which the broker ends after transaction.timeout.ms: try "
+                    "again then"
+                )
+                raise MigrationError(message) from None
+        time.sleep(PAUSE_S)
+
+
+def _count(reader: LogReader) -> int:
+    end, n = reader.range()[1], 0
+    for raw in reader.to_end():
+        n += len(raw)
+        if n >= COUNTED:
+            return n + max(0, end - reader.position)
+    return n

@@ -1,0 +1,163 @@
+"""Model import into a cluster: control records, and waiting for what becomes of them.
+
+    file ──> parts ──> controls, partition of the key ──> worker: in effect at the last part
+                                                       └─> dead letter that says why not
+
+Whoever sends them sees it by the group's committed offset of `controls`, which moves past the last part when
+a worker has dealt with it, and by the dead letters, which were committed before or with it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
+
+import orjson
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from streamapp.errors import NotYetError, StreamappError
+from streamapp.worker.restore.log_reader import LogReader
+from streamapp.worker.task.models.importing import control_values
+from topics.clients.cluster import Cluster
+from topics.clients.consumer_group import members_of
+from topics.clients.partitioner import partition_of
+from topics.clients.sender import Sender
+from topics.definitions import TopicNames
+
+PIECE_BYTES: Final = 384 << 10
+"""Of the file in a record: in base64, with what is around it, half of what any topic takes by default."""
+AROUND_BYTES: Final = 4096
+NEWEST: Final = 10
+"""Offsets looked at for the newest instance; some may be markers."""
+PAUSE_S: Final = 0.1
+
+
+class ImportRefusedError(StreamappError):
+    """An import that was refused, or of which it is not known what became of it."""
+
+
+class Sent(NamedTuple):
+    """Where the parts of an import are."""
+
+    partition: int
+    last: int  # offset of the last part
+    parts: int
+    dead_letters: int  # where the dead letters of the partition ended before
+
+
+class Importer:
+    """Sends files to an installation."""
+
+    def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames) -> None:
+        """`kafka`: client properties under Kafka's names; `group`: that of the workers."""
+        self._kafka = kafka
+        self._group = group
+        self._names = names
+        self._cluster = Cluster(kafka)
+
+    def send(self, key: str, data: bytes, *, replace: bool) -> Sent:
+        """Send the file of a model, to be the model of a key; return when the broker has it."""
+        controls, name = self._names.controls, secrets.token_hex(8)
+        partition = partition_of(key.encode(), self._cluster.partition_count(controls))
+        size = piece_bytes(self._cluster, controls)
+        values = control_values(data, name, size=size, replace=replace)
+        for needed in (self._names.instances, self._names.dead_letters):
+            self._cluster.partition_count(needed)  # says what is denied
+        with self._reader() as reader:
+            dead_letters = reader.of(self._names.dead_letters, partition).range()[1]
+            start = reader.of(controls, partition).range()[1]
+            sender = Sender(self._kafka)
+            try:
+                keys, now = [key.encode()] * len(values), self._event_time(reader, partition)
+                sender.send_run(controls, partition, values, keys, [now] * len(values))
+                sender.flush()
+                sender.check()
+            finally:
+                sender.close()
+            reader.open(controls, partition, start)
+            last = next(offset for offset, body in _bodies(reader) if _is_last(body, name))
+        return Sent(partition, last, len(values), dead_letters)
+
+    def wait(self, sent: Sent, seconds: float) -> bool:
+        """Wait until the parts were dealt with; return False if no worker is there to do it.
+
+        ImportRefusedError says why the import was refused, or that it was not dealt with in time.
+        """
+        controls, deadline = self._names.controls, time.monotonic() + seconds
+        with self._reader() as reader:
+            while not self._is_behind(reader, sent):
+                if not members_of(self._kafka, self._group):
+                    return False
+                if time.monotonic() > deadline:
+                    last = f"{controls} {sent.partition}:{sent.last}"
+                    message = f"{last} was not dealt with in {seconds:g} s; see /readyz of the workers"
+                    raise ImportRefusedError(message)
+                time.sleep(PAUSE_S)
+            self._check_refusals(reader, sent, deadline)
+        return True
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _reader(self) -> LogReader:
+        return LogReader(self._kafka, self._group, lambda: False)
+
+    def _event_time(self, reader: LogReader, partition: int) -> int:
+        """Return the timestamp of the newest instance, 0 (the time of sending) if there is none.
+
+        Several records of today would turn the clock of a partition that replays last year.
+        """
+        first, end = reader.of(self._names.instances, partition).range()
+        reader.open(self._names.instances, partition, max(first, end - NEWEST))
+        return max((at for raw in reader.to_end() for at in raw.timestamps), default=0)
+
+    def _is_behind(self, reader: LogReader, sent: Sent) -> bool:
+        try:
+            (found,) = reader.committed([self._names.controls], sent.partition).values()
+        except NotYetError:
+            return False
+        return found is not None and found > sent.last
+
+    def _check_refusals(self, reader: LogReader, sent: Sent, deadline: float) -> None:
+        """Raise what the dead letters say of the import, once all of a transaction can be read."""
+        topic, partition = self._names.dead_letters, sent.partition
+        end = self._end(TopicPartition(topic, partition))
+        while reader.of(topic, partition).range()[1] < end and time.monotonic() < deadline:
+            time.sleep(PAUSE_S)
+        reader.open(topic, partition, sent.dead_letters)
+        for raw in reader.to_end():
+            for headers in raw.headers:
+                said = {name: (value or b"").decode("utf-8", "replace") for name, value in headers}
+                where = said.get("__streams.errors.topic"), said.get("__streams.errors.offset", "-1")
+                if where[0] == self._names.controls and sent.last - sent.parts < int(where[1]) <= sent.last:
+                    message = f"refused: {said.get('__streams.errors.message')}"
+                    raise ImportRefusedError(message)
+
+    def _end(self, of: TopicPartition) -> int:
+        """Return the end of a log, pending transactions included."""
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        (end,) = self._cluster.offsets([of], latest).values()
+        return end
+
+
+def piece_bytes(cluster: Cluster, controls: str) -> int:
+    """Return how many bytes of a file a record of a topic takes."""
+    limit = cluster.message_limits([controls]).get(controls, 1 << 20)
+    return max(1, min(PIECE_BYTES, (limit - AROUND_BYTES) * 3 // 4))
+
+
+def _bodies(reader: LogReader) -> Iterator[tuple[int, dict[str, Any]]]:
+    for raw in reader.to_end():
+        for offset, value in zip(raw.offsets, raw.values, strict=True):
+            try:
+                body = orjson.loads(value or b"null")
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(body, dict):
+                yield offset, body
+
+
+def _is_last(body: dict[str, Any], name: str) -> bool:
+    return body.get("id") == name and body.get("part") == body.get("parts")

@@ -1,0 +1,176 @@
+"""Explanation of a prediction: its record is processed again by the task that answered it.
+
+The task is at the state right before the record. Its model gets `"explain": true` in its spec, which changes
+neither answers nor what is learned; then the record is processed, and its effects are read instead of sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from core.active.label_account import Account
+from core.spec import Spec
+from streamapp.worker.task import counters
+from streamapp.worker.task.effects.effects import Effects, PredictionGroup
+from streamapp.worker.task.effects.replies import ROOT
+from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.task import Task, TaskRun
+from topics.codecs import decode_predictions, encode_predictions
+from topics.codecs.content_types import wire_of_value
+from topics.columns.records import Format, Predictions, RawRecords
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """One answer, and why it was this one."""
+
+    id: str
+    label: str | None
+    probabilities: dict[str, float]
+    version: int
+    path: str
+    """Rules that lead to the leaf; `all`: the tree is one leaf."""
+    asked: bool
+    """Whether its label was requested."""
+    why: str
+    """In words, why it was, or was not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What a record of instances led to."""
+
+    key: str | None
+    answers: tuple[Explained, ...]  # one for each row that was answered
+    refused: tuple[str, ...]  # details of its dead letters
+    predictions: tuple[Predictions, ...]  # as they were sent, but for the path
+
+    def same_as(self, value: bytes) -> bool | None:
+        """Whether a value of the topic `predictions` says the same; None: it answers another instance.
+
+        They are compared as the format has them: JSON keeps four decimals, packed single precision.
+        """
+        wanted = {answer.id for answer in self.answers}
+        rows = [row for row in _read([value]) if row[0] in wanted]
+        if not rows:
+            return None
+        wire = wire_of_value(value)
+        form: Format = wire if wire in ("packed", "arrow") else "json"
+        ours = [row for each in self.predictions for row in _read(encode_predictions(each, form))]
+        return all(row in ours for row in rows) and len(rows) >= len(wanted)
+
+
+def _read(values: list[bytes]) -> list[tuple[str | None, str | None, dict[str, float], int]]:
+    found = decode_predictions(values)
+    return [
+        (found.ids[row], found.labels[row], found.probabilities[row], int(found.version[row]))
+        for row in range(len(found))
+    ]
+
+
+def explain(task: Task, raw: RawRecords) -> Explanation:
+    """Explain the answers to one record of instances; the task must be at the state right before it.
+
+    Afterwards the task is at the state right after the record.
+    """
+    key = raw.keys[0]
+    name = None if key is None else key.decode("utf-8", "replace")
+    slot = NO_MODEL if name is None else task.models.slot(name)
+    before, plain = _account(task, name), None
+    if slot != NO_MODEL:
+        plain = task.models.model(slot).spec
+        task.models.configure(slot, _explaining(plain))
+    effects = task.process(TaskRun("instances", raw))
+    if name is not None and plain is not None:
+        task.models.configure(task.models.slot(name), plain)
+    reason = _Reason(task, name, before, effects)
+    asked = {id_ for each in effects.requests for id_ in each.requests.instance_ids}
+    answers = tuple(
+        Explained(row.id or "", row.label, row.probabilities, row.version, row.path, row.id in asked, "")
+        for each in effects.answers
+        for row in _rows(each)
+    )
+    return Explanation(
+        name,
+        tuple(
+            Explained(a.id, a.label, a.probabilities, a.version, a.path, a.asked, reason.of(a, len(answers)))
+            for a in answers
+        ),
+        tuple(f"{letter.reason}: {letter.detail}" for letter in effects.dead_letters),
+        tuple(_plain(each.predictions) for each in effects.answers),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    id: str | None
+    label: str | None
+    probabilities: dict[str, float]
+    version: int
+    path: str
+
+
+def _rows(answers: PredictionGroup) -> Iterator[_Row]:
+    found = answers.predictions
+    for row, version in enumerate(found.version.tolist()):
+        if version >= 0:
+            code = int(found.prediction[row])
+            shares = found.probability[row, : len(found.classes)].tolist()
+            yield _Row(
+                found.ids[row],
+                found.classes[code] if code >= 0 else None,
+                dict(zip(found.classes, shares, strict=True)),
+                version,
+                (found.explanation[row] if found.explanation else None) or ROOT,
+            )
+
+
+class _Reason:
+    """Why labels were asked for, as far as the accounts before and after the record tell."""
+
+    def __init__(self, task: Task, key: str | None, before: Account | None, effects: Effects) -> None:
+        self._effects = effects
+        self._before, self._after = before, _account(task, key)
+        slot = NO_MODEL if key is None else task.models.slot(key)
+        self._frozen = slot != NO_MODEL and bool(task.models.frozen[slot])
+        self._spec = None if slot == NO_MODEL else task.models.model(slot).spec
+        self._records = 0 if slot == NO_MODEL else task.models.model(slot).summary().records
+
+    def of(self, answer: Explained, n: int) -> str:
+        assert self._spec is not None
+        assert self._after is not None
+        strategy, counts = self._spec.query.name, self._effects.counts
+        before = 0 if self._before is None else self._before.asked
+        spent = (
+            f"{before} of {self._records - n} records had been asked for (limit {self._spec.budget.limit:g})"
+        )
+        if answer.asked:
+            if n == 1 and self._after.reserved > (self._before.reserved if self._before else 0):
+                return "drawn at random for the evaluation (evaluation.share)"
+            return f"{strategy} wanted it, and the budget was open: {spent}"
+        if self._frozen:
+            return "the model is frozen: it answers, but neither asks nor learns"
+        if n > 1:
+            return f"{strategy} or the budget did not want it, or it came with its label (a row of a block)"
+        if counts[counters.LABELLED]:
+            return "its label came with it"
+        if counts[counters.REPEATED]:
+            return "its id is remembered: the instance was answered before"
+        if self._after.refused > (self._before.refused if self._before else 0):
+            return f"the budget was closed: {spent}"
+        return f"{strategy} did not want it: {spent}"
+
+
+def _account(task: Task, key: str | None) -> Account | None:
+    slot = NO_MODEL if key is None else task.models.slot(key)
+    return None if slot == NO_MODEL else Account.of(task.models.model(slot).ints)
+
+
+def _explaining(spec: Spec) -> Spec:
+    return Spec.parse(spec.to_dict() | {"explain": True})
+
+
+def _plain(predictions: Predictions) -> Predictions:
+    columns = predictions.ids, predictions.prediction, predictions.probability, predictions.version
+    return Predictions(predictions.classes, *columns)

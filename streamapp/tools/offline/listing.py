@@ -1,0 +1,58 @@
+"""Model listing: the models of a task as rows for people and programs, and one of them as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from streamapp.tools.offline.errors import OfflineError
+from streamapp.tools.offline.time_travel import Arrived
+from streamapp.worker.task.models.exported import write_exported
+from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.sources import named
+from streamapp.worker.task.task import Task
+
+COLUMNS = ("key", "partition", "spec", "version", "records", "labels", "leaves", "bytes", "frozen")
+
+
+def rows(task: Task) -> Iterator[dict[str, Any]]:
+    """Yield what `grove models list` says of each model, by key."""
+    for _, slot in task.models.names():
+        yield row(task, slot)
+
+
+def row(task: Task, slot: int) -> dict[str, Any]:
+    model = task.models.peek(slot)
+    summary = model.summary()
+    return {
+        "key": task.models.keys[slot],
+        "partition": task.partition,
+        "spec": model.spec.learner.spelled,
+        "version": summary.version,
+        "records": summary.records,
+        "labels": summary.labels,
+        "leaves": summary.leaves,
+        "bytes": model.nbytes,
+        "frozen": bool(task.models.frozen[slot]),
+    }
+
+
+def find(task: Task, key: str) -> int:
+    """Return the slot of a key's model; OfflineError if there is none."""
+    slot = task.models.slot(key)
+    if slot == NO_MODEL:
+        awaited = key in task.models.specs
+        what = "is created by its first instance, which did not come yet" if awaited else "is not there"
+        message = f"partition {task.partition}: the model of {key!r} {what}; 'grove models list' shows all"
+        raise OfflineError(message)
+    return slot
+
+
+def exported(arrived: Arrived, key: str, prefix: str) -> bytes:
+    """Return the file of a key's model; prefix: of the topics it comes from."""
+    taken = {
+        "prefix": prefix,
+        "partition": arrived.task.partition,
+        "positions": named(arrived.positions),
+    }
+    return write_exported(arrived.task.models.record(find(arrived.task, key)), taken)

@@ -1,0 +1,155 @@
+"""Stored partition: read from Kafka without joining the group, and rebuilt.
+
+Its journal is read first, then the parts of snapshots that it names: what a worker writes meanwhile is newer
+than the point that is asked for. Parts that were removed meanwhile are used all the same: no key is ever
+written twice, and checksums tell what is whole.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from functools import cached_property
+from types import TracebackType
+from typing import Any, Final, Self
+
+from streamapp.errors import NotYetError
+from streamapp.tools.offline.errors import OfflineError
+from streamapp.tools.offline.time_travel import Arrived, TimeTravel
+from streamapp.worker.restore.changelog import Changelog
+from streamapp.worker.restore.errors import RestoreError
+from streamapp.worker.restore.log_reader import LogReader
+from streamapp.worker.restore.rebuild import Committed
+from streamapp.worker.restore.replay import Replay
+from streamapp.worker.restore.tail import TailReader
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.sources import SOURCES, SourceName, in_words, source_topics
+from topics.columns.records import RawRecords
+from topics.definitions import TopicNames
+from topics.fetching.batches import PROCESSED, Limit
+from topics.patience import Patience
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S: Final = 60.0
+"""How long open transactions, or a busy broker, are waited for; a worker ends its own in a moment."""
+PAUSE_S: Final = 0.2
+
+
+class StoredPartition:
+    """One partition of an installation."""
+
+    def __init__(
+        self, kafka: Mapping[str, Any], group: str, names: TopicNames, config: TaskConfig, partition: int
+    ) -> None:
+        """`kafka`: client properties under Kafka's names; `config`: of tasks that begin after a reset."""
+        self.number = partition
+        self._kafka = kafka
+        self._group = group
+        self._names = names
+        self._config = config
+        self._readers = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._readers.close()
+
+    def now(self) -> Arrived | None:
+        """Return the task as it stood at the committed offsets; None if nothing was processed yet."""
+        patience = Patience(TIMEOUT_S, logger.warning)
+        while True:
+            try:
+                committed = self._committed()
+                if all(at is None for at in committed.values()):
+                    self._check_never_processed()
+                    return None
+                arrived = self._time_travel().to_committed(committed)
+                if arrived is not None:
+                    return arrived
+                reason = f"its journal ends before the committed offsets {in_words(committed)}"
+            except NotYetError as error:
+                reason = f"a transaction is still open ({error})"
+            except RestoreError as error:  # the journal was trimmed between two looks at it
+                reason = error.reason
+            if patience.is_over:
+                message = f"partition {self.number}: {reason}"
+                raise OfflineError(message)
+            patience.note(f"partition {self.number}: {reason}")
+            time.sleep(PAUSE_S)
+
+    def at(self, offset: int, *, behind: bool = False) -> Arrived:
+        """Return the task right before (`behind`: after) the record of `instances` at an offset."""
+        try:
+            return self._time_travel().to_record(offset, behind=behind)
+        except (RestoreError, NotYetError) as error:
+            reason = error.reason if isinstance(error, RestoreError) else str(error)
+            message = f"partition {self.number}: {reason}"
+            raise OfflineError(message) from error
+
+    def instance(self, offset: int) -> RawRecords | None:
+        """Return the record of `instances` at an offset; None if there is none (a marker, a hole)."""
+        for raw in self._open(self._names.instances, offset).up_to(offset + 1):
+            if raw.offsets == [offset]:
+                return raw
+        return None
+
+    def predictions_since(self, timestamp: int) -> Iterator[RawRecords]:
+        """Yield the predictions from the first one on that is as late as a timestamp (ms)."""
+        log = self._reader()
+        start = log.of(self._names.predictions, self.number).offset_at(timestamp)
+        log.open(self._names.predictions, self.number, start)
+        yield from log.to_end()
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _check_never_processed(self) -> None:
+        """Raise OfflineError if a group that has committed nothing has a journal all the same."""
+        if not self._look.of(self._names.journal, self.number).is_empty():
+            message = (
+                f"partition {self.number}: group {self._group} has committed nothing, but there is a "
+                "journal; set application.id to that of the workers. If the group's offsets have expired, "
+                f"'grove models restore --partition {self.number}' takes them from the journal"
+            )
+            raise OfflineError(message)
+
+    def _reader(self) -> LogReader:
+        return self._readers.enter_context(LogReader(self._kafka, self._group, lambda: False))
+
+    def _open(self, topic: str, position: int, limit: Limit | None = None) -> LogReader:
+        log = self._reader()
+        log.open(topic, self.number, position, limit)
+        return log
+
+    def _open_source(self, source: SourceName, position: int) -> LogReader:
+        return self._open(SOURCES[source].topic(self._names), position, PROCESSED)
+
+    @cached_property
+    def _look(self) -> LogReader:
+        """Read offsets and journal, again and again."""
+        return self._reader()
+
+    @cached_property
+    def _parts(self) -> LogReader:
+        """Read snapshots: anew at each look, through one client."""
+        return self._reader()
+
+    def _committed(self) -> Committed:
+        topics = source_topics(self._names)
+        found = self._look.committed(topics.values(), self.number)
+        return {source: found[topic] for source, topic in topics.items()}
+
+    def _time_travel(self) -> TimeTravel:
+        journal = self._names.journal
+        tails = TailReader(self._look.of(journal, self.number), journal, self.number)
+        parts = Changelog(self._parts, self._names.snapshots, self.number, removed=True)
+
+        def replay() -> Replay:
+            return Replay(self.number, self._open_source)
+
+        return TimeTravel(self.number, tails, parts.get, replay, self._config)

@@ -1,0 +1,258 @@
+"""Time travel: the task of a partition as it was at a point of its journal, by snapshot and replay.
+
+    newest usable snapshot not behind the point ─> journal entries before it ─> the one it lies in, cut there
+
+Two kinds of points: positions at which a commit ended, and a record of one source. A journal entry is cut at
+a record: what a task does never depends on how its records were cut into runs. Nothing is guessed: where the
+journal was trimmed too far, or does not go so far yet, the error says which points there are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from streamapp.tools.offline.errors import OfflineError
+from streamapp.worker.journal.entry import Entry, Manifest, Ranges, Reset, Step
+from streamapp.worker.restore.errors import RestoreError
+from streamapp.worker.restore.rebuild import Committed, agree, carries_one_of
+from streamapp.worker.restore.replay import Replay
+from streamapp.worker.restore.tail import Tail, TailReader, entries_behind
+from streamapp.worker.snapshots.chunks import DamagedError
+from streamapp.worker.snapshots.stored import Get
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.sources import Positions, in_words
+from streamapp.worker.task.task import Task
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A task at a point of its journal."""
+
+    task: Task
+    positions: Positions
+    records: int  # replayed
+    dead_lettered: str | None = (
+        None  # why the record at the point was not processed; None: it was, or there is none
+    )
+
+
+class TimeTravel:
+    """Rebuilds the task of one partition."""
+
+    def __init__(
+        self,
+        partition: int,
+        tails: TailReader,
+        get: Get,
+        new_replay: Callable[[], Replay],
+        config: TaskConfig,
+    ) -> None:
+        """`get`: chunks of snapshots; `config`: of a task that begins anew after a reset."""
+        self._partition = partition
+        self._tails = tails
+        self._get = get
+        self._new_replay = new_replay
+        self._config = config
+
+    def to_committed(self, committed: Committed) -> Arrived | None:
+        """Return the task as it stood at offsets that the group committed; None if the journal ends before.
+
+        That is so for a moment after the commit: the broker shows its offsets before its records.
+        """
+        for read in (self._tails.newest, lambda: self._tails.since(0)):
+            tail = read()
+            if not _reaches(tail.end, committed):
+                return None
+            found = self._from_base(tail, committed)
+            if found is not None:
+                return found
+        raise OfflineError(self._no_base("its committed offsets"))
+
+    def to_record(self, offset: int, *, behind: bool = False) -> Arrived:
+        """Return the task right before the record of `instances` at an offset (`behind`: right after it)."""
+        tail = self._tails.since(0)
+        end = tail.end
+        if end is None or offset >= end["instances"]:
+            reach = self._range(tail) if end is not None else "nothing was processed of this partition yet"
+            message = f"instances {self._partition}:{offset} was not processed yet; {reach}"
+            raise OfflineError(message)
+        for base, replay in self._whole(tail, lambda base: base.positions["instances"] <= offset):
+            return self._up_to(replay, _entries(self._tails, tail, base), offset, behind)
+        message = f"the state before instances {self._partition}:{offset} cannot be had: {self._range(tail)}"
+        raise OfflineError(message)
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _from_base(self, tail: Tail, end: Committed) -> Arrived | None:
+        for base, replay in self._whole(tail, lambda base: _reaches(end, base.positions)):
+            for entry in _entries(self._tails, tail, base):
+                if replay.positions is not None and agree(end, replay.positions):
+                    break
+                self._apply(replay, entry)
+            if replay.task is None or replay.positions is None or not agree(end, replay.positions):
+                message = (
+                    f"partition {self._partition}: its journal has no commit at {in_words(end)}; the group's "
+                    "offsets were reset, or the journal is another one"
+                )
+                raise OfflineError(message)
+            return Arrived(replay.task, replay.positions, replay.records)
+        return None
+
+    def _up_to(self, replay: Replay, entries: Sequence[Entry], offset: int, behind: bool) -> Arrived:
+        for entry in entries:
+            if entry.after["instances"] <= offset:
+                self._apply(replay, entry)
+                continue
+            before, aside = shortened(entry, offset)
+            self._apply(replay, before)
+            if behind:
+                self._apply(replay, following(before, entry, offset))
+            assert replay.task is not None
+            assert replay.positions is not None
+            return Arrived(replay.task, replay.positions, replay.records, aside)
+        message = (
+            f"partition {self._partition}: its journal does not say how instances {offset} was processed"
+        )
+        raise OfflineError(message)
+
+    def _whole(
+        self, tail: Tail, usable: Callable[[Manifest | Reset], bool]
+    ) -> Iterator[tuple[Manifest | Reset | None, Replay]]:
+        """Yield the bases that are whole, best first, each with a replay that begins there.
+
+        OfflineError at a reset whose snapshot is not: a worker would not begin with new models there either.
+        """
+        damaged: list[Manifest] = []
+        for base in _bases(tail, usable):
+            if isinstance(base, Reset) and carries_one_of(base, damaged):
+                message = (
+                    f"partition {self._partition}: the snapshot that 'grove models restore' let it go on "
+                    "from is not whole"
+                )
+                raise OfflineError(message)
+            replay = self._stand_at(base, tail)
+            if replay is not None:
+                yield base, replay
+            elif isinstance(base, Manifest):
+                damaged.append(base)
+
+    def _stand_at(self, base: Manifest | Reset | None, tail: Tail) -> Replay | None:
+        """Return a replay that begins at a base (None: at the beginning); None if it is not whole."""
+        replay = self._new_replay()
+        if isinstance(base, Reset):
+            replay.begin(base.positions, None, self._config)
+        elif isinstance(base, Manifest):
+            try:
+                replay.begin_at(base, self._get)
+            except DamagedError as error:
+                logger.warning("partition %d: a snapshot cannot be used: %s", self._partition, error)
+                return None
+        elif not (tail.whole and tail.first == 0):
+            return None
+        return replay
+
+    def _apply(self, replay: Replay, entry: Entry) -> None:
+        try:
+            replay.apply(entry)
+        except RestoreError as error:
+            message = f"partition {self._partition}: {error.reason}"
+            raise OfflineError(message) from error
+
+    def _range(self, tail: Tail) -> str:
+        end = tail.end
+        assert end is not None
+        bases = _bases(tail, lambda base: True)  # noqa: ARG005 - the caller's
+        snapshots = [base for base in bases if isinstance(base, Manifest)]
+        for base in reversed(bases):
+            if isinstance(base, Reset) and carries_one_of(base, snapshots):
+                continue  # a state begins there with that one only, which has the same positions
+            if self._stand_at(base, tail) is not None:
+                first = 0 if base is None else base.positions["instances"]
+                if first == end["instances"]:
+                    return f"journal and snapshots begin at {first}, where nothing was processed yet"
+                return f"journal and snapshots reach from {first} to {end['instances'] - 1}"
+        return self._no_base("any offset")
+
+    def _no_base(self, what: str) -> str:
+        return (
+            f"partition {self._partition}: the state at {what} cannot be had: no snapshot is whole, and the "
+            "journal does not reach back to the beginning"
+        )
+
+
+def shortened(entry: Entry, offset: int) -> tuple[Entry, str | None]:
+    """Return the part of an entry right before a record of `instances` that it processed.
+
+    And why that record became a dead letter: None if it was processed, or is a hole in the log.
+    """
+    at, steps = dict(entry.before), []
+    for step in entry.steps:
+        if step.source == "instances" and step.to > offset:
+            if offset > at["instances"]:
+                steps.append(_cut(step, offset))
+            at["instances"] = offset
+            return replace(entry, steps=tuple(steps), after=at), _aside(step, offset)
+        steps.append(step)
+        at[step.source] = step.to
+    message = f"entry must process instances {offset}, it ends at {in_words(entry.after)}"
+    raise ValueError(message)
+
+
+def following(before: Entry, entry: Entry, offset: int) -> Entry:
+    """Return the entry of one record, behind what `shortened` returned."""
+    step = next(step for step in entry.steps if step.source == "instances" and step.to > offset)
+    after: Positions = {**before.after, "instances": offset + 1}
+    one = replace(_cut(step, offset + 1), skipped=_clipped(step.skipped, offset, offset + 1))
+    return replace(entry, before=before.after, after=after, steps=(one,), config=None)
+
+
+def _cut(step: Step, to: int) -> Step:
+    skipped, refused = _clipped(step.skipped, 0, to), _clipped(step.refused, 0, to)
+    unread = tuple((first, end) for first, end in step.unread if first < to)  # a batch is passed over whole
+    return replace(step, to=to, skipped=skipped, refused=refused, unread=unread, count=None)
+
+
+def _clipped(ranges: Ranges, start: int, end: int) -> Ranges:
+    return tuple((max(a, start), min(b, end)) for a, b in ranges if a < end and b > start)
+
+
+def _aside(step: Step, offset: int) -> str | None:
+    if any(a <= offset < b for a, b in step.skipped):
+        return "it is a dead letter (processing-error, skipped), or was lost to retention: it left no trace"
+    if any(a <= offset < b for a, b in step.unread):
+        return "its batch is a dead letter (batch-too-large, bad-batch): none of its records was read"
+    if any(a <= offset < b for a, b in step.refused):
+        return "rows of it are dead letters (too-many-models)"
+    return None
+
+
+def _bases(tail: Tail, usable: Callable[[Manifest | Reset], bool]) -> list[Manifest | Reset | None]:
+    """Return what a replay may begin with, best first; None: the beginning of the journal.
+
+    The newest that is usable; nothing from before a reset that is.
+    """
+    found: list[Manifest | Reset | None] = []
+    for _, record in reversed(tail.records):
+        if isinstance(record, Manifest | Reset) and usable(record):
+            found.append(record)
+            if isinstance(record, Reset):
+                return found
+    return [*found, None]
+
+
+def _entries(tails: TailReader, tail: Tail, base: Manifest | Reset | None) -> list[Entry]:
+    if isinstance(base, Manifest) and base.start < tail.start:
+        tail = tails.since(base.start)
+    return entries_behind(tail, base)
+
+
+def _reaches(end: Committed | None, positions: Committed) -> bool:
+    """Whether an end is at or behind positions, in every source that both know."""
+    if end is None:
+        return False
+    pairs = ((at, positions[source]) for source, at in end.items())
+    return all(at is None or wanted is None or at >= wanted for at, wanted in pairs)

@@ -1,0 +1,80 @@
+"""Compare page: the curves of two models in one chart, and what they differ in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nicegui import run, ui
+
+from streamapp.web.frame import Person
+from streamapp.web.pages.charts import cut, learning_curve
+from streamapp.web.watch.inspector import Found
+from streamapp.web.watch.watching import Looking, Watching, heading, model_link, table, watch_frame
+from streamapp.web.words import number, share
+
+MEASURES = (
+    "records",
+    "labels",
+    "accuracy",
+    "accuracy_windowed",
+    "accuracy_unbiased",
+    "kappa",
+    "kappa_m",
+    "asked",
+)
+
+
+class ComparePage:
+    """The elements of one browser's page on two models."""
+
+    def __init__(self, watching: Watching, person: Person, first: str, second: str) -> None:
+        self._watching, self._keys = watching, (first, second)
+        with watch_frame("/models", person, watching):
+            heading("Compare two models")
+            with ui.row():
+                for key in self._keys:
+                    ui.link(key or "(no name)", model_link(key)).classes("grove-text")
+            self._chart = ui.echart(learning_curve({first: [], second: []})).classes("grove-chart")
+            self._chart.props('role=img aria-label="Accuracy of both against labels"')
+            self._measures = ui.column().classes("w-full")
+            heading("Differences", 2)
+            self._differences = Looking(watching.inspector, self._draw, person)
+        ui.timer(0.0, self._begin, once=True)
+
+    async def _begin(self) -> None:
+        first, second = self._keys
+        watched = self._watching.watched
+        curves = [await run.io_bound(watched.curve, key) for key in self._keys]
+        names = (first, second if second != first else f"{second} ")
+        self._chart.options.clear()
+        self._chart.options.update(learning_curve(dict(zip(names, curves, strict=True))))
+        self._chart.update()
+        newest = [points[-1] if points else {} for points in curves]
+        rows = [
+            {"measure": name} | {f"of{at}": _said(name, each.get(name)) for at, each in enumerate(newest)}
+            for name in MEASURES
+        ]
+        with self._measures:
+            table({"measure": "Newest", "of0": cut(first), "of1": cut(second)}, rows, "measure")
+        await self._differences.look("differences", first=first, second=second)
+
+    def _draw(self, found: Found) -> None:
+        if not found.answer:
+            ui.label("No difference in spec, schema, counts and tests.")
+            return
+        rows: list[dict[str, Any]] = [
+            {
+                "at": str(at),
+                "part": each["part"],
+                "name": each["name"],
+                "first": cut(str(each["first"]), 200),
+                "second": cut(str(each["second"]), 200),
+            }
+            for at, each in enumerate(found.answer)
+        ]
+        first, second = map(cut, self._keys)
+        table({"part": "Of", "name": "What", "first": first, "second": second}, rows, "at")
+
+
+def _said(name: str, value: float | None) -> str:
+    return share(value) if name.startswith("accuracy") else number(value)

@@ -1,0 +1,110 @@
+"""Experiments page: what experiments and prequential runs came to, published figures beside ours."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Final
+
+from nicegui import run, ui
+
+from streamapp.web.frame import Person
+from streamapp.web.pages.charts import cut, learning_curve
+from streamapp.web.pages.experiment_results import (
+    ExperimentResult,
+    PrequentialResult,
+    experiments_in,
+    read_experiment,
+    read_run,
+    runs_in,
+)
+from streamapp.web.watch.watching import Watching, facts, heading, table, watch_frame
+from streamapp.web.words import number, share
+
+ROWS: Final = 50
+SHARES: Final = ("accuracy", "accuracy_windowed", "accuracy_unbiased")
+
+
+class ExperimentsPage:
+    """The elements of one browser's page."""
+
+    def __init__(self, watching: Watching, person: Person) -> None:
+        self._folder, self._person = watching.experiments, person
+        with watch_frame("/experiments", person, watching):
+            heading("Experiments")
+            self._said = ui.label(f"Looking into {self._folder.name} …").props("role=status")
+            self._choice = ui.select([], label="Result", on_change=self._show).classes("grove-select")
+            self._place = ui.column().classes("w-full")
+        ui.timer(0.0, self._begin, once=True)
+
+    async def _begin(self) -> None:
+        found = await run.io_bound(experiments_in, self._folder)
+        runs = await run.io_bound(runs_in, self._folder)
+        names = {f"experiment {name}": name for name in found} | {
+            f"run {name}": f"run: {name}" for name in runs
+        }
+        if not names:
+            self._said.set_text(
+                f"There is no result in {self._folder.name}. 'grove experiment NAME --output FOLDER' and "
+                "'grove prequential --json > FOLDER/NAME.json' write some; --experiments names the folder."
+            )
+            return
+        self._said.set_text(f"{len(found):,} experiments and {len(runs):,} runs in {self._folder.name}")
+        self._choice.set_options(names, value=next(iter(names)))
+
+    async def _show(self) -> None:
+        if not self._person.signed_in():
+            ui.navigate.to("/sign-in")
+            return
+        kind, _, name = str(self._choice.value or "").partition(" ")
+        read: Any = read_experiment if kind == "experiment" else read_run
+        found = await run.io_bound(read, self._folder, name)
+        self._place.clear()
+        with self._place:
+            if isinstance(found, ExperimentResult):
+                _draw_experiment(found)
+            elif isinstance(found, PrequentialResult):
+                _draw_run(found)
+            else:
+                ui.label("It cannot be read: it is not what grove writes.")
+
+
+def _draw_experiment(found: ExperimentResult) -> None:
+    heading(found.title or found.name, 2)
+    ui.label(f"{found.name}, size {found.size}")
+    for title, rows in found.tables.items():
+        heading(title, 2)
+        if not rows:
+            ui.label("nothing")
+            continue
+        names = list(rows[0])
+        shown = [
+            {"at": at} | {f"c{place}": _said(row.get(name)) for place, name in enumerate(names)}
+            for at, row in enumerate(rows)
+        ]
+        made = table({f"c{place}": str(name) for place, name in enumerate(names)}, shown, "at")
+        made.pagination = {"rowsPerPage": ROWS}
+    for name, svg in found.charts.items():
+        heading(name, 2)
+        data = base64.b64encode(svg).decode()
+        # As an image: scripts in it do not run.
+        ui.image(f"data:image/svg+xml;base64,{data}").classes("grove-picture").props(f'alt="{_plain(name)}"')
+
+
+def _draw_run(found: PrequentialResult) -> None:
+    heading(found.name, 2)
+    if found.curve:
+        chart = ui.echart(learning_curve({found.name: found.curve})).classes("grove-chart")
+        chart.props('role=img aria-label="Accuracy against labels"')
+    figures = {name: value for name, value in found.figures.items() if not isinstance(value, dict | list)}
+    facts({name: share(value) if name in SHARES else _said(value) for name, value in figures.items()})
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number(value) if isinstance(value, int | float) else "" if value is None else cut(str(value), 300)
+
+
+def _plain(name: str) -> str:
+    """Return a name that has no place where it could end an attribute."""
+    return "".join(letter if letter.isalnum() or letter in " -_.," else "_" for letter in name)

@@ -1,0 +1,264 @@
+"""Label page: one card, one key a class. What it shows is text: names and ids of others are never markup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from nicegui import run, ui
+
+from streamapp.web.clock import now_ms
+from streamapp.web.frame import Person, frame
+from streamapp.web.pages.feature_form import FeatureForm
+from streamapp.web.pages.surroundings import TOO_FAST, Messages, Surroundings
+from streamapp.web.queue.cards import Card
+from streamapp.web.queue.expiry import NEVER
+from streamapp.web.wording import features_table, span
+
+DONT_KNOW, SKIP, UNDO, GUESS = "x", "s", "u", "g"
+CLASS_KEYS: Final = "1234567890abcdefhijklmnopqrtvwyz"
+UNSEEN_MS: Final = 250
+"""A key that comes so soon after a card was for the card before: nobody has read this one."""
+NOTHING: Final = "Nothing is asked at the moment. A card appears here by itself."
+
+
+class LabelPage:
+    """The elements of one browser's page, and what its keys do.
+
+    They are made once; a card changes their texts, which is quicker than to make others.
+    """
+
+    def __init__(self, around: Surroundings, person: Person) -> None:
+        """Make the elements; a card comes with the first tick."""
+        self._around, self._queue, self._person = around, around.queue, person
+        self._card: Card | None = None
+        self._ahead: Card | None = None  # comes after it
+        self._shown_ms = 0
+        self._guess_shown = not around.hide_guess
+        self._busy = False
+        self._classes: tuple[str, ...] | None = None
+        with frame("/", person, has_users=around.has_users):
+            self._messages = Messages(around)
+            self._make()
+        ui.keyboard(on_key=self._key, repeating=False, ignore=["input", "select", "textarea"])
+        self._draw()
+        ui.timer(1.0, self.tick)
+        ui.timer(0.0, self.tick, once=True)
+
+    def _make(self) -> None:
+        self._heading = ui.label().props("role=heading aria-level=1").classes("text-h6 grove-text")
+        with ui.column().classes("w-full") as self._of_card:
+            self._age = ui.label()
+            self._features = ui.html(sanitize=False).classes("w-full")
+            self._left_out = ui.label()
+            with ui.row().classes("items-center w-full"):
+                self._guess = ui.label().classes("grove-text")
+                self._show_guess = ui.button(
+                    f"Show the model's guess ({GUESS})", on_click=self.show_guess
+                ).props("no-caps flat")
+            with ui.column().classes("w-full") as self._of_label:
+                self._buttons = ui.row().classes("w-full").props('role=group aria-label="Classes"')
+                ui.button(f"I do not know ({DONT_KNOW})", on_click=lambda: self.answer(None)).props(
+                    "no-caps outline"
+                )
+                with ui.row().classes("items-center w-full"):
+                    self._field = ui.input("Another class").props('maxlength=1024 aria-label="Another class"')
+                    ui.button("Answer with it", on_click=self._answer_new).props("no-caps outline")
+            self._form = FeatureForm(self.give, self._around.units)
+            ui.button(f"Skip ({SKIP})", on_click=self.skip).props("no-caps outline")
+        self._undo = ui.button(f"Undo ({UNDO})", on_click=self.undo).props("no-caps outline")
+
+    @property
+    def shown_number(self) -> int | None:
+        """Return the number of the request that is shown."""
+        return None if self._card is None else self._card.number
+
+    # -- what it shows ------------------------------------------------------------------------------------
+
+    def _draw(self) -> None:
+        """Show the card, or that there is none."""
+        card = self._card
+        self._shown_ms = now_ms()
+        self._guess_shown = not self._around.hide_guess
+        self._of_card.set_visibility(card is not None)
+        if card is None:
+            self._heading.set_text(NOTHING)
+            return
+        question = "which values has" if card.wanted else "which class has"
+        self._heading.set_text(f"{card.key}: {question} {card.instance_id}?")
+        self._age.set_text(_age(card, now_ms()))
+        self._features.set_content(features_table(card, self._around.units))
+        self._left_out.set_visibility(bool(card.left_out))
+        self._left_out.set_text(f"and {card.left_out:,} more features, which are not shown")
+        self._of_label.set_visibility(not card.wanted)
+        self._form.show(card)
+        if not card.wanted:
+            self._field.set_value("")
+            self._draw_classes(card.classes)
+        self._draw_guess(card)
+
+    def _draw_classes(self, classes: tuple[str, ...]) -> None:
+        if classes == self._classes:
+            return
+        self._classes = classes
+        self._buttons.clear()
+        with self._buttons:
+            for place, name in enumerate(classes):
+                key = f" ({CLASS_KEYS[place]})" if place < len(CLASS_KEYS) else ""
+                ui.button(f"{name}{key}", on_click=lambda _, name=name: self.answer(name)).props(
+                    "no-caps"
+                ).classes("grove-text")
+
+    def _draw_guess(self, card: Card) -> None:
+        hidden = card.prediction is not None and not self._guess_shown
+        self._show_guess.set_visibility(hidden and not card.wanted)
+        self._guess.set_visibility(self._guess_shown and not card.wanted)
+        self._guess.set_text(_guess(card))
+
+    async def tick(self) -> None:
+        """Look whether the card is still his, and for one if there is none."""
+        if not self._messages.tick(self._person) or self._busy:
+            return
+        card = self._card
+        number = None if card is None else card.number
+        is_his, left = await run.io_bound(self._queue.looked_at, self._person.annotator, number, now_ms())
+        if self._busy or self._card is not card:
+            return
+        self._draw_undo(left)
+        if card is None:
+            await self._next(None)
+        elif is_his:
+            self._age.set_text(_age(card, now_ms()))
+        else:
+            await self._next("This card is not yours any more: it was answered, has expired or was given on.")
+
+    def _draw_undo(self, left: int) -> None:
+        self._undo.set_text(f"Undo ({UNDO}), {left / 1000:.0f} s left" if left else f"Undo ({UNDO})")
+        self._undo.set_enabled(bool(left))
+
+    async def _next(self, said: str | None) -> None:
+        if said is not None:
+            self._messages.say(said)
+        before = self._card
+        self._card = await run.io_bound(self._queue.next_card, self._person.annotator, now_ms())
+        if self._card != before or before is not None:
+            self._draw()
+        self._ahead = await run.io_bound(self._queue.card_ahead, self._person.annotator, now_ms())
+
+    # -- what a person does -------------------------------------------------------------------------------
+
+    async def _do(self, act: Callable[[], Card | None], said: str, *, ends_card: bool = True) -> None:
+        """Carry out one thing at a time, say what came of it, and show the card that is next.
+
+        ends_card: that is shown at once, before the disk has what was said; until then nothing else is taken.
+        Not after what people type, which may be refused and is theirs to mend.
+        """
+        if self._busy or not self._person.signed_in():
+            return
+        if not self._around.rate.admits(self._person.annotator, now_ms()):
+            self._messages.say(TOO_FAST)
+            return
+        self._busy = True
+        shown = self._card
+        if ends_card and self._ahead is not None:
+            shown = self._card = self._ahead
+            self._draw()
+        try:
+            turn = await run.io_bound(self._queue.act, self._person.annotator, act, now_ms())
+        finally:
+            self._busy = False
+        self._messages.say(turn.refused or said)
+        self._card, self._ahead = turn.card, turn.ahead
+        if self._card != shown:
+            self._draw()
+        self._draw_undo(turn.undoable_ms)
+
+    async def answer(self, label: str | None, *, new_class: bool = False) -> None:
+        """Answer the card that is shown; None: he does not know."""
+        card = self._card
+        if card is None or card.wanted:
+            return
+        said = f"{card.instance_id}: {'not known' if label is None else label}"
+
+        def act() -> None:
+            self._queue.answer(self._person.annotator, card.number, label, now_ms(), new_class=new_class)
+
+        await self._do(act, said, ends_card=not new_class)
+
+    async def _answer_new(self) -> None:
+        await self.answer(self._field.value.strip(), new_class=True)
+
+    async def give(self, finish: bool) -> None:
+        """Answer the card that is shown with its fields; finish: the rest is not to be waited for."""
+        card = self._card
+        if card is None or not card.wanted:
+            return
+
+        def act() -> None:
+            self._queue.give(self._person.annotator, card.number, self._form.given(card, finish), now_ms())
+
+        await self._do(act, f"{card.instance_id}: values given", ends_card=False)
+
+    async def skip(self) -> None:
+        """Give the card back."""
+        card = self._card
+        if card is not None:
+            annotator = self._person.annotator
+            await self._do(
+                lambda: self._queue.skip(annotator, card.number, now_ms()), f"{card.instance_id}: skipped"
+            )
+
+    async def undo(self) -> None:
+        """Take the last answer back, and show its card."""
+        await self._do(
+            lambda: self._queue.undo(self._person.annotator, now_ms()), "Taken back.", ends_card=False
+        )
+
+    def show_guess(self) -> None:
+        """Show what the model answered, and why."""
+        self._guess_shown = True
+        if self._card is not None:
+            self._draw_guess(self._card)
+
+    async def _key(self, event: Any) -> None:
+        held = event.modifiers
+        if not event.action.keydown or event.action.repeat or held.ctrl or held.alt or held.meta:
+            return
+        await self.press(str(event.key))
+
+    async def press(self, key: str) -> None:
+        """Do what a key stands for."""
+        if key == UNDO:
+            await self.undo()
+            return
+        card = self._card
+        if card is None or now_ms() - self._shown_ms < UNSEEN_MS:
+            return
+        if key == SKIP:
+            await self.skip()
+        elif key == GUESS:
+            self.show_guess()
+        elif key == DONT_KNOW:
+            await self.answer(None)
+        elif len(key) == 1 and 0 <= (place := CLASS_KEYS.find(key)) < len(card.classes):
+            await self.answer(card.classes[place])
+
+
+def _guess(card: Card) -> str:
+    told = "The model knows no class yet" if card.prediction is None else f"The model says {card.prediction}"
+    if card.rules is not None:
+        told += f", because {'of no rule yet' if card.rules == 'all' else card.rules}"
+    if card.shares:
+        by_share = sorted(card.shares.items(), key=lambda each: -each[1])
+        told += ". There it has seen: " + ", ".join(f"{name} {share:.0%}" for name, share in by_share[:10])
+    return told
+
+
+def _age(card: Card, now: int) -> str:
+    told = f"asked {span(now - card.asked_ms)} ago"
+    if card.expires_ms != NEVER:
+        left = card.expires_ms - now
+        told += f", {span(left)} left" if left > 0 else ", late by the clock"
+    utility = "" if card.utility is None else f" with utility {card.utility:.3g}"
+    cost = "" if card.cost is None else f", at a cost of {card.cost:g}"
+    return f"{told}; by {card.strategy}{utility}{cost}"

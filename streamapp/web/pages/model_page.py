@@ -1,0 +1,235 @@
+"""Model page: curve, budget, class shares, events, the tree, and why a record was answered so."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nicegui import run, ui
+
+from streamapp.web.clock import now_ms
+from streamapp.web.frame import Person
+from streamapp.web.pages.charts import (
+    budget_chart,
+    class_history,
+    class_shares,
+    cut,
+    drift_timeline,
+    learning_curve,
+    matched,
+    split_in_words,
+    tree_chart,
+)
+from streamapp.web.watch.inspector import Found
+from streamapp.web.watch.watching import LOOK_S, Looking, Watching, facts, heading, table, watch_frame
+from streamapp.web.words import event_in_words, moment, number, share
+
+MARKED: Final = 200
+"""Events that are drawn into the curve, and shown on the timeline."""
+LISTED: Final = 50
+NODES_LISTED: Final = 200
+TREE_EVENTS: Final = (
+    "split",
+    "revised",
+    "pruned",
+    "drift",
+    "growth-stopped",
+    "thresholds-set",
+    "reset",
+    "imported",
+    "created",
+)
+
+
+class ModelPage:
+    """The elements of one browser's page on one model."""
+
+    def __init__(self, watching: Watching, person: Person, key: str) -> None:
+        self._watching, self._person, self._key = watching, person, key
+        self._seen: tuple[Any, ...] = ()
+        self._limit: float | None = None
+        with watch_frame("/models", person, watching):
+            heading(key)
+            self._state = ui.label().props("role=status")
+            heading("Accuracy", 2)
+            self._curve = _chart(learning_curve({key: []}), "Accuracy against labels")
+            heading("Labels asked for", 2)
+            self._budget = _chart(budget_chart([], None), "Labels asked for against records")
+            heading("Classes of the labels", 2)
+            self._classes = _chart(class_history([]), "Shares of the classes against labels")
+            heading("What happened", 2)
+            self._timeline = _chart(drift_timeline([]), "Splits and drifts by time").classes("grove-low")
+            self._events = table({"time": "Time (UTC)", "labels": "Labels", "said": "Event"}, [], "at")
+            with ui.row().classes("items-center"):
+                heading("Tree", 2)
+                ui.button("Look again", on_click=lambda: self._look(0)).props("no-caps outline")
+            self._tree = Looking(watching.inspector, self._draw_model, person)
+            heading("One record's explanation", 2)
+            with ui.row().classes("items-end"):
+                at = (
+                    ui.input("Its place in instances, PARTITION:OFFSET")
+                    .props("maxlength=40")
+                    .classes("grove-place")
+                )
+                ui.button("Explain", on_click=lambda: self._explain(str(at.value).strip())).props(
+                    "no-caps outline"
+                )
+            self._explanation = Looking(watching.inspector, self._draw_explanation, person)
+        ui.timer(LOOK_S, self.tick)
+        ui.timer(0.0, self._begin, once=True)
+
+    async def _begin(self) -> None:
+        await self.tick()
+        await self._look(60_000)
+
+    async def _look(self, fresh_ms: int) -> None:
+        await self._tree.look("model", fresh_ms=fresh_ms, key=self._key)
+
+    async def _explain(self, at: str) -> None:
+        await self._explanation.look("explanation", key=self._key, at=at)
+
+    async def tick(self) -> None:
+        """Show what the topics brought since the last look."""
+        if not self._person.signed_in():
+            ui.navigate.to("/sign-in")
+            return
+        watched, key = self._watching.watched, self._key
+        model = await run.io_bound(watched.model, key)
+        if model is None:
+            self._state.set_text("Nothing was heard of this model yet.")
+            return
+        newest = await run.io_bound(watched.evaluation, key)
+        (last,) = await run.io_bound(watched.events, key, count=1) or [None]
+        seen = (newest, last, self._limit)
+        said = f"{model.learner or 'a model'}{', ' + model.state if model.state else ''}: "
+        said += f"{number(model.records)} records, {number(model.labels)} labels, "
+        said += f"accuracy {share(model.accuracy)}, {number(model.splits)} splits, "
+        said += f"{number(model.drifts)} drifts, partition {model.partition}; "
+        self._state.set_text(f"{said}last news {moment(model.last_ms)} UTC")
+        if seen == self._seen:
+            return
+        self._seen = seen
+        points = await run.io_bound(watched.curve, key)
+        grown = await run.io_bound(watched.events, key, TREE_EVENTS, count=MARKED)
+        events = await run.io_bound(watched.events, key, count=LISTED)
+        _show(self._curve, learning_curve({key: points}, grown))
+        _show(self._budget, budget_chart(points, self._limit))
+        _show(self._classes, class_history(points))
+        _show(self._timeline, drift_timeline(grown))
+        self._events.rows = [
+            {
+                "at": f"{at}",
+                "time": moment(each["time_ms"]),
+                "labels": number(each["version"]),
+                "said": cut(event_in_words(each), 300),
+            }
+            for at, each in enumerate(events)
+        ]
+
+    def _draw_model(self, found: Found) -> None:
+        model, nodes = found.answer, found.answer["nodes"]
+        summary, spec = model["summary"], model["spec"]
+        self._limit = spec["budget"].get("limit")
+        splits = matched(nodes, self._watching.watched.splits(self._key))
+        positions = ", ".join(f"{source} {at}" for source, at in model["taken"]["positions"].items())
+        ui.label(
+            f"As it was at the committed offsets ({positions}), looked up {moment(found.at_ms)} UTC, "
+            f"{(now_ms() - found.at_ms) // 1000} s ago."
+        )
+        facts(
+            {
+                "learner": cut(str(spec["learner"]), 300),
+                "query": str(spec["query"]),
+                "budget": str(spec["budget"]),
+                "drift": str(spec["drift"]),
+                "features": f"{len(model['attributes']) + model['attributes_left_out']:,}",
+                "tree": f"{summary['leaves']:,} leaves, depth {summary['depth']}, {model['bytes']:,} bytes",
+            }
+        )
+        if model["cut"]:
+            ui.label("The tree is too large to be drawn: what lies deeper is left out.")
+        ui.label(
+            "Drag to move, turn the wheel to zoom, click a node to fold it; the more records, the larger."
+        )
+        chart = ui.echart(tree_chart(nodes, model["classes"], splits)).classes("grove-tree")
+        chart.props('role=img aria-label="The tree; the table below says the same"')
+        ui.label("Classes of the labels learned").classes("text-bold")
+        masses = nodes[0]["masses"] if nodes else []
+        _chart(class_shares(model["classes"][: len(masses)], masses), "Shares of the classes").classes(
+            "grove-low"
+        )
+        ui.label("Nodes, parents first").classes("text-bold")
+        rows = [_node_row(node, model["classes"], splits) for node in nodes[:NODES_LISTED]]
+        columns = {
+            "node": "Node",
+            "condition": "Condition",
+            "records": "Records",
+            "own": "Before its split",
+            "on": "Further down",
+            "votes": "Votes for",
+            "purity": "Purity",
+            "split": "Split",
+        }
+        table(columns, rows, "node")
+        if len(nodes) > NODES_LISTED:
+            ui.label(f"and {len(nodes) - NODES_LISTED:,} more nodes")
+
+        if model["importances"]:
+            ui.label("Importances of the attributes").classes("text-bold")
+            ui.label(CAVEAT)
+            listed = [{"name": cut(name, 80), "share": share(part)} for name, part in model["importances"]]
+            table({"name": "Attribute", "share": "Share of the decrease"}, listed, "name")
+
+    def _draw_explanation(self, found: Found) -> None:
+        document = found.answer
+        if document["record"] is None:
+            ui.label("There is no record at this offset.")
+        elif document["prediction"] is None:
+            ui.label(cut(f"The record is of the model {document['record']!r}, or was put aside.", 200))
+        else:
+            for refused in document["prediction"]["refused"]:
+                ui.label(cut(str(refused), 400))
+            for answer in document["prediction"]["answers"]:
+                shares = sorted(answer["probabilities"].items(), key=lambda each: -each[1])[:10]
+                facts(
+                    {
+                        "instance": cut(str(answer["id"]), 200),
+                        "answer": str(answer["label"] or "no class known yet"),
+                        "probabilities": ", ".join(f"{name} {share(p)}" for name, p in shares),
+                        "because": cut(str(answer["path"]), 2000),
+                        "label": f"{'asked for' if answer['asked'] else 'not asked for'}: {answer['why']}",
+                    }
+                )
+            ui.label({"equal": "That is what was sent."}.get(document["prediction"]["sent"], SENT))
+
+
+CAVEAT: Final = (
+    "The decrease of impurity by the tests of each attribute, averaged over the trees. It says what these "
+    "trees go by, not what causes what: attributes with many values get more than their due, and of several "
+    "that say the same one may get all."
+)
+SENT: Final = "What was sent is another answer, or is not on its topic any more."
+
+
+def _node_row(node: dict[str, Any], classes: list[str], splits: Any) -> dict[str, Any]:
+    votes = "nothing seen" if node["majority"] is None else cut(classes[node["majority"]])
+    inner = bool(node["children"])
+    return {
+        "node": node["node"],
+        "condition": "  " * min(node["depth"], 20) + cut(node["branch"] or "all records", 80),
+        "records": number(round(node["records"], 2)),
+        "own": number(round(node["own"], 2)) if inner else "",
+        "on": number(round(node["records"] - node["own"], 2)) if inner else "",
+        "votes": votes,
+        "purity": share(node["purity"]),
+        "split": split_in_words(splits.get(node["node"])) if inner else "",
+    }
+
+
+def _chart(options: dict[str, Any], said: str) -> ui.echart:
+    return ui.echart(options).classes("grove-chart").props(f'role=img aria-label="{said}"')
+
+
+def _show(chart: ui.echart, options: dict[str, Any]) -> None:
+    chart.options.clear()
+    chart.options.update(options)
+    chart.update()

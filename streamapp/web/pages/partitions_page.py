@@ -1,0 +1,77 @@
+"""Partitions page: what is behind, restores, snapshots, and who works."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nicegui import ui
+
+from streamapp.web.frame import Person
+from streamapp.web.pages.charts import cut
+from streamapp.web.watch.inspector import Found
+from streamapp.web.watch.watching import Looking, Watching, heading, table, watch_frame
+from streamapp.web.words import moment, number
+
+AGAIN_S: Final = 10.0
+COLUMNS: Final = {
+    "partition": "Partition",
+    "behind": "Behind",
+    "instances": "of instances",
+    "labels": "of labels",
+    "others": "of others",
+    "restores": "Restores",
+    "snapshot": "Newest snapshot",
+    "since": "Journal since",
+    "trouble": "",
+}
+
+
+class PartitionsPage:
+    """The elements of one browser's page."""
+
+    def __init__(self, watching: Watching, person: Person) -> None:
+        self._person = person
+        with watch_frame("/partitions", person, watching):
+            heading("Partitions")
+            self._looking = Looking(watching.inspector, self._draw, person)
+        ui.timer(AGAIN_S, self.tick)
+        ui.timer(0.0, self.tick, once=True)
+
+    async def tick(self) -> None:
+        """Look again, at most every few seconds however many pages do."""
+        if not self._person.signed_in():
+            ui.navigate.to("/sign-in")
+            return
+        await self._looking.look("partitions", fresh_ms=round(AGAIN_S * 900))
+
+    def _draw(self, found: Found) -> None:
+        rows = found.answer["rows"]
+        members = found.answer["members"]
+        behind = sum(row.get("behind", 0) for row in rows)
+        who = ", ".join(members) if members else "nobody: no worker runs"
+        ui.label(f"Group {found.answer['group']}: {cut(who, 600)}")
+        ui.label(f"{number(behind)} records behind in all, at {moment(found.at_ms)} UTC").props("role=status")
+        table(COLUMNS, [_row(row) for row in rows], "partition")
+        ui.label(
+            "Restores are counted by the journal: one each time a worker read the partition's state "
+            "anew, the first included. Behind is counted in offsets, which transaction markers take too."
+        )
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    if row["trouble"] is not None:
+        return {"partition": row["partition"], "trouble": cut(row["trouble"], 300)}
+    lag, snapshot = row["lag"], row["snapshot"]
+    return {
+        "partition": row["partition"],
+        "behind": row["behind"],
+        "instances": lag.get("instances", 0),
+        "labels": lag.get("labels", 0),
+        "others": sum(n for source, n in lag.items() if source not in ("instances", "labels")),
+        "restores": row["incarnation"],
+        "snapshot": "none yet"
+        if snapshot is None
+        else f"{number(snapshot['models'])} parts, {number(snapshot['bytes'])} bytes",
+        "since": f"{number(row['since_snapshot'])} records",
+        "trouble": "",
+    }

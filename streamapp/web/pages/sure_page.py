@@ -1,0 +1,106 @@
+"""Page of sure ones: several requests that the model answers alike and is sure of, confirmed together."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from nicegui import run, ui
+
+from streamapp.web.clock import now_ms
+from streamapp.web.frame import Person, frame
+from streamapp.web.pages.surroundings import TOO_FAST, Messages, Surroundings
+from streamapp.web.queue.cards import Card, Refused
+from streamapp.web.wording import shown
+
+MOST: Final = 20
+CELLS: Final = 8  # features of a row
+
+
+class SurePage:
+    """The elements of one browser's page."""
+
+    def __init__(self, around: Surroundings, person: Person) -> None:
+        """Make the elements; cards come with the first tick."""
+        self._around, self._queue, self._person = around, around.queue, person
+        self._cards: list[Card] = []
+        self._boxes: list[Any] = []
+        with frame("/sure", person, has_users=around.has_users):
+            self._messages = Messages(around)
+            self._heading = ui.label().props("role=heading aria-level=1").classes("text-h6 grove-text")
+            self._column = ui.column().classes("w-full").props('role=group aria-label="Records"')
+            self._confirm = ui.button("Confirm", on_click=self.confirm).props("no-caps")
+            self._undo = ui.button("Undo", on_click=self.undo).props("no-caps outline")
+        self._draw()
+        ui.timer(1.0, self.tick)
+        ui.timer(0.0, self.tick, once=True)
+
+    def _draw(self) -> None:
+        self._column.clear()
+        self._boxes = []
+        self._confirm.set_visibility(bool(self._cards))
+        if not self._cards:
+            self._heading.set_text("There is nothing that a model asks about and is sure of.")
+            return
+        first = self._cards[0]
+        self._heading.set_text(
+            f"{first.key} says {first.prediction} to all of these. Untick those that are something else."
+        )
+        with self._column:
+            for card in self._cards:
+                cells = [f"{name} {shown(cell)}" for name, cell in list(card.features.items())[:CELLS]]
+                told = f"{card.instance_id}: {', '.join(cells)}{' …' if len(card.features) > CELLS else ''}"
+                self._boxes.append(ui.checkbox(told, value=True).classes("grove-text"))
+        self._confirm.set_text(f"Those ticked are {first.prediction}")
+
+    async def tick(self) -> None:
+        """Look for cards if there are none."""
+        if not self._messages.tick(self._person):
+            return
+        left = await run.io_bound(self._queue.undoable_ms, self._person.annotator, now_ms())
+        self._undo.set_enabled(bool(left))
+        if not self._cards:
+            await self._next()
+
+    async def _next(self) -> None:
+        before = self._cards
+        self._cards = await run.io_bound(self._queue.sure, self._person.annotator, now_ms(), MOST)
+        if self._cards or before:
+            self._draw()
+
+    async def confirm(self) -> None:
+        """Answer what is ticked with what the model says; the others come back as cards."""
+        if not self._cards or not self._admitted():
+            return
+        cards, ticked = self._cards, [bool(box.value) for box in self._boxes]
+        right = [card.number for card, yes in zip(cards, ticked, strict=True) if yes]
+        others = [card.number for card, yes in zip(cards, ticked, strict=True) if not yes]
+        self._cards = []
+        refused = await run.io_bound(self._queue.confirm, self._person.annotator, right, others, now_ms())
+        taken = len(right) - len(refused)
+        also = f" {len(refused)} were not taken: {refused[0]}" if refused else ""
+        self._messages.say(f"{taken} times {cards[0].prediction}.{also}")
+        self._undo.set_enabled(taken > 0)
+        await self._next()
+        self._draw()
+
+    async def undo(self) -> None:
+        """Take back what was confirmed last; it comes again."""
+        if not self._admitted():
+            return
+        try:
+            await run.io_bound(self._queue.undo, self._person.annotator, now_ms())
+        except Refused as refused:
+            self._messages.say(str(refused))
+            return
+        self._messages.say("Taken back: you have one of them as a card, the others come again.")
+        self._cards = []
+        await self._next()
+        self._draw()
+
+    def _admitted(self) -> bool:
+        if not self._person.signed_in():
+            return False
+        admitted = self._around.rate.admits(self._person.annotator, now_ms())
+        if not admitted:
+            self._messages.say(TOO_FAST)
+        return admitted

@@ -1,0 +1,46 @@
+"""Watch pages: the addresses of the pages on models, partitions and experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import Request
+from nicegui import ui
+
+from streamapp.web.frame import Person
+from streamapp.web.pages.compare_page import ComparePage
+from streamapp.web.pages.dead_letters_page import DeadLettersPage
+from streamapp.web.pages.experiments_page import ExperimentsPage
+from streamapp.web.pages.model_page import ModelPage
+from streamapp.web.pages.models_page import ModelsPage
+from streamapp.web.pages.partitions_page import PartitionsPage
+from streamapp.web.watch.watching import Watching
+
+
+def add_watch_pages(watching: Watching, person_of: Callable[[Request], Person]) -> None:
+    """Let the pages be found."""
+
+    def models(request: Request) -> None:
+        ModelsPage(watching, person_of(request))
+
+    def model(request: Request, key: str = "") -> None:
+        ModelPage(watching, person_of(request), key)
+
+    def compare(request: Request, first: str = "", second: str = "") -> None:
+        ComparePage(watching, person_of(request), first, second)
+
+    def dead_letters(request: Request) -> None:
+        DeadLettersPage(watching, person_of(request))
+
+    def partitions(request: Request) -> None:
+        PartitionsPage(watching, person_of(request))
+
+    def experiments(request: Request) -> None:
+        ExperimentsPage(watching, person_of(request))
+
+    ui.page("/models", title="grove: models")(models)
+    ui.page("/model", title="grove: model")(model)
+    ui.page("/compare", title="grove: compare")(compare)
+    ui.page("/dead-letters", title="grove: dead letters")(dead_letters)
+    ui.page("/partitions", title="grove: partitions")(partitions)
+    ui.page("/experiments", title="grove: experiments")(experiments)

@@ -1,0 +1,48 @@
+"""Answer checks: whether what somebody typed can be a class or a value; longest: bytes of a text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from streamapp.web.queue.cards import Attribute, Given, Refused
+
+
+def is_name(text: str, longest: int) -> bool:
+    """Return whether a text can name a class: printable, of 1 to `longest` bytes."""
+    return bool(text) and len(text.encode("utf-8", "surrogatepass")) <= longest and text.isprintable()
+
+
+def check_given(given: Given, wanted: Sequence[str], declared: Mapping[str, Attribute], longest: int) -> None:
+    """Raise Refused if values are missing, were not asked for, or cannot be had by their features."""
+    names = {*given.features, *given.unavailable}
+    if extra := sorted(names - set(wanted)):
+        message = f"{extra[0]} is not asked for, or was given meanwhile."
+        raise Refused(message)
+    missing = [name for name in wanted if name not in names]
+    if missing and not given.finish:
+        message = f"{missing[0]} is missing: give a value, or say that it is not to be had."
+        raise Refused(message)
+    for reason in given.unavailable.values():
+        if reason is not None and not is_name(reason, longest):
+            message = f"A reason must have 1 to {longest:,} bytes, all of them printable."
+            raise Refused(message)
+    for name, value in given.features.items():
+        if problem := _problem(value, declared.get(name), longest):
+            message = f"{name}: {problem}"
+            raise Refused(message)
+
+
+def _problem(value: float | str, declared: Attribute | None, longest: int) -> str:
+    """Return what is wrong about a value; "": nothing."""
+    if isinstance(value, str):
+        if declared is not None and declared.kind == "numeric":
+            return f"{value[:40]!r} is no number."
+        if not is_name(value, longest):
+            return f"a text must have 1 to {longest:,} bytes, all of them printable."
+        if declared is not None and not declared.open and value not in declared.values:
+            return f"{value[:40]!r} is none of {', '.join(declared.values[:20])}."
+        return ""
+    if declared is not None and declared.kind == "nominal":
+        return f"{value:g} is a number, and this feature has texts."
+    return "" if math.isfinite(value) else f"{value} is no finite number."

@@ -1,0 +1,227 @@
+"""Decoding: records of topics as requests, labels, feature values and what controls declare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from confluent_kafka import Message
+
+from streamapp.web.queue.cards import (
+    CELLS_MAX,
+    RULES_MAX,
+    TEXT_MAX,
+    WANTED_MAX,
+    Attribute,
+    Cell,
+    Given,
+    Label,
+    Range,
+    Request,
+    Values,
+)
+from streamapp.web.queue.closed_classes import ClassControl, class_control
+from topics.codecs import (
+    decode_controls,
+    decode_feature_requests,
+    decode_feature_values,
+    decode_label_requests,
+    decode_labels,
+)
+from topics.columns.records import FeatureRequest, Features, Headers, RawRecords
+
+
+def requests_of(messages: Sequence[Message]) -> list[Request]:
+    """Return the requests among records of one partition of `label-requests`; what is none is left out."""
+    usable = [(message, key) for message in messages if (key := _key(message)) is not None]
+    found = decode_label_requests([message.value() or b"" for message, _ in usable])
+    features: dict[int, dict[str, Cell]] = {}
+    for together in found.features:
+        for place, row in enumerate(together.rows.tolist()):
+            features[row] = _cells(together, place)
+    assert found.record is not None
+    requests = []
+    for row, record in enumerate(found.record.tolist()):
+        message, key = usable[record]
+        cells = features.get(row, {})
+        requests.append(
+            Request(
+                partition=message.partition() or 0,
+                key=key,
+                request_id=found.request_ids[row],
+                instance_id=found.instance_ids[row],
+                asked_ms=message.timestamp()[1],
+                expires_ms=int(found.expires_ms[row]),
+                utility=float(found.utility[row]),
+                prediction=found.predictions[row],
+                strategy=found.strategies[row],
+                features=dict(list(cells.items())[:CELLS_MAX]),
+                left_out=max(0, len(cells) - CELLS_MAX),
+                rules=_cut(found.explanations[row] if found.explanations else None),
+                shares=(found.probabilities[row] if found.probabilities else None) or {},
+                seen={name: Range(*seen) for name, seen in found.ranges[row].items()} if found.ranges else {},
+            )
+        )
+    return requests
+
+
+def feature_requests_of(messages: Sequence[Message]) -> list[Request]:
+    """Return the requests among records of `feature-requests`, without those that ask for too much."""
+    usable = [(message, key) for message in messages if (key := _key(message)) is not None]
+    requests = []
+    for (message, key), found in zip(
+        usable, decode_feature_requests([message.value() or b"" for message, _ in usable]), strict=True
+    ):
+        if not isinstance(found, FeatureRequest) or not 0 < len(found.features) <= WANTED_MAX:
+            continue
+        if not all(isinstance(name, str) and 0 < len(name) <= TEXT_MAX for name in found.features):
+            continue
+        cells: dict[str, Cell] = {
+            name: cell[:TEXT_MAX] if isinstance(cell, str) else float(cell)
+            for name, cell in found.known.items()
+            if isinstance(cell, (str, int, float))
+        }
+        requests.append(
+            Request(
+                partition=message.partition() or 0,
+                key=key,
+                request_id=found.request_id,
+                instance_id=found.instance_id,
+                asked_ms=message.timestamp()[1],
+                expires_ms=found.expires_ms,
+                utility=float(found.utility),
+                prediction=None,
+                strategy="acquisition",
+                features=dict(list(cells.items())[:CELLS_MAX]),
+                left_out=max(0, len(cells) - CELLS_MAX),
+                wanted=tuple(dict.fromkeys(found.features)),
+                cost=float(found.cost),
+            )
+        )
+    return requests
+
+
+def values_of(messages: Sequence[Message]) -> list[Values]:
+    """Return what records of one partition of `feature-values` say; the worker dead-letters what is wrong."""
+    found = decode_feature_values(_raw(messages))
+    return [
+        Values(
+            found.keys[found.key[row]],
+            found.ids[row],
+            Given(found.values[row], found.unavailable[row], found.finish[row]),
+            messages[found.record[row]].timestamp()[1],
+        )
+        for row in range(len(found))
+    ]
+
+
+def labels_of(messages: Sequence[Message]) -> list[Label]:
+    """Return the labels among records of one partition of `labels`; the worker dead-letters what is none."""
+    found = decode_labels(_raw(messages))
+    return [
+        Label(
+            found.keys[found.key[row]],
+            found.ids[row],
+            found.label_values[code] if code >= 0 else None,
+            found.annotators[row],
+            messages[found.record[row]].timestamp()[1],
+        )
+        for row, code in enumerate(found.label.tolist())
+    ]
+
+
+def declared_in(messages: Sequence[Message]) -> tuple[list[tuple[str, str]], list[Attribute]]:
+    """Return (model key, class) of every class, and every feature, that a control names in a schema."""
+    classes: list[tuple[str, str]] = []
+    attributes: list[Attribute] = []
+    for control in decode_controls(_raw(messages)).items:
+        schema = control.body.get("schema")
+        if not isinstance(schema, dict):
+            continue
+        names, declared = schema.get("classes"), schema.get("attributes")
+        for name in names if isinstance(names, list) else ():
+            if isinstance(name, bool):
+                classes.append((control.key, str(name).lower()))
+            elif isinstance(name, int) or (isinstance(name, str) and name):
+                classes.append((control.key, str(name)))
+        for each in declared if isinstance(declared, list) else ():
+            if isinstance(each, dict) and isinstance(each.get("name"), str):
+                attributes.append(_attribute(control.key, each))
+    return classes, attributes
+
+
+def class_controls_of(messages: Sequence[Message]) -> list[ClassControl]:
+    """Return what the controls of one partition tell of the classes that models let in, in their order."""
+    given = [
+        class_control(control, messages[control.record].timestamp()[1])
+        for control in decode_controls(_raw(messages)).items
+    ]
+    return [each for each in given if each is not None]
+
+
+def _attribute(key: str, declared: dict[str, Any]) -> Attribute:
+    """Return what a control declares, without judging it: whether it is sound the worker says."""
+    values, limits = declared.get("values"), declared.get("range")
+    low, high = None, None
+    if (
+        isinstance(limits, list)
+        and len(limits) == 2
+        and all(isinstance(each, (int, float)) for each in limits)
+    ):
+        low, high = float(limits[0]), float(limits[1])
+    return Attribute(
+        key,
+        declared["name"],
+        "nominal" if declared.get("kind") == "nominal" else "numeric",
+        tuple(each[:TEXT_MAX] for each in values if isinstance(each, str))
+        if isinstance(values, list)
+        else (),
+        declared.get("open") is True,
+        low,
+        high,
+    )
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= RULES_MAX else f"{text[:RULES_MAX]} …"
+
+
+def _raw(messages: Sequence[Message]) -> RawRecords:
+    return RawRecords(
+        messages[0].topic() or "",
+        messages[0].partition() or 0,
+        [message.offset() or 0 for message in messages],
+        [message.timestamp()[1] for message in messages],
+        [_bytes(message.key()) for message in messages],
+        [_bytes(message.value()) for message in messages],
+        [_headers(message) for message in messages],
+    )
+
+
+def _headers(message: Message) -> Headers:
+    found = message.headers() or ()
+    pairs = found.items() if isinstance(found, dict) else found
+    return [(name, _bytes(value)) for name, value in pairs]
+
+
+def _bytes(given: str | bytes | None) -> bytes | None:
+    return given.encode() if isinstance(given, str) else given
+
+
+def _key(message: Message) -> str | None:
+    key = _bytes(message.key())
+    try:
+        return key.decode() if key else None
+    except UnicodeDecodeError:
+        return None
+
+
+def _cells(features: Features, place: int) -> dict[str, Cell]:
+    """Return the features of one row by name; by position they are f0, f1, …, as models call them."""
+    values = features.values[place].tolist()
+    names = features.names or tuple(f"f{column}" for column in range(len(values)))
+    cells: dict[str, Cell] = {}
+    for column, (name, value) in enumerate(zip(names, values, strict=True)):
+        text = features.strings[column][place] if column in features.strings else None
+        cells[name] = text[:TEXT_MAX] if text is not None else None if value != value else value
+    return cells

@@ -1,0 +1,294 @@
+"""Intake: what the topics say, into the store. The order in which topics are read makes no difference.
+
+Every function takes the connection of a transaction. A request is closed by a label of its instance or, if it
+asks for features, when each of them was given or declared unavailable, by whomever.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Final
+
+import orjson
+
+from streamapp.web.queue.cards import FINISH, Attribute, Given, Label, Range, Request, Values
+from streamapp.web.queue.closed_classes import (
+    NOTHING,
+    ClassControl,
+    Declared,
+    after,
+    lets_in,
+    read_declared,
+    written,
+)
+
+EARLIER_MS: Final = 60_000
+"""An answer may bear a time so long before its request and be one to it: clocks differ."""
+RANGES_MAX: Final = 500
+"""Features of a model whose ranges are kept."""
+
+
+def written_given(given: Given) -> str:
+    """Return what was given as text, equal for what is equal."""
+    return orjson.dumps(asdict(given), option=orjson.OPT_SORT_KEYS).decode()
+
+
+def read_given(text: str) -> Given:
+    """Return what `written_given` wrote."""
+    return Given(**orjson.loads(text))
+
+
+def take_labels(db: sqlite3.Connection, labels: Iterable[Label], now: int) -> None:
+    """Close the requests that these labels are for."""
+    for label in labels:
+        settle(db, label.key, label.instance_id, label.timestamp, now)
+        found = db.execute(
+            "SELECT number FROM request WHERE kind = 'label' AND key = ? AND subject = ? AND asked_ms <= ?",
+            (label.key, label.instance_id, label.timestamp + EARLIER_MS),
+        ).fetchone()
+        if found is not None:
+            _close(db, found[0], "annotator", label.annotator)
+
+
+def settle(db: sqlite3.Connection, key: str, instance_id: str, label_ms: int, now: int) -> None:
+    """Remember that an instance has a label."""
+    db.execute(
+        "INSERT INTO settled VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "label_ms = max(label_ms, excluded.label_ms), seen_ms = excluded.seen_ms",
+        (key, instance_id, label_ms, now),
+    )
+
+
+def take_values(db: sqlite3.Connection, values: Iterable[Values], now: int) -> None:
+    """Close the requests for features of which nothing is left to be given."""
+    for each in values:
+        remember_given(db, each.key, each.instance_id, each.given, each.timestamp, now)
+        asked = db.execute(
+            "SELECT number, asked_ms, wanted FROM request WHERE kind = 'features' AND key = ? "
+            "AND instance_id = ? AND asked_ms <= ?",
+            (each.key, each.instance_id, each.timestamp + EARLIER_MS),
+        ).fetchall()
+        for number, asked_ms, wanted in asked:
+            if not left(db, each.key, each.instance_id, orjson.loads(wanted), asked_ms):
+                _close(db, number, "given", written_given(each.given))
+
+
+def remember_given(
+    db: sqlite3.Connection, key: str, instance_id: str, given: Given, given_ms: int, now: int
+) -> None:
+    """Remember which features of an instance are known, or not to be had."""
+    db.executemany(
+        "INSERT INTO given VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "given_ms = max(given_ms, excluded.given_ms), seen_ms = excluded.seen_ms",
+        [(key, instance_id, name, given_ms, now) for name in sorted(given.names)],
+    )
+
+
+def left(
+    db: sqlite3.Connection, key: str, instance_id: str, wanted: Sequence[str], asked_ms: int
+) -> tuple[str, ...]:
+    """Return what is still wanted of the features that a request names."""
+    found = db.execute(
+        "SELECT name FROM given WHERE key = ? AND instance_id = ? AND given_ms >= ?",
+        (key, instance_id, asked_ms - EARLIER_MS),
+    )
+    names = {name for (name,) in found}
+    return () if FINISH in names else tuple(name for name in wanted if name not in names)
+
+
+def _close(db: sqlite3.Connection, request: int, column: str, theirs: str | None) -> None:
+    """Close a request that has its answer, by ours if the answer bears our mark in that column."""
+    found = db.execute(
+        f"SELECT number, state, {column} FROM answer WHERE request = ?",  # noqa: S608 - a name of ours
+        (request,),
+    ).fetchone()
+    if found is not None:
+        answer, state, mine = found
+        ours = state in ("sending", "doubt") and mine == theirs
+        if state == "sending" and not ours:
+            return  # the broker may get it yet: `sent` or `caught_up` follows
+        db.execute("UPDATE answer SET state = ? WHERE number = ?", ("sent" if ours else "overtaken", answer))
+    db.execute("DELETE FROM request WHERE number = ?", (request,))
+
+
+def open_requests(db: sqlite3.Connection, requests: Sequence[Request], needed: int) -> None:
+    """Open the requests that have no answer; needed: of how many annotators a label is wanted."""
+    for request in requests:
+        db.execute(
+            "INSERT INTO clock VALUES (?, ?) ON CONFLICT DO UPDATE "
+            "SET event_ms = max(event_ms, excluded.event_ms)",
+            (request.partition, request.asked_ms),
+        )
+        if not _is_answered(db, request):
+            _open(db, request, needed)
+
+
+def _is_answered(db: sqlite3.Connection, request: Request) -> bool:
+    if request.wanted:
+        return not left(db, request.key, request.instance_id, request.wanted, request.asked_ms)
+    found = db.execute(
+        "SELECT 1 FROM settled WHERE key = ? AND instance_id = ? AND label_ms >= ?",
+        (request.key, request.instance_id, request.asked_ms - EARLIER_MS),
+    ).fetchone()
+    return found is not None
+
+
+_COLUMNS: Final = (
+    "request_id, partition, asked_ms, expires_ms, utility, prediction, strategy, features, left_out, wanted, "
+    "cost, rules, shares, seen"
+)
+_OPEN: Final = (
+    f"INSERT INTO request (kind, key, subject, instance_id, needed, {_COLUMNS}) "  # noqa: S608 - names of ours
+    f"VALUES ({', '.join('?' * (5 + len(_COLUMNS.split(', '))))}) "
+    "ON CONFLICT (kind, key, subject) DO UPDATE SET "
+    + ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS.split(", "))
+    + " WHERE excluded.asked_ms >= asked_ms"
+)
+
+
+def _open(db: sqlite3.Connection, request: Request, needed: int) -> None:
+    db.execute(
+        _OPEN,
+        (
+            *(request.kind, request.key, request.subject, request.instance_id),
+            1 if request.wanted else needed,
+            *(request.request_id, request.partition, request.asked_ms, request.expires_ms),
+            None if math.isnan(request.utility) else request.utility,
+            *(request.prediction, request.strategy),
+            *(orjson.dumps(request.features).decode(), request.left_out),
+            orjson.dumps(request.wanted).decode(),
+            *(request.cost, request.rules, orjson.dumps(request.shares).decode()),
+            _written_ranges(request.seen),
+        ),
+    )
+
+
+def _written_ranges(ranges: Mapping[str, Range]) -> str:
+    return orjson.dumps({name: [seen.low, seen.high, seen.n] for name, seen in ranges.items()}).decode()
+
+
+def read_ranges(text: str) -> dict[str, Range]:
+    """Return the ranges of a request."""
+    return {name: Range(*seen) for name, seen in orjson.loads(text).items()}
+
+
+def take_names(
+    db: sqlite3.Connection, classes: Iterable[tuple[str, str]], attributes: Iterable[Attribute]
+) -> None:
+    """Take in names of classes, each with its model key, and what controls declare of features."""
+    db.executemany("INSERT OR IGNORE INTO class VALUES (?, ?, NULL)", sorted(set(classes)))
+    db.executemany(
+        "INSERT OR REPLACE INTO attribute VALUES (?, ?, ?)",
+        [(each.key, each.name, orjson.dumps(each).decode()) for each in attributes],
+    )
+
+
+def take_answered(db: sqlite3.Connection, requests: Iterable[Request]) -> None:
+    """Take in the classes that models themselves have answered, with the newest time of each."""
+    newest: dict[tuple[str, str], int] = {}
+    for request in requests:
+        named = request.shares.keys() | ({request.prediction} if request.prediction is not None else set())
+        for name in named:
+            place = (request.key, name)
+            newest[place] = max(request.asked_ms, newest.get(place, request.asked_ms))
+    db.executemany(
+        "INSERT INTO class VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "answered_ms = max(ifnull(answered_ms, excluded.answered_ms), excluded.answered_ms)",
+        [(key, name, at_ms) for (key, name), at_ms in sorted(newest.items())],
+    )
+
+
+def take_class_controls(db: sqlite3.Connection, controls: Iterable[ClassControl]) -> None:
+    """Take in what controls tell of the classes that models let in; those of a key in their order."""
+    for control in controls:
+        declared = after(_declared(db, control.key), control)
+        db.execute("INSERT OR REPLACE INTO declared VALUES (?, ?)", (control.key, written(declared)))
+
+
+def _declared(db: sqlite3.Connection, key: str) -> Declared:
+    found = db.execute("SELECT classes FROM declared WHERE key = ?", (key,)).fetchone()
+    return read_declared(found[0]) if found else NOTHING
+
+
+def lets_in_of(db: sqlite3.Connection, key: str) -> tuple[str, ...] | None:
+    """Return the classes that a model lets in, None: any."""
+    answered = db.execute(
+        "SELECT name, answered_ms FROM class WHERE key = ? AND answered_ms IS NOT NULL", (key,)
+    )
+    return lets_in(_declared(db, key), answered)
+
+
+def widen_ranges(db: sqlite3.Connection, requests: Iterable[Request]) -> None:
+    """Take the numbers of these requests into the ranges of their models' features.
+
+    A request that stands on its topic twice counts twice.
+    """
+    by_key: dict[str, list[Request]] = defaultdict(list)
+    for request in requests:
+        by_key[request.key].append(request)
+    for key, alike in by_key.items():
+        ranges = _stored_ranges(db, key)
+        for request in alike:
+            for name, cell in request.features.items():
+                if isinstance(cell, str) or cell is None:
+                    continue
+                known = ranges.get(name)
+                if known is not None:
+                    low, high, n = known
+                    ranges[name] = (min(low, cell), max(high, cell), n + 1)
+                elif len(ranges) < RANGES_MAX:
+                    ranges[name] = (cell, cell, 1)
+        text = orjson.dumps(ranges).decode()
+        db.execute("INSERT OR REPLACE INTO range VALUES (?, ?)", (key, text))
+
+
+def _stored_ranges(db: sqlite3.Connection, key: str) -> dict[str, tuple[float, float, int]]:
+    found = db.execute("SELECT ranges FROM range WHERE key = ?", (key,)).fetchone()
+    return orjson.loads(found[0]) if found else {}
+
+
+def ranges_of(db: sqlite3.Connection, key: str, names: Iterable[str]) -> dict[str, Range]:
+    """Return the ranges of some features of a model."""
+    ranges = _stored_ranges(db, key)
+    return {name: Range(*ranges[name]) for name in names if name in ranges}
+
+
+def attributes_of(db: sqlite3.Connection, key: str, names: Iterable[str]) -> dict[str, Attribute]:
+    """Return what controls declare of some features of a model."""
+    wanted = set(names)
+    found = db.execute("SELECT name, declared FROM attribute WHERE key = ?", (key,))
+    return {
+        name: Attribute(**(given := orjson.loads(declared)) | {"values": tuple(given["values"])})
+        for name, declared in found
+        if name in wanted
+    }
+
+
+def forget(db: sqlite3.Connection) -> None:
+    """Give up what is stored: the topics are others."""
+    for table in (
+        "answer",
+        "request",
+        "settled",
+        "given",
+        "position",
+        "clock",
+        "class",
+        "declared",
+        "attribute",
+        "range",
+    ):
+        db.execute(f"DELETE FROM {table}")  # noqa: S608 - names of ours
+    db.execute("DELETE FROM origin")
+
+
+def next_offsets(db: sqlite3.Connection, positions: Mapping[tuple[str, int], int]) -> None:
+    """Store the offsets behind what was read, by topic and partition."""
+    db.executemany(
+        "INSERT INTO position VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next",
+        [(topic, partition, offset) for (topic, partition), offset in positions.items()],
+    )

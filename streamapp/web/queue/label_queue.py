@@ -1,0 +1,497 @@
+"""Label queue: open requests, leases, answers and their undo window. No clock, no broker, no page.
+
+A request is open from the moment it was read until its answer is known: ours when the broker has it, or
+anybody's on the topic. Of each there is at most one answer that is on its way.
+
+    open ── answer ──▶ waiting ── undo window over ──▶ sending ── broker has it ──▶ sent
+      ▲                  │  └── somebody else's answer ──▶ overtaken  │
+      └───── undo ───────┘                          process died ──▶ doubt ──▶ sent, or sending again
+
+After a restart an answer in doubt waits until the answers of before are read: if it is among them it was
+sent. Where several annotators have to agree (`Terms.agree`), what they say are votes, and the answer is made
+of them (`agreement.py`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
+from typing import Final, NamedTuple
+
+import orjson
+
+from streamapp.web import audit_log
+from streamapp.web.queue import expiry, intake
+from streamapp.web.queue.answer_checks import check_given, is_name
+from streamapp.web.queue.cards import Attribute, Card, Counts, Given, Label, Refused, Request, Values
+from streamapp.web.queue.closed_classes import ClassControl, refusal
+from streamapp.web.queue.outbox import Outbox, Terms
+from streamapp.web.store import Store
+
+LOOKED_AT: Final = 2000  # requests that are looked at for those that go together
+
+ONE, SEVERAL, AHEAD = 0, 1, 2
+"""Leases: of the card that somebody has before him, of sure ones that he has, of the card that comes next."""
+
+_OPEN: Final = """
+FROM request r LEFT JOIN lease l ON l.request = r.number
+  LEFT JOIN skip s ON s.request = r.number AND s.annotator = :annotator
+WHERE NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number)
+  AND (r.needed = 1 OR (
+    NOT EXISTS (SELECT 1 FROM vote v WHERE v.request = r.number AND v.annotator = :annotator)
+    AND (SELECT count(*) FROM vote v WHERE v.request = r.number) < r.needed))
+"""
+_FREE: Final = "AND (l.request IS NULL OR l.until_ms <= :now)"
+_BY_UTILITY: Final = "ORDER BY ifnull(r.utility, -9e999) DESC, r.asked_ms, r.number"
+_CHOICES: Final = (
+    f"{_FREE} AND s.request IS NULL {_BY_UTILITY}",
+    f"{_FREE} AND s.request IS NOT NULL ORDER BY s.skipped_ms, r.number",
+    f"AND l.several = {AHEAD} AND l.annotator <> :annotator {_BY_UTILITY}",
+)
+"""What a card is chosen from, one after the other: what somebody else has for later comes last."""
+
+
+class _Asked(NamedTuple):
+    """A request that somebody answers."""
+
+    number: int
+    kind: str
+    key: str
+    instance_id: str
+    request_id: str
+    partition: int
+    asked_ms: int
+    needed: int
+
+
+class Turn(NamedTuple):
+    """What came of an action, and what the annotator has now."""
+
+    refused: str  # why nothing was done; "": it was
+    card: Card | None  # that he has before him
+    ahead: Card | None  # that comes after it, unless somebody gets it who has none
+    undoable_ms: int
+
+
+class LabelQueue(Outbox):
+    """What is asked, who has it before him, what he said; every change is one transaction of the store.
+
+    `now` is the time in ms since the epoch. One process has the store; any thread may call.
+    """
+
+    def __init__(self, store: Store, terms: Terms | None = None) -> None:
+        """Take up what a process before had: what it was sending is in doubt."""
+        super().__init__(store, terms or Terms())
+        with store.transaction() as db:
+            db.execute("UPDATE answer SET state = 'doubt' WHERE state = 'sending'")
+            db.execute(
+                "UPDATE request SET needed = ? WHERE kind = 'label' AND needed <> ?", (self.terms.agree,) * 2
+            )
+
+    # -- what the topics say ------------------------------------------------------------------------------
+
+    def positions(self, topic: str) -> dict[int, int]:
+        """Return partition → offset of the next record to read, of those that were read before."""
+        with self._store.reading() as db:
+            return dict(db.execute("SELECT partition, next FROM position WHERE topic = ?", (topic,)))
+
+    def begin(self, origin: Mapping[str, str]) -> bool:
+        """Note where the topics are; return whether what is stored is of others, and so was given up.
+
+        A topic that was not there before makes no others of the rest.
+        """
+        with self._store.transaction() as db:
+            before = dict(db.execute("SELECT name, value FROM origin"))
+            if before == dict(origin):
+                return False
+            others = any(origin.get(name) != value for name, value in before.items())
+            if others:
+                intake.forget(db)
+            db.executemany("INSERT OR REPLACE INTO origin VALUES (?, ?)", list(origin.items()))
+            return others
+
+    def apply(
+        self,
+        requests: Sequence[Request],
+        labels: Sequence[Label],
+        positions: Mapping[tuple[str, int], int],
+        now: int,
+        classes: Sequence[tuple[str, str]] = (),
+        values: Sequence[Values] = (),
+        attributes: Sequence[Attribute] = (),
+        controls: Sequence[ClassControl] = (),
+    ) -> None:
+        """Take in what was read, with the positions behind it.
+
+        The order in which records come makes no difference, but for the controls of a key. `classes`: model
+        key and class name.
+        """
+        with self._store.transaction(durable=False) as db:  # the topics have it
+            intake.take_labels(db, labels, now)
+            intake.take_values(db, values, now)
+            intake.open_requests(db, requests, self.terms.agree)
+            intake.widen_ranges(db, requests)
+            names = {(each.key, each.label) for each in labels if each.label is not None}
+            intake.take_answered(db, requests)
+            intake.take_class_controls(db, controls)
+            intake.take_names(db, {*names, *classes}, attributes)
+            intake.next_offsets(db, positions)
+
+    def tidy(self, now: int) -> None:
+        """Let go of what has expired, of what is above the limit, and of what is too old to matter."""
+        with self._store.transaction() as db:
+            expiry.tidy(db, self.terms, now)
+
+    # -- what people do -----------------------------------------------------------------------------------
+
+    def act(self, annotator: str, action: Callable[[], Card | None], now: int) -> Turn:
+        """Carry out an action and lease what comes next in one transaction: the disk is waited for once."""
+        refused, card = "", None
+        with self._store.transaction():
+            try:
+                card = action()
+            except Refused as reason:
+                refused = str(reason)
+            card = card or self.next_card(annotator, now)
+            return Turn(refused, card, self.card_ahead(annotator, now), self.undoable_ms(annotator, now))
+
+    def next_card(self, annotator: str, now: int) -> Card | None:
+        """Lease the most useful request that nobody has; the one he has already, if he has one.
+
+        That is the card that he has before him, or the one that was to come after it. What he skipped comes
+        again when nothing else is left, and last what is to come for somebody else.
+        """
+        with self._store.transaction(durable=False) as db:
+            number = self._held(db, annotator, now, ONE)
+            if number is None:
+                number = self._held(db, annotator, now, AHEAD)
+            if number is None:
+                number = self._best(db, annotator, now, _CHOICES)
+            if number is None:
+                return None
+            self._lease(db, number, annotator, now)
+            return self._card(db, number)
+
+    def card_ahead(self, annotator: str, now: int) -> Card | None:
+        """Lease the card that comes after the one he has, so that a page need not wait for it."""
+        with self._store.transaction(durable=False) as db:
+            if self._held(db, annotator, now, ONE) is None:
+                return None
+            number = self._held(db, annotator, now, AHEAD)
+            if number is None:
+                number = self._best(db, annotator, now, _CHOICES[:1])
+            if number is None:
+                return None
+            self._lease(db, number, annotator, now, AHEAD)
+            return self._card(db, number)
+
+    def _held(self, db: sqlite3.Connection, annotator: str, now: int, kind: int) -> int | None:
+        """Return the request that he has a lease of; one that is to come must not have expired."""
+        found = db.execute(
+            "SELECT r.number, r.partition, r.expires_ms FROM lease l JOIN request r ON r.number = l.request "
+            "WHERE l.annotator = ? AND l.until_ms > ? AND l.several = ?",
+            (annotator, now, kind),
+        ).fetchone()
+        if found is None or (kind == AHEAD and self._expired(db, found[1], found[2], now)):
+            return None
+        return int(found[0])
+
+    def _best(self, db: sqlite3.Connection, annotator: str, now: int, choices: Sequence[str]) -> int | None:
+        words = {"annotator": annotator, "now": now}
+        for choice in choices:
+            found = db.execute(f"SELECT r.number, r.partition, r.expires_ms {_OPEN} {choice}", words)
+            for number, partition, expires_ms in found:
+                if not self._expired(db, partition, expires_ms, now):
+                    found.close()
+                    return int(number)
+        return None
+
+    def sure(self, annotator: str, now: int, most: int) -> list[Card]:
+        """Lease requests of one model that it answers alike and is sure of, the surest first.
+
+        Those that he had so before are given back. Their cards are answered by `confirm`.
+        """
+        with self._store.transaction() as db:
+            db.execute("DELETE FROM lease WHERE annotator = ? AND several = ?", (annotator, SEVERAL))
+            rows = db.execute(
+                f"SELECT r.number, r.partition, r.expires_ms, r.key, r.prediction {_OPEN} "
+                "AND (l.request IS NULL OR l.until_ms <= :now "
+                "OR (l.annotator = :annotator AND l.several = :ahead)) "
+                "AND r.kind = 'label' AND r.prediction IS NOT NULL AND s.request IS NULL "
+                "AND ifnull(r.utility, -9e999) BETWEEN -1e308 AND :limit "
+                "ORDER BY ifnull(r.utility, -9e999), r.asked_ms DESC, r.number DESC LIMIT :looked_at",
+                {
+                    "annotator": annotator,
+                    "now": now,
+                    "ahead": AHEAD,
+                    "limit": self.terms.sure_utility,
+                    "looked_at": LOOKED_AT,
+                },
+            ).fetchall()
+            alike: list[int] = []
+            like: tuple[str, str] | None = None
+            for number, partition, expires_ms, *of in rows:
+                if self._expired(db, partition, expires_ms, now) or like not in (None, tuple(of)):
+                    continue
+                like = (of[0], of[1])
+                alike.append(number)
+                if len(alike) == most:
+                    break
+            until = now + self.terms.lease_ms
+            db.executemany(
+                "INSERT OR REPLACE INTO lease VALUES (?, ?, ?, ?)",
+                [(number, annotator, until, SEVERAL) for number in alike],
+            )
+            return [self._card(db, number) for number in alike]
+
+    def confirm(self, annotator: str, right: Sequence[int], others: Sequence[int], now: int) -> list[str]:
+        """Answer requests with what the model predicts, and give others back; return what was refused."""
+        refused = []
+        with self._store.transaction() as db:
+            for number in right:
+                try:
+                    asked = self._asked(db, annotator, number, now)
+                    (label,) = db.execute(
+                        "SELECT prediction FROM request WHERE number = ?", (number,)
+                    ).fetchone()
+                    self._check_let_in(db, asked.key, label)
+                    self._take_label(db, asked, annotator, label, now)
+                except Refused as reason:
+                    refused.append(str(reason))
+            db.executemany(
+                "DELETE FROM lease WHERE request = ? AND annotator = ?",
+                [(number, annotator) for number in others],
+            )
+        return refused
+
+    def _expired(self, db: sqlite3.Connection, partition: int, expires_ms: int, now: int) -> bool:
+        return expiry.has_expired(db, self.terms, partition, expires_ms, now)
+
+    def _lease(self, db: sqlite3.Connection, number: int, annotator: str, now: int, kind: int = ONE) -> None:
+        """Give him a request; another one that he had in the same way goes back."""
+        db.execute("DELETE FROM lease WHERE annotator = ? AND several = ?", (annotator, kind))
+        until = now + self.terms.lease_ms
+        db.execute("INSERT OR REPLACE INTO lease VALUES (?, ?, ?, ?)", (number, annotator, until, kind))
+
+    def _card(self, db: sqlite3.Connection, number: int) -> Card:
+        row = db.execute(
+            "SELECT number, key, instance_id, asked_ms, expires_ms, utility, prediction, strategy, features, "
+            "left_out, cost, rules, shares, wanted, seen FROM request WHERE number = ?",
+            (number,),
+        ).fetchone()
+        members = dict(zip((field.name for field in fields(Card)), row, strict=False))
+        key, features, wanted = members["key"], orjson.loads(members["features"]), orjson.loads(row[-2])
+        classes = intake.lets_in_of(db, key)
+        if classes is None:
+            known = db.execute("SELECT name FROM class WHERE key = ? ORDER BY name", (key,))
+            classes = tuple(name for (name,) in known)
+        members |= {
+            "features": features,
+            "shares": orjson.loads(members["shares"]),
+            "wanted": intake.left(db, key, members["instance_id"], wanted, members["asked_ms"]),
+            "classes": tuple(sorted(classes)),
+            "attributes": intake.attributes_of(db, key, [*features, *wanted]),
+            "ranges": intake.ranges_of(db, key, [*features, *wanted]),
+            "seen": intake.read_ranges(row[-1]),
+        }
+        return Card(**members)
+
+    def looked_at(self, annotator: str, number: int | None, now: int) -> tuple[bool, int]:
+        """Return whether a request is still his, and for how long he can undo: a page asks every second."""
+        return number is not None and self.holds(annotator, number), self.undoable_ms(annotator, now)
+
+    def holds(self, annotator: str, number: int) -> bool:
+        """Whether a request is still his, unanswered: pages ask when they are drawn anew."""
+        with self._store.reading() as db:
+            found = db.execute(
+                "SELECT 1 FROM lease l WHERE l.annotator = ? AND l.request = ? "
+                "AND NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = l.request)",
+                (annotator, number),
+            ).fetchone()
+        return found is not None
+
+    def answer(
+        self, annotator: str, number: int, label: str | None, now: int, *, new_class: bool = False
+    ) -> None:
+        """Take an answer, None for declined; it is sent when its undo window is over.
+
+        Refused if the request is gone, answered, leased to somebody else or expired, or nobody knows the
+        class (`new_class`: he says that it is one).
+        """
+        with self._store.transaction() as db:
+            asked = self._asked(db, annotator, number, now)
+            if asked.kind != "label":
+                message = "This card asks for features, not for a class."
+                raise Refused(message)
+            if label is not None:
+                self._check_class(db, asked.key, label, new_class=new_class)
+            self._take_label(db, asked, annotator, label, now)
+
+    def _take_label(
+        self, db: sqlite3.Connection, asked: _Asked, annotator: str, label: str | None, now: int
+    ) -> None:
+        if asked.needed == 1:
+            self._insert(db, asked, annotator, now, label, None)
+        else:
+            due_ms = now + self.terms.undo_ms
+            db.execute(
+                "INSERT INTO vote VALUES (?, ?, ?, ?, ?)", (asked.number, annotator, label, now, due_ms)
+            )
+            db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))
+        self._note(db, annotator, "decline" if label is None else "label", now, asked.number, label)
+
+    def give(self, annotator: str, number: int, given: Given, now: int) -> None:
+        """Take features that were asked for; they are sent when their undo window is over.
+
+        Refused as an answer is, and if a feature is missing, was not asked for, or cannot have such a value.
+        """
+        with self._store.transaction() as db:
+            asked = self._asked(db, annotator, number, now)
+            if asked.kind != "features":
+                message = "This card asks for a class, not for features."
+                raise Refused(message)
+            (wanted,) = db.execute("SELECT wanted FROM request WHERE number = ?", (number,)).fetchone()
+            names = intake.left(db, asked.key, asked.instance_id, orjson.loads(wanted), asked.asked_ms)
+            check_given(given, names, intake.attributes_of(db, asked.key, names), self.terms.text_max)
+            self._insert(db, asked, annotator, now, None, intake.written_given(given))
+            self._note(db, annotator, "features", now, number, intake.written_given(given))
+
+    def _asked(self, db: sqlite3.Connection, annotator: str, number: int, now: int) -> _Asked:
+        """Return the request that he may answer; Refused."""
+        row = db.execute(
+            "SELECT r.number, r.kind, r.key, r.instance_id, r.request_id, r.partition, r.asked_ms, r.needed, "
+            "r.expires_ms, l.annotator, l.until_ms, "
+            "(SELECT a.annotator FROM answer a WHERE a.request = r.number), "
+            "(SELECT v.annotator FROM vote v WHERE v.request = r.number AND v.annotator = ?) "
+            "FROM request r LEFT JOIN lease l ON l.request = r.number WHERE r.number = ?",
+            (annotator, number),
+        ).fetchone()
+        if row is None:
+            message = "This request is closed: its answer came from elsewhere, or its time is over."
+            raise Refused(message)
+        *members, expires_ms, holder, until_ms, answered_by, voted = row
+        asked = _Asked(*members)
+        if answered_by is not None or voted is not None:
+            message = f"{voted or answered_by} has answered this request already."
+            raise Refused(message)
+        if holder not in (None, annotator) and until_ms > now:
+            message = f"Your time for this card was over, and {holder} has it now."
+            raise Refused(message)
+        if self._expired(db, asked.partition, expires_ms, now):
+            message = "This request has expired: the model would not learn the answer any more."
+            raise Refused(message)
+        return asked
+
+    def _insert(
+        self,
+        db: sqlite3.Connection,
+        asked: _Asked,
+        annotator: str,
+        now: int,
+        label: str | None,
+        given: str | None,
+    ) -> None:
+        db.execute(
+            "INSERT INTO answer (request, kind, key, instance_id, partition, asked_ms, annotator, label, "
+            "given, weight, answered_ms, due_ms, state) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1.0, ?, ?, 'waiting')",
+            (
+                *(asked.number, asked.kind, asked.key, asked.instance_id, asked.partition, asked.asked_ms),
+                *(annotator, label, given, now, now + self.terms.undo_ms),
+            ),
+        )
+        db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))
+
+    def _note(
+        self,
+        db: sqlite3.Connection,
+        user: str,
+        action: str,
+        now: int,
+        number: int,
+        detail: str | None = None,
+    ) -> None:
+        key, instance_id, request_id = db.execute(
+            "SELECT key, instance_id, request_id FROM request WHERE number = ?", (number,)
+        ).fetchone()
+        about = {"key": key, "instance_id": instance_id, "request_id": request_id}
+        audit_log.note(db, user, action, now, **about, detail=detail)
+
+    def _check_class(self, db: sqlite3.Connection, key: str, label: str, *, new_class: bool) -> None:
+        if not is_name(label, self.terms.text_max):
+            message = f"A class must have 1 to {self.terms.text_max:,} bytes, all of them printable."
+            raise Refused(message)
+        self._check_let_in(db, key, label)
+        if db.execute("SELECT 1 FROM class WHERE key = ? AND name = ?", (key, label)).fetchone():
+            return
+        if not new_class:
+            message = f"Nobody knows a class {label!r} of this model; give it as a new one if it is."
+            raise Refused(message)
+        db.execute("INSERT INTO class VALUES (?, ?, NULL)", (key, label))
+
+    def _check_let_in(self, db: sqlite3.Connection, key: str, label: str) -> None:
+        """Refuse a class that the schema of a model shuts out: its label would be a dead letter."""
+        classes = intake.lets_in_of(db, key)
+        if classes is not None and label not in classes:
+            raise Refused(refusal(label, classes))
+
+    def skip(self, annotator: str, number: int, now: int) -> None:
+        """Give a card back unanswered."""
+        with self._store.transaction() as db:
+            if not db.execute("SELECT 1 FROM request WHERE number = ?", (number,)).fetchone():
+                return
+            db.execute("DELETE FROM lease WHERE request = ? AND annotator = ?", (number, annotator))
+            db.execute("INSERT OR REPLACE INTO skip VALUES (?, ?, ?)", (number, annotator, now))
+            self._note(db, annotator, "skip", now, number)
+
+    def undo(self, annotator: str, now: int) -> Card:
+        """Take back what he answered last, and lease its request again; Refused if it is on its way.
+
+        Of answers that were confirmed together all are taken back, and one is leased.
+        """
+        with self._store.transaction() as db:
+            rows = db.execute(
+                "SELECT request, answered_ms FROM answer WHERE annotator = :who AND state = 'waiting' "
+                "AND due_ms > :now UNION ALL SELECT request, answered_ms FROM vote "
+                "WHERE annotator = :who AND due_ms > :now ORDER BY 2 DESC, 1 DESC",
+                {"who": annotator, "now": now},
+            ).fetchall()
+            together = [request for request, answered_ms in rows if answered_ms == rows[0][1]]
+            if not together:
+                message = "There is nothing to undo: your last answer has been sent."
+                raise Refused(message)
+            for request in together:
+                db.execute("DELETE FROM answer WHERE request = ?", (request,))
+                db.execute("DELETE FROM vote WHERE request = ? AND annotator = ?", (request, annotator))
+                self._note(db, annotator, "undo", now, request)
+            self._lease(db, together[0], annotator, now)
+            return self._card(db, together[0])
+
+    def undoable_ms(self, annotator: str, now: int) -> int:
+        """Return for how long his last answer can still be taken back; 0: not at all."""
+        with self._store.reading() as db:
+            (answer,) = db.execute(
+                "SELECT max(due_ms) FROM answer WHERE annotator = ? AND state = 'waiting'", (annotator,)
+            ).fetchone()
+            (vote,) = db.execute("SELECT max(due_ms) FROM vote WHERE annotator = ?", (annotator,)).fetchone()
+        return max(0, max(answer or 0, vote or 0) - now)
+
+    def counts(self, now: int) -> Counts:
+        """Return what there is."""
+        with self._store.reading() as db:
+            tally = dict(db.execute("SELECT name, n FROM tally"))
+            (leased,) = db.execute(
+                "SELECT count(*) FROM lease WHERE until_ms > ? AND several <> ?", (now, AHEAD)
+            ).fetchone()
+            (dropped,) = db.execute("SELECT sum(next) FROM position WHERE topic = 'dropped'").fetchone()
+            (answered,) = db.execute("SELECT count(*) FROM answer WHERE request IS NOT NULL").fetchone()
+        under_way = sum(tally[each] for each in ("waiting", "sending", "doubt"))
+        return Counts(
+            tally["request"] - answered,
+            leased,
+            under_way,
+            tally["sent"],
+            tally["overtaken"],
+            dropped or 0,
+        )

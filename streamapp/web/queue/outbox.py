@@ -1,0 +1,115 @@
+"""Outbox: answers on their way to the broker, and those of which it is not known whether they arrived."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import orjson
+
+from streamapp.web.queue import agreement, intake
+from streamapp.web.queue.cards import Outgoing
+from streamapp.web.queue.intake import EARLIER_MS
+from streamapp.web.store import Store
+
+OUTGOING_MAX: Final = 500
+ANSWERED_LIMIT: Final = 1024  # bytes of a class name, as text.max.bytes has it by default
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How long things last, in ms, how many requests are kept, and how many annotators have to agree."""
+
+    lease_ms: int = 300_000
+    undo_ms: int = 5_000
+    jump_ms: int = 24 * 3600 * 1000  # event time further behind the clock than this is that of the past
+    open_max: int = 200_000
+    text_max: int = ANSWERED_LIMIT
+    agree: int = 1
+    weighted: bool = False  # a label's weight is the share of votes for it
+    sure_utility: float = 0.1  # of this utility and less the model is sure
+
+
+class Outbox:
+    """The answers of a store that wait, are being sent, or are in doubt."""
+
+    def __init__(self, store: Store, terms: Terms) -> None:
+        """Take the store and its terms."""
+        self._store, self.terms = store, terms
+
+    def due(self, now: int) -> list[Outgoing]:
+        """Return answers whose undo window is over; from now on they are being sent."""
+        with self._store.transaction() as db:
+            agreement.decide(db, now, self.terms.agree, self.terms.text_max, weighted=self.terms.weighted)
+            rows = db.execute(
+                "SELECT number, partition, key, instance_id, label, annotator, max(answered_ms, asked_ms), "
+                "weight, given FROM answer WHERE state = 'waiting' AND due_ms <= ? "
+                "ORDER BY due_ms, number LIMIT ?",
+                (now, OUTGOING_MAX),
+            ).fetchall()
+            db.executemany(
+                "UPDATE answer SET state = 'sending' WHERE number = ?", [(row[0],) for row in rows]
+            )
+        return [Outgoing(*(*row[:8], None if row[8] is None else intake.read_given(row[8]))) for row in rows]
+
+    def sent(self, answers: Sequence[Outgoing], now: int) -> None:
+        """Note that the broker has these."""
+        with self._store.transaction() as db:
+            for each in answers:
+                if each.given is None:
+                    intake.settle(db, each.key, each.instance_id, each.timestamp, now)
+                else:
+                    about = (each.key, each.instance_id, each.given, each.timestamp)
+                    intake.remember_given(db, *about, now)
+                db.execute(
+                    "DELETE FROM request WHERE number = (SELECT request FROM answer WHERE number = ?)",
+                    (each.number,),
+                )
+                db.execute("UPDATE answer SET state = 'sent' WHERE number = ?", (each.number,))
+
+    def not_sent(self, answers: Sequence[Outgoing]) -> None:
+        """Note that it is not known whether the broker has these."""
+        with self._store.transaction() as db:
+            db.executemany(
+                "UPDATE answer SET state = 'doubt' WHERE number = ? AND state = 'sending'",
+                [(each.number,) for each in answers],
+            )
+
+    def in_doubt(self) -> list[int]:
+        """Return the answers that may have been sent by a client that is gone."""
+        with self._store.reading() as db:
+            return [number for (number,) in db.execute("SELECT number FROM answer WHERE state = 'doubt'")]
+
+    def caught_up(self, numbers: Sequence[int]) -> None:
+        """Note that what the topics had when these were in doubt is read: those that still are, are due.
+
+        Not those of which somebody else's answer came while they were on their way.
+        """
+        with self._store.transaction() as db:
+            for number in numbers:
+                found = db.execute(
+                    "SELECT a.request, a.key, a.instance_id, a.asked_ms, r.wanted FROM answer a "
+                    "LEFT JOIN request r ON r.number = a.request WHERE a.number = ? AND a.state = 'doubt'",
+                    (number,),
+                ).fetchone()
+                if found is None:
+                    continue
+                request, key, instance_id, asked_ms, wanted = found
+                if self._is_closed(db, key, instance_id, asked_ms, orjson.loads(wanted or "[]")):
+                    db.execute("UPDATE answer SET state = 'overtaken' WHERE number = ?", (number,))
+                    db.execute("DELETE FROM request WHERE number = ?", (request,))
+                else:
+                    db.execute("UPDATE answer SET state = 'waiting', due_ms = 0 WHERE number = ?", (number,))
+
+    def _is_closed(
+        self, db: sqlite3.Connection, key: str, instance_id: str, asked_ms: int, wanted: Sequence[str]
+    ) -> bool:
+        if wanted:
+            return not intake.left(db, key, instance_id, wanted, asked_ms)
+        found = db.execute(
+            "SELECT 1 FROM settled WHERE key = ? AND instance_id = ? AND label_ms >= ?",
+            (key, instance_id, asked_ms - EARLIER_MS),
+        ).fetchone()
+        return found is not None

@@ -1,0 +1,114 @@
+"""Reader: requests, answers to them and controls, from where the store has them on; without a group.
+
+Controls are read for the names of classes and features. What was read and the positions behind it are stored
+together.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from confluent_kafka import KafkaException, TopicPartition
+
+from streamapp.web.clock import now_ms
+from streamapp.web.queue.decoding import (
+    class_controls_of,
+    declared_in,
+    feature_requests_of,
+    labels_of,
+    requests_of,
+    values_of,
+)
+from streamapp.web.queue.label_queue import LabelQueue
+from streamapp.web.topic_reader import Positions, Runs, TopicReader
+from topics.clients.cluster import TIMEOUT_S
+from topics.definitions import TopicNames
+
+TIDY_S: Final = 5.0
+
+
+class Reader(TopicReader):
+    """Fills the label queue; `run` in one thread, `stop` from any."""
+
+    batch_records = 50  # of a transaction, which nobody who answers should wait for
+
+    def __init__(
+        self, kafka: Mapping[str, Any], names: TopicNames, queue: LabelQueue, since_ms: int | None = None
+    ) -> None:
+        """Reach the broker; `since_ms`: where topics begin of which nothing was read yet."""
+        self._names, self._queue = names, queue
+        self._tidied = time.monotonic()
+        self._doubts: list[int] = []  # answers that are decided when answers are read up to `_awaited`
+        self._awaited: dict[tuple[str, int], int] = {}
+        self._reached: dict[tuple[str, int], int] = {}  # of the answers: the offset behind what was read
+        self._answers = (names.labels, *((names.feature_values,) if names.features else ()))
+        asked = (names.label_requests, *((names.feature_requests,) if names.features else ()))
+        topics = (names.controls, *self._answers, *asked)
+        super().__init__(kafka, names.prefix, topics, since_ms, whole=(names.controls,))
+
+    def _begin(self, origin: dict[str, str]) -> bool:
+        return self._queue.begin(origin)
+
+    def _stored(self, topic: str) -> Mapping[int, int]:
+        return self._queue.positions(topic)
+
+    def _starts(self, topic: str, partition: int, offset: int) -> None:
+        if topic in self._answers:
+            self._reached[topic, partition] = max(0, offset)
+
+    def _ends(self, topic: str, partition: int, offset: int) -> None:
+        if topic in self._answers:
+            self._reached[topic, partition] = max(self._reached[topic, partition], offset)
+
+    def _store(self, runs: Runs, positions: Positions) -> None:
+        requests, labels, values, classes, attributes, controls = [], [], [], [], [], []
+        for (topic, _), messages in runs.items():
+            if topic == self._names.label_requests:
+                requests += requests_of(messages)
+            elif topic == self._names.feature_requests:
+                requests += feature_requests_of(messages)
+            elif topic == self._names.labels:
+                labels += labels_of(messages)
+            elif topic == self._names.feature_values:
+                values += values_of(messages)
+            else:
+                of_classes, of_features = declared_in(messages)
+                classes += of_classes
+                attributes += of_features
+                controls += class_controls_of(messages)
+        self._queue.apply(requests, labels, positions, now_ms(), classes, values, attributes, controls)
+        for (topic, partition), offset in positions.items():
+            self._ends(topic, partition, offset)
+
+    def _between(self) -> None:
+        self._decide_doubts()
+        if time.monotonic() - self._tidied >= TIDY_S:
+            self._tidied = time.monotonic()
+            self._queue.tidy(now_ms())
+
+    def _decide_doubts(self) -> None:
+        """Let answers in doubt be decided when all answers are read that the topics have by now."""
+        if not self._doubts and (doubts := self._queue.in_doubt()):
+            self._awaited = self._answer_ends()  # after the question: no doubt is about a later answer
+            self._doubts = doubts if self._awaited else []
+        if self._doubts and all(self._reached[place] >= end for place, end in self._awaited.items()):
+            self._queue.caught_up(self._doubts)
+            self._doubts = []
+
+    def _answer_ends(self) -> dict[tuple[str, int], int]:
+        """Return the end of each partition of each topic of answers; none if the broker is away."""
+        ends: dict[tuple[str, int], int] = {}
+        for topic, number in [(topic, n) for topic in self._answers for n in range(self._partitions)]:
+            try:
+                found = self._consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=TIMEOUT_S)
+            except KafkaException as failure:
+                self._raise_or_log(failure.args[0], topic)
+                return {}
+            if found is None:
+                return {}
+            first, ends[topic, number] = found
+            # What is gone cannot be read.
+            self._reached[topic, number] = max(self._reached[topic, number], first)
+        return ends

@@ -1,0 +1,128 @@
+"""Writer: sends answers whose undo window is over, and the audit log; of an answer the broker has one.
+
+An answer is marked before it is given to the client and marked again when the broker has it. Between the two
+it is in doubt for whoever comes after a failure, who looks at the topic first (`LabelQueue.caught_up`).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from streamapp.web.audit_log import AuditLog
+from streamapp.web.clock import now_ms
+from streamapp.web.queue.cards import Outgoing
+from streamapp.web.queue.label_queue import LabelQueue
+from topics.clients.cluster import Cluster
+from topics.clients.partitioner import partition_of
+from topics.clients.sender import Sender
+from topics.codecs import encode_audit, encode_feature_values, encode_labels
+from topics.columns.records import AuditEntry, Floats
+from topics.definitions import TopicNames
+from topics.errors import BrokerError
+
+logger = logging.getLogger(__name__)
+
+STEP_S: Final = 0.1
+AGAIN_S: Final = 5.0  # until the next client, after one that failed
+
+
+class Writer:
+    """One producer; `run` in one thread, `stop` from any."""
+
+    def __init__(
+        self, kafka: Mapping[str, Any], names: TopicNames, queue: LabelQueue, audit: AuditLog
+    ) -> None:
+        """Open the producer; `kafka` holds client properties under Kafka's names."""
+        self._kafka, self._names, self._queue, self._audit = kafka, names, queue, audit
+        self._stop = threading.Event()
+        self.trouble = ""  # why answers are not sent at the moment; "": they are
+        self._partitions = Cluster(kafka).partition_count(names.audit)
+        self._sender = Sender(kafka, self._stop.is_set)
+
+    def stop(self) -> None:
+        """End `run` soon; answers within their undo window stay in the store."""
+        self._stop.set()
+
+    def run(self) -> None:
+        """Send until stopped."""
+        try:
+            while not self._stop.wait(STEP_S):
+                answers, entries = self._queue.due(now_ms()), self._audit.waiting()
+                if answers:
+                    self._guarded(partial(self._send, answers), answers)
+                if entries:
+                    self._guarded(partial(self._send_audit, entries), ())
+        finally:
+            self._sender.close()
+
+    def _guarded(self, send: Callable[[], None], answers: Sequence[Outgoing]) -> None:
+        """Send something; if the client fails, these answers are in doubt and another client comes."""
+        try:
+            send()
+        except BrokerError as error:
+            self.trouble = str(error)
+            logger.warning("%d answers are not confirmed: %s", len(answers), error)
+            self._sender.close()  # nothing of it comes later
+            self._queue.not_sent(answers)
+            if not self._stop.wait(AGAIN_S):
+                self._sender = Sender(self._kafka, self._stop.is_set)
+            return
+        self.trouble = ""
+
+    def _send(self, answers: Sequence[Outgoing]) -> None:
+        labels = [each for each in answers if each.given is None]
+        self._produce(
+            self._names.labels,
+            labels,
+            encode_labels(
+                [each.instance_id for each in labels],
+                [each.label for each in labels],
+                weights=self._weights(labels),
+                annotators=[each.annotator for each in labels],
+            ),
+        )
+        features = [(each, each.given) for each in answers if each.given is not None]
+        self._produce(
+            self._names.feature_values,
+            [each for each, _ in features],
+            encode_feature_values(
+                [each.instance_id for each, _ in features],
+                [given.features for _, given in features],
+                [given.unavailable for _, given in features],
+                [given.finish for _, given in features],
+            ),
+        )
+        self._sender.flush()
+        self._queue.sent(answers, now_ms())
+
+    def _weights(self, labels: Sequence[Outgoing]) -> Floats | None:
+        """Return the weights of labels; None: all are 1, which need not be said."""
+        weights = np.array([each.weight for each in labels])
+        return None if (weights == 1.0).all() else weights
+
+    def _produce(self, topic: str, answers: Sequence[Outgoing], values: Sequence[bytes]) -> None:
+        self._sender.send(
+            [topic] * len(answers),
+            values,
+            [each.key.encode() for each in answers],
+            [each.partition for each in answers],
+            [each.timestamp for each in answers],
+        )
+
+    def _send_audit(self, entries: Sequence[tuple[int, AuditEntry]]) -> None:
+        users = [entry.user.encode() for _, entry in entries]
+        self._sender.send(
+            [self._names.audit] * len(entries),
+            encode_audit([entry for _, entry in entries]),
+            users,
+            [partition_of(user, self._partitions) for user in users],
+            [entry.at_ms for _, entry in entries],
+        )
+        self._sender.flush()
+        self._audit.sent([number for number, _ in entries])

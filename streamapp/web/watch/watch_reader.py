@@ -1,0 +1,93 @@
+"""Watch reader: evaluations and model events, from where the file has them on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+from confluent_kafka import Message
+
+from streamapp.web.topic_reader import Positions, Runs, TopicReader
+from streamapp.web.watch.watched import LARGEST, Evaluated, Said, Watched
+from topics.codecs import decode_evaluations, decode_model_events
+from topics.columns.records import EvaluationRecord, ModelEvent
+from topics.definitions import TopicNames
+
+
+class WatchReader(TopicReader):
+    """Fills what is watched; `run` in one thread, `stop` from any."""
+
+    def __init__(
+        self, kafka: Mapping[str, Any], names: TopicNames, watched: Watched, since_ms: int | None = None
+    ) -> None:
+        """Reach the broker; `since_ms`: where the topics begin if nothing was read yet."""
+        self._names, self._watched = names, watched
+        super().__init__(kafka, names.prefix, (names.evaluations, names.model_events), since_ms)
+
+    def _begin(self, origin: dict[str, str]) -> bool:
+        return self._watched.begin(origin)
+
+    def _stored(self, topic: str) -> Mapping[int, int]:
+        return self._watched.positions(topic)
+
+    def _store(self, runs: Runs, positions: Positions) -> None:
+        evaluations: list[Evaluated] = []
+        events: list[Said] = []
+        for (topic, _), messages in runs.items():
+            if topic == self._names.evaluations:
+                evaluations += evaluations_of(messages)
+            else:
+                events += events_of(messages)
+        self._watched.apply(evaluations, events, positions)
+
+
+MEASURES: Final = tuple(
+    each.name for each in fields(EvaluationRecord) if each.name not in ("classes", "growth_stopped")
+)
+"""Members of an evaluation that are numbers."""
+
+
+def evaluations_of(messages: Sequence[Message]) -> list[Evaluated]:
+    """Return the evaluations among records of one partition; what is none is left out."""
+    found = decode_evaluations([message.value() or b"" for message in messages])
+    return [
+        Evaluated(key, message.partition() or 0, message.timestamp()[1], each)
+        for message, each in zip(messages, found, strict=True)
+        if isinstance(each, EvaluationRecord)
+        and _are_numbers(*(getattr(each, name) for name in MEASURES))
+        and (each.classes is None or _are_counts(each.classes))
+        and (key := _key(message)) is not None
+    ]
+
+
+def events_of(messages: Sequence[Message]) -> list[Said]:
+    """Return the model events among records of one partition; what is none is left out."""
+    found = decode_model_events([message.value() or b"" for message in messages])
+    return [
+        Said(key, message.partition() or 0, each)
+        for message, each in zip(messages, found, strict=True)
+        if isinstance(each, ModelEvent)
+        and isinstance(each.detail, dict)
+        and isinstance(each.event, str)
+        and isinstance(each.topic, str)
+        and _are_numbers(each.offset, each.time_ms, each.records, each.version)
+        and (key := _key(message)) is not None
+    ]
+
+
+def _are_numbers(*given: object) -> bool:
+    return all(isinstance(each, int | float) and not abs(each) > LARGEST for each in given)
+
+
+def _are_counts(given: object) -> bool:
+    return isinstance(given, dict) and _are_numbers(*given.values())
+
+
+def _key(message: Message) -> str | None:
+    given = message.key()
+    try:
+        key = given.decode() if isinstance(given, bytes) else given
+    except UnicodeDecodeError:
+        return None
+    return key or None

@@ -1,0 +1,352 @@
+"""Watched: what evaluations and model events tell of each model, in SQLite.
+
+All of it is a copy of what the topics have, written in one transaction with the positions behind it: a file
+that is lost is filled anew. Of each model a curve of POINTS_MAX points and the newest EVENTS_MAX events are
+kept: the file is bounded by the number of models, and memory does not know it.
+"""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import orjson
+
+from topics.columns.records import EvaluationRecord, ModelEvent
+
+VERSION: Final = 1
+POINTS_MAX: Final = 400
+EVENTS_MAX: Final = 1000
+NODES_MAX: Final = 4000
+LARGEST: Final = 2**53
+"""Numbers of a record, beyond which it is none of ours."""
+"""Nodes of which is kept when they split."""
+BEGINS: Final = ("created", "reset", "imported")
+"""Events after which a model is another one: its curve begins anew."""
+NEW_TREE: Final = ("new tree", "background tree took over")
+"""What a drift did to a tree, after which its nodes are others."""
+
+Order = Literal["key", "records", "labels", "accuracy", "splits", "drifts", "last_ms"]
+ORDERS: Final = ("key", "records", "labels", "accuracy", "splits", "drifts", "last_ms")
+
+_SCHEMA: Final = """
+CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE position (
+  topic TEXT, partition INTEGER, next INTEGER NOT NULL, PRIMARY KEY (topic, partition)
+) WITHOUT ROWID;
+CREATE TABLE model (
+  key TEXT PRIMARY KEY, partition INTEGER NOT NULL, learner TEXT NOT NULL DEFAULT '',
+  state TEXT NOT NULL DEFAULT '', records INTEGER NOT NULL DEFAULT 0, labels INTEGER NOT NULL DEFAULT 0,
+  accuracy REAL, splits INTEGER NOT NULL DEFAULT 0, drifts INTEGER NOT NULL DEFAULT 0,
+  last_ms INTEGER NOT NULL, begun_ms INTEGER NOT NULL DEFAULT 0,
+  points INTEGER NOT NULL DEFAULT 0, events INTEGER NOT NULL DEFAULT 0,
+  stride INTEGER NOT NULL DEFAULT 1, skipped INTEGER NOT NULL DEFAULT 0, evaluation BLOB
+) WITHOUT ROWID;
+CREATE INDEX model_by_records ON model (records);
+CREATE INDEX model_by_last ON model (last_ms);
+CREATE TABLE point (number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, body BLOB NOT NULL);
+CREATE INDEX point_by_key ON point (key, number);
+CREATE TABLE event (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, key TEXT NOT NULL, topic TEXT NOT NULL, offset INTEGER NOT NULL,
+  kind TEXT NOT NULL, place TEXT NOT NULL, time_ms INTEGER NOT NULL, body BLOB NOT NULL,
+  UNIQUE (key, topic, offset, kind, place)
+);
+CREATE INDEX event_by_key ON event (key, number);
+CREATE TABLE split (
+  key TEXT, node INTEGER, body BLOB NOT NULL, PRIMARY KEY (key, node)
+) WITHOUT ROWID;
+"""
+_MEASURES: Final = tuple(field.name for field in fields(EvaluationRecord))
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """An evaluation as it came from its topic."""
+
+    key: str
+    partition: int
+    time_ms: int
+    evaluation: EvaluationRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A model event as it came from its topic."""
+
+    key: str
+    partition: int
+    event: ModelEvent
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """A model in a list."""
+
+    key: str
+    partition: int
+    learner: str
+    state: str  # "", "frozen" or "deleted"
+    records: int
+    labels: int
+    accuracy: float | None
+    splits: int
+    drifts: int
+    last_ms: int
+
+
+class Watched:
+    """One file and one connection, which threads take in turn; `:memory:` for what need not last."""
+
+    def __init__(self, path: Path | str) -> None:
+        """Open or make the file; one of another format, or that is none, is made anew: it is a copy."""
+        self._turn = threading.RLock()
+        try:
+            self._open(path)
+        except sqlite3.DatabaseError:
+            self._connection.close()
+            for suffix in ("", "-wal", "-shm"):
+                Path(f"{path}{suffix}").unlink(missing_ok=True)
+            self._open(path)
+
+    def _open(self, path: Path | str) -> None:
+        if str(path) != ":memory:":
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
+        self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        run = self._connection.execute
+        run("PRAGMA journal_mode = WAL")
+        run("PRAGMA synchronous = NORMAL")  # what a dying machine takes is read again
+        if str(path) != ":memory:":
+            Path(path).chmod(0o600)
+        (version,) = run("PRAGMA user_version").fetchone()
+        if version == 0:
+            self._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
+        elif version != VERSION:
+            message = f"it has format {version}"
+            raise sqlite3.DatabaseError(message)
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._turn:
+            self._connection.close()
+
+    # -- filling ------------------------------------------------------------------------------------------
+
+    def begin(self, origin: Mapping[str, str]) -> bool:
+        """Empty the file if it is of other topics; return whether it was."""
+        with self._turn:
+            run = self._connection.execute
+            known = dict(run("SELECT name, value FROM origin").fetchall())
+            if known == dict(origin):
+                return False
+            run("BEGIN IMMEDIATE")
+            for table in ("origin", "position", "model", "point", "event", "split"):
+                run(f"DELETE FROM {table}")  # noqa: S608 - names of ours
+            self._connection.executemany("INSERT INTO origin VALUES (?, ?)", origin.items())
+            run("COMMIT")
+            return bool(known)
+
+    def positions(self, topic: str) -> dict[int, int]:
+        """Return the offset behind what is stored, by partition."""
+        with self._turn:
+            found = self._connection.execute("SELECT partition, next FROM position WHERE topic = ?", [topic])
+            return dict(found.fetchall())
+
+    def apply(
+        self,
+        evaluations: Iterable[Evaluated],
+        events: Iterable[Said],
+        positions: Mapping[tuple[str, int], int],
+    ) -> None:
+        """Take in what was read, and the offsets behind it."""
+        with self._turn:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                for said in events:
+                    self._event(said)
+                for evaluated in evaluations:
+                    self._evaluation(evaluated)
+                self._connection.executemany(
+                    "INSERT OR REPLACE INTO position VALUES (?, ?, ?)",
+                    [(topic, partition, at) for (topic, partition), at in positions.items()],
+                )
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    def _model(self, key: str, partition: int, time_ms: int) -> None:
+        self._connection.execute(
+            "INSERT INTO model (key, partition, last_ms) VALUES (?, ?, ?) "
+            "ON CONFLICT (key) DO UPDATE SET last_ms = max(last_ms, excluded.last_ms)",
+            [key, partition, time_ms],
+        )
+
+    def _evaluation(self, given: Evaluated) -> None:
+        """Keep every `stride`-th point; when there are too many, every second is dropped."""
+        run, key, found = self._connection.execute, given.key, given.evaluation
+        self._model(key, given.partition, given.time_ms)
+        (begun,) = run("SELECT begun_ms FROM model WHERE key = ?", [key]).fetchone()
+        if given.time_ms < begun:
+            return  # of the model that had the key before; the topics are read side by side
+        body = orjson.dumps({name: getattr(found, name) for name in _MEASURES} | {"time_ms": given.time_ms})
+        accuracy = None if math.isnan(found.accuracy) else found.accuracy
+        run(
+            "UPDATE model SET records = max(records, ?), labels = ?, accuracy = ?, evaluation = ? "
+            "WHERE key = ?",
+            [found.records, found.labels, accuracy, body, key],
+        )
+        points, stride, skipped = run(
+            "SELECT points, stride, skipped FROM model WHERE key = ?", [key]
+        ).fetchone()
+        if skipped + 1 < stride:
+            run("UPDATE model SET skipped = skipped + 1 WHERE key = ?", [key])
+            return
+        run("INSERT INTO point (key, body) VALUES (?, ?)", [key, body])
+        points += 1
+        if points >= POINTS_MAX:
+            run(
+                "DELETE FROM point WHERE number IN (SELECT number FROM (SELECT number, row_number() OVER "
+                "(ORDER BY number) AS at FROM point WHERE key = ?) WHERE at % 2 = 1)",
+                [key],
+            )
+            points, stride = points // 2, stride * 2
+        run(
+            "UPDATE model SET points = ?, stride = ?, skipped = 0 WHERE key = ?",
+            [points, stride, key],
+        )
+
+    def _event(self, given: Said) -> None:
+        run, key, event = self._connection.execute, given.key, given.event
+        detail = event.detail
+        body = orjson.dumps({name: getattr(event, name) for name in ModelEvent.__slots__})
+        place = f"{detail.get('node')} {detail.get('pair')} {detail.get('member')}"
+        entry = [key, event.topic, event.offset, event.event, place, event.time_ms, body]
+        self._model(key, given.partition, event.time_ms)
+        added = run(
+            "INSERT OR IGNORE INTO event (key, topic, offset, kind, place, time_ms, body) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            entry,
+        )
+        if not added.rowcount:
+            return  # at least once it may come again
+        self._change(key, event, body)
+        (events,) = run(
+            "UPDATE model SET events = events + 1, records = max(records, ?), labels = max(labels, ?) "
+            "WHERE key = ? RETURNING events",
+            [event.records, event.version, key],
+        ).fetchone()
+        if events > EVENTS_MAX + EVENTS_MAX // 4:
+            run(
+                "DELETE FROM event WHERE key = ? AND number <= (SELECT number FROM event WHERE key = ? "
+                "ORDER BY number DESC LIMIT 1 OFFSET ?)",
+                [key, key, EVENTS_MAX],
+            )
+            run("UPDATE model SET events = ? WHERE key = ?", [EVENTS_MAX, key])
+
+    def _change(self, key: str, event: ModelEvent, body: bytes) -> None:
+        """Let an event change what is known of its model, and of the nodes of its tree."""
+        run, kind, detail = self._connection.execute, event.event, event.detail
+        given = detail.get("node")
+        has_node = False
+        node = 0  # if it is not known which: all may have got other numbers
+        if isinstance(given, int) and 0 <= given <= LARGEST:
+            has_node, node = True, given
+        if kind in BEGINS or kind == "deleted":
+            run("DELETE FROM split WHERE key = ?", [key])
+            run("UPDATE model SET splits = 0, drifts = 0 WHERE key = ?", [key])
+        if kind in BEGINS:
+            run("DELETE FROM point WHERE key = ?", [key])
+            run(
+                "UPDATE model SET points = 0, stride = 1, skipped = 0, records = 0, labels = 0, "
+                "accuracy = NULL, evaluation = NULL, state = '', begun_ms = ? WHERE key = ?",
+                [event.time_ms, key],
+            )
+        if kind in ("deleted", "frozen", "unfrozen"):
+            run("UPDATE model SET state = ? WHERE key = ?", [{"unfrozen": ""}.get(kind, kind), key])
+        if isinstance(detail.get("learner"), str):
+            run("UPDATE model SET learner = ? WHERE key = ?", [detail["learner"], key])
+        if kind == "drift" and detail.get("level") == "drift":
+            run("UPDATE model SET drifts = drifts + 1 WHERE key = ?", [key])
+            if detail.get("action") in NEW_TREE and detail.get("member") is None:
+                run("DELETE FROM split WHERE key = ?", [key])
+        is_drawn = not detail.get("pair") and detail.get("member") is None and not self._renumbers(key)
+        if kind in ("revised", "pruned") and detail.get("action") != "moved" and is_drawn:
+            # The nodes behind a subtree that goes get other numbers; which, the event does not say.
+            run("DELETE FROM split WHERE key = ? AND node >= ?", [key, node])
+        if kind in ("split", "revised"):
+            run("UPDATE model SET splits = splits + 1 WHERE key = ?", [key])
+            if has_node and node < NODES_MAX and is_drawn:
+                run("INSERT OR REPLACE INTO split VALUES (?, ?, ?)", [key, node, body])
+
+    def _renumbers(self, key: str) -> bool:
+        """Return whether nodes of a model's tree get other numbers by what no event says."""
+        row = self._connection.execute("SELECT learner FROM model WHERE key = ?", [key]).fetchone()
+        return row is not None and row[0] == "hat"
+
+    # -- asking -------------------------------------------------------------------------------------------
+
+    def models(
+        self, search: str, order: str, *, descending: bool, first: int, count: int
+    ) -> tuple[list[ModelRow], int]:
+        """Return a page of the models whose keys have a text in them, and how many these are in all."""
+        by = order if order in ORDERS else "key"
+        names = ", ".join(field.name for field in fields(ModelRow))
+        where = "instr(lower(key), lower(?)) > 0" if search else "? = ''"
+        direction = "DESC" if descending else "ASC"
+        with self._turn:
+            run = self._connection.execute
+            rows = run(
+                f"SELECT {names} FROM model WHERE {where} ORDER BY {by} {direction}, key LIMIT ? OFFSET ?",  # noqa: S608
+                [search, count, first],
+            ).fetchall()
+            (total,) = run(f"SELECT count(*) FROM model WHERE {where}", [search]).fetchone()  # noqa: S608
+        return [ModelRow(*row) for row in rows], total
+
+    def model(self, key: str) -> ModelRow | None:
+        """Return one model; None: nothing was heard of it."""
+        names = ", ".join(field.name for field in fields(ModelRow))
+        with self._turn:
+            row = self._connection.execute(f"SELECT {names} FROM model WHERE key = ?", [key]).fetchone()  # noqa: S608
+        return None if row is None else ModelRow(*row)
+
+    def evaluation(self, key: str) -> dict[str, Any] | None:
+        """Return the newest evaluation of a model, NaN as None."""
+        with self._turn:
+            row = self._connection.execute("SELECT evaluation FROM model WHERE key = ?", [key]).fetchone()
+        return None if row is None or row[0] is None else dict(orjson.loads(row[0]))
+
+    def curve(self, key: str) -> list[dict[str, Any]]:
+        """Return the evaluations of a model that are kept, oldest first, and the newest."""
+        with self._turn:
+            rows = self._connection.execute(
+                "SELECT body FROM point WHERE key = ? ORDER BY number", [key]
+            ).fetchall()
+        points: list[dict[str, Any]] = [orjson.loads(body) for (body,) in rows]
+        newest = self.evaluation(key)
+        if newest is not None and (not points or points[-1] != newest):
+            points.append(newest)
+        return points
+
+    def events(
+        self, key: str, kinds: Sequence[str] = (), *, first: int = 0, count: int = 50
+    ) -> list[dict[str, Any]]:
+        """Return events of a model, newest first; kinds: only these."""
+        marks = ", ".join("?" * len(kinds))
+        where = f"AND kind IN ({marks})" if kinds else ""
+        with self._turn:
+            rows = self._connection.execute(
+                f"SELECT body FROM event WHERE key = ? {where} ORDER BY number DESC LIMIT ? OFFSET ?",  # noqa: S608
+                [key, *kinds, count, first],
+            ).fetchall()
+        return [orjson.loads(body) for (body,) in rows]
+
+    def splits(self, key: str) -> dict[int, dict[str, Any]]:
+        """Return the event that gave each node its test, by the node's number; of those that are known."""
+        with self._turn:
+            rows = self._connection.execute("SELECT node, body FROM split WHERE key = ?", [key]).fetchall()
+        return {node: orjson.loads(body) for node, body in rows}

@@ -1,0 +1,170 @@
+"""Watching: what the pages on models share, and small parts of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import quote
+
+from nicegui import run, ui
+
+from streamapp.web.frame import Person, frame
+from streamapp.web.watch.inspector import Found, InspectionError, Inspector
+from streamapp.web.watch.watched import Watched
+
+LOOK_S: Final = 2.0
+"""Between two looks at what the topics brought."""
+STYLE: Final = """
+.grove-chart { width: 100%; height: 22rem; }
+.grove-low { width: 100%; height: 14rem; }
+.grove-tree { width: 100%; height: 34rem; border: 1px solid #767676; }
+.grove-select { min-width: 14rem; }
+.grove-place { min-width: 20rem; max-width: 100%; }
+.grove-page .nicegui-column { width: 100%; max-width: 100%; }
+.grove-scroll { overflow-x: auto; width: 100%; max-width: 100%; }
+.grove-scroll .q-table__container { min-width: min-content; }
+.grove-scroll .q-table__middle { overflow: visible; }
+.grove-page a { color: #0b57d0; }
+.grove-picture { width: 100%; max-width: 60rem; }
+.grove-facts { display: grid; grid-template-columns: minmax(6rem, auto) 1fr; gap: .2rem 1rem; margin: 0; }
+.grove-facts > div { display: contents; }
+.grove-facts dd { margin: 0; overflow-wrap: anywhere; white-space: pre-wrap; }
+.grove-page .q-table td { white-space: pre-wrap; }
+.grove-page .q-table td, .grove-page .q-table th { overflow-wrap: break-word; word-break: normal; }
+@media (max-width: 600px) { .grove-facts { grid-template-columns: 1fr; } }
+.grove-facts dt { font-weight: bold; }
+"""
+LINKS: Final = '<q-td :props="props"><a :href="props.row.link">{{ props.value }}</a></q-td>'
+"""A cell that leads to where `link` of its row says; Vue escapes both."""
+
+
+class Note(Protocol):
+    """Writes down what somebody did."""
+
+    def __call__(self, user: str, action: str, detail: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """What all pages on models share."""
+
+    watched: Watched
+    inspector: Inspector
+    experiments: Path  # folder of results
+    note: Note
+    has_users: bool = False
+
+
+@contextmanager
+def watch_frame(active: str, person: Person, watching: Watching) -> Iterator[None]:
+    """Draw what is around a page on models, which takes the width of a large screen."""
+    with frame(active, person, has_users=watching.has_users, wide=True):
+        ui.add_css(STYLE)  # behind that of the frame, which it changes
+        yield
+
+
+def model_link(key: str) -> str:
+    """Return the address of a model's page.
+
+    >>> model_link("shop <1>")
+    '/model?key=shop%20%3C1%3E'
+    """
+    return f"/model?key={quote(key, safe='')}"
+
+
+def heading(text: str, level: int = 1) -> ui.label:
+    """Make a heading."""
+    size = {1: "text-h5", 2: "text-h6"}[level]
+    return (
+        ui.label(text).classes(size).props(f"role=heading aria-level={level}").style("overflow-wrap:anywhere")
+    )
+
+
+def facts(given: Mapping[str, str]) -> None:
+    """Make a list of names and what they are."""
+    with ui.element("dl").classes("grove-facts"):
+        for name, value in given.items():
+            with ui.element("div"):
+                with ui.element("dt"):
+                    ui.label(name)
+                with ui.element("dd"):
+                    ui.label(value)
+
+
+def table(
+    columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]], key: str, links: str | None = None
+) -> ui.table:
+    """Make a table; columns: label by name of field, numbers to the right; links: a column that leads on."""
+    shown = [
+        {
+            "name": name,
+            "label": label,
+            "field": name,
+            "align": "right" if rows and isinstance(rows[0].get(name), int | float) else "left",
+        }
+        for name, label in columns.items()
+    ]
+    # Who has no mouse moves what is too wide for a phone by arrow keys.
+    with ui.element("div").classes("grove-scroll").props('tabindex=0 role=region aria-label="Table"'):
+        made = ui.table(rows=[*map(dict, rows)], columns=shown, row_key=key)
+    made.props("flat bordered dense wrap-cells").classes("w-full")
+    if links is not None:
+        made.add_slot(f"body-cell-{links}", LINKS)
+    return made
+
+
+class Looking:
+    """A place of a page that is filled by an answer which may take a while."""
+
+    def __init__(self, inspector: Inspector, draw: Callable[[Found], None], person: Person) -> None:
+        """draw: makes the elements, again for each answer. person: gets none when he is not signed in."""
+        self._inspector, self._draw, self._person = inspector, draw, person
+        self._busy = False
+        self._said = ui.label().props("role=status")
+        self._place = ui.column().classes("w-full")
+
+    async def look(self, ask: str, *, fresh_ms: int = 15_000, **given: Any) -> None:
+        """Ask, and draw what was found; what is there stays until then."""
+        if not self._person.signed_in():
+            ui.navigate.to("/sign-in")
+            return
+        if self._busy:
+            return
+        self._busy = True
+        self._said.set_text("Looking …")
+        try:
+            found = await run.io_bound(self._inspector.look, ask, fresh_ms=fresh_ms, **given)
+        except InspectionError as error:
+            self._said.set_text(str(error))
+            return
+        finally:
+            self._busy = False
+        self._said.set_text("")
+        self._place.clear()
+        with self._place:
+            self._draw(found)
+
+
+async def confirmed(question: str) -> bool:
+    """Ask whether something is to be done."""
+    with ui.dialog() as dialog, ui.card():
+        ui.label(question).style("overflow-wrap:anywhere")
+        with ui.row():
+            ui.button("Do it", on_click=lambda: dialog.submit(True)).props("no-caps")
+            ui.button("Leave it", on_click=lambda: dialog.submit(False)).props("no-caps outline")
+    answer = bool(await dialog)
+    dialog.delete()
+    return answer
+
+
+async def carried_out(watching: Watching, user: str, action: str, ask: str, **given: Any) -> tuple[Any, str]:
+    """Carry something out in somebody's name and write that down; return what came of it, or why nothing."""
+    detail = ", ".join(f"{name}={value}" for name, value in sorted(given.items()) if value is not None)
+    watching.note(user, action, detail)
+    try:
+        return await run.io_bound(watching.inspector.do, ask, **given), ""
+    except InspectionError as error:
+        return None, str(error)

@@ -1,0 +1,204 @@
+"""Ledger: what a partition has processed since its last commit; its next journal entries."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from core.model.snapshot import platform_tag
+from core.state_version import STATE_VERSION
+from streamapp.worker.journal.entry import Entry, JournalError, Ranges, Step
+from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.parts import parts
+from streamapp.worker.task.sources import SOURCES, Positions, SourceName
+from topics.columns.records import RawRecords
+from topics.definitions import JOURNAL
+from topics.errors import Reason
+from topics.fetching.refused import NO_REFUSED, RefusedBatch
+
+TRACELESS: Final = (Reason.PROCESSING_ERROR, Reason.SKIPPED)  # dead letters that change no state
+MAX_RANGES: Final = 10_000  # of dead letters in one step
+STEP_BYTES: Final = 48  # of a step with neither controls nor ranges
+ENTRY_BYTES: Final = 512  # of an entry without steps and configuration, and the record around it
+
+
+class LedgerError(RuntimeError):
+    """Records were handed out in another order than that of their log."""
+
+
+class Ledger:
+    """Steps of one partition; `cut` closes them into entries."""
+
+    def __init__(
+        self, positions: Positions, incarnation: int, config: str, most: int = JOURNAL.max_message_bytes or 0
+    ) -> None:
+        """`positions`: of the task; `config`: the task's, as JSON; `most`: bytes of an entry."""
+        self.positions = dict(positions)
+        self.starts = False  # where it begins is to be committed, although nothing has happened yet
+        self.incarnation = incarnation
+        self._config: str | None = config  # said once
+        self._room = room_for_steps(config, most)
+        self._before: Positions = dict(positions)
+        self._steps: list[Step] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to commit: nothing happened since the last cut."""
+        return not self._steps and not self.starts
+
+    def note(self, step: Step) -> None:
+        """Add what was processed; records that follow upon those of the same source extend its last step.
+
+        Raise LedgerError for a step back: what would be committed then is not what was processed.
+        """
+        if step.to == self.positions[step.source]:
+            return
+        if step.to < self.positions[step.source]:
+            message = (
+                f"{step.source}: processed up to {self.positions[step.source]}, and then up to "
+                f"{step.to}; this is a bug of streamgrove, nothing of it is committed"
+            )
+            raise LedgerError(message)
+        at = self.positions[step.source]
+        lost = step.skipped == ((at, step.to),)  # retention took them: not to be read
+        self.positions[step.source] = step.to
+        last = self._steps[-1] if self._steps and not lost else None
+        if last is not None and last.source == step.source and _can_grow(last) and step.records is None:
+            self._steps[-1] = replace(
+                step,
+                skipped=joined(last.skipped, step.skipped),
+                refused=joined(last.refused, step.refused),
+                unread=joined(last.unread, step.unread),
+                count=None if last.count is None or step.count is None else last.count + step.count,
+            )
+        else:
+            self._steps += _by_record(step)
+
+    def cut(self) -> list[Entry]:
+        """Return what happened since the last cut, and begin anew: one entry, or several if it is large."""
+        entries: list[Entry] = []
+        steps: list[Step] = []
+        size = 0
+        for step in self._steps:
+            more = step_bytes(step)
+            if steps and size + more > self._room:
+                entries.append(self._entry(steps))
+                steps, size = [], 0
+            steps.append(step)
+            size += more
+        entries.append(self._entry(steps))
+        self._steps, self.starts = [], False
+        return entries
+
+    def _entry(self, steps: Sequence[Step]) -> Entry:
+        before = self._before
+        self._before = {**before, **{step.source: step.to for step in steps}}
+        config, self._config = self._config, None
+        return Entry(
+            self.incarnation, STATE_VERSION, platform_tag(), before, self._before, tuple(steps), config
+        )
+
+
+def step_of(
+    source: SourceName,
+    raw: RawRecords,
+    position: int,
+    effects: Effects,
+    batches: Mapping[int, RefusedBatch] = NO_REFUSED,
+) -> Step:
+    """Return what the journal has to say of a run; `position`: behind it; `batches`: those that were refused,
+    by the offset of the record that stands for each."""
+    aside = effects.dead_lettered(*TRACELESS)
+    skipped = ranges_of(raw, aside)
+    refused = ranges_of(raw, effects.dead_lettered(Reason.TOO_MANY_MODELS))
+    journalled = SOURCES[source].journalled
+    if journalled:  # a replay does not read its topic
+        return Step(source, position, skipped, refused, _without(raw, {*aside, *batches}))
+    unread = joined((), ((batch.first, batch.last + 1) for batch in batches.values()))
+    return Step(source, position, skipped, refused, None, len(raw) - len(batches), unread)
+
+
+def _without(raw: RawRecords, offsets: Collection[int]) -> RawRecords | None:
+    """Return the other records of a run; None: there are none."""
+    kept = [record for record, offset in enumerate(raw.offsets) if offset not in offsets]
+    if len(kept) == len(raw):
+        return raw
+    return raw.chosen(kept) if kept else None
+
+
+def check_controls(raw: RawRecords, effects: Effects, room: int) -> None:
+    """Raise JournalError for a control that an entry, which has `room` for steps, cannot repeat."""
+    aside = set(effects.dead_lettered(*TRACELESS))
+    for record, offset in enumerate(raw.offsets):
+        size = STEP_BYTES + control_bytes(raw, record)
+        if size > room and offset not in aside:
+            message = (
+                f"a control of {size} bytes must have at most {room}, the room of a journal entry; raise "
+                "max.message.bytes of the topic 'journal' and message.max.bytes, or send a smaller one"
+            )
+            raise JournalError(message)
+
+
+def step_bytes(step: Step) -> int:
+    """Return what a step takes in the journal at most."""
+    raw = step.records
+    size = STEP_BYTES + 20 * (len(step.skipped) + len(step.refused) + len(step.unread))
+    return size if raw is None else size + sum(control_bytes(raw, record) for record in range(len(raw)))
+
+
+def control_bytes(raw: RawRecords, record: int) -> int:
+    """Return what a control takes in the journal at most."""
+    headers = sum(16 + len(name.encode()) + len(value or b"") for name, value in raw.headers[record])
+    return 64 + len(raw.topic) + len(raw.keys[record] or b"") + len(raw.values[record] or b"") + headers
+
+
+def room_for_steps(config: str, most: int) -> int:
+    """Return the bytes that an entry of at most `most` bytes has for its steps."""
+    return most - ENTRY_BYTES - len(config.encode())
+
+
+def _by_record(step: Step) -> list[Step]:
+    """Return a step of controls as steps of one control each: they may be large."""
+    raw = step.records
+    if raw is None or len(raw) == 1:
+        return [step]
+    ends = [*raw.offsets[1:], step.to]
+    singles = parts(raw, range(len(raw)))
+    return [replace(step, to=to, records=single) for to, (_, single) in zip(ends, singles, strict=True)]
+
+
+def _can_grow(step: Step) -> bool:
+    """Whether later records of the source may be added to a step: not to controls, nor to what is lost."""
+    if step.records is not None or len(step.skipped) + len(step.refused) + len(step.unread) > MAX_RANGES:
+        return False
+    return not (len(step.skipped) == 1 and step.skipped[0][1] == step.to)
+
+
+def joined(ranges: Ranges, more: Iterable[tuple[int, int]]) -> Ranges:
+    """Return ranges followed by later ones, as few as possible."""
+    result = list(ranges)
+    for first, end in more:
+        if result and result[-1][1] == first:
+            result[-1] = (result[-1][0], end)
+        else:
+            result.append((first, end))
+    return tuple(result)
+
+
+def ranges_of(raw: RawRecords, offsets: Iterable[int]) -> Ranges:
+    """Return records of a run as ranges: offsets that the log does not have count as neighbours."""
+    wanted = set(offsets)
+    if not wanted:
+        return ()
+    found: list[tuple[int, int]] = []
+    open_at: int | None = None
+    for offset in raw.offsets:
+        if offset in wanted and open_at is None:
+            open_at = offset
+        elif offset not in wanted and open_at is not None:
+            found.append((open_at, offset))
+            open_at = None
+    if open_at is not None:
+        found.append((open_at, raw.offsets[-1] + 1))
+    return tuple(found)

@@ -1,0 +1,63 @@
+"""Journal log: the journal's topic as a log; where it ends, and truncating its beginning."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any, Final
+
+from confluent_kafka import IsolationLevel, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+
+from topics.clients.access import Access, denied_kind
+from topics.clients.cluster import Cluster, refresh_leaders
+
+logger = logging.getLogger(__name__)
+
+REQUEST_S: Final = 10.0
+
+
+class JournalLog:
+    """Requests about one topic; all wait for the broker, so call them in threads, several at once if need be.
+
+    The administration client needs no polling: it handles the events of its connections itself.
+    """
+
+    def __init__(self, kafka: Mapping[str, Any], topic: str) -> None:
+        """`kafka`: client properties under Kafka's names."""
+        self._topic = topic
+        self._admin = AdminClient(Cluster.properties(kafka))
+        self._access = Access.of(kafka)
+        self._denied = False  # and said
+
+    def end(self, partition: int) -> int:
+        """Return the offset of the next record, or a lower bound of it while others write."""
+        here = TopicPartition(self._topic, partition)
+        found = self._admin.list_offsets(
+            {here: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
+            isolation_level=IsolationLevel.READ_UNCOMMITTED,
+            request_timeout=REQUEST_S,
+        )
+        try:
+            return int(found[here].result(2 * REQUEST_S).offset)
+        except KafkaException as failure:
+            refresh_leaders(self._admin, failure, self._topic, REQUEST_S)
+            raise
+
+    def trim(self, partition: int, before: int) -> None:
+        """Delete the records before an offset; where that is denied it is said, once, and left undone."""
+        wanted = TopicPartition(self._topic, partition, before)
+        for done in self._admin.delete_records([wanted], request_timeout=REQUEST_S).values():
+            try:
+                done.result(2 * REQUEST_S)
+            except KafkaException as failure:
+                if denied_kind(failure.args[0].code()) is None:
+                    raise
+                self._tell_denied()
+
+    def _tell_denied(self) -> None:
+        if not self._denied:
+            self._denied = True
+            logger.warning(
+                "%s; until then the journal only grows", self._access.denied("topic", self._topic, "Delete")
+            )

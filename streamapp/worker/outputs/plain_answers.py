@@ -1,0 +1,99 @@
+"""Plain answers: what small runs of several partitions lead to, written in one go.
+
+What it costs to write the answers to a run hardly depends on how many they are. So those of all runs whose
+models name the same classes are written one behind the other, and each run gets its part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+
+from streamapp.worker.outputs.limits import RECORD_BYTES
+from streamapp.worker.outputs.outgoing import OutputRecords
+from streamapp.worker.task.effects.effects import Effects
+from topics.codecs.compiled.encode import encode_answers
+from topics.columns.records import Ints64, Predictions, RawRecords
+from topics.columns.spans import Spans, Texts, any_headers
+
+
+def plain_answers(
+    some: Sequence[tuple[RawRecords, Effects]], topic: str, limit: int
+) -> list[OutputRecords | None]:
+    """Return the records that each run leads to; None: the encoder has to write them.
+
+    some: runs of JSON, and what they lead to; limit: bytes that a record of the topic may take.
+    """
+    found: list[OutputRecords | None] = [None] * len(some)
+    alike: dict[tuple[str, ...], list[int]] = {}
+    for number, (raw, effects) in enumerate(some):
+        if _is_plain(raw, effects):
+            alike.setdefault(effects.answers[0].predictions.classes, []).append(number)
+    for numbers in alike.values():
+        if len(numbers) > 1:
+            written = _written([some[number] for number in numbers], topic)
+            for number, records in zip(numbers, written, strict=False):
+                found[number] = records if records.most_bytes <= limit else None
+    return found
+
+
+def _is_plain(raw: RawRecords, effects: Effects) -> bool:
+    """Tell whether a run without headers leads to as many answers as it has records, and to nothing else."""
+    if len(effects.answers) != 1 or not len(raw) or any_headers(raw.headers):
+        return False
+    if effects.requests or effects.feature_requests or effects.alerts or effects.evaluations:
+        return False
+    if effects.happened or effects.dead_letters:
+        return False
+    answers = effects.answers[0]
+    predictions = answers.predictions
+    is_single = not answers.block and answers.key is None and len(answers.record) == len(raw)
+    return is_single and predictions.acquired is None and predictions.explanation is None
+
+
+def _written(some: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[OutputRecords]:
+    """Return the answers to each run, nothing at all if some are not in the order of the records."""
+    answers = [effects.answers[0] for _, effects in some]
+    lengths = [len(raw) for raw, _ in some]
+    ends = np.cumsum([0, *lengths])
+    about = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
+    if np.count_nonzero(np.concatenate([each.record for each in answers]) != about):
+        return []
+    values = encode_answers(_joined([each.predictions for each in answers]), "json")
+    keys = [Spans.of(raw.keys) for raw, _ in some]
+    most_bytes = RECORD_BYTES + _longest(values.lengths, ends)
+    most_bytes += _longest(np.concatenate([each.lengths for each in keys]), ends)
+    first = values.starts[ends[:-1]]
+    starts, begins = values.starts - np.repeat(first, lengths), ends.tolist()
+    bounds = [*first.tolist(), len(values.buffer)]
+    found = []
+    for number, (raw, _) in enumerate(some):
+        rows = slice(begins[number], begins[number + 1])
+        # Each has its own bytes: one that is held back keeps no other's in memory.
+        own = values.buffer[bounds[number] : bounds[number + 1]]
+        columns = (Spans(own, starts[rows], values.lengths[rows]), keys[number], raw.spans.timestamps)
+        most = int(most_bytes[number])
+        found.append(OutputRecords(topic, "prediction", *columns, None, about[rows], most))
+    return found
+
+
+def _joined(parts: Sequence[Predictions]) -> Predictions:
+    """Return the predictions of several runs, all of the same classes."""
+    classes = parts[0].classes
+    ids = [each.ids for each in parts]
+    texts = [each.spans for each in ids if isinstance(each, Texts)]
+    return Predictions(
+        classes,
+        Texts(Spans.joined(texts)) if len(texts) == len(ids) else [*chain.from_iterable(ids)],
+        np.concatenate([each.prediction for each in parts]),
+        np.concatenate([each.probability[:, : len(classes)] for each in parts]),
+        np.concatenate([each.version for each in parts]),
+    )
+
+
+def _longest(lengths: Ints64, ends: Ints64) -> Ints64:
+    """Return int64[runs]: the bytes of the longest text of each, none of which is empty."""
+    longest: Ints64 = np.maximum(np.maximum.reduceat(lengths, ends[:-1]), 0)
+    return longest

@@ -1,0 +1,46 @@
+"""Producers of a worker, made from its settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from streamapp.settings.clients import librdkafka_properties
+from streamapp.worker.outputs.limits import OutputLimits
+from topics.clients.produce import produce_records
+from topics.clients.sender import BATCH_BYTES, Sender
+from topics.clients.transactional_sender import TransactionalSender
+
+if TYPE_CHECKING:
+    from streamapp.settings import Settings
+
+
+LINGER_MS: Final = 0.5
+"""The records of a run are handed over in one call, which takes less: all of them wait for the last one, and
+no run waits for the next."""
+
+
+def plain_sender(settings: Settings, limits: OutputLimits) -> Sender:
+    """Return an idempotent producer: what it sends is visible at once."""
+    return Sender(_properties(settings, limits), produce_records=produce_records)
+
+
+def transactional_sender(
+    settings: Settings, limits: OutputLimits, instance: str, stopped: Callable[[], bool]
+) -> TransactionalSender:
+    """Return the transactional producer of the worker `instance`; `stopped`: whether the worker is ending."""
+    return TransactionalSender(
+        _properties(settings, limits),
+        f"{settings.application_id}-{instance}",
+        stopped,
+        settings.transaction_timeout_ms,
+        produce_records,
+    )
+
+
+def _properties(settings: Settings, limits: OutputLimits) -> dict[str, Any]:
+    given = librdkafka_properties(settings)
+    batch = str(given.get("batch.size", BATCH_BYTES))
+    # A topic refuses a batch above its max.message.bytes, however small the records in it are.
+    limited = {"batch.size": min(int(batch), limits.batch)} if batch.isdecimal() else {}
+    return {"linger.ms": LINGER_MS, **given, **limited, "message.max.bytes": limits.producer}

@@ -1,0 +1,121 @@
+"""Outputs too large for their topic: dead letters of the records they are about replace them.
+
+What the task did stays done: the model has learned what it learned, the record's other outputs go out. An
+answer is not cut into several: a block is answered by one block, row for row.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from streamapp.worker.outputs.limits import ROW_BYTES, TIMES_INPUT, OutputLimits
+from streamapp.worker.outputs.outgoing import OutputRecords
+from streamapp.worker.task import counters
+from streamapp.worker.task.effects.effects import DeadLetter, Effects, Origin
+from topics.codecs.prediction_row import DEAD
+from topics.columns.records import RawRecords
+from topics.errors import Reason
+
+PREDICTION = "prediction"
+
+
+class _Output(NamedTuple):
+    """An output that is not sent."""
+
+    record: int  # index in RawRecords
+    kind: str
+    why: str
+
+
+class TooLarge:
+    """The outputs of one run that are not sent."""
+
+    def __init__(self, raw: RawRecords, limits: OutputLimits, effects: Effects, most: int) -> None:
+        """`effects`: what the run leads to; `most`: bytes of an output's value, however small its record."""
+        self._raw = raw
+        self._limits = limits
+        self._effects = effects
+        self._most = most
+        self._outputs: list[_Output] = []
+
+    def add(self, record: int, kind: str, why: str) -> None:
+        """Note an output that cannot be sent."""
+        self._outputs.append(_Output(record, kind, why))
+
+    def without(self, outgoing: OutputRecords) -> OutputRecords:
+        """Return the records that their topic takes, and that what they are about may lead to; note the
+        others."""
+        outgoing = self._in_proportion(outgoing)
+        limit = self._limits.of(outgoing.topic)
+        if outgoing.most_bytes <= limit:
+            return outgoing
+        sizes = [outgoing.bytes_of(at) for at in range(len(outgoing))]
+        for record, size in zip(outgoing.records.tolist(), sizes, strict=True):
+            if size > limit:
+                why = f"{size} bytes are more than {self._limits.rule(outgoing.topic)}"
+                self.add(record, outgoing.kind, why)
+        return outgoing.taken(np.flatnonzero(np.array(sizes) <= limit))
+
+    def _in_proportion(self, outgoing: OutputRecords) -> OutputRecords:
+        """Return the records that are not too large for what they are about; note the others.
+
+        An answer repeats the names of all classes, a request may name all features: a few bytes shall not
+        make us write megabytes.
+        """
+        if outgoing.values.longest <= self._most:
+            return outgoing
+        given = self._raw.spans.values.lengths[outgoing.records]
+        rows = np.ones(len(self._raw), dtype=np.int64)
+        for answers in self._effects.answers:
+            if answers.block:
+                rows[answers.record[0]] = len(answers.predictions)
+        share = np.maximum(TIMES_INPUT * given, ROW_BYTES * rows[outgoing.records])
+        allowed = np.maximum(self._most, share)
+        lengths = outgoing.values.lengths
+        for at in np.flatnonzero(lengths > allowed).tolist():
+            why = (
+                f"{lengths[at]} bytes are more than {allowed[at]}, which a record of {given[at]} bytes may "
+                f"lead to: max.output.bytes={self._most}, or {TIMES_INPUT} times its bytes"
+            )
+            self.add(int(outgoing.records[at]), outgoing.kind, why)
+        return outgoing.taken(np.flatnonzero(lengths <= allowed))
+
+    def write(self, effects: Effects) -> None:
+        """Add what was noted to the effects: a dead letter for each record, and the counts."""
+        if not self._outputs:
+            return
+        by_record: dict[int, list[_Output]] = {}
+        for output in self._outputs:
+            by_record.setdefault(output.record, []).append(output)
+        effects.dead_letters += [self._letter(record, found, effects) for record, found in by_record.items()]
+        effects.dead_letters.sort(key=lambda letter: letter.record)
+        effects.count(counters.OUTPUTS_TOO_LARGE, len(self._outputs))
+        unanswered = {output.record for output in self._outputs if output.kind == PREDICTION}
+        rows = sum(_rows(effects, record) for record in unanswered)
+        effects.count(counters.ANSWERED, -rows)
+        effects.count(counters.INSTANCES_DEAD, rows)
+
+    def _letter(self, record: int, outputs: list[_Output], effects: Effects) -> DeadLetter:
+        first, others = outputs[0], len(outputs) - 1
+        also = f" (and {others} more of its outputs)" if others else ""
+        fewer = "send fewer rows in a block, or " if _is_block(effects, record) else ""
+        detail = (
+            f"its {first.kind.replace('-', ' ')} cannot be sent: {first.why}{also}; "
+            f"{fewer}raise the limit and start the worker again, or send smaller records"
+        )
+        origin = Origin.of(self._raw, record)
+        return DeadLetter(origin, Reason.OUTPUT_TOO_LARGE, detail, exception="RecordTooLarge", record=record)
+
+
+def _rows(effects: Effects, record: int) -> int:
+    """Return how many rows of a record were answered."""
+    return sum(
+        int(np.count_nonzero((answers.record == record) & (answers.predictions.version != DEAD)))
+        for answers in effects.answers
+    )
+
+
+def _is_block(effects: Effects, record: int) -> bool:
+    return any(answers.block and answers.record[0] == record for answers in effects.answers)

@@ -1,0 +1,151 @@
+"""Commit schedule: when processed work is committed, and how computing goes on meanwhile.
+
+    runs      ──1──2──3──────4────5──────6──7──
+    at least once             outputs 1 2 3 │ flush 1-3 │ 4 5   6  7
+                              journal, offsets          └─ 3 ─┘
+    exactly once              outputs 1 2 3 │ transaction: 1-3, journal, offsets │ 4 5 6 7
+
+At least once flushes the outputs until the broker has acknowledged them, and commits journal and offsets in
+a transaction after that: a few outputs may be sent meanwhile (else a slow stream would wait for every
+commit). Exactly once has outputs, journal and offsets in one transaction; what comes meanwhile belongs to the
+next one. What is held is bounded.
+
+Nothing here blocks the event loop. While the producer's queue is full (a slow or unreachable broker) the
+outputs of one run (or of a delivery of small ones) are kept, and `room` returns when a thread has handed them
+to the producer. It is awaited after each run, so that no more outputs than these are kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+from streamapp.worker.blocking_calls import run_blocking
+from streamapp.worker.processing.pipeline import Pipeline, Results
+
+# Commits that take longer than half the interval come less often, but not because one waited out an outage.
+MAX_STRETCHED_INTERVAL = 2.0  # seconds
+MAX_PASSED_RECORDS = 500
+MAX_HELD_RECORDS = 200_000  # what comes while a commit takes a fifth of a second at a million a second
+MAX_HELD_BYTES = 64 << 20  # of the records held and their outputs; a block may have megabytes
+
+
+class CommitSchedule:
+    """One commit at a time. `send` and the rest belong to the event loop, only the flush to a thread."""
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        *,
+        interval: float,
+        exactly_once: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`pipeline`: sends outputs; `interval`: seconds between commits; `exactly_once`: outputs are part of
+        the transaction."""
+        self._pipeline = pipeline
+        self._exactly_once = exactly_once
+        self._interval = interval
+        self._clock = clock
+        self._held: list[Results] = []
+        self._held_records = 0
+        self._held_bytes = 0
+        self._passed_records = 0  # sent since the flush under way began
+        self._flushed = asyncio.Event()
+        self._flushed.set()
+        self._last_round_s = 0.0  # what the last round of runs before a commit takes
+        self._counts_from: float | None = None  # the interval to the next commit; None: there was none yet
+        self.seconds = 0.0  # the last commit took
+        self.due: float | None = None  # None: nothing is uncommitted
+
+    @property
+    def interval(self) -> float:
+        """Seconds between commits, stretched when they are slow."""
+        return max(self._interval, min(2 * self.seconds, MAX_STRETCHED_INTERVAL))
+
+    def note(self) -> None:
+        """Note that something was processed: a commit is due an interval after the last one, or at once if
+        that is over."""
+        if self.due is None:
+            now = self._clock()
+            self.due = max(now, self._next(now))
+
+    def _next(self, now: float) -> float:
+        """Return when the next commit may be; the first one an interval after the first run."""
+        return self.interval + (now if self._counts_from is None else self._counts_from)
+
+    def is_due(self, now: float) -> bool:
+        """Tell whether it is time to commit: no other round of runs can be over before."""
+        return self.due is not None and now >= self.due - self._last_round_s
+
+    def seconds_to_last_round(self, now: float, round_s: float) -> float:
+        """Return how long the last round of runs before the next commit, of `round_s` seconds, may wait.
+
+        Exactly once nobody sees outputs before their commit: to wait loses nothing, and as many records as
+        can be have a part in that commit, which begins when the round is over. 0: what is processed now is
+        seen at once, or the next commit would be due at once.
+        """
+        if not self._exactly_once:
+            return 0.0
+        self._last_round_s = min(round_s, self.interval / 2)
+        if self.due is not None:
+            due = self.due
+        elif self._counts_from is not None:
+            due = self._next(now)
+        else:
+            return 0.0
+        return max(0.0, due - self._last_round_s - now)
+
+    def send(self, results: Results) -> None:
+        """Send the outputs of a run, or hold them while a flush is under way; in order in any case."""
+        n = len(results.run.raw)
+        if not self._flushed.is_set():
+            if self._exactly_once or self._held or self._passed_records + n > MAX_PASSED_RECORDS:
+                self._held.append(results)
+                self._held_records += n
+                self._held_bytes += results.size
+                return
+            self._passed_records += n
+        self._pipeline.send(results)
+
+    async def room(self) -> None:
+        """Return when more may be sent or held; raise when outputs cannot be delivered."""
+        if self._held_records > MAX_HELD_RECORDS or self._held_bytes > MAX_HELD_BYTES:
+            await self._flushed.wait()
+        if self._pipeline.sender.is_full:
+            await run_blocking(self._pipeline.sender.drain)
+
+    def forget(self) -> None:
+        """Throw away what is held: it will be computed again."""
+        self._held, self._held_records, self._held_bytes = [], 0, 0
+        self.due = None
+
+    async def commit(self, transact: Callable[[], Awaitable[None]]) -> None:
+        """Flush what was sent up to now and `transact`, or both at once (steps 3 to 6 of `committer.py`).
+
+        Raise AbortedError if the transaction has to be aborted.
+        """
+        started = self._clock()
+        # Behind its last round it may begin a little before it is due: that must not add up.
+        self._counts_from = max(started, self.due or started) if self.is_due(started) else started
+        self.due = None
+        self._passed_records = 0
+        self._flushed.clear()
+        try:
+            await (transact() if self._exactly_once else run_blocking(self._pipeline.sender.flush))  # 3.
+        except BaseException:
+            self.forget()
+            raise
+        finally:
+            held, self._held = self._held, []
+            self._held_records = self._held_bytes = 0
+            self._flushed.set()
+        if held:
+            with self._pipeline.sender.gathering():
+                for results in held:
+                    self._pipeline.send(results)
+            self._pipeline.sender.hand_over()
+        if not self._exactly_once:
+            await transact()  # 4. to 6.
+        self.seconds = self._clock() - started

@@ -1,0 +1,308 @@
+"""Committer: commits what was processed, cut by cut, and goes back to the last cut when that fails.
+
+The protocol of a commit, numbered as in the code here, in `commit_schedule.py` and in `transactions.py`:
+
+    1. Between two runs every ledger with anything new is *cut*: closed into journal entries. With them go
+       the manifests of snapshots that are written, and the positions behind the entries.
+    2. At the same point the tasks whose snapshots are due are cut too (copies of what has changed).
+    3. At least once: the outputs sent so far are flushed, until the broker has acknowledged each of them.
+       Exactly once: they are in the transaction, and later ones are held back.
+    4. The journal records are sent as parts of the transaction.
+    5. The positions become its offsets, in the name of the member that processed the records: the group's
+       coordinator refuses them if that one was taken out of the group (KIP-447).
+    6. The transaction is committed: journal and offsets (and outputs) count together, or none of them does.
+    7. What is committed is noted: positions, manifests. The cuts of step 2 begin to be written as snapshots;
+       their manifests go with step 1 of a later commit.
+
+If any of the steps 3 to 6 finds that the transaction cannot be committed, it is aborted. The tasks are ahead
+of what is committed then: all are dropped, the worker joins the group again, and each partition is restored
+like any that arrives (`streamapp/restore`). If it is not known what has become of it, the worker ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from faust.types import TP
+
+from streamapp.worker.blocking_calls import run_watched
+from streamapp.worker.journal.entry import Entry, Manifest, Record
+from streamapp.worker.journal.skips import outstanding
+from streamapp.worker.observability.health import Health
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.processing.commit_schedule import CommitSchedule
+from streamapp.worker.processing.partition import Partition, Partitions
+from streamapp.worker.processing.pipeline import Pipeline
+from streamapp.worker.processing.transactions import Transaction, Transactions
+from streamapp.worker.snapshots.writer import SnapshotWriter, TaskCut
+from streamapp.worker.task.sources import Positions, SourceName
+from streamapp.worker.transport.thread import Membership
+from topics.errors import AbortedError, TopicsError
+
+if TYPE_CHECKING:
+    from streamapp.worker.transport.consumer import Consumer
+
+logger = logging.getLogger(__name__)
+
+MAX_ABORTS: Final = 5  # in a row: then it is no accident, a record that its topic does not take for example
+
+
+class Committer:
+    """Commits for all partitions of a worker at once. Everything runs in the event loop."""
+
+    consumer: Consumer
+
+    def __init__(
+        self,
+        pipeline: Pipeline,
+        transactions: Transactions,
+        partitions: Partitions,
+        snapshots: SnapshotWriter,
+        metrics: Metrics,
+        health: Health,
+        *,
+        topics: Mapping[SourceName, str],
+        interval: float,
+        exactly_once: bool,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`topics`: of the sources, in causal order; `interval`: seconds; `exactly_once`: outputs are part of
+        the transaction."""
+        self.lock = asyncio.Lock()
+        """Held by a run and by who waits for a commit, so that these have one order."""
+        self.failed = False
+        """Outputs were lost, or a stop gave up: nothing may be committed any more."""
+        self._pipeline = pipeline
+        self._transactions = transactions
+        self._partitions = partitions
+        self._snapshots = snapshots
+        self._metrics = metrics
+        self._health = health
+        self._topics = dict(topics)
+        self._clock = clock
+        self.schedule = CommitSchedule(pipeline, interval=interval, exactly_once=exactly_once, clock=clock)
+        self._in_client = partial(run_watched, call=lambda: self._transactions.call)
+        self._committing: asyncio.Task[bool] | None = None
+        self._aborts = 0  # since the last commit that succeeded
+
+    async def open(self) -> None:
+        """Return when no predecessor of ours has a transaction open; HungError."""
+        await self._in_client(self._transactions.open)
+
+    # -- when -----------------------------------------------------------------------------------------------
+
+    def tick_due(self, now: float) -> int | None:
+        """Return a partition whose work should be committed although nothing arrives for it."""
+        if self._is_committing:
+            return None
+        if self.schedule.is_due(now):
+            return next(iter(self._partitions.uncommitted(self.consumer.membership)), None)
+        return next(iter(self._snapshots.ready() or self._snapshots.due(now)), None)
+
+    def seconds_to_tick(self, now: float) -> float:
+        """Return how long a poll may wait."""
+        due = self.schedule.due
+        if due is None or self._is_committing or not self._partitions.uncommitted(self.consumer.membership):
+            return float("inf")  # no tick would come of it
+        return max(0.0, due - now)
+
+    def seconds_to_last_round(self, now: float, round_s: float) -> float:
+        """Return how long a round of runs, which takes `round_s` seconds, may wait: see `CommitSchedule`."""
+        return self.schedule.seconds_to_last_round(now, round_s)
+
+    def commit_if_due(self) -> None:
+        """Begin to commit, unless that is done or not due yet; between two runs."""
+        now = self._clock()
+        if self._is_committing or self.failed:
+            return
+        if self.schedule.is_due(now) or self._snapshots.ready() or self._snapshots.due(now):
+            self._committing = asyncio.get_running_loop().create_task(self._commit())
+
+    async def commit(self, why: str, timeout_s: float | None = None) -> None:
+        """Commit all that is processed, after the run and the commit at hand; give up after `timeout_s`."""
+        if self.failed:
+            return
+        try:
+            async with asyncio.timeout(timeout_s):
+                if await self.commit_now():
+                    logger.info("committed: %s", why)
+        except TimeoutError:
+            self._give_up(f"{why}: not everything could be committed within {timeout_s:.0f} s")
+
+    async def commit_now(self) -> bool:
+        """Commit after the run and the commit at hand; tell whether nothing is left of what was processed."""
+        async with self.lock:
+            if self._committing is not None:
+                await asyncio.wait([self._committing])
+            if self.failed:
+                return False
+            self._committing = asyncio.get_running_loop().create_task(self._commit())
+            return await asyncio.shield(self._committing)  # half of a commit must not be left to a thread
+
+    @property
+    def _is_committing(self) -> bool:
+        return self._committing is not None and not self._committing.done()
+
+    async def room(self) -> None:
+        """Return when the outputs of another run may be sent; AbortedError. Whatever else fails ends the
+        worker."""
+        try:
+            await self.schedule.room()
+        except AbortedError:
+            raise
+        except Exception as error:  # noqa: BLE001 - it ends the worker
+            await self.end(error)
+
+    # -- the protocol ---------------------------------------------------------------------------------------
+
+    async def _commit(self) -> bool:
+        try:
+            return await self._commit_all()
+        except Exception as error:  # noqa: BLE001 - whatever it is of: its part of the journal would be a hole
+            await self.end(error)
+            return False
+        finally:
+            if self.schedule.due is not None:  # who polls could not know when, while this one was under way
+                self.consumer.wake()
+
+    async def _commit_all(self) -> bool:
+        """Commit what is uncommitted; tell whether nothing of it is left."""
+        membership = self.consumer.membership
+        if membership is None:
+            return False
+        async with self._snapshots.tasks_lock:  # else a run may be half computed, in a thread
+            dirty = self._partitions.uncommitted(membership)
+            transaction = self._close(membership, dirty)  # 1.
+            kept = self._cut_tasks(membership)  # 2.
+        if transaction.records and not await self._transact(transaction):  # 3. to 6.
+            return False
+        async with self._snapshots.tasks_lock:
+            for number, records in transaction.records.items():  # 7.
+                # Restored meanwhile, it stands where the group's offsets were then.
+                if self._partitions.get(number) is dirty[number] and dirty[number].membership == membership:
+                    self._note_committed(number, records)
+            for number, (state, task_cut, positions) in kept.items():
+                if self._partitions.get(number) is state:
+                    self._snapshots.begin(number, task_cut, positions, self._pipeline.config)
+                else:
+                    task_cut.abandon()
+        return True
+
+    def _close(self, membership: Membership, dirty: Mapping[int, Partition]) -> Transaction:
+        """Close what was processed up to now (step 1)."""
+        records: dict[int, list[Record]] = {}
+        offsets: dict[TP, int] = {}
+        for number, state in dirty.items():
+            records[number] = []
+            if (manifest := self._snapshots.manifest(number)) is not None:
+                # The journal is trimmed, and read, up to a snapshot: what lies ahead is said behind it anew.
+                ahead = outstanding(state.skips, state.ledger.positions)
+                records[number] += [manifest, *ahead]
+            if not state.ledger.is_empty:
+                entries = state.ledger.cut()
+                records[number] += entries
+                # At first all of them: a source without an offset has lost it later.
+                begins = entries[0].config is not None
+                before, after = entries[0].before, entries[-1].after
+                moved = [source for source in self._topics if begins or after[source] != before[source]]
+                offsets |= {TP(self._topics[source], number): after[source] for source in moved}
+            else:  # without any offsets the coordinator would not be asked whether this is still ours
+                source, topic = next(iter(self._topics.items()))
+                offsets[TP(topic, number)] = state.committed[source]
+        ids = {tp: topic_id for tp in offsets if (topic_id := dirty[tp.partition].topic_ids.get(tp.topic))}
+        return Transaction(records, offsets, membership, ids)
+
+    def _cut_tasks(self, membership: Membership) -> dict[int, tuple[Partition, TaskCut, Positions]]:
+        """Cut the tasks whose snapshots are due, where the ledgers were cut (step 2)."""
+        kept: dict[int, tuple[Partition, TaskCut, Positions]] = {}
+        for number in self._snapshots.due(self._clock()):
+            state = self._partitions[number]
+            if state.membership == membership and state.stopped is None:
+                self._snapshots.cut(number)
+                kept[number] = state, state.task.cut(), dict(state.ledger.positions)
+        return kept
+
+    async def _transact(self, transaction: Transaction) -> bool:
+        """Take the steps 3 to 6; tell whether the transaction is committed.
+
+        If it is not, no task of before is left.
+        """
+        try:
+            await self.schedule.commit(
+                partial(self._in_client, partial(self._transactions.commit, transaction))
+            )
+        except AbortedError as error:
+            await self._abort(error)
+            return False
+        self._aborts = 0
+        self._health.committed()
+        self._metrics.commit_seconds.observe(self.schedule.seconds)
+        return True
+
+    def _note_committed(self, number: int, records: Sequence[Record]) -> None:
+        for record in records:
+            if isinstance(record, Entry):
+                self._partitions[number].committed = record.after
+                self._snapshots.moved(number)
+            elif isinstance(record, Manifest):
+                self._snapshots.committed(number, record, self._clock())
+
+    # -- going back, and the end ----------------------------------------------------------------------------
+
+    async def abort_unless_dropped(self, here: Mapping[int, Partition], reason: AbortedError) -> None:
+        """Abort what runs of these partitions have found impossible to commit, unless the commit at hand
+        does, or has done so: then none of them is here any more.
+
+        The client takes one step at a time, and what two find is one transaction. No commit can begin
+        meanwhile: the runs have the lock.
+        """
+        if self._committing is not None:
+            await asyncio.wait([self._committing])
+        if self.failed:
+            return
+        if any(self._partitions.get(number) is partition for number, partition in here.items()):
+            await self._abort(reason)
+
+    async def _abort(self, reason: AbortedError) -> None:
+        """Go back to what is committed: drop the tasks, which are ahead of it, and join the group again."""
+        logger.warning("a transaction is aborted, its records will be processed again: %s", reason)
+        self._metrics.transactions_aborted.inc()
+        self._aborts += 1
+        if self.failed or self._aborts > MAX_ABORTS:
+            await self.end(reason)
+            return
+        async with self._snapshots.tasks_lock:
+            self.schedule.forget()
+            self.consumer.abandon()
+            for number in list(self._partitions):
+                self._partitions.drop(number)
+        try:
+            await self._in_client(self._transactions.abort)
+        except AbortedError as error:  # the broker is away, and a stop did not wait for it any longer
+            self._give_up(str(error))
+        except Exception as error:  # noqa: BLE001 - refused: of a run it would end the agent without a reason that is said
+            await self.end(error)
+        else:
+            await self.consumer.rejoin()
+
+    async def end(self, error: Exception) -> None:
+        """Commit nothing any more, and end the worker: what was processed is not what would be committed."""
+        if self.failed:  # ending already: whatever else fails on the way is no other reason
+            logger.warning("nothing was committed: %s", error)
+            return
+        if self._health.stopping and isinstance(error, TopicsError):  # of the broker
+            self._give_up(f"stopping: {error}")
+            return
+        self.failed = True
+        logger.error("nothing can be committed any more, ending: %s", error, exc_info=error)
+        await self.consumer.crash(error)
+
+    def _give_up(self, why: str) -> None:
+        """Commit nothing any more: a stop does not wait for the broker any longer."""
+        self.failed = True
+        logger.error("%s; what is uncommitted will be processed again", why)

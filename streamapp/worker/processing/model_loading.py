@@ -1,0 +1,55 @@
+"""Model loading: evicted models that a run needs are loaded before it, in slices, the disk in a thread.
+
+A model that is found missing later (that of a request that expires) is read when it is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from streamapp.worker.blocking_calls import run_blocking
+from topics.codecs.compiled.keys import coded
+from topics.columns.records import RawRecords
+
+if TYPE_CHECKING:
+    from streamapp.worker.task.models.store import ModelStore  # compiled kernels: not for who only looks
+
+SLICE_MODELS: Final = 256
+SLICE_BYTES: Final = 4 << 20
+
+
+async def reload(models: ModelStore, raw: RawRecords) -> bool:
+    """Return when the models that records name by their keys are in memory; whether one was not.
+
+    Nothing else may use or evict models of the task meanwhile, but cuts are made and read.
+    """
+    cache = models.cache
+    if not cache.n_evicted:
+        return False
+    keys = (key.decode("utf-8", "replace") for key in coded(raw.keys).distinct if key is not None)
+    missing = cache.missing(models.slot(key) for key in keys)
+    for some in _slices(missing, cache.sizes(missing)):
+        waiting = cache.install_now(some)
+        if waiting:
+            found = await run_blocking(lambda slots=waiting: cache.fetch(slots))  # type: ignore[misc]
+            for slot, words in zip(waiting, found, strict=True):
+                cache.install(slot, words)
+        else:
+            await asyncio.sleep(0)  # others have their turn
+    return bool(missing)
+
+
+def _slices(slots: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the slots, so many at once that they are read in a few milliseconds."""
+    some: list[int] = []
+    total = 0
+    for slot, size in zip(slots, sizes, strict=True):
+        if some and (len(some) == SLICE_MODELS or total + size > SLICE_BYTES):
+            yield some
+            some, total = [], 0
+        some.append(slot)
+        total += size
+    if some:
+        yield some

@@ -1,0 +1,336 @@
+"""Pipeline: a run through the worker, in one call: load models, decode, process (the task), encode.
+
+Its outputs are sent by another one, `send`, at once or when a commit that is under way is over. What the
+driver calls a run of the topic `grove.labels` is a run of the source `labels` for the task.
+
+Most runs take a few milliseconds, and are computed where they arrive, in the event loop. One with a large
+record (a block of ten thousand rows, a schema of thousands of values) may take seconds: a thread computes it,
+so that the group's heartbeats are answered, fetches, commits and pages go on. Meanwhile nobody else may touch
+a task: whoever would has to have `tasks_lock`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from streamapp.settings import Settings
+from streamapp.worker.blocking_calls import run_blocking
+from streamapp.worker.journal.entry import Step
+from streamapp.worker.journal.ledger import check_controls, room_for_steps, step_of
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.outputs.encoder import Encoder
+from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.outgoing import OutputRecords
+from streamapp.worker.processing.model_loading import reload
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.effects.effects import Effects, Notice
+from streamapp.worker.task.error_isolation import process_isolated, process_together
+from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.quota import ModelQuota
+from streamapp.worker.task.sources import SOURCES, source_topics
+from streamapp.worker.task.task import CODE, Task, TaskRun
+from streamapp.worker.transport import runs
+from topics.clients.partitioner import partition_of
+from topics.clients.sender import Sender
+from topics.codecs.compiled.keys import code_headers, coded
+from topics.columns.records import Headers, Instances, RawRecords
+from topics.columns.spans import any_headers, distinct_headers
+from topics.definitions import TopicNames
+
+logger = logging.getLogger(__name__)
+
+MAX_REMEMBERED_KEYS: Final = 1 << 17  # keys whose partition was checked, per worker
+
+LARGE_RECORD: Final = 64 << 10
+"""Bytes of a record that may take longer than others wait: blocks take up to 1.4 µs a byte."""
+
+MANY_HEADERS: Final = 1024
+"""Of a record; each of its answers may carry them on."""
+
+LARGE_RUN: Final = 4 << 20
+"""Bytes of a run that may, whatever its records are."""
+
+SMALL_RUN: Final = 200
+"""Records of a run that is read with others."""
+
+READ_TOGETHER: Final = 256 << 10
+"""Bytes of all of them, and of whatever else was fetched with them: they are copied. So many at most have
+runs whose outputs are handed over together."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """What a run led to: the records that say so, ready to be sent, and what the journal has to say of it."""
+
+    run: runs.Run
+    effects: Effects
+    records: list[OutputRecords]
+    step: Step
+    input_bytes: int  # of the records of the run
+
+    @property
+    def size(self) -> int:
+        """Bytes that they take in memory, roughly: the records of the run and those to be sent."""
+        return self.input_bytes + sum(each.values.total for each in self.records)
+
+
+class Pipeline:
+    """Makes tasks, and results of their runs, for one worker."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        sender: Sender,
+        metrics: Metrics,
+        *,
+        partitions: int,
+        limits: OutputLimits,
+        memory: ModelMemory | None = None,
+        tasks_lock: asyncio.Lock | None = None,
+        features: bool = True,
+    ) -> None:
+        """`sender`: the producer of the outputs; `partitions`: what every topic has; `limits`: how large its
+        records may be; `memory`: of the models of all tasks (None: no limit); `tasks_lock`: held while a task
+        changes in a thread; `features`: the topics of feature acquisition exist."""
+        names = TopicNames(settings.topics_prefix, features)
+        self._sources = {topic: source for source, topic in source_topics(names).items()}
+        self._config = TaskConfig.from_settings(settings, features=features)
+        self.journal_bytes = limits.of(names.journal)
+        self._room = room_for_steps(self.config, self.journal_bytes)
+        self._quota = ModelQuota(self._config.models_max_count)
+        self._memory = memory or ModelMemory()
+        self._encoder = Encoder.from_settings(settings, names, limits)
+        self.sender = sender
+        self._tasks_lock = tasks_lock or asyncio.Lock()
+        self._metrics = metrics
+        self._read_together = CODE["instances"].together
+        self._placement = KeyPlacement(metrics, partitions)
+
+    @property
+    def config(self) -> str:
+        """The configuration of tasks, as the journal has it."""
+        return self._config.to_json()
+
+    def new_task(self, partition: int) -> Task:
+        """Return a task with new models."""
+        return Task(partition, self._config, self._quota, self._memory)
+
+    def adopt_task(self, task: Task) -> None:
+        """Make a restored task one of this worker's: its configuration, its share of models."""
+        task.configure(self._config)
+        task.join(self._quota, self._memory)
+
+    def read_together(self, some: Sequence[runs.Run]) -> list[Instances | None]:
+        """Return the instances of each run if they are many small ones; None: its task reads it.
+
+        What it costs to read one does not depend on how small it is.
+        """
+        found: list[Instances | None] = [None] * len(some)
+        small = [
+            number
+            for number, run in enumerate(some)
+            if self._sources[run.topic] == "instances" and 0 < len(run.raw) <= SMALL_RUN
+        ]
+        raws = [some[number].raw for number in small]
+        if len(raws) < 2 or sum(len(raw.spans.buffer) for raw in raws) > READ_TOGETHER:
+            return found
+        try:
+            read = self._read_together(raws, self._config.limits)
+        except Exception:  # whose record it is shows when each run is read by itself, in isolation
+            logger.exception("small runs of %d partitions could not be read together", len(raws))
+            return found
+        for number, instances in zip(small, read, strict=True):
+            found[number] = instances
+        return found
+
+    def process_together(
+        self, some: Sequence[tuple[Task, runs.Run, Instances | None]]
+    ) -> list[Results | Exception | None]:
+        """Return what runs of several partitions lead to, or the exception that `process` raises.
+
+        None: one has to be processed by itself. `some`: small runs with what `read_together` has returned of
+        each; if they are ready, their answers are encoded in one go. Nothing else happens meanwhile.
+        """
+        found: list[Results | Exception | None] = [None] * len(some)
+        ready = [number for number, each in enumerate(some) if _is_ready(*each)]
+        if len(ready) < 2:
+            return found
+        started = time.perf_counter()
+        of_tasks = []
+        for number in ready:
+            task, run, instances = some[number]
+            self._placement.check(run)
+            of_tasks.append((task, TaskRun("instances", run.raw, instances, run.position)))
+        done = process_together(of_tasks, self._encode, self._encode_together)
+        seconds = (time.perf_counter() - started) / len(ready)
+        for number, (_, of_task), outcome in zip(ready, of_tasks, done, strict=True):
+            if isinstance(outcome, Exception):
+                found[number] = outcome
+                continue
+            effects, records = outcome
+            self._metrics.computed("instances", seconds)
+            step = step_of("instances", of_task.raw, some[number][1].position, effects)
+            found[number] = Results(some[number][1], effects, records, step, of_task.raw.spans.value_bytes)
+        return found
+
+    def are_small(self, some: Sequence[runs.Run]) -> bool:
+        """Tell whether runs take some milliseconds together, so that outputs of the first may wait for the
+        last."""
+        spans = [run.raw.spans for run in some]
+        in_all = sum(each.value_bytes for each in spans)
+        return in_all <= READ_TOGETHER and all(each.values.longest < LARGE_RECORD for each in spans)
+
+    async def process(
+        self,
+        task: Task,
+        run: runs.Run,
+        is_ours: Callable[[], bool],
+        instances: Instances | None = None,
+    ) -> Results | None:
+        """Return what a run leads to; None if `is_ours` says, when its models are here, that it is not ours.
+
+        `instances`: of the run, if they are read already.
+        Raise ProcessingError, with the record, if our own code fails; SwapFileError if models are lost.
+        """
+        try:
+            await self._load_models(task, run)
+        except Exception:
+            if is_ours():
+                raise
+            return None  # of a task that was dropped it means nothing
+        if not is_ours():
+            return None
+        self._placement.check(run)
+        spans = run.raw.spans
+        size = spans.value_bytes
+        is_large = size >= LARGE_RUN or spans.values.longest >= LARGE_RECORD
+        if not is_large and _most_headers(run.raw.headers) < MANY_HEADERS:
+            return self._compute(task, run, size, instances)
+        async with self._tasks_lock:
+            if not is_ours():
+                return None
+            return await _to_the_end(lambda: self._compute(task, run, size))
+
+    def _compute(self, task: Task, run: runs.Run, size: int, instances: Instances | None = None) -> Results:
+        started = time.perf_counter()
+        source = self._sources[run.topic]
+        of_task = TaskRun(source, run.raw, instances, run.position)
+        effects, records = process_isolated(task, of_task, self._encode, run.skipped, run.refused)
+        self._metrics.computed(source, time.perf_counter() - started)
+        step = step_of(source, run.raw, run.position, effects, run.refused)
+        return Results(run, effects, records, step, size)
+
+    async def _load_models(self, task: Task, run: runs.Run) -> None:
+        """Return when the models that a run names are in memory."""
+        started = time.perf_counter()
+        if await reload(task.models, run.raw):
+            self._metrics.model_reload_seconds.observe(time.perf_counter() - started)
+
+    def _encode(self, raw: RawRecords, effects: Effects) -> list[OutputRecords]:
+        """Return the outputs of a run; raise if the journal could not take its records."""
+        if SOURCES[self._sources[raw.topic]].journalled:
+            check_controls(raw, effects, self._room)
+        return self._encoder.encode(raw, effects)
+
+    def _encode_together(
+        self, some: Sequence[tuple[RawRecords, Effects]]
+    ) -> list[list[OutputRecords] | None]:
+        """Return the outputs of runs of instances; None: one has to be encoded by itself."""
+        try:
+            return self._encoder.encode_together(some)
+        except Exception:  # whose record it is shows when each is encoded by itself, in isolation
+            logger.exception("answers of %d partitions could not be encoded together", len(some))
+            return [None] * len(some)
+
+    def send(self, results: Results) -> None:
+        """Hand the outputs of a run to the producer, in order, and never wait for it; say what it led to.
+
+        Order is that of the input, and so is the partition.
+        """
+        raw = results.run.raw
+        for each in results.records:
+            columns = each.values, each.keys, each.timestamps, each.headers
+            self.sender.offer_run(each.topic, raw.partition, *columns)
+        self._metrics.sent(raw, results.effects)
+        for notice in results.effects.notices:
+            _say(results.run, notice)
+
+
+def _is_ready(task: Task, run: runs.Run, instances: Instances | None) -> bool:
+    """Tell whether a run was read with others, and can be processed without waiting for models."""
+    is_read = instances is not None and not any_headers(run.raw.headers)
+    return is_read and not (run.skipped or run.refused) and not task.models.cache.n_evicted
+
+
+def _most_headers(headers: Sequence[Headers]) -> int:
+    if not any_headers(headers):
+        return 0
+    code_headers(headers)
+    return max(map(len, distinct_headers(headers)), default=0)
+
+
+async def _to_the_end(compute: Callable[[], T]) -> T:
+    """Compute in a thread; return only when it has ended, even if nobody waits for the result any more."""
+    computing = asyncio.ensure_future(run_blocking(compute))
+    try:
+        return await asyncio.shield(computing)
+    except asyncio.CancelledError:
+        while not computing.done():
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([computing])
+        raise
+
+
+class KeyPlacement:
+    """Finds keys whose producer does not partition as Java's clients do: their records are spread over
+    tasks."""
+
+    def __init__(self, metrics: Metrics, partitions: int) -> None:
+        self._metrics = metrics
+        self._partitions = partitions
+        self._seen: set[tuple[int, bytes | None]] = set()
+        self._warned: set[str] = set()
+
+    def check(self, run: runs.Run) -> None:
+        """Count the keys of a run that belong to another partition; warn once a topic."""
+        here = run.raw.partition
+        new = {(here, key) for key in coded(run.raw.keys).distinct} - self._seen
+        if not new:
+            return
+        if len(self._seen) + len(new) > MAX_REMEMBERED_KEYS:
+            self._seen.clear()
+        self._seen |= new
+        wrong = [key for _, key in new if key is not None and partition_of(key, self._partitions) != here]
+        if not wrong:
+            return
+        self._metrics.misplaced_keys.labels(run.topic).inc(len(wrong))
+        if run.topic not in self._warned:
+            self._warned.add(run.topic)
+            logger.warning(
+                "topic %s partition %d: key %r belongs to partition %d for Java's clients (murmur2); records "
+                "of one model may be spread over several. Set partitioner=murmur2_random in librdkafka's "
+                "producers",
+                run.topic,
+                here,
+                wrong[0],
+                partition_of(wrong[0], self._partitions),
+            )
+
+
+def _say(run: runs.Run, notice: Notice) -> None:
+    fields = {
+        "topic": run.topic,
+        "partition": run.raw.partition,
+        "offset": notice.offset,
+        "model": notice.model,
+    }
+    known = {name: value for name, value in fields.items() if value is not None}
+    logger.log(logging.getLevelName(notice.level.upper()), "%s", notice.text, extra=known)

@@ -1,0 +1,81 @@
+"""Read progress: what the driver tells of its reading: lag, parts of snapshots, positions sought back."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+
+from faust.types import TP
+
+from streamapp.worker.observability.health import Health
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.processing.partition import Partition
+from streamapp.worker.task.sources import SourceName
+
+logger = logging.getLogger(__name__)
+
+
+class ReadProgress:
+    """Of the partitions here, live or stopped. Belongs to the event loop; others may read it."""
+
+    def __init__(
+        self,
+        partitions: Mapping[int, Partition],
+        sources: Mapping[str, SourceName],
+        metrics: Metrics,
+        health: Health,
+    ) -> None:
+        """`partitions`: those here, as they come and go; `sources`: by their topics."""
+        self._partitions = partitions
+        self._sources = sources
+        self._metrics = metrics
+        self._health = health
+        self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
+
+    def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
+        """Note where the logs of the live partitions end (of a stopped one it is known as of then), and which
+        topic partitions the broker does not serve, and why."""
+        stopped = {tp: end for tp, end in self._log_ends.items() if self._is_stopped(tp.partition)}
+        self._log_ends = stopped | dict(log_ends)
+        # A restart would stop a partition again, and bring no leader back: what lags there does not make the
+        # worker dead.
+        waiting = {tp.partition for tp in unserved}
+        self._note_unserved({f"{tp.topic}-{tp.partition}": why for tp, why in sorted(unserved.items())})
+        self._health.lags(
+            sum(
+                lag
+                for tp, lag in self.lags().items()
+                if tp.partition not in waiting and not self._is_stopped(tp.partition)
+            )
+        )
+
+    def lags(self) -> dict[TP, int]:
+        """Return how many offsets of each partition, live or stopped, are not committed."""
+        return {
+            tp: max(0, end - state.committed[self._sources[tp.topic]])
+            for tp, end in self._log_ends.items()
+            if (state := self._partitions.get(tp.partition)) is not None
+        }
+
+    def read_changelog(self, records: int, size: int, *, standby: bool, left: int) -> None:
+        """Note that parts of snapshots were read: by a standby, or for a partition that is to go live."""
+        self._metrics.read_changelog("standby" if standby else "active", records, size)
+        if not standby:
+            self._health.reading = f"reading parts of snapshots, {left:,} offsets left"
+
+    def sought_back(self, partitions: Iterable[TP]) -> None:
+        """Count partitions whose fetch position was not ours: nothing is lost, they are read again."""
+        for tp in partitions:
+            self._metrics.sought_back.inc()
+            logger.warning("topic %s partition %d: fetch position was not ours, sought back", *tp)
+
+    def _note_unserved(self, unserved: Mapping[str, str]) -> None:
+        before, self._health.unserved = self._health.unserved, unserved
+        if unserved and not before:
+            logger.warning("%s: their records wait, the others go on", self._health.not_served())
+        elif before and not unserved:
+            logger.info("the broker serves all partitions again")
+
+    def _is_stopped(self, partition: int) -> bool:
+        state = self._partitions.get(partition)
+        return state is not None and state.stopped is not None

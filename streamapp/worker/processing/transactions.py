@@ -1,0 +1,83 @@
+"""Transactions: journal, source offsets and (exactly once) outputs are committed together.
+
+One transactional producer a worker, whose id is `<application.id>-<group.instance.id>`: a restart under the
+same name ends what its predecessor left open. The group's coordinator fences a worker that was taken out of
+the group: its transaction is aborted, whatever it still believes (KIP-447).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from faust.types import TP
+
+from streamapp.worker import faults
+from streamapp.worker.journal.entry import Record, encode
+from streamapp.worker.journal.offset_metadata import metadata_of
+from streamapp.worker.transport.thread import Membership
+from topics.clients.transactional_sender import TransactionalSender
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    """What is committed at a cut besides the outputs: journal and offsets."""
+
+    records: Mapping[int, Sequence[Record]]  # for the journal, by partition
+    offsets: Mapping[TP, int]
+    membership: Membership
+    topic_ids: Mapping[TP, str] = field(default_factory=dict)  # of the topics that the offsets are of
+
+
+class Transactions:
+    """The transactions of a worker. All methods wait for the broker: call them in a thread."""
+
+    def __init__(
+        self, sender: TransactionalSender, journal: str, group: str, partitions: int | None = None
+    ) -> None:
+        """`journal`: the topic; `group`: the consumer group, whose offsets are committed; `partitions`: of
+        each source topic, noted with the offsets."""
+        self._sender = sender
+        self._journal = journal
+        self._group = group
+        self._partitions = partitions
+
+    @property
+    def call(self) -> int | None:
+        """The number of the call of the client that a method waits for; None: it waits for none."""
+        return self._sender.call
+
+    def open(self) -> None:
+        """End what a predecessor of the same name left open; once for each client."""
+        self._sender.open()
+
+    def commit(self, transaction: Transaction) -> None:
+        """Commit a transaction with everything that was sent; AbortedError if that cannot be.
+
+        The steps 4 to 6 of `committer.py`; `TransactionalSender.commit` takes the last two.
+        """
+        for partition, records in transaction.records.items():  # 4.
+            n = len(records)
+            self._sender.send_run(self._journal, partition, list(map(encode, records)), [None] * n, [0] * n)
+        faults.point("commit-before")
+        self._sender.commit(  # 5. and 6.
+            {(t, p): at for (t, p), at in transaction.offsets.items()},
+            group_metadata(self._group, transaction.membership),
+            {
+                (topic, number): metadata_of(topic_id, self._partitions)
+                for (topic, number), topic_id in transaction.topic_ids.items()
+            },
+        )
+        faults.point("commit-after")
+
+    def abort(self) -> None:
+        """Throw away what was sent since the last commit."""
+        self._sender.abort()
+
+
+def group_metadata(group: str, membership: Membership) -> bytes:
+    """Return a membership the way librdkafka serialises it (tests/contract/test_group_metadata.py)."""
+    instance = b"\1" if membership.instance is None else b"\0" + membership.instance.encode() + b"\0"
+    generation = struct.pack("<i", membership.generation)
+    return b"CGMDv2:" + generation + group.encode() + b"\0" + membership.member.encode() + b"\0" + instance

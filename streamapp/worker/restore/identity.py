@@ -1,0 +1,72 @@
+"""Topic identity: a topic that is deleted and created again has another id, and other records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from streamapp.errors import NotYetError
+from streamapp.worker.journal.offset_metadata import UNKNOWN
+from topics.clients.access import denied_kind
+from topics.clients.cluster import Cluster, refresh_leaders
+from topics.errors import BrokerError
+
+REQUEST_S: Final = 10.0
+
+_NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
+
+
+class Identity:
+    """Asks the broker about topics. Every method waits for it: call them in a thread."""
+
+    def __init__(self, kafka: Mapping[str, Any]) -> None:
+        """`kafka`: client properties under Kafka's names."""
+        self._cluster = Cluster(kafka, REQUEST_S)
+
+    def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
+        """Return the id of each topic as it is now; NotYetError if the broker does not say."""
+        wanted = TopicCollection(list(topics))
+        futures = self._cluster.client.describe_topics(wanted, request_timeout=REQUEST_S)
+        found = {}
+        for topic, future in futures.items():
+            described = str(self._answer(future, topic).topic_id)
+            found[topic] = UNKNOWN if described == _NO_ID else described
+        return found
+
+    def check_led(self, topic: str, partition: int) -> None:
+        """Raise NotYetError if a partition has no leader: who reads it would wait for one."""
+        wanted = TopicCollection([topic])
+        futures = self._cluster.client.describe_topics(wanted, request_timeout=REQUEST_S)
+        found = {each.id: each.leader for each in self._answer(futures[topic], topic).partitions}
+        if found.get(partition) is None:
+            message = f"{topic}-{partition}: no leader is known"
+            raise NotYetError(message)
+
+    def has_open_transaction(self, topic: str, partition: int) -> bool:
+        """Whether a log has records of a transaction that has not ended yet."""
+        here, ends = TopicPartition(topic, partition), []
+        for level in (IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED):
+            futures = self._cluster.client.list_offsets(
+                {here: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
+                isolation_level=level,
+                request_timeout=REQUEST_S,
+            )
+            ends.append(int(self._answer(futures[here], topic).offset))
+        return ends[0] < ends[1]
+
+    def _answer(self, future: Any, topic: str) -> Any:
+        try:
+            return future.result(2 * REQUEST_S)
+        except KafkaException as failure:
+            error: KafkaError = failure.args[0]
+            if denied_kind(error.code()) is None:
+                refresh_leaders(self._cluster.client, failure, topic, REQUEST_S)
+                message = f"topic {topic}: {error.str()}"
+                raise NotYetError(message) from None
+            raise BrokerError(self._cluster.access.denied("topic", topic, "Describe")) from None
+        except TimeoutError:
+            message = f"topic {topic}: the broker does not answer"
+            raise NotYetError(message) from None

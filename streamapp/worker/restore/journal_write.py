@@ -1,0 +1,51 @@
+"""Journal write: records for a partition without an owner, all of them or none."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from typing import Any, Final
+
+from streamapp.errors import NotYetError
+from streamapp.worker.journal.entry import Record, encode
+from streamapp.worker.restore.identity import Identity
+from topics.clients.access import Access
+from topics.clients.transactional_sender import TransactionalSender
+from topics.errors import AbortedError, BrokerError
+
+DENIED: Final = "Topic authorization failed"  # librdkafka of a transaction, without the name of the topic
+PAUSE_S: Final = 0.05
+TIMEOUT_S: Final = 60.0  # with a broker, or another transaction, that somebody waits for at a terminal
+
+
+def write_together(
+    kafka: Mapping[str, Any], group: str, topic: str, partition: int, records: Sequence[Record]
+) -> None:
+    """Write records of which a reader sees all or none, and return when it sees them; BrokerError.
+
+    `group`: of the workers, whose right to transactions is for ids that begin with its name.
+    """
+    n, until = len(records), time.monotonic() + TIMEOUT_S
+    sender = TransactionalSender(kafka, f"{group}-journal-{partition}", lambda: time.monotonic() > until)
+    with closing(sender):
+        sender.open()
+        try:
+            sender.send_run(topic, partition, [encode(record) for record in records], [None] * n, [0] * n)
+            sender.commit()
+        except AbortedError as error:
+            if DENIED not in str(error):
+                raise
+            raise BrokerError(Access.of(kafka).denied("topic", topic, "Write")) from None
+    identity = Identity(kafka)
+    try:
+        while identity.has_open_transaction(topic, partition):  # the broker is about to write the marker
+            if time.monotonic() > until:
+                reason = (
+                    "another transaction is open there, the broker ends it after its transaction.timeout.ms"
+                )
+                raise NotYetError(reason)
+            time.sleep(PAUSE_S)
+    except NotYetError as error:
+        message = f"what was written to {topic}-{partition} is committed, but cannot be seen yet: {error}"
+        raise BrokerError(message) from None

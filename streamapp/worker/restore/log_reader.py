@@ -1,0 +1,351 @@
+"""Log reader: reads logs from given positions, outside the group; committed records only."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self, cast
+
+from confluent_kafka import KafkaError, KafkaException, Message, TopicPartition
+
+from streamapp.errors import NotYetError
+from streamapp.worker.journal.entry import Ranges
+from streamapp.worker.journal.offset_metadata import UNKNOWN, id_in, is_anew, metadata_of, partitions_in
+from streamapp.worker.restore.errors import AbandonedError, RestoreError, ways_out
+from topics.clients.access import Access, denied_kind
+from topics.clients.cluster import NOT_YET, Cluster
+from topics.columns.headers import headers_of
+from topics.columns.records import RawRecords
+from topics.errors import BrokerError
+from topics.fetching.batches import Limit
+from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.message import REFUSED
+
+logger = logging.getLogger(__name__)
+
+BATCH: Final = 2000  # records
+POLL_S: Final = 0.05  # to wait for the next record or the end of the log
+END_WAIT_MS: Final = 10  # the broker waits so long for more records before it reports the end of a log
+REQUEST_S: Final = 10.0
+SILENCE_S: Final = 15.0  # without records and without the log's end: its broker does not serve it
+
+PASSING: Final = (
+    *(code for code in NOT_YET if code != KafkaError.UNKNOWN_TOPIC_OR_PART),
+    KafkaError._TRANSPORT,  # noqa: SLF001 - librdkafka's own codes look so
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError._TIMED_OUT,  # noqa: SLF001
+    KafkaError.REQUEST_TIMED_OUT,
+)
+"""Errors while reading from which the client recovers by itself."""
+
+
+class Offset(NamedTuple):
+    """What a group has committed of a partition."""
+
+    position: int | None  # None: nothing
+    topic_id: str  # of the topic that it is a position of; "": not known
+    anew: bool = False  # committed while the partition had no owner: no task of before may go on there
+    partitions: int | None = None  # of the topic then; None: not noted
+
+
+class LogReader:
+    """One partition of one topic at a time, from a position on."""
+
+    def __init__(self, kafka: Mapping[str, Any], group: str, abandoned: Callable[[], bool]) -> None:
+        """`group`: whose offsets `committed` reads; `abandoned`: whether reading has become pointless."""
+        self._abandoned = abandoned
+        self._kafka = kafka
+        self._access = Access.of(kafka)
+        self._group = group
+        self._consumer = BoundedConsumer(
+            {
+                **Cluster.properties(kafka),
+                "group.id": group,
+                "isolation.level": "read_committed",
+                "enable.auto.commit": False,
+                "enable.auto.offset.store": False,
+                "enable.partition.eof": True,
+                "auto.offset.reset": "error",
+                "fetch.wait.max.ms": END_WAIT_MS,
+            }
+        )
+        self._topic, self._partition, self.position = "", -1, 0
+        self._ahead: list[Message] = []
+        self._misses_nothing = False
+        self._silent_since: float | None = None
+        self.end: int | None = None  # last stable offset, once it was reached
+
+    def __enter__(self) -> Self:
+        """Return the reader."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the client."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the client."""
+        self._consumer.close()
+
+    def release(self) -> None:
+        """Read nothing until the next `reuse`."""
+        self._consumer.unassign()
+        self._ahead = []
+
+    def reuse(self, abandoned: Callable[[], bool]) -> None:
+        """Begin anew, for another restore; what the client said of its connections meanwhile does not
+        count."""
+        self._abandoned = abandoned
+        while self._consumer.consume(BATCH, 0):
+            pass
+
+    def committed(self, topics: Iterable[str], partition: int) -> dict[str, int | None]:
+        """Return the group's stable committed position of a partition in each topic (None: never committed).
+
+        Raise NotYetError while a transaction with their offsets is open: what it commits would be processed
+        twice.
+        """
+        return {topic: each.position for topic, each in self.offsets(topics, partition).items()}
+
+    def offsets(
+        self, topics: Iterable[str], partition: int, timeout_s: float = REQUEST_S
+    ) -> dict[str, Offset]:
+        """Return the same with the ids of the topics that the positions are of.
+
+        `timeout_s`: seconds; while a transaction is pending the client waits so long for its end.
+        """
+        wanted = [TopicPartition(topic, partition) for topic in topics]
+        try:
+            found = self._consumer.committed(wanted, timeout=timeout_s)
+        except KafkaException as failure:
+            raise self._not_now(failure.args[0], "the group's offsets") from None
+        for each in found:
+            if each.error is not None:
+                raise self._not_now(each.error, f"topic {each.topic} partition {partition}")
+        offsets = {
+            each.topic: Offset(
+                each.offset if each.offset >= 0 else None,
+                id_in(each.metadata),
+                is_anew(each.metadata),
+                partitions_in(each.metadata),
+            )
+            for each in found
+        }
+        return {each.topic: offsets[each.topic] for each in wanted}
+
+    def commit(
+        self,
+        positions: Mapping[str, int],
+        partition: int,
+        topic_ids: Mapping[str, str],
+        partitions: int | None = None,
+    ) -> None:
+        """Commit positions of a partition for the group, which must have no members.
+
+        `partitions`: of each topic, noted with its position; None: what was noted with the one before stays,
+        as long as that was of the same topic. A worker that was frozen meanwhile, and has a task at these
+        positions, will not keep it. Raise BrokerError if the broker refuses them, as it does when the group
+        has got members.
+        """
+        before = {} if partitions is not None else self.offsets(positions, partition)
+        wanted = []
+        for topic, at in positions.items():
+            count, known = partitions, before.get(topic)
+            if known is not None and known.topic_id in (UNKNOWN, topic_ids[topic]):
+                count = known.partitions
+            metadata = metadata_of(topic_ids[topic], count, anew=True)
+            wanted.append(TopicPartition(topic, partition, at, metadata=metadata))
+        try:
+            self._consumer.commit(offsets=wanted, asynchronous=False)
+        except KafkaException as failure:
+            denied = denied_kind(failure.args[0].code())
+            if denied is not None:
+                named = [self._group] if denied == "group" else list(positions)
+                said = "; ".join(self._access.denied(denied, name, "Read") for name in named)
+                raise BrokerError(said) from None
+            message = (
+                f"partition {partition}: its offsets cannot be committed for group {self._group}: "
+                f"{failure.args[0].str()}; the group must have no members, try again"
+            )
+            raise BrokerError(message) from None
+
+    def of(self, topic: str, partition: int) -> Self:
+        """Choose a partition of a topic, without reading yet."""
+        self._topic, self._partition = topic, partition
+        return self
+
+    def range(self) -> tuple[int, int]:
+        """Return the first offset of the log and its last stable one."""
+        return self._ends(TopicPartition(self._topic, self._partition))
+
+    def is_empty(self) -> bool:
+        """Whether nothing was ever committed to the log; aborted transactions leave nothing but offsets."""
+        if self.range()[0] > 0:
+            return False  # its beginning was truncated
+        self.open(self._topic, self._partition)
+        return next(self.to_end(), None) is None
+
+    def _ends(self, here: TopicPartition) -> tuple[int, int]:
+        try:
+            first, end = self._consumer.get_watermark_offsets(here, timeout=REQUEST_S)
+        except KafkaException as failure:  # the broker is away: what the log has is not known yet
+            raise self._not_now(failure.args[0], f"topic {here.topic} partition {here.partition}") from None
+        return int(first), int(end)
+
+    def _not_now(self, error: KafkaError, what: str) -> Exception:
+        """Return the error for a request that failed: to be made again, unless it is denied."""
+        denied = denied_kind(error.code())
+        if error.code() == KafkaError._UNKNOWN_PARTITION and self._is_hidden(self._topic):  # noqa: SLF001
+            denied = "topic"
+        if denied is None:
+            return NotYetError(f"{what}: {error.str()}")
+        return BrokerError(
+            self._access.denied(denied, self._group if denied == "group" else self._topic, "Read")
+        )
+
+    def _is_hidden(self, topic: str) -> bool:
+        """Whether a topic is not to be seen by this client; a broker that is away says nothing."""
+        try:
+            return bool(Cluster(self._kafka, REQUEST_S, patience_s=0.0).hidden([topic]))
+        except BrokerError:
+            return False
+
+    def offset_at(self, timestamp: int) -> int:
+        """Return the first offset whose record is as late as a timestamp (ms), else the end."""
+        wanted = TopicPartition(self._topic, self._partition, timestamp)
+        try:
+            (found,) = self._consumer.offsets_for_times([wanted], timeout=REQUEST_S)
+        except KafkaException as failure:
+            what = f"topic {self._topic} partition {self._partition}"
+            raise self._not_now(failure.args[0], what) from None
+        return int(found.offset) if found.offset >= 0 else self.range()[1]
+
+    def open(
+        self, topic: str, partition: int, position: int | None = None, limit: Limit | None = None
+    ) -> None:
+        """Go to a position (default: the beginning of the log); `limit`: of a batch of records
+        that were processed: each must be there. Otherwise a batch that is refused is passed over: no worker
+        wrote it.
+        """
+        self._topic, self._partition = topic, partition
+        self._consumer.limit, self._consumer.before, self._consumer.unread = limit or Limit(), None, ()
+        self._misses_nothing = limit is not None
+        first, _ = self._ends(TopicPartition(topic, partition))
+        if position is not None and first > position:
+            reason = (
+                f"topic {topic} begins at offset {first}, but records from {position} on are needed (its "
+                "retention.ms is too short)"
+            )
+            raise RestoreError(partition, reason, ways_out(partition))
+        self.position = first if position is None else position
+        self._ahead, self.end, self._silent_since = [], None, None
+        self._consumer.assign([TopicPartition(topic, partition, self.position)])
+
+    def to_end(self) -> Iterator[RawRecords]:
+        """Yield what there is from the position to the last stable offset, in pieces."""
+        self.end = None
+        while self.end is None:
+            yield from self._read(None)
+
+    def up_to(self, position: int, unread: Ranges = ()) -> Iterator[RawRecords]:
+        """Yield the records from the position to before another one, in pieces.
+
+        `unread`: offsets of batches that are passed over, and not inflated; nor is what begins behind.
+        """
+        self._consumer.before = {(self._topic, self._partition): position}
+        self._consumer.unread = unread
+        self._ahead = [each for each in self._ahead if not _is_in(unread, cast(int, each.offset()))]
+        while not self._has_reached(position):
+            yield from self._read(position)
+            if self.end is not None and self.end < position > self.position:
+                if self.range()[1] >= position:  # right after a change of leaders fetches may stop short
+                    message = f"topic {self._topic} partition {self._partition}: its end is not served yet"
+                    raise NotYetError(message)
+                reason = (
+                    f"topic {self._topic} ends at offset {self.end}, but records up to {position} were "
+                    "processed: it was made anew, or truncated"
+                )
+                raise RestoreError(self._partition, reason)
+
+    def _has_reached(self, position: int) -> bool:
+        """Whether nothing before a position is left; batches that are passed over have no records."""
+        if not self._ahead:
+            behind = self._consumer.next_offset((self._topic, self._partition))
+            self.position = max(self.position, min(behind, position))
+        return self.position >= position
+
+    def _read(self, to: int | None) -> Iterator[RawRecords]:
+        messages = self._ahead or self._poll()
+        taken = (
+            messages if to is None else [message for message in messages if cast(int, message.offset()) < to]
+        )
+        self._ahead = messages[len(taken) :]
+        if self._ahead and to is not None:
+            self.position = to
+        elif taken:
+            self.position = cast(int, taken[-1].offset()) + 1
+        if self.end is not None and not self._ahead:
+            self.position = max(self.position, self.end)
+        if taken:
+            yield self._columns(taken)
+
+    def _poll(self) -> list[Message]:
+        if self._abandoned():
+            raise AbandonedError
+        self.end = None
+        good: list[Message] = []
+        for message in self._arrived():
+            error = message.error()
+            if error is None:
+                good.append(message)
+            elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
+                self.end = message.offset()
+            elif denied_kind(error.code()) == "group":
+                continue  # the client looks for a coordinator that reading does not need; `offsets` raises
+            elif denied_kind(error.code()) is not None:
+                raise self._not_now(error, "")
+            elif error.code() in REFUSED and not self._misses_nothing:
+                logger.warning("%s", error.str())
+            elif error.code() not in PASSING:
+                raise RestoreError(self._partition, f"topic {self._topic}: {error.str()}")
+        good = [each for each in good if not _is_in(self._consumer.unread, cast(int, each.offset()))]
+        self._listen(bool(good) or self.end is not None)
+        return good
+
+    def _arrived(self) -> list[Message]:
+        """Return what has arrived. If it is asked for a batch, the client waits for all of it."""
+        here = self._consumer.consume(BATCH, 0)
+        if here:
+            return here
+        first = self._consumer.consume(1, POLL_S)
+        return [*first, *self._consumer.consume(BATCH - 1, 0)] if first else []
+
+    def _listen(self, heard: bool) -> None:
+        """Raise NotYetError when the log was silent for too long."""
+        now = time.monotonic()
+        if heard:
+            self._silent_since = None
+        elif self._silent_since is None:
+            self._silent_since = now
+        elif now - self._silent_since > SILENCE_S:
+            reason = f"topic {self._topic} partition {self._partition}: nothing is read, has it a leader?"
+            raise NotYetError(reason)
+
+    def _columns(self, messages: list[Message]) -> RawRecords:
+        return RawRecords(
+            self._topic,
+            self._partition,
+            [cast(int, message.offset()) for message in messages],
+            [message.timestamp()[1] for message in messages],
+            [message.key() for message in messages],
+            [message.value() for message in messages],
+            [headers_of(message) for message in messages],
+        )
+
+
+def _is_in(ranges: Iterable[tuple[int, int]], offset: int) -> bool:
+    return any(first <= offset < end for first, end in ranges)

@@ -1,0 +1,220 @@
+"""Rebuilding a task: the newest whole snapshot, then replay of the journal behind it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from core.model.snapshot import platform_tag
+from streamapp.worker import faults
+from streamapp.worker.journal.entry import Entry, Manifest, Reset, Skip
+from streamapp.worker.restore.errors import RestoreError, ways_out
+from streamapp.worker.restore.progress import Beginning, RestoreProgress
+from streamapp.worker.restore.replay import Replay
+from streamapp.worker.restore.tail import Tail, TailReader, entries_behind
+from streamapp.worker.snapshots.chunks import DamagedError, incarnation_of
+from streamapp.worker.snapshots.index import index_keys
+from streamapp.worker.snapshots.table import Chunks
+from streamapp.worker.snapshots.writer import Base
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.sources import Positions, SourceName, in_words, positions_of
+from streamapp.worker.task.task import Task
+
+logger = logging.getLogger(__name__)
+
+Committed = Mapping[SourceName, int | None]
+"""The group's position in each source; None: never committed."""
+
+
+@dataclass(frozen=True, slots=True)
+class RestoreRequest:
+    """A partition that is to be restored."""
+
+    partition: int
+    first: Positions  # where it begins if nothing was ever committed of it
+    kept_positions: Positions | None  # positions of the task that is here, if it may stay
+    chunks: Chunks  # of its snapshots
+    abandoned: Callable[[], bool]  # whether the partition was revoked meanwhile
+    progress: RestoreProgress
+    membership: Hashable = None  # of the worker, for which it is restored
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What a partition goes live with."""
+
+    task: Task | None  # None: the one that is here stays; a new one has seen nothing
+    positions: Positions
+    incarnation: int  # the highest of the journal and of the chunks
+    records: int = 0  # replayed
+    seconds: float = 0.0
+    base: Base = field(default_factory=Base)
+    topic_ids: Mapping[str, str] = field(default_factory=dict)  # of the sources, as they are now
+    skips: tuple[Skip, ...] = ()  # records that are to become dead letters
+
+
+class EndMismatchError(Exception):
+    """The journal does not end where the committed offsets stand."""
+
+    def __init__(self, positions: Positions | None, committed: Committed) -> None:
+        self.positions = positions
+        self.committed = committed
+        self._ends = positions or positions_of({})
+        self.ahead = any(end > (committed[source] or 0) for source, end in self._ends.items())
+        said = "is empty" if positions is None else f"ends at {in_words(positions)}"
+        super().__init__(f"the journal {said}, the committed offsets are {in_words(committed)}")
+
+    @property
+    def gone(self) -> list[SourceName]:
+        """The sources without a committed offset, although records of them were processed."""
+        return [source for source, at in self.committed.items() if at is None and self._ends[source] > 0]
+
+
+class Rebuild:
+    """Makes the task of one partition again."""
+
+    def __init__(self, wanted: RestoreRequest, config: TaskConfig, tails: TailReader, replay: Replay) -> None:
+        """`config`: of a task that begins anew after a reset; `replay`: one without a task yet."""
+        self._wanted = wanted
+        self._config = config
+        self._tails = tails
+        self._replay = replay
+
+    def run(self, committed: Committed) -> Restored:
+        """Return the task as it stood at the committed offsets.
+
+        Raise EndMismatchError, or RestoreError if the state cannot be had.
+        """
+        began, replay = time.monotonic(), self._replay
+        tail = self._tails.newest()
+        end = tail.end
+        if end is not None:
+            check_end(end, committed)  # before work that may be for nothing
+        tail, base, beginning = self._begin(tail)
+        faults.point("restore-read")
+        entries = entries_behind(tail, base.manifest or _reset(tail))
+        self._wanted.progress.begins(beginning, sum(map(_offsets, entries)))
+        self._go_through(entries)
+        check_end(replay.positions, committed)
+        # A journal that was emptied does not know who wrote what still lies in the table.
+        incarnation = max(tail.incarnation, *map(incarnation_of, self._keys), 0)
+        if replay.task is None or replay.positions is None:
+            return Restored(None, self._wanted.first, incarnation, base=base, skips=tail.skips)
+        seconds = time.monotonic() - began
+        return Restored(
+            replay.task,
+            replay.positions,
+            incarnation,
+            replay.records,
+            seconds,
+            base,
+            skips=tail.skips,
+        )
+
+    def _begin(self, tail: Tail) -> tuple[Tail, Base, Beginning]:
+        """Stand at the newest snapshot that is whole; return the tail that goes with it, and what it is."""
+        tried: list[Manifest] = []
+        while True:
+            for found in tail.bases:
+                if isinstance(found, Reset):
+                    self._check_new(found, tried)
+                    self._replay.begin(found.positions, None, self._config)
+                    return tail, Base(garbage=self._keys), "reset"
+                if found in tried:
+                    continue
+                beginning: Beginning = "older-snapshot" if tried else "snapshot"
+                tried.append(found)
+                base = self._load(found, beginning)
+                if base is not None:
+                    behind = tail if found.start >= tail.start else self._tails.since(found.start)
+                    return behind, base, beginning
+            if tail.whole:
+                break
+            tail = self._tails.since(tail.first)
+        if tail.first > 0:
+            reason = (
+                f"its journal begins at offset {tail.first}, and none of the {len(tried)} snapshots it "
+                "speaks of is whole here (without this worker's state.dir all of their topic is read anew)"
+            )
+            raise RestoreError(self._wanted.partition, reason)
+        return tail, Base(garbage=self._keys), "journal"
+
+    @cached_property
+    def _keys(self) -> list[bytes]:
+        """The keys of all chunks that lie in the table."""
+        return list(self._wanted.chunks.keys())
+
+    def _check_new(self, reset: Reset, tried: Collection[Manifest]) -> None:
+        """Raise RestoreError if a reset stands there for a snapshot to go on from that is not whole."""
+        if carries_one_of(reset, tried):
+            number = self._wanted.partition
+            reason = (
+                "the snapshot that 'grove models restore' let it go on from is not whole here; "
+                f"{ways_out(number)}"
+            )
+            raise RestoreError(number, reason)
+
+    def _load(self, manifest: Manifest, beginning: Beginning) -> Base | None:
+        """Begin at a snapshot; None if it is not whole."""
+        wanted = self._wanted
+        name = f"snapshot {manifest.incarnation}.{manifest.sequence}"
+        wanted.progress.reads(beginning, f"{name} of {manifest.units:,} units, {manifest.size:,} bytes")
+        try:
+            index = self._replay.begin_at(manifest, wanted.chunks.get)
+        except DamagedError as error:
+            logger.warning("partition %d: a snapshot cannot be used: %s", wanted.partition, error)
+            return None
+        named = index.keys() | index_keys(manifest)
+        garbage = [key for key in self._keys if key not in named]
+        return Base(index, manifest, garbage)
+
+    def _go_through(self, entries: Sequence[Entry]) -> None:
+        wanted, foreign = self._wanted, 0
+        for entry in entries:
+            foreign += entry.platform != platform_tag()
+            self._replay.apply(entry)
+            wanted.progress.replayed(_offsets(entry))
+            faults.point("restore-replay")
+        if foreign:
+            logger.warning(
+                "partition %d: %d journal entries are of another platform: counts are exact, the last bits "
+                "of floats may differ",
+                wanted.partition,
+                foreign,
+            )
+
+
+def carries_one_of(reset: Reset, snapshots: Collection[Manifest]) -> bool:
+    """Whether a reset stands there for one of the snapshots behind it to go on from.
+
+    One of an incarnation from before the reset can only be what the partition fell back to: then new models
+    are not what was asked for.
+    """
+    return any(manifest.incarnation <= reset.incarnation for manifest in snapshots)
+
+
+def _offsets(entry: Entry) -> int:
+    """Return over how many offsets an entry goes."""
+    return sum(after - entry.before[source] for source, after in entry.after.items())
+
+
+def check_end(positions: Positions | None, committed: Committed) -> None:
+    """Raise EndMismatchError unless a journal that ends at positions (None: is empty) agrees with offsets."""
+    if positions is None and not any(at is not None for at in committed.values()):
+        return
+    if positions is None or not agree(committed, positions):
+        raise EndMismatchError(positions, committed)
+
+
+def agree(committed: Committed, positions: Positions) -> bool:
+    """Whether committed offsets are the positions; of a source at its very beginning there may be none."""
+    return any(at is not None for at in committed.values()) and all(
+        (committed.get(source) or 0) == here for source, here in positions.items()
+    )
+
+
+def _reset(tail: Tail) -> Reset | None:
+    return next((base for base in tail.bases if isinstance(base, Reset)), None)

@@ -1,0 +1,165 @@
+"""Replay: a task processes again what its journal lists; its outputs are dropped."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, Protocol
+
+from core.state_version import STATE_VERSION
+from streamapp.worker.journal.entry import Entry, Manifest, Ranges, Step
+from streamapp.worker.restore.errors import RestoreError, ways_out
+from streamapp.worker.snapshots.chunks import DamagedError
+from streamapp.worker.snapshots.index import Index
+from streamapp.worker.snapshots.stored import Get, StoredSnapshot
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.quota import ModelQuota
+from streamapp.worker.task.sources import SOURCES, Positions, SourceName, in_words
+from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.unit import DamagedStateError, Unit
+from topics.columns.records import RawRecords
+from topics.errors import Reason
+
+logger = logging.getLogger(__name__)
+
+UNLIMITED: Final = 1 << 62  # models: which ones there was no room for, the journal says
+
+
+class SourceLog(Protocol):
+    """The records of a source, in order."""
+
+    def up_to(self, position: int, unread: Ranges = ()) -> Iterator[RawRecords]:
+        """Yield the records from where we are to before a position; `unread`: batches to pass over."""
+
+
+class Replay:
+    """The task of a partition as its journal makes it."""
+
+    def __init__(
+        self,
+        partition: int,
+        open_log: Callable[[SourceName, int], SourceLog],
+        memory: ModelMemory | None = None,
+    ) -> None:
+        """`open_log`: gives the records of a source from a position on; `memory`: of the models, of
+        the thread of this replay alone (None: no limit)."""
+        self.positions: Positions | None = None
+        self.records = 0  # replayed
+        self.task: Task | None = None
+        self._partition = partition
+        self._open_log = open_log
+        self._logs: dict[SourceName, SourceLog] = {}
+        self._quota = ModelQuota(UNLIMITED)
+        self._memory = memory or ModelMemory()
+        self._at: dict[SourceName, int] = {}  # positions while an entry is gone through
+
+    def begin(self, positions: Positions, units: Iterable[Unit] | None, config: TaskConfig) -> None:
+        """Stand at positions: with the task of a snapshot, or (None) with a new one."""
+        if units is None:
+            self.task = Task(self._partition, config, self._quota, self._memory)
+        else:
+            self.task = Task.from_units(self._partition, config, self._quota, units, self._memory)
+        self.positions = positions  # now: of a snapshot that is not whole nothing may stay
+
+    def begin_at(self, manifest: Manifest, get: Get) -> Index:
+        """Stand at a snapshot, whose chunks `get` gives; return what it consists of.
+
+        DamagedError if it is not whole.
+        """
+        stored = StoredSnapshot(manifest, get)
+        config = TaskConfig.from_json(manifest.config, manifest.state_version)
+        try:
+            self.begin(manifest.positions, stored.units(), config)
+        except DamagedStateError as error:
+            raise DamagedError(str(error)) from error
+        return stored.index
+
+    def apply(self, entry: Entry) -> None:
+        """Go through one entry; RestoreError if it does not follow upon the last one."""
+        task = self._begin(entry)
+        self._at = dict(entry.before)
+        for step in entry.steps:
+            found, at = 0, self._at[step.source]
+            for raw in self._records(step):
+                found += len(raw)
+                self._process(task, raw, step, is_older=entry.state_version < STATE_VERSION)
+            self.records += found
+            self._check_count(step, at, found)
+            task.advance(step.source, step.to)
+        self.positions = entry.after
+
+    def _begin(self, entry: Entry) -> Task:
+        if self.positions is not None and entry.before != self.positions:
+            here, there = in_words(self.positions), in_words(entry.before)
+            reason = f"its journal goes on at {there} where it stood at {here}"
+            raise RestoreError(self._partition, reason)
+        if self.task is None:
+            self.task = Task(self._partition, TaskConfig(), self._quota, self._memory)
+            self.positions = entry.before
+        if entry.config is not None:
+            self.task.configure(TaskConfig.from_json(entry.config, entry.state_version))
+        return self.task
+
+    def _records(self, step: Step) -> Iterator[RawRecords]:
+        source = step.source
+        if SOURCES[source].journalled:
+            return iter([step.records] if step.records is not None else [])
+        at, self._at[source] = self._at[source], step.to
+        if step.skipped == ((at, step.to),):  # never read, or all of it dead letters
+            self._logs.pop(source, None)
+            return iter(())
+        if source not in self._logs:
+            self._logs[source] = self._open_log(source, at)
+        return self._logs[source].up_to(step.to, step.unread)
+
+    def _check_count(self, step: Step, at: int, found: int) -> None:
+        """Raise RestoreError if a log has not the records any more that were processed."""
+        if step.count is not None and found != step.count and step.skipped != ((at, step.to),):
+            reason = (
+                f"{step.count} records of {step.source} from offset {at} to before {step.to} were "
+                f"processed, {found} are left: the topic is compacted, or another one than it was; "
+                f"{ways_out(self._partition)}"
+            )
+            raise RestoreError(self._partition, reason)
+
+    def _process(self, task: Task, raw: RawRecords, step: Step, *, is_older: bool) -> None:
+        """Process records the way it was done, those that were became dead letters included.
+
+        By the rules of today: what an older release took and this one refuses is left out, and said.
+        """
+        for part, refused in parts(raw, step.skipped, step.refused):
+            self._quota.closed = refused
+            effects = task.process(TaskRun(step.source, part))
+            for letter in effects.dead_letters if is_older else ():
+                if letter.reason is Reason.BAD_WEIGHT or Reason.BAD_WEIGHT in dict(letter.rows).values():
+                    at = letter.origin
+                    logger.warning(
+                        "partition %d: replayed without %s:%d:%d, which an older release may know: %s",
+                        self._partition,
+                        at.topic,
+                        at.partition,
+                        at.offset,
+                        letter.detail,
+                    )
+        self._quota.closed = False
+
+
+def parts(raw: RawRecords, skipped: Ranges, refused: Ranges) -> Iterator[tuple[RawRecords, bool]]:
+    """Yield the records that were processed, in order, with whether there was no room for their models."""
+    if not skipped and not refused:
+        yield raw, False
+        return
+    start, kind = 0, _kind(raw.offsets[0], skipped, refused)
+    for at in range(1, len(raw) + 1):
+        here = _kind(raw.offsets[at], skipped, refused) if at < len(raw) else "end"
+        if here != kind:
+            if kind != "skipped":
+                yield raw.part(start, at), kind == "refused"
+            start, kind = at, here
+
+
+def _kind(offset: int, skipped: Ranges, refused: Ranges) -> str:
+    if any(first <= offset < end for first, end in skipped):
+        return "skipped"
+    return "refused" if any(first <= offset < end for first, end in refused) else "processed"

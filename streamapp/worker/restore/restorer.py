@@ -1,0 +1,185 @@
+"""Restorer: committed offsets, snapshot, journal, replay; in a thread, on a task of its own.
+
+    committed offsets ──equal──> the task that is here stays
+            │
+            └─> newest whole snapshot ─> journal behind it ─> replay ─> its end = committed offsets
+
+The end of the journal and the committed offsets were written in one transaction. Where they differ, one of
+them is held back by a transaction of another worker that is still open: then it is waited for. If it stays
+so, it is never guessed which of them is right.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Final
+
+from streamapp.errors import NotYetError
+from streamapp.worker.journal.offset_metadata import UNKNOWN
+from streamapp.worker.journal.skips import outstanding
+from streamapp.worker.restore.errors import RestoreError, ways_out
+from streamapp.worker.restore.identity import Identity
+from streamapp.worker.restore.log_reader import REQUEST_S, LogReader, Offset
+from streamapp.worker.restore.readers import Readers
+from streamapp.worker.restore.rebuild import EndMismatchError, Rebuild, Restored, RestoreRequest, agree
+from streamapp.worker.restore.replay import Replay
+from streamapp.worker.restore.tail import TailReader
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.sources import SourceName, in_words, source_topics
+from topics.definitions import TopicNames
+from topics.fetching.batches import PROCESSED
+
+TIMEOUT_S: Final = 60.0
+"""How long the journal may be behind: a dead worker's transaction is ended by the broker long before."""
+
+AHEAD_TIMEOUT_S: Final = 5.0
+"""How long it may be ahead: offsets are read before it, and a commit may lie between."""
+
+
+OFFSETS_S: Final = 1.0
+"""How long offsets are first asked for; a request takes some milliseconds."""
+
+
+class Restorer:
+    """Restores partitions, several at a time if it is asked to."""
+
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        group: str,
+        names: TopicNames,
+        config: TaskConfig,
+        memory: Callable[[], ModelMemory] = ModelMemory,
+    ) -> None:
+        """`kafka`: client properties under Kafka's names; `group`: whose offsets count; `memory`: gives one
+        to the models of a partition while it is restored."""
+        self._kafka = kafka
+        self._group = group
+        self._config = config
+        self._memory = memory
+        self._topics = source_topics(names)
+        self._journal = names.journal
+        self._readers = Readers(lambda abandoned: LogReader(kafka, group, abandoned))
+        self._timeout_s: dict[
+            int, float
+        ] = {}  # seconds to wait for offsets that did not come in time the last time
+        self._differs_since: dict[
+            int, tuple[Hashable, float]
+        ] = {}  # since when the journal's end differs, and our membership then
+
+    def restore(self, wanted: RestoreRequest) -> Restored:
+        """Return the task of a partition, or that the task that is here may stay.
+
+        Raise NotYetError if another worker's transaction has to be waited for, RestoreError if the state
+        cannot be had, AbandonedError.
+        """
+        number = wanted.partition
+        with self._readers.borrow(wanted.abandoned) as reader:
+            journal = reader()
+            offsets = self._offsets(journal, number)
+            committed = {source: offsets[topic].position for source, topic in self._topics.items()}
+            topic_ids = self._identity.topic_ids(self._topics.values())
+            check_identity(number, topic_ids, offsets)
+            kept_positions = None if any(each.anew for each in offsets.values()) else wanted.kept_positions
+            if kept_positions is not None and agree(committed, kept_positions):
+                return Restored(None, kept_positions, 0, topic_ids=topic_ids)
+            self._identity.check_led(self._journal, number)
+
+            def open_log(source: SourceName, position: int) -> LogReader:
+                log = reader()
+                log.open(self._topics[source], number, position, PROCESSED)
+                return log
+
+            tails = TailReader(journal.of(self._journal, number), self._journal, number)
+            try:
+                replay = Replay(number, open_log, self._memory())
+                restored = Rebuild(wanted, self._config, tails, replay).run(committed)
+            except EndMismatchError as error:
+                raise self._wait(wanted, error) from None
+        self._differs_since.pop(number, None)
+        ids = {source: topic_ids[topic] for source, topic in self._topics.items()}
+        skips = outstanding(restored.skips, restored.positions, ids)
+        return replace(restored, topic_ids=topic_ids, skips=skips)
+
+    def _offsets(self, reader: LogReader, partition: int) -> dict[str, Offset]:
+        """Return the committed offsets; NotYetError after a moment if a transaction with them is pending.
+
+        The client does not say so, it waits: others want to be restored meanwhile. A broker that is merely
+        slow is given more time with each attempt.
+        """
+        timeout_s = self._timeout_s.get(partition, OFFSETS_S)
+        self._timeout_s[partition] = min(2 * timeout_s, REQUEST_S)
+        offsets = reader.offsets(self._topics.values(), partition, timeout_s)
+        self._timeout_s.pop(partition, None)  # another, abandoned restore of it may come first
+        return offsets
+
+    @cached_property
+    def _identity(self) -> Identity:
+        return Identity(self._kafka)
+
+    def _wait(self, wanted: RestoreRequest, difference: EndMismatchError) -> NotYetError | RestoreError:
+        """Return that a difference has to be waited out, or that it is one that stays.
+
+        What was seen before the last rebalance does not count: others may have committed since.
+        """
+        partition, now = wanted.partition, time.monotonic()
+        if difference.positions is None and self._is_empty(partition):
+            return RestoreError(partition, self._without_journal(difference))
+        seen_as, since = self._differs_since.get(partition, (wanted.membership, now))
+        if seen_as != wanted.membership:
+            since = now
+        self._differs_since[partition] = wanted.membership, since
+        waited = now - since
+        if difference.ahead and waited > AHEAD_TIMEOUT_S:
+            return RestoreError(partition, self._ahead(difference, partition))
+        if waited > TIMEOUT_S:
+            return RestoreError(partition, f"{difference}: records of {self._journal} are missing")
+        return NotYetError(str(difference))
+
+    def _is_empty(self, partition: int) -> bool:
+        """Whether the journal has no records, not even of a transaction that is open."""
+        if self._identity.has_open_transaction(self._journal, partition):
+            return False
+        with LogReader(self._kafka, self._group, lambda: False) as log:  # anew: one may have ended meanwhile
+            return log.of(self._journal, partition).is_empty()
+
+    def _without_journal(self, difference: EndMismatchError) -> str:
+        return (
+            f"the group {self._group} has offsets ({in_words(difference.committed)}), but {self._journal} "
+            "is empty: they were committed by a release that kept no journal, or the journal was made anew; "
+            "what was learned before them is not known"
+        )
+
+    def _ahead(self, difference: EndMismatchError, partition: int) -> str:
+        """Return why the journal may be ahead of the committed offsets for good."""
+        if all(at is None for at in difference.committed.values()) and difference.positions is not None:
+            return (
+                f"the group {self._group} has no offsets, the journal ends at "
+                f"{in_words(difference.positions)}: they have expired (offsets.retention.minutes of the "
+                "broker), were deleted, alone or with all topics, or another application.id wrote the "
+                f"journal; if the topics are the same, 'grove models restore --partition {partition}' lets "
+                "it go on where the journal ends"
+            )
+        if difference.gone:
+            topics = ", ".join(self._topics[source] for source in difference.gone)
+            return (
+                f"{difference}: Kafka deletes offsets with their topic, so {topics} was made anew; "
+                f"{ways_out(partition)}"
+            )
+        return f"{difference}: offsets were reset, or {self._journal} is another one"
+
+
+def check_identity(partition: int, topic_ids: Mapping[str, str], offsets: Mapping[str, Offset]) -> None:
+    """Raise RestoreError if an offset is of another topic than has its name now."""
+    for topic, offset in offsets.items():
+        now = topic_ids[topic]
+        if UNKNOWN not in (now, offset.topic_id) and now != offset.topic_id:
+            reason = (
+                f"topic {topic} was made anew: its id is {now}, offset {offset.position} is of the one with "
+                f"id {offset.topic_id}; {ways_out(partition)}"
+            )
+            raise RestoreError(partition, reason)

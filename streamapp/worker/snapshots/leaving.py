@@ -1,0 +1,44 @@
+"""Final snapshots: a worker that ends in order writes one of each partition at its last commit.
+
+The next owner of the partitions then has nothing to replay. This is best effort: a snapshot that is not
+complete in time is abandoned, and the next owner replays the tail, as after a worker that was killed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from streamapp.worker.snapshots.writer import SnapshotWriter
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S: Final = 8.0
+"""Less than what senders wait for the broker once a worker stops (`topics.clients.sender.STOP_S`)."""
+
+
+async def leave_snapshots(
+    snapshots: SnapshotWriter, commit: Callable[[], Awaitable[object]], goes_on: Callable[[], bool]
+) -> None:
+    """Return when no partition has changed since its newest snapshot, or when that takes too long.
+
+    `commit` commits what there is to commit, cuts what is due, and commits finished snapshots; `goes_on`:
+    whether the partitions are still those of the beginning. Nothing is processed meanwhile.
+    """
+    snapshots.finish()
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            while goes_on() and snapshots.unfinished():
+                snapshots.changed.clear()
+                await commit()
+                if snapshots.unfinished():
+                    await snapshots.changed.wait()
+    except TimeoutError:
+        logger.warning(
+            "partitions %s have no snapshot of their end within %.0f s: whoever restores them replays what "
+            "the newest one lacks",
+            snapshots.unfinished(),
+            TIMEOUT_S,
+        )

@@ -1,0 +1,493 @@
+"""Snapshot writer: writes behind the commit of a cut, in slices between runs.
+
+    commit ──cut──> units ──> chunks in the table ──> index ──> manifest ──> journal (next transaction)
+                     └ slices of a few ms ┘                                     └ now it counts
+
+What is superseded stays until one more snapshot is complete: the second newest one is what there is to fall
+back on. Then the chunks that only older ones name are removed, and the journal is cut off before the second
+newest one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+from core.model.snapshot import platform_tag
+from core.state_version import STATE_VERSION
+from streamapp.worker import faults
+from streamapp.worker.blocking_calls import run_blocking
+from streamapp.worker.journal.entry import Manifest
+from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.snapshots.chunks import UNIT, Copy, pack
+from streamapp.worker.snapshots.index import Index, index_keys
+from streamapp.worker.snapshots.schedule import SnapshotLimits, SnapshotSchedule
+from streamapp.worker.snapshots.table import Chunks
+from streamapp.worker.task.models.model_unit import LargeModel
+from streamapp.worker.task.sources import Positions, in_words
+from streamapp.worker.task.unit import Unit, UnitName
+
+logger = logging.getLogger(__name__)
+
+SLICE_SECONDS: Final = 0.005  # units made into bytes in one go; runs wait for it
+SLICE_BYTES: Final = 4 << 20
+REMOVED_AT_ONCE: Final = 500  # keys
+RETRY_SECONDS: Final = 1.0
+JOURNAL_SECONDS: Final = 5.0
+STOP_SECONDS: Final = 5.0
+
+
+class TaskCut(Protocol):
+    """A task as it was at a cut."""
+
+    @property
+    def removed(self) -> Collection[UnitName]:
+        """What was in the cut before and is gone; known once all units are made."""
+
+    def pieces(self) -> Iterator[Unit | LargeModel]:
+        """Yield what has changed since the cut before, one bounded piece of work each."""
+
+    def keep(self, unit: Unit) -> bool:
+        """Count the unit of a large model as part of the cut; whether it is to be stored."""
+
+    def done(self) -> None:
+        """Count everything as stored."""
+
+    def abandon(self) -> None:
+        """Count what is in the cut as changed again."""
+
+
+class Table(Protocol):
+    """Where chunks lie (`streamapp/worker/snapshots/table.py`)."""
+
+    def attach(self, table: Any) -> None:
+        """Get to know Faust's table."""
+
+    def chunks(self, partition: int) -> Chunks:
+        """Return the chunks of a partition that is here."""
+
+    async def write(self, partition: int, items: Any) -> None:
+        """Write values; return when they are acknowledged."""
+
+    async def remove(self, partition: int, keys: Sequence[bytes]) -> None:
+        """Remove keys."""
+
+
+class Journal(Protocol):
+    """The journal's log. Waits for the broker."""
+
+    def end(self, partition: int) -> int:
+        """Return an offset that no later record is before."""
+
+    def trim(self, partition: int, before: int) -> None:
+        """Delete the records before an offset."""
+
+
+@dataclass(slots=True)
+class Base:
+    """The snapshot that a partition was restored from, or the newest complete one."""
+
+    index: Index = field(default_factory=Index)
+    manifest: Manifest | None = None
+    garbage: Collection[bytes] = ()  # keys that are not needed once one more snapshot is complete
+
+
+@dataclass(slots=True)
+class _Writing:
+    """A snapshot under way."""
+
+    cut: TaskCut
+    positions: Positions
+    start: int
+    config: str
+    fresh: dict[bytes, Copy] = field(default_factory=dict)
+    index: Index | None = None
+    manifest: Manifest | None = None  # everything is in the table; to be committed
+    work: float = 0.0  # seconds
+    began: float = 0.0
+
+
+class PartitionSnapshots:
+    """The snapshots of one partition, from its restore on."""
+
+    def __init__(self, base: Base, incarnation: int, limits: SnapshotLimits) -> None:
+        self.schedule = SnapshotSchedule(limits)
+        self.start: int | None = None  # where in the journal a cut would begin; None: to be found out
+        self.live = asyncio.Event()  # the table of the partition is open
+        self.moved = False  # something of this incarnation is in the journal
+        self.unreachable = False  # the journal did not say where a cut would begin, and time is up
+        self._gone = asyncio.Event()
+        self._base = base
+        self._incarnation = incarnation
+        self._sequence = 0
+        self._writing: _Writing | None = None
+
+    @property
+    def dropped(self) -> bool:
+        return self._gone.is_set()
+
+    @property
+    def idle(self) -> bool:
+        return self._writing is None
+
+    @property
+    def began(self) -> float:
+        """When the snapshot under way began; there is one."""
+        assert self._writing is not None
+        return self._writing.began
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether a snapshot of now would have what the newest complete one has not, and can be made."""
+        changed = not self.idle or (self.moved and self.schedule.is_dirty)
+        return changed and self.live.is_set() and not self.unreachable
+
+    @property
+    def manifest(self) -> Manifest | None:
+        return self._writing.manifest if self._writing else None
+
+    def drop(self) -> None:
+        """Give up: the task is gone."""
+        self._gone.set()
+        self.live.set()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Give up the snapshot under way; what it held counts as changed."""
+        if self._writing is not None:
+            self._writing.cut.abandon()
+            self._writing = None
+
+    def begin(self, cut: TaskCut, positions: Positions, start: int, config: str) -> None:
+        """Begin to write a task that was cut at committed positions."""
+        self._sequence += 1
+        self._writing = _Writing(cut, positions, start, config, began=time.monotonic())
+
+    async def write(self, number: int, table: Table, tasks_lock: asyncio.Lock) -> None:
+        """Write what is left of the snapshot under way, whenever the partition is live."""
+        writing = self._writing
+        if writing is None:
+            return
+        pieces = writing.cut.pieces()
+        while True:
+            async with tasks_lock:
+                slice_ = [] if self.dropped else self._slice(writing, pieces)
+            if not slice_:
+                break
+            units = await self._seal(writing, slice_)
+            packed = await run_blocking(lambda part=units: self._pack(part))  # type: ignore[misc]
+            # At once: each put waits for the broker, and there may be thousands of units.
+            await self._put(number, table, [item for _, items in packed for item in items])
+            if self.dropped:
+                return
+            writing.fresh |= {unit.name.encode(): copy for unit, (copy, _) in zip(units, packed, strict=True)}
+            faults.point("snapshot-chunks")
+        if self.dropped:
+            return
+        removed = [name.encode() for name in writing.cut.removed]
+        index = self._base.index.after(writing.fresh, removed)
+        copy, items = await run_blocking(lambda: index.pack(self._incarnation, self._sequence))
+        await self._put(number, table, items)
+        faults.point("snapshot-index")
+        writing.index, writing.manifest = index, self._manifest(writing, index, copy)
+
+    def _slice(self, writing: _Writing, pieces: Iterator[Unit | LargeModel]) -> list[Unit | LargeModel]:
+        began, size, taken = time.monotonic(), 0, []
+        for piece in pieces:
+            taken.append(piece)
+            size += piece.size
+            if time.monotonic() - began > SLICE_SECONDS or size > SLICE_BYTES:
+                break
+        writing.work += time.monotonic() - began
+        return taken
+
+    async def _seal(self, writing: _Writing, pieces: Sequence[Unit | LargeModel]) -> list[Unit]:
+        """Return the units that are to be stored, those of large models made in a thread."""
+        units = []
+        for piece in pieces:
+            if isinstance(piece, Unit):
+                units.append(piece)
+            elif writing.cut.keep(unit := await run_blocking(piece.seal)):
+                units.append(unit)
+        return units
+
+    def _pack(self, units: Sequence[Unit]) -> list[tuple[Copy, list[tuple[bytes, bytes]]]]:
+        return [
+            pack(UNIT, unit.name.encode(), self._incarnation, self._sequence, unit.data) for unit in units
+        ]
+
+    async def _put(self, number: int, table: Table, items: list[tuple[bytes, bytes]]) -> None:
+        """Write chunks until that has succeeded: they are what the manifest will promise."""
+        while True:
+            await self.live.wait()
+            if self.dropped:
+                return
+            try:
+                await table.write(number, items)
+            except Exception as error:  # noqa: BLE001 - whatever it is, nothing may count as written
+                logger.warning("partition %d: a part of a snapshot is not written, again: %s", number, error)
+                await self.rest(RETRY_SECONDS)
+            else:
+                return
+
+    async def rest(self, seconds: float) -> None:
+        """Return after so long, at once if the partition is given up."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._gone.wait(), seconds)
+
+    def _manifest(self, writing: _Writing, index: Index, copy: Copy) -> Manifest:
+        return Manifest(
+            self._incarnation,
+            self._sequence,
+            STATE_VERSION,
+            platform_tag(),
+            writing.positions,
+            writing.start,
+            writing.config,
+            len(index.copies),
+            index.size,
+            copy.chunks,
+            copy.crc,
+            copy.size,
+        )
+
+    def committed(self, manifest: Manifest, now: float) -> tuple[list[bytes], int | None, float]:
+        """Note that a manifest is in the journal: the snapshot is complete.
+
+        Return the keys that are not needed any more, where the journal may be cut off (None: nowhere), and
+        how many seconds it all took.
+        """
+        writing, old = self._writing, self._base
+        assert writing is not None
+        assert writing.index is not None
+        garbage = list(old.garbage)
+        if garbage:  # as a restore found it: whatever that thought of them, these are needed
+            needed = writing.index.keys() | index_keys(manifest)
+            garbage = [key for key in garbage if key not in needed]
+        later = old.index.only_here(writing.index)
+        if old.manifest is not None:
+            later += index_keys(old.manifest)
+        self._base = Base(writing.index, manifest, later)
+        self._writing = None
+        writing.cut.done()
+        self.schedule.written(writing.work, now)
+        seconds = time.monotonic() - writing.began
+        return garbage, old.manifest.start if old.manifest else None, seconds
+
+
+class SnapshotWriter:
+    """Writes the snapshots of a worker's partitions, one after the other."""
+
+    def __init__(
+        self,
+        table: Table,
+        journal: Journal,
+        metrics: Metrics,
+        limits: SnapshotLimits,
+    ) -> None:
+        self._table = table
+        self._journal = journal
+        self._metrics = metrics
+        self._limits = limits
+        self._partitions: dict[int, PartitionSnapshots] = {}
+        self.tasks_lock = asyncio.Lock()
+        """Held while a task is read, cut or given up here, or changes in a thread; what changes or reads one
+        in the event loop without ever waiting needs it only to begin."""
+        self.changed = asyncio.Event()  # something happened that `unfinished` or the next commit depends on
+        self._finishing = False
+        self._stopped = False
+        self._busy: asyncio.Task[None] | None = None
+        self.tidying: set[asyncio.Task[None]] = set()
+        self._looking: set[asyncio.Task[None]] = set()  # where journals end
+
+    def attach(self, table: Any) -> None:
+        """Get to know Faust's table."""
+        self._table.attach(table)
+
+    def chunks(self, number: int) -> Chunks:
+        """Return the chunks of a partition whose table is here."""
+        return self._table.chunks(number)
+
+    def finish(self) -> None:
+        """Let whatever has changed be due: the worker ends."""
+        self._finishing = True
+
+    def unfinished(self) -> list[int]:
+        """Return the partitions that have changed since their newest complete snapshot."""
+        return [
+            number
+            for number, partition in self._partitions.items()
+            if partition.has_changed and not self._stopped
+        ]
+
+    async def stop(self) -> None:
+        """Write nothing any more; return when what is under way is written, or after a while."""
+        self._stopped = True
+        async with self.tasks_lock:
+            for partition in self._partitions.values():
+                partition.drop()
+        for task in self._looking:  # there will be no cut; and the broker may be away
+            task.cancel()
+        under_way = [task for task in (self._busy, *self.tidying) if task is not None]
+        if under_way:
+            await asyncio.wait(under_way, timeout=STOP_SECONDS)
+
+    # -- what the task manager says -------------------------------------------------------------------------
+
+    def add(self, number: int, base: Base, incarnation: int) -> None:
+        """Take on a partition that was restored from `base`."""
+        self.drop(number)
+        self._partitions[number] = PartitionSnapshots(base, incarnation, self._limits)
+
+    def drop(self, number: int) -> None:
+        """Give up a partition: its task is gone."""
+        partition = self._partitions.pop(number, None)
+        if partition is not None:
+            partition.drop()
+            self.changed.set()
+
+    def live(self, number: int) -> None:
+        """Note that the table of a partition is here."""
+        self._partitions[number].live.set()
+        self._start_writing()
+
+    def pause(self) -> None:
+        """Note that the tables may be taken away."""
+        for partition in self._partitions.values():
+            partition.live.clear()
+        self.changed.set()
+
+    def note(self, number: int, seconds: float, size: int, now: float) -> None:
+        """Note that a run was processed; size: bytes of its records."""
+        self._partitions[number].schedule.note(seconds, size, now)
+
+    def due(self, now: float) -> list[int]:
+        """Return the partitions whose next cut is to be kept."""
+        found: list[int] = []
+        if self._stopped:
+            return found
+        for number, partition in self._partitions.items():
+            # An incarnation that has left nothing in the journal may not be the only one of its number.
+            cuttable = partition.idle and partition.moved and partition.live.is_set()
+            if cuttable and partition.schedule.is_due(now, at_once=self._finishing):
+                if partition.start is None:
+                    self._look_for_start(number, partition)
+                elif partition.start >= 0:
+                    found.append(number)
+        return found
+
+    def cut(self, number: int) -> None:
+        """Note that a task is being cut: what it does from now on is for the snapshot after."""
+        self._partitions[number].schedule.cut()
+
+    def ready(self) -> list[int]:
+        """Return the partitions with a manifest that is to be committed."""
+        return [number for number, state in self._partitions.items() if state.manifest is not None]
+
+    def moved(self, number: int) -> None:
+        """Note that something a partition did is in the journal."""
+        if number in self._partitions:
+            self._partitions[number].moved = True
+
+    def manifest(self, number: int) -> Manifest | None:
+        partition = self._partitions.get(number)
+        return partition.manifest if partition is not None else None
+
+    def begin(self, number: int, cut: TaskCut, positions: Positions, config: str) -> None:
+        """Write a task that was cut at positions that are committed now."""
+        partition = self._partitions.get(number)
+        if partition is None or partition.start is None or self._stopped:
+            cut.abandon()
+            return
+        faults.point("snapshot-cut")
+        partition.begin(cut, positions, partition.start, config)
+        partition.start = None
+        self._start_writing()
+
+    def committed(self, number: int, manifest: Manifest, now: float) -> None:
+        partition = self._partitions.get(number)
+        if partition is None or partition.manifest is not manifest:
+            return
+        faults.point("snapshot-complete")
+        self.changed.set()
+        garbage, before, seconds = partition.committed(manifest, now)
+        self._metrics.snapshot(manifest.units, manifest.size, seconds)
+        logger.info(
+            "partition %d: snapshot %d.%d at %s is complete: %d units, %d bytes, %.2f s",
+            number,
+            manifest.incarnation,
+            manifest.sequence,
+            in_words(manifest.positions),
+            manifest.units,
+            manifest.size,
+            seconds,
+        )
+        self._in_background(self._tidy(number, partition, garbage, before), self.tidying)
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _start_writing(self) -> None:
+        if self._busy is None or self._busy.done():
+            self._busy = asyncio.get_running_loop().create_task(self._write_all())
+
+    def _in_background(self, work: Any, among: set[asyncio.Task[None]]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        among.add(task)
+        task.add_done_callback(among.discard)
+
+    def _look_for_start(self, number: int, partition: PartitionSnapshots) -> None:
+        partition.start = -1  # being looked for
+
+        async def look() -> None:
+            try:
+                partition.start = await run_blocking(lambda: self._journal.end(number))
+            except Exception as error:  # noqa: BLE001 - the broker is away; the snapshot comes later
+                logger.warning("partition %d: no snapshot yet: %s", number, error)
+                partition.unreachable = self._finishing
+                self.changed.set()
+                await partition.rest(JOURNAL_SECONDS)
+                partition.start = None
+            self.changed.set()
+
+        self._in_background(look(), self._looking)
+
+    async def _write_all(self) -> None:
+        while True:
+            waiting = [
+                (number, partition)
+                for number, partition in self._partitions.items()
+                if not partition.idle and partition.manifest is None and partition.live.is_set()
+            ]
+            if not waiting:
+                return
+            # Who began first: else those in front, due again meanwhile, would keep the last one waiting.
+            number, partition = min(waiting, key=lambda each: each[1].began)
+            try:
+                await partition.write(number, self._table, self.tasks_lock)
+            except Exception:
+                logger.exception(
+                    "partition %d: a snapshot failed, the next one will have what it had", number
+                )
+                async with self.tasks_lock:
+                    partition.abandon()
+            self.changed.set()
+
+    async def _tidy(
+        self, number: int, partition: PartitionSnapshots, garbage: list[bytes], before: int | None
+    ) -> None:
+        """Remove what no manifest needs. What is left undone is found as garbage by the next restore."""
+        try:
+            for at in range(0, len(garbage), REMOVED_AT_ONCE):
+                if partition.dropped or not partition.live.is_set():
+                    return
+                await self._table.remove(number, garbage[at : at + REMOVED_AT_ONCE])
+                faults.point("snapshot-garbage")
+            if before is not None:
+                await run_blocking(lambda: self._journal.trim(number, before))
+        except Exception as error:  # noqa: BLE001 - it costs space, not state
+            logger.warning("partition %d: garbage of snapshots is left for later: %s", number, error)

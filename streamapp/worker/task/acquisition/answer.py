@@ -1,0 +1,130 @@
+"""Answer: the prediction at the end of an episode, with all that a prediction leads to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from core.active.label_account import DECLINED
+from core.model_table import ANSWER_ONLY, LABELLED
+from streamapp.worker.task import counters
+from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.effects.requests import label_requests
+from streamapp.worker.task.episodes.episode import Episode, known_features
+from streamapp.worker.task.instances.run import InstancesRun
+from streamapp.worker.task.models.placement import Placed
+from streamapp.worker.task.partition_state import PartitionState
+from streamapp.worker.task.pending.event_time import RunTime
+from streamapp.worker.task.pending_policy import keep_pending
+from topics.columns.records import MAX_WEIGHT, Acquired, Instances, Ints64, RawRecords
+
+REPEATED: Final = "repeated"
+"""The instance is known already: it is answered with what it brings, and nothing is bought twice."""
+
+
+class EpisodeAnswer(InstancesRun):
+    """The answer to one record that is known as far as it will be.
+
+    It goes the way of any instance: a label that came before is learned at once, a strategy may ask for one,
+    what waits for its label is kept. `record` is what led to the answer; its key may be another model's.
+    """
+
+    def __init__(
+        self, state: PartitionState, raw: RawRecords, record: int, clock: int, episode: Episode
+    ) -> None:
+        key, instance = episode.name
+        slot = state.store.slot(key)
+        self._episode = episode.widened(int(state.store.width[slot]))
+        self._clock = np.array([clock], dtype=np.int64)
+        batch = Instances(
+            record=np.array([record], dtype=np.int32),
+            row=np.zeros(1, dtype=np.int32),
+            keys=[key],
+            key=np.zeros(1, dtype=np.int32),
+            ids=[instance],
+            label_values=[],
+            label=np.full(1, -1, dtype=np.int32),
+            weight=np.array([episode.weight]),
+            features=[known_features(state.store.schema(slot), self._episode.x)],
+            blocks=np.empty((0, 3), dtype=np.int32),
+            malformed=[],
+        )
+        time = RunTime([clock], clock, clock, self._clock)
+        super().__init__(state, raw, batch, time, Effects())
+        self.slots = self.model = np.array([slot], dtype=np.int64)
+
+    @property
+    def clocks(self) -> Ints64:
+        """int64[1]: the clock at the answer."""
+        return self._clock
+
+    def give(self, stop: str, effects: Effects, *, label: str | None = None) -> None:
+        """Answer; `label`: that the record brought itself."""
+        store, rows = self.store, np.zeros(1, dtype=np.int64)
+        frozen = store.frozen[self.model]
+        if label is not None:
+            self.classes.names.append(label)
+            self.label = np.zeros(1, dtype=np.int32)
+        open_elsewhere = self.names[0] in self.state.episodes
+        held = {} if open_elsewhere else self._release_early(rows, frozen)
+        code = self._class_codes(rows, frozen, held)
+        self._scale()
+        self.state.will_change(np.append(self.model[~frozen], [*store.grown]).astype(np.int64))
+        store.adopt_grown()
+        self.width[:] = store.width[self.model]
+        x = self._episode.widened(int(self.width[0])).x[np.newaxis]
+        self._x.append((rows, x))
+        self.frozen[:] = frozen
+        acquirer = store.spec(int(self.model[0])).acquirer
+        if acquirer is not None and acquirer.writes and not frozen[0]:
+            self.words = self._episode.words  # its label, whenever it comes, is learned with them
+            acquirer.hand_in(store.model(int(self.model[0])), self.words)
+        self._call(rows, Placed(x), code, ANSWER_ONLY if frozen[0] else LABELLED)
+        if open_elsewhere:
+            self._decline_request()
+        else:
+            self._keep_and_request()
+        bought = self._bought(stop)
+        for group in self.replies.groups(self.batch, self.model, store):
+            predictions = replace(group.predictions, acquired=[bought])
+            self.effects.answers.append(replace(group, predictions=predictions))
+        self.model_events.write(self.effects)
+        self._end(effects)
+
+    def _end(self, effects: Effects) -> None:
+        self._write_counts()
+        self.effects.dead_letters += self.refusals.dead_letters(self.held_dead_letters)
+        effects.add(self.effects, self.names[0][0].encode())
+
+    def _scale(self) -> None:
+        """Weigh what is learned from it with the inverse of the probability of knowing so much."""
+        acquirer = self.store.spec(int(self.model[0])).acquirer
+        words = self._episode.words
+        if acquirer is not None and len(words):
+            self.scale = np.array([acquirer.weight(words)])
+            self.weight = np.minimum(self.weight * self.scale, MAX_WEIGHT)
+
+    def _decline_request(self) -> None:
+        """Send no request for the label of an instance whose episode is open: its answer will ask."""
+        self.effects.count(counters.REPEATED)
+        if self.replies.asked[0]:
+            self.replies.asked[0] = False
+            self.state.pending.close(int(self.model[0]), DECLINED)
+
+    def _keep_and_request(self) -> None:
+        asked = keep_pending(self)
+        if not asked[0]:
+            return
+        self.effects.count(counters.REQUESTED)
+        expires = self._clock + self.state.config.pending_ttl_ms
+        rows, places = np.zeros(1, dtype=np.int64), [self._episode.place]
+        self.effects.requests.append(
+            label_requests(self.raw, self.batch, rows, self.model, self.store, self.replies, expires, places)
+        )
+
+    def _bought(self, stop: str) -> Acquired:
+        names = self.store.schema(int(self.model[0])).names
+        episode = self._episode
+        return Acquired([names[column] for column in episode.bought], episode.cost, stop)

@@ -1,0 +1,151 @@
+"""Opening: instances of models that buy features; each is answered at once, or opens an episode.
+
+A task gives such a record a run of its own: what is bought of it depends on all that its model learned
+before.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from streamapp.worker.task import counters
+from streamapp.worker.task.acquisition.answer import REPEATED, EpisodeAnswer
+from streamapp.worker.task.acquisition.course import Course
+from streamapp.worker.task.effects.effects import Effects, Origin
+from streamapp.worker.task.effects.requests import place_of
+from streamapp.worker.task.effects.unused_features import note_ignored, note_values
+from streamapp.worker.task.episodes.episode import KNOWN, UNKNOWN, Episode
+from streamapp.worker.task.instances.plain import PlainInstances
+from streamapp.worker.task.instances.run import InstancesRun
+from streamapp.worker.task.models.class_codes import RefusedClassError
+from streamapp.worker.task.models.placement import Placed
+from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.partition_state import PartitionState
+from streamapp.worker.task.pending.early_labels import HeldLabel
+from streamapp.worker.task.pending.event_time import RunTime
+from topics.columns.records import Instances, RawRecords
+
+ROW_BITS: Final = 20
+"""Of a record's number: a block has at most so many rows, as a power of two."""
+
+
+class AcquiringRun(InstancesRun):
+    """One record of a model that buys features, on its way through the task; n rows, each by itself."""
+
+    def __init__(
+        self, state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
+    ) -> None:
+        super().__init__(state, raw, batch, time, effects)
+        self.course = Course(state, raw, effects)
+
+    def process(self) -> None:
+        """Answer every row that needs nothing more, and ask for the features of the others."""
+        self._resolve()
+        for row in np.flatnonzero(self.model >= 0).tolist():
+            placed = self._placed(row)
+            if self.store.is_growing:  # by what a refused record has brought, too: as in other runs
+                self.state.will_change(np.array([self.model[row], *self.store.grown], dtype=np.int64))
+                self.store.adopt_grown()
+            if placed is not None:
+                self._open(row, placed)
+        self._write_counts()
+        self.effects.dead_letters += self.refusals.dead_letters(self.held_dead_letters)
+
+    def _placed(self, row: int) -> Placed | None:
+        """Return the features of a row in its model's columns, None if it is refused."""
+        placement, batch, store = self.state.placement, self.batch, self.store
+        only = np.full(len(batch), NO_MODEL, dtype=np.int64)
+        only[row] = self.model[row]
+        parts, wrong = placement.parts(batch.features, only)
+        new = placement.new_attributes(parts, batch.record)
+        if new:
+            self._add_attributes(np.array([row]), new)
+            parts, wrong = placement.parts(batch.features, only)
+        placed = placement.place(parts, len(batch), int(store.width[self.model[row]]))
+        for flawed, (reason, detail) in (placed.flaws | wrong).items():
+            self.refusals.add(flawed, reason, detail)
+        self._refuse_weights(np.array([row]))
+        if row in self.refusals:
+            return None
+        if self.label[row] >= 0 and not store.frozen[self.model[row]]:
+            try:
+                self.classes.admit(int(self.model[row]), self.classes.names[self.label[row]])
+            except RefusedClassError as error:
+                self.refusals.add(row, error.reason, error.detail)
+                return None
+        given = [each.attribute for each in placed.new_values]
+        grown = placement.grow_values(placed, self.model)
+        note_values(grown, self.model, store, self.raw, batch.record, self.effects)
+        note_ignored(placement, parts, store, self.raw, batch.record, self.effects)
+        self._given = given
+        return placed
+
+    def _open(self, row: int, placed: Placed) -> None:
+        """Open the episode of a row; it may be over at once."""
+        slot, name, clock = int(self.model[row]), self.names[row], int(self.clocks[row])
+        acquirer = self.store.spec(slot).acquirer
+        assert acquirer is not None
+        record = int(self.batch.record[row])
+        x = placed.x[row, : int(self.store.width[slot])].copy()
+        status = np.where(np.isnan(x), UNKNOWN, KNOWN).astype(np.int8)
+        status[self._given] = KNOWN  # values without a code
+        number = (self.raw.offsets[record] << ROW_BITS) + int(self.batch.row[row])
+        self.store.use(np.array([slot]))
+        model, frozen = self.store.model(slot), bool(self.store.frozen[slot])
+        if acquirer.writes and not frozen:
+            self.state.will_change(np.array([slot]))
+        episode = Episode(
+            name=name,
+            serial=self.state.episodes.next_serial,
+            place=place_of(self.raw, self.batch, row),
+            opened=clock,
+            deadline=clock + acquirer.timeout_ms,
+            weight=float(self.batch.weight[row]),
+            x=x,
+            status=status,
+            words=acquirer.open(model, x, status == UNKNOWN, number, frozen),
+        )
+        code = int(self.batch.label[row])
+        label = self.batch.label_values[code] if code >= 0 else None
+        if self._is_open(row):  # which stays so
+            self._hold(row, label)
+            EpisodeAnswer(self.state, self.raw, record, clock, episode).give(REPEATED, self.effects)
+        elif self._is_remembered(row):
+            self.course.finish(episode, REPEATED, record, clock, label)
+        elif self.course.advance(episode, record, clock, label):
+            self._hold(row, label)
+
+    def _is_open(self, row: int) -> bool:
+        return self.names[row] in self.state.episodes
+
+    def _is_remembered(self, row: int) -> bool:
+        _, state = self.state.pending.find(self.names[row], int(self.clocks[row]))
+        return state in ("open", "settled")
+
+    def _hold(self, row: int, label: str | None) -> None:
+        """Hold back the label that an instance brings: its episode never sees it."""
+        if label is None:
+            return
+        early, name, clock = self.state.early, self.names[row], int(self.clocks[row])
+        if early.find(name, clock) is not None:
+            self.effects.count(counters.DUPLICATE)
+            return
+        record = int(self.batch.record[row])
+        rows = int(np.count_nonzero(self.batch.record == record))
+        origin = Origin.of(self.raw, record)
+        block_row = int(self.batch.row[row]) if len(self.batch.blocks) else None
+        size = len(origin.value or b"") // rows
+        early.hold(name, HeldLabel(label, float(self.batch.weight[row]), clock, origin, block_row, size))
+        self.effects.count(counters.EARLY)
+
+
+def instances_run(
+    state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
+) -> InstancesRun | PlainInstances:
+    """Return the run of a part of the instances: of one record whose model buys features, or of others."""
+    if len(raw) == 1 and len(batch) and state.acquires(batch.keys[batch.key[0]]):
+        return AcquiringRun(state, raw, batch, time, effects)
+    plain = PlainInstances.of(state, raw, batch, time, effects)
+    return plain or InstancesRun(state, raw, batch, time, effects)

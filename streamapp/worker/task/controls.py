@@ -1,0 +1,260 @@
+"""Controls: commands to the model of a key, carried out one by one in their order.
+
+    create     spec?, schema?    make the model; without schema the first instance gives it
+    configure  spec              change parameters, keep the model: query, budget, drift, evaluation, seed
+    freeze     frozen?           answer, but neither ask nor learn (frozen: false lets it go on)
+    reset      spec?, schema?    begin anew with the same key; what was pending is forgotten
+    delete                       forget the model and what was pending
+    import     parts of a file   put an exported model under this key, once its last part is here
+
+A command that cannot be carried out changes nothing and is a dead letter `bad-control` that says what is
+possible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from core.errors import GroveError
+from core.model.model import Model
+from core.schema.schema import Schema
+from core.spec import Spec, is_deep, too_deep
+from streamapp.worker.task import counters
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.creation import no_room
+from streamapp.worker.task.effects.effects import DeadLetter, Effects, Notice, Origin
+from streamapp.worker.task.effects.model_happenings import What, happened
+from streamapp.worker.task.models.control_schema import control_schema
+from streamapp.worker.task.models.exported import close_open_requests, read_exported
+from streamapp.worker.task.models.importing import ModelPart, RefusedPartError
+from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.partition_state import PartitionState
+from streamapp.worker.task.pending.event_time import RunTime
+from topics.columns.records import Control, Controls, RawRecords
+from topics.errors import Reason
+
+MEMBERS: Final[dict[str, tuple[str, ...]]] = {
+    "create": ("spec", "schema"),
+    "configure": ("spec",),
+    "freeze": ("frozen",),
+    "reset": ("spec", "schema"),
+    "delete": (),
+    "import": ("id", "part", "parts", "crc", "data", "replace"),
+}
+MAX_DETAIL: Final = 1000
+"""Characters of a detail: it quotes the command, which may be as long as a record."""
+
+
+class RefusedCommandError(Exception):
+    """Why a command is not carried out."""
+
+    def __init__(self, detail: str, reason: Reason = Reason.BAD_CONTROL) -> None:
+        super().__init__(detail)
+        self.reason = reason
+
+
+class ControlsRun:
+    """One run of controls."""
+
+    def __init__(
+        self, state: PartitionState, raw: RawRecords, batch: Controls, time: RunTime, effects: Effects
+    ) -> None:
+        self.state, self.store = state, state.store
+        self.raw, self.batch, self.effects = raw, batch, effects
+        self.clocks: list[int] = time.clocks().tolist()
+        self._carry_out: dict[str, Callable[[Control], str]] = {
+            "create": self._create,
+            "configure": self._configure,
+            "freeze": self._freeze,
+            "reset": self._reset,
+            "delete": self._delete,
+            "import": self._import,
+        }
+
+    def process(self) -> None:
+        """Carry out the commands in order; those that cannot be carried out become dead letters."""
+        letters = {each.record: DeadLetter.of(self.raw, each) for each in self.batch.malformed}
+        for control in self.batch.items:
+            try:
+                text = self._command(control)
+            except (RefusedCommandError, RefusedPartError, GroveError) as error:
+                reason = error.reason if isinstance(error, RefusedCommandError) else Reason.BAD_CONTROL
+                detail = _sendable(f"{control.command}: {error}")
+                origin = Origin.of(self.raw, control.record)
+                letters[control.record] = DeadLetter(origin, reason, detail, record=control.record)
+            else:
+                offset = self.raw.offsets[control.record]
+                self.effects.notices.append(Notice("info", text, control.key, offset))
+                self.effects.count(counters.APPLIED)
+        self.effects.count(counters.CONTROLS_DEAD, len(letters))
+        self.effects.dead_letters += [letters[record] for record in sorted(letters)]
+
+    def _command(self, control: Control) -> str:
+        """Carry out a command and return what was done."""
+        members = MEMBERS[control.command]
+        unknown = sorted(control.body.keys() - set(members))
+        if unknown:
+            message = f"member {unknown[0]!r} is unknown; known: {', '.join(members) or 'none'}"
+            raise RefusedCommandError(message)
+        for name, value in control.body.items():
+            if is_deep(value):
+                raise RefusedCommandError(too_deep(name))
+        self.state.pending.expire(self.clocks[control.record])
+        return self._carry_out[control.command](control)
+
+    # -- commands -------------------------------------------------------------------------------------------
+
+    def _create(self, control: Control) -> str:
+        key, store = control.key, self.store
+        if store.slot(key) != NO_MODEL or key in store.specs:
+            message = f"model {key!r} exists; configure, reset or delete it"
+            raise RefusedCommandError(message)
+        spec = self._spec(control, self.state.default_spec)
+        if "schema" not in control.body:
+            store.await_instance(key, spec)
+            return "created; its first instance will give the schema"
+        slot = store.create(key, spec, _schema(control, spec, self.state.config))
+        if slot == NO_MODEL:
+            raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
+        self.effects.count(counters.MODELS_CREATED)
+        self._say("created", control, slot)
+        return "created"
+
+    def _configure(self, control: Control) -> str:
+        slot = self._slot(control)
+        if slot == NO_MODEL:
+            spec = self._changed(control, self.store.specs[control.key])
+            self.store.await_instance(control.key, spec)
+        else:
+            spec = self._changed(control, self.store.spec(slot))
+            self.store.configure(slot, spec)
+            self._say("configured", control, slot)
+        return f"configured: {spec.to_json()}"
+
+    def _freeze(self, control: Control) -> str:
+        frozen = control.body.get("frozen", True)
+        if not isinstance(frozen, bool):
+            message = f"frozen={frozen!r} must be true or false"
+            raise RefusedCommandError(message)
+        slot = self._slot(control)
+        if slot == NO_MODEL:
+            message = f"model {control.key!r} has no schema yet; freeze it after its first instance"
+            raise RefusedCommandError(message)
+        self.store.freeze(slot, frozen)
+        self._say("frozen" if frozen else "unfrozen", control, slot)
+        return "frozen: answers, but neither asks nor learns" if frozen else "no longer frozen"
+
+    def _reset(self, control: Control) -> str:
+        slot = self._slot(control)
+        if slot == NO_MODEL:
+            spec = self._spec(control, self.store.specs[control.key])
+            schema = _schema(control, spec, self.state.config) if "schema" in control.body else None
+        else:
+            spec = self._spec(control, self.store.spec(slot))
+            schema = (
+                _schema(control, spec, self.state.config)
+                if "schema" in control.body
+                else self.store.schema(slot)
+            )
+        if schema is None:
+            self.store.await_instance(control.key, spec)
+        elif slot == NO_MODEL:
+            self.store.await_instance(control.key, None)
+            slot = self.store.create(control.key, spec, schema)
+            if slot == NO_MODEL:
+                raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
+        else:
+            self.store.replace(slot, Model.create(spec, schema))
+            self.state.pending.forget_model(slot)
+            self.state.episodes.forget_model(control.key)
+        if slot != NO_MODEL:
+            self._say("reset", control, slot)
+        return "reset: begins anew"
+
+    def _delete(self, control: Control) -> str:
+        slot = self._slot(control)
+        if slot == NO_MODEL:
+            self.store.await_instance(control.key, None)
+        else:
+            self._say("deleted", control, slot)
+            self.store.delete(slot)
+            self.state.pending.forget_model(slot)
+            self.state.episodes.forget_model(control.key)
+        self.effects.count(counters.MODELS_DELETED)
+        return "deleted"
+
+    def _import(self, control: Control) -> str:
+        key, imports = control.key, self.state.imports
+        part = ModelPart.of(control.body)
+        is_there = self.store.slot(key) != NO_MODEL or key in self.store.specs
+        if is_there and not part.replace:
+            imports.give_up(key)
+            message = f"model {key!r} exists; delete it, or import with replace"
+            raise RefusedCommandError(message)
+        whole = imports.take(key, part)
+        if whole is None:
+            return f"import {part.id}: part {part.number} of {part.parts} is here"
+        exported = read_exported(whole)
+        close_open_requests(exported.model)
+        old = self.store.slot(key)
+        slot = self.store.put(key, exported)
+        if slot == NO_MODEL:
+            raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
+        if old == NO_MODEL:
+            self.store.await_instance(key, None)
+            self.effects.count(counters.MODELS_CREATED)
+        else:
+            self.state.pending.forget_model(slot)
+            self.state.episodes.forget_model(control.key)
+        self.effects.count(counters.MODELS_IMPORTED)
+        self._say("imported", control, slot)
+        return f"imported: the model of {exported.key!r}, {exported.model.summary().labels} labels learned"
+
+    def _say(self, what: What, control: Control, slot: int) -> None:
+        """Add a model event. What has a spec only is no model yet: its first instance makes it."""
+        self.effects.happened.append(happened(what, self.store, slot, self.raw, control.record))
+
+    # -- members --------------------------------------------------------------------------------------------
+
+    def _slot(self, control: Control) -> int:
+        """Return the slot of the model, NO_MODEL if it only has a spec yet."""
+        slot = self.store.slot(control.key)
+        if slot == NO_MODEL and control.key not in self.store.specs:
+            message = f"model {control.key!r} is unknown; create it"
+            raise RefusedCommandError(message)
+        return slot
+
+    def _no_room(self, control: Control) -> str:
+        return no_room(self.state, control.key, self.raw.offsets[control.record], self.effects)
+
+    def _spec(self, control: Control, default: Spec) -> Spec:
+        return self.state.config.spec(control.body["spec"]) if "spec" in control.body else default
+
+    def _changed(self, control: Control, spec: Spec) -> Spec:
+        """Return a spec with the changes that `configure` asks for."""
+        given = control.body.get("spec")
+        if not isinstance(given, dict):
+            message = f"spec={given!r} must be an object with the parts to change"
+            raise RefusedCommandError(message)
+        body: dict[str, Any] = spec.to_dict()
+        for part, value in given.items():
+            old = body.get(part)
+            same = (
+                isinstance(value, dict)
+                and isinstance(old, dict)
+                and value.get("name", old.get("name")) == old.get("name")
+            )
+            body[part] = {**old, **value} if same else value  # type: ignore[dict-item]
+        return self.state.config.checked(Spec.parse(body, self.state.config.state_version))
+
+
+def _schema(control: Control, spec: Spec, config: TaskConfig) -> Schema:
+    given = control.body["schema"]
+    return control_schema(given, spec.max_classes, config.models_max_attributes, config.limits)
+
+
+def _sendable(detail: str) -> str:
+    """Return a detail cut to MAX_DETAIL characters, and valid UTF-8: JSON can escape lone surrogates."""
+    detail = detail if len(detail) <= MAX_DETAIL else f"{detail[:MAX_DETAIL]}…"
+    return detail.encode("utf-8", "backslashreplace").decode()

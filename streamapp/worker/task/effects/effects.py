@@ -1,0 +1,230 @@
+"""Effects of a run: columns and small records in input order, for outputs and log.
+
+Rows refer to the records of the run by their index in `RawRecords`: the encoder takes key, timestamp and
+headers of an answer from the record it answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from topics.columns.records import (
+    DriftAlert,
+    EvaluationRecord,
+    FeatureRequest,
+    Headers,
+    Ints32,
+    Ints64,
+    LabelRequests,
+    Malformed,
+    ModelEvent,
+    Predictions,
+    RawRecords,
+)
+from topics.errors import Reason
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PredictionGroup:
+    """Predictions of models that share their classes: a record for each row, or one block for all rows."""
+
+    record: Ints32  # int32[m] index in RawRecords; the same in every row of a block
+    predictions: Predictions  # m rows
+    block: bool = False
+    key: bytes | None = None  # model key; None: that of the records
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Requests:
+    """Label requests, in input order."""
+
+    record: Ints32  # int32[m] index in RawRecords
+    requests: LabelRequests  # m rows
+    key: bytes | None = None  # model key; None: that of the records
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureRequests:
+    """Requests for features, and the record that led to them."""
+
+    record: int
+    requests: list[FeatureRequest]
+    key: bytes  # model key
+
+
+class Alert(NamedTuple):
+    """A drift alert, and the record whose label raised it."""
+
+    record: int
+    alert: DriftAlert
+    key: bytes | None = None  # model key; None: that of the record
+
+
+class Evaluated(NamedTuple):
+    """The evaluation of a model, and the record after which it was due."""
+
+    record: int
+    evaluation: EvaluationRecord
+    key: bytes | None = None  # model key; None: that of the record
+
+
+class Happened(NamedTuple):
+    """Something that happened to a model, and the record that led to it."""
+
+    record: int
+    event: ModelEvent
+    key: bytes | None = None  # model key; None: that of the record
+
+
+class Origin(NamedTuple):
+    """A consumed record as it was."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+    headers: Headers
+
+    @staticmethod
+    def of(raw: RawRecords, record: int) -> Origin:
+        """Return a record of a run."""
+        return Origin(
+            raw.topic,
+            raw.partition,
+            raw.offsets[record],
+            raw.timestamps[record],
+            raw.keys[record],
+            raw.values[record],
+            raw.headers[record],
+        )
+
+    @staticmethod
+    def of_all(raw: RawRecords, records: Ints64) -> list[Origin]:
+        """Return some records of a run; records: int64[m]."""
+        some = raw.chosen(records)
+        columns = some.offsets, some.timestamps, some.keys, some.values, some.headers
+        topic, partition = raw.topic, raw.partition
+        return [Origin(topic, partition, *cells) for cells in zip(*columns, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class DeadLetter:
+    """A record that was not processed, or (with `rows`) the rows of a block that were not."""
+
+    origin: Origin
+    reason: Reason
+    detail: str  # one sentence for a person
+    rows: tuple[tuple[int, Reason], ...] = ()  # bad rows of a block, ascending
+    exception: str = "MalformedRecord"  # what the header __streams.errors.exception says
+    stacktrace: str | None = None
+    attempts: int = 1
+    record: int = 0  # index in RawRecords of what led to it: of an early label, its instance
+    last_offset: int | None = None  # of a batch that was put aside whole; its first one is the origin's
+
+    @staticmethod
+    def of(raw: RawRecords, malformed: Malformed) -> DeadLetter:
+        """Return the dead letter of a record that could not be decoded."""
+        return DeadLetter(
+            Origin.of(raw, malformed.record),
+            malformed.reason,
+            malformed.detail,
+            malformed.rows,
+            record=malformed.record,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A line for the log of the worker."""
+
+    level: Literal["debug", "info", "warning", "error"]
+    text: str
+    model: str | None  # model key
+    offset: int
+
+
+def _no_counts() -> Counter[Any]:
+    """Return an empty counter, without looking for what it is to begin with: a small run has three."""
+    return Counter.__new__(Counter)
+
+
+@dataclass(slots=True, eq=False)
+class Effects:
+    """Everything one run leads to."""
+
+    answers: list[PredictionGroup] = field(default_factory=list)
+    requests: list[Requests] = field(default_factory=list)
+    feature_requests: list[FeatureRequests] = field(default_factory=list)
+    alerts: list[Alert] = field(default_factory=list)
+    evaluations: list[Evaluated] = field(default_factory=list)
+    happened: list[Happened] = field(default_factory=list)
+    dead_letters: list[DeadLetter] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=_no_counts)  # what the run added, by name (counters.py)
+    closed: Counter[tuple[str, str]] = field(default_factory=_no_counts)  # ended requests: (strategy, how)
+    label_delays: list[Ints64] = field(default_factory=list)  # ms of event time from answer to label
+    splits: Counter[str] = field(default_factory=_no_counts)  # splits installed, by why the leaf was due
+    cost: float = 0.0  # of the features that were bought
+
+    def dead_lettered(self, *reasons: Reason) -> list[int]:
+        """Return the offsets of the records that became dead letters for such a reason, or have such rows."""
+        return [
+            letter.origin.offset
+            for letter in self.dead_letters
+            if letter.reason in reasons or any(why in reasons for _, why in letter.rows)
+        ]
+
+    def add(self, other: Effects, key: bytes) -> None:
+        """Add the effects on one model, which may not be that of the record that led to them."""
+        self.answers += [replace(each, key=key) for each in other.answers]
+        self.requests += [replace(each, key=key) for each in other.requests]
+        self.feature_requests += other.feature_requests
+        self.alerts += [each._replace(key=key) for each in other.alerts]
+        self.evaluations += [each._replace(key=key) for each in other.evaluations]
+        self.happened += [each._replace(key=key) for each in other.happened]
+        self.dead_letters += other.dead_letters
+        self.notices += other.notices
+        self.label_delays += other.label_delays
+        self.add_sums(other)
+
+    def add_sums(self, other: Effects) -> None:
+        """Add the counts and sums of other effects."""
+        self.counts.update(other.counts)
+        self.closed.update(other.closed)
+        self.splits.update(other.splits)
+        self.cost += other.cost
+
+    def count(self, name: str, n: int = 1) -> None:
+        """Add to a counter."""
+        if n:
+            self.counts[name] += n
+
+
+def join(parts: Iterable[tuple[int, Effects]]) -> Effects:
+    """Return the effects of consecutive runs as those of one run; each with the index of its first record."""
+    joined = Effects()
+    for start, part in parts:
+        joined.answers += [replace(each, record=_shifted(each.record, start)) for each in part.answers]
+        joined.requests += [replace(each, record=_shifted(each.record, start)) for each in part.requests]
+        joined.alerts += [each._replace(record=each.record + start) for each in part.alerts]
+        joined.evaluations += [each._replace(record=each.record + start) for each in part.evaluations]
+        joined.happened += [each._replace(record=each.record + start) for each in part.happened]
+        joined.dead_letters += [replace(each, record=each.record + start) for each in part.dead_letters]
+        joined.notices += part.notices
+        joined.feature_requests += [
+            replace(each, record=each.record + start) for each in part.feature_requests
+        ]
+        joined.add_sums(part)
+        joined.label_delays += part.label_delays
+    return joined
+
+
+def _shifted(record: Ints32, start: int) -> Ints32:
+    return record + np.int32(start)

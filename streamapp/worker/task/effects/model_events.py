@@ -1,0 +1,158 @@
+"""Model events of a run: their records, drift alerts, evaluations, and lines in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Final
+
+from core.evaluation import Evaluation, EvaluationDue
+from core.events import Drift, Event, GrowthStopped, Pruned, Split, ThresholdsSet
+from streamapp.worker.task import counters
+from streamapp.worker.task.effects.effects import Alert, Effects, Evaluated, Notice
+from streamapp.worker.task.effects.model_happenings import grown
+from streamapp.worker.task.models.store import ModelStore
+from topics.columns.records import DriftAlert, EvaluationRecord, Ints32, Ints64, RawRecords
+
+CLASSES_MAX: Final = 20
+"""Classes whose labels an evaluation says: of more the record would be as long as a schema."""
+_MEASURES: Final = tuple(field.name for field in fields(Evaluation))
+
+
+class ModelEvents:
+    """The events of one run, put into the order of its rows."""
+
+    def __init__(self, store: ModelStore, raw: RawRecords, record: Ints32, ids: Sequence[str]) -> None:
+        """record: int32[n] record of each row; ids: n instance ids."""
+        self._store = store
+        self._raw = raw
+        self._record = record
+        self._ids = ids
+        self._events: list[tuple[int, Event, int, int]] = []  # row, event, version, records
+
+    def add(
+        self,
+        events: Sequence[Event],
+        rows: Ints64,
+        version: Callable[[int], int],
+        records: Callable[[int], int],
+    ) -> None:
+        """Take the events of a kernel call on `rows` (int64[m]).
+
+        version: how many labels its model had learned when row 0..m-1 of the call began; records: how many
+        records it had answered when the row was dealt with.
+        """
+        for event in events:
+            if isinstance(event, Split) or self._is_split(event):
+                self._store.open[event.model] = False
+            at, answered = (
+                (0, 0) if isinstance(event, EvaluationDue) else (version(event.row), records(event.row))
+            )
+            self._events.append((int(rows[event.row]), event, at, answered))
+
+    def _is_split(self, event: Event) -> bool:
+        """Return whether a tree took over that was split in the background, which is no event."""
+        if not isinstance(event, Drift) or not self._store.open[event.model]:
+            return False
+        return not self._store.peek(event.model).takes_attributes
+
+    def write(self, effects: Effects) -> None:
+        """Add to the effects what happened, in the order of the rows."""
+        for row, event, version, records in sorted(self._events, key=lambda each: each[0]):
+            record = int(self._record[row])
+            if isinstance(event, EvaluationDue):
+                classes = self._store.schema(event.model).classes
+                effects.evaluations.append(Evaluated(record, _evaluation(event, classes)))
+            elif isinstance(event, Drift):
+                effects.alerts.append(Alert(record, self._alert(event, version, row)))
+            elif isinstance(event, Split):
+                effects.count(counters.SPLITS)
+                effects.splits[event.reason] += 1
+            elif isinstance(event, GrowthStopped):
+                effects.count(counters.GROWTH_STOPPED)
+            if not isinstance(event, EvaluationDue):
+                schema = self._store.schema(event.model)
+                found = grown(event, schema, self._raw, record, self._ids[row], version, records)
+                effects.happened += [] if found is None else [found]
+                effects.notices.append(self._notice(event, record))
+
+    def _alert(self, event: Drift, version: int, row: int) -> DriftAlert:
+        return DriftAlert(
+            level=event.level,
+            detector=event.detector,
+            error_rate=event.error_rate,
+            action=event.action,
+            version=version,
+            instance_id=self._ids[row],
+            node=event.node,
+            depth=event.depth,
+            classes=self._pair(event),
+            member=event.member,
+        )
+
+    def _pair(self, event: Drift | Split) -> list[str] | None:
+        """Return the classes whose tree an event is of, None: the model has one tree for all."""
+        if event.pair is None:
+            return None
+        classes = self._store.schema(event.model).classes
+        return [classes[code] for code in event.pair]
+
+    def _where(self, event: Drift | Split) -> str:
+        """Return the words that name the tree of an event, where there are several."""
+        if event.member is not None:
+            return f" of member {event.member}"
+        pair = self._pair(event)
+        return "" if pair is None else f" of the tree of {pair[0]!r} and {pair[1]!r}, depth {event.depth},"
+
+    def _notice(self, event: Event, record: int) -> Notice:
+        key = self._store.keys[event.model]
+        offset = self._raw.offsets[record]
+        if isinstance(event, Split):
+            schema = self._store.schema(event.model)
+            name = schema.attributes[event.attribute].name
+            best, second = event.merits
+            done = {"split": "split", "replaced": "split anew", "moved": "moved its threshold"}[event.action]
+            if event.former is not None:
+                done += f" (before: {schema.attributes[event.former.attribute].name!r})"
+            text = (
+                f"node {event.node}{self._where(event)} {done} on {name!r} ({event.reason}) "
+                f"after {event.n:g} labels: "
+                f"merits {best:.6g} and {second:.6g}, bound {event.bound:.6g}"
+            )
+            return Notice("info", text, key, offset)
+        if isinstance(event, Pruned):
+            name = self._store.schema(event.model).attributes[event.former.attribute].name
+            member = "" if event.member is None else f" of member {event.member}"
+            text = f"node {event.node}{member}, of {name!r}, became a leaf ({event.reason}) "
+            text += f"after {event.n:g} labels"
+            return Notice("info", text, key, offset)
+        if isinstance(event, Drift):
+            node = self._where(event) if event.node is None else f" at node {event.node}{self._where(event)}"
+            text = f"{event.detector}:{node} {event.level} at error rate {event.error_rate:.4f}"
+            text += f"; {event.action}"
+            # A detector may come to its warning level and back every few hundred labels: every change is an
+            # alert, but only a drift is news for the log.
+            return Notice("info" if event.level == "drift" else "debug", text, key, offset)
+        if isinstance(event, GrowthStopped):
+            text = (
+                f"the tree has {event.leaves} leaves and grows no more (max_leaves or max_bytes of its spec)"
+            )
+            return Notice("warning", text, key, offset)
+        if isinstance(event, ThresholdsSet):
+            text = (
+                f"numeric attributes that got thresholds of their first values (warm_up): {event.attributes}"
+            )
+            if event.left:
+                text += f"; with too few values yet: {event.left}"
+            return Notice("info", text, key, offset)
+        return Notice("info", repr(event), key, offset)
+
+
+def _evaluation(event: EvaluationDue, classes: Sequence[str]) -> EvaluationRecord:
+    found, judged = event.evaluation, event.judged
+    most = sorted((code for code, n in enumerate(judged) if n), key=lambda code: (-judged[code], code))
+    return EvaluationRecord(
+        **{name: getattr(found, name) for name in _MEASURES},
+        version=found.labels,
+        classes={classes[code]: judged[code] for code in most[:CLASSES_MAX]},
+    )

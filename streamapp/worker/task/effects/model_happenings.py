@@ -1,0 +1,149 @@
+"""Records of the topic of model events, made of what happened: splits, drifts, controls, new models.
+
+They are small whatever the model is: of many classes the heaviest are named, of a specification its parts.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal
+
+from core.events import Drift, Event, GrowthStopped, NodeTest, Pruned, Split, ThresholdsSet
+from core.schema.schema import Schema
+from core.spec import Spec
+from streamapp.worker.task.effects.effects import Happened
+from streamapp.worker.task.models.store import NO_MODEL, ModelStore
+from topics.columns.records import ModelEvent, RawRecords
+
+CLASSES_MAX: Final = 64
+"""Classes of a split whose weight is said; the others' is summed up."""
+
+What = Literal["created", "configured", "frozen", "unfrozen", "reset", "imported", "deleted"]
+
+
+def happened(
+    what: What,
+    store: ModelStore,
+    slot: int,
+    raw: RawRecords,
+    record: int,
+    *,
+    instance_id: str | None = None,
+) -> Happened:
+    """Return that a record (index in raw) made, changed or ended the model in a slot.
+
+    slot: NO_MODEL, if the model only has a spec yet, or is there no more.
+    """
+    version = records = 0
+    detail: dict[str, Any] = {}
+    if slot != NO_MODEL:
+        summary = store.peek(slot).summary()
+        version, records = summary.version, summary.records
+        schema = store.schema(slot)
+        detail = parts_of(store.spec(slot)) | {
+            "attributes": len(schema.attributes),
+            "classes": len(schema.classes),
+        }
+    offset, timestamp = raw.offsets[record], raw.timestamps[record]
+    event = ModelEvent(what, raw.topic, offset, timestamp, version, records, instance_id, detail)
+    return Happened(record, event)
+
+
+def grown(
+    event: Event, schema: Schema, raw: RawRecords, record: int, instance_id: str, version: int, records: int
+) -> Happened | None:
+    """Return what a kernel's event is as a record; None: it is of no consequence for a tree.
+
+    version, records: labels learned and records answered when it happened.
+    """
+    if isinstance(event, Split):
+        what: Any = "split" if event.action == "split" else "revised"
+        detail = _split(event, schema)
+    elif isinstance(event, Pruned):
+        what = "pruned"
+        detail = {
+            "node": event.node,
+            "depth": event.depth,
+            "member": event.member,
+            "former": _test(event.former, schema),
+            "merits": list(event.merits),
+            "gap": event.merits[0] - event.merits[1],
+            "bound": event.bound,
+            "reason": event.reason,
+            "labels": event.n,
+        }
+    elif isinstance(event, Drift) and (event.level == "drift" or event.action != "none"):
+        what = "drift"
+        detail = {
+            "level": event.level,
+            "detector": event.detector,
+            "error_rate": event.error_rate,
+            "action": event.action,
+            "node": event.node,
+            "depth": event.depth,
+            "pair": _pair(event, schema),
+            "member": event.member,
+        }
+    elif isinstance(event, GrowthStopped):
+        what, detail = "growth-stopped", {"leaves": event.leaves}
+    elif isinstance(event, ThresholdsSet):
+        what, detail = "thresholds-set", {"attributes": event.attributes, "left": event.left}
+    else:
+        return None
+    offset, timestamp = raw.offsets[record], raw.timestamps[record]
+    return Happened(
+        record, ModelEvent(what, raw.topic, offset, timestamp, version, records, instance_id, detail)
+    )
+
+
+def parts_of(spec: Spec) -> dict[str, Any]:
+    """Return the names of a specification's parts."""
+    return {
+        "learner": spec.learner.spelled,
+        "query": spec.query.name,
+        "budget": spec.budget.name,
+        "drift": spec.drift.name,
+    }
+
+
+def _split(event: Split, schema: Schema) -> dict[str, Any]:
+    best, second = event.merits
+    counts, others = _counts(event.masses, schema)
+    return {
+        "action": event.action,
+        "node": event.node,
+        "depth": event.depth,
+        "pair": _pair(event, schema),
+        "member": event.member,
+        **_test(NodeTest(event.attribute, event.test, event.value), schema),
+        "former": None if event.former is None else _test(event.former, schema),
+        "merits": [best, second],
+        "gap": best - second,
+        "bound": event.bound,
+        "reason": event.reason,
+        "labels": event.n,
+        "counts": counts,
+        "counts_of_others": others,
+    }
+
+
+def _test(test: NodeTest, schema: Schema) -> dict[str, Any]:
+    attribute = schema.attributes[test.attribute]
+    is_category = test.test == "category"
+    return {
+        "attribute": attribute.name,
+        "test": test.test,
+        "threshold": test.value if test.test == "numeric" else None,
+        "category": attribute.values[int(test.value)] if is_category else None,
+    }
+
+
+def _counts(masses: tuple[float, ...], schema: Schema) -> tuple[dict[str, float], float]:
+    """Return the weight of the heaviest classes, by name, and that of all others."""
+    named = [(mass, code) for code, mass in enumerate(masses) if mass > 0.0]
+    named.sort(key=lambda each: (-each[0], each[1]))
+    kept = named[:CLASSES_MAX]
+    return {schema.classes[code]: mass for mass, code in kept}, sum(mass for mass, _ in named[CLASSES_MAX:])
+
+
+def _pair(event: Drift | Split, schema: Schema) -> list[str] | None:
+    return None if event.pair is None else [schema.classes[code] for code in event.pair]

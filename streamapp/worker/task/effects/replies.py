@@ -1,0 +1,209 @@
+"""Replies of a run: the answers as columns by row, and the groups in which they are encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from core.model.numbers_seen import NumbersSeen
+from core.model_table import Answers
+from streamapp.worker.task.effects.effects import PredictionGroup
+from streamapp.worker.task.models.class_order import ClassOrder
+from streamapp.worker.task.models.families import Kind
+from streamapp.worker.task.models.store import ModelStore
+from topics.codecs.offset_ids import OffsetIds
+from topics.columns.distinct import distinct, put_in_order
+from topics.columns.records import Floats, Instances, Ints32, Ints64, Malformed, Predictions
+from topics.columns.spans import Texts
+
+Mask = npt.NDArray[np.bool_]
+Columns = tuple[Ints32, Floats, Ints64]  # prediction, probability, version
+DEAD = -1  # version of a dead-lettered row of a block
+ROOT = "all"  # the path to a tree that is one leaf
+
+
+_order = lru_cache(maxsize=1024)(ClassOrder.of)
+
+
+def _none(n: int) -> Answers:
+    """Return the answers to n rows that have none."""
+    is_not = np.zeros(n, dtype=np.bool_)
+    sampled, importance = np.zeros(n, dtype=np.int8), np.zeros(n)
+    version = np.full(n, DEAD, dtype=np.int64)
+    return Answers(np.full(n, -1, dtype=np.int32), np.zeros((n, 0)), is_not, sampled, importance, version, [])
+
+
+class Replies:
+    """What the rows of a run were answered with; n rows, those that were refused left empty."""
+
+    def __init__(self, n: int, whole: Answers | None = None, known: Ints32 | None = None) -> None:
+        """`whole`: the answers to all rows, else `add` takes them; `known`: int32[n], classes models knew."""
+        self.explanation: list[str | None] | None = None  # where a model explains itself
+        self.seen: dict[int, dict[int, NumbersSeen]] = {}  # of such rows that are asked about, by column
+        self.answered: Mask = np.full(n, whole is not None)
+        self._take(
+            _none(n) if whole is None else whole, np.zeros(n, dtype=np.int32) if known is None else known
+        )
+        if whole is not None and whole.explanations:
+            self._explain(np.arange(n), whole)
+
+    def _take(self, answers: Answers, known: Ints32) -> None:
+        self.asked, self.sampled, self.importance = answers.asked, answers.sampled, answers.importance
+        self.prediction, self.probability, self.version = (
+            answers.prediction,
+            answers.probability,
+            answers.version,
+        )
+        self.known = known
+
+    def add(self, rows: Ints64, answers: Answers, known: Ints32) -> None:
+        """Take the answers to `rows` (int64[m], ascending); known: int32[m]."""
+        n, width = len(self.answered), answers.probability.shape[1]
+        if answers.explanations:
+            self._explain(rows, answers)
+        if len(rows) == n:
+            self.answered[:] = True
+            self._take(answers, known)
+            return
+        if width > self.probability.shape[1]:
+            missing = np.zeros((n, width - self.probability.shape[1]))
+            self.probability = np.hstack((self.probability, missing))
+        self.answered[rows] = True
+        self.asked[rows] = answers.asked
+        self.sampled[rows], self.importance[rows] = answers.sampled, answers.importance
+        self.prediction[rows] = answers.prediction
+        self.version[rows] = answers.version
+        self.probability[rows, :width] = answers.probability
+        self.known[rows] = known
+
+    def _explain(self, rows: Ints64, answers: Answers) -> None:
+        if self.explanation is None:
+            self.explanation = [None] * len(self.answered)
+        for at, path in answers.explanations.items():
+            self.explanation[int(rows[at])] = " and ".join(map(str, path)) or ROOT
+        self.seen |= {int(rows[at]): found for at, found in answers.seen.items()}
+
+    def _explanation(self, rows: Ints64) -> list[str | None] | None:
+        """Return the paths of some rows, None if no model explains itself."""
+        return None if self.explanation is None else [self.explanation[row] for row in rows.tolist()]
+
+    def groups(self, batch: Instances, model: Ints64, store: ModelStore) -> list[PredictionGroup]:
+        """Return the answers by classes, a block by itself; model: int64[n] slots.
+
+        Classes are never taken away or reordered, so those known when a row was answered are the first ones
+        of the model's schema of now.
+        """
+        single = self.answered.copy()
+        found: list[PredictionGroup] = []
+        for record, first, rows in batch.blocks.tolist():
+            single[first : first + rows] = False
+            block = self._block(batch, record, slice(first, first + rows), model, store)
+            if block is not None:
+                found.append(block)
+        rows = single.nonzero()[0]
+        if len(rows):
+            found += self._by_classes(batch, rows, model, store)
+        return found
+
+    def of_kind(self, batch: Instances, kind: Kind, order: Ints64) -> PredictionGroup:
+        """Return what `groups` does of a run whose rows all name the classes of one kind; order: int64[n]."""
+        prediction, probability = self.prediction, self.probability
+        if kind.moved:
+            given = (order, kind.codes, kind.columns)
+            prediction, probability = np.empty_like(prediction), np.empty_like(probability)
+            put_in_order(self.prediction, self.probability, *given, prediction, probability)
+        columns = (prediction, probability, self.version)
+        return PredictionGroup(batch.record, Predictions(kind.classes, batch.ids, *columns, self.explanation))
+
+    def _by_classes(
+        self, batch: Instances, rows: Ints64, model: Ints64, store: ModelStore
+    ) -> list[PredictionGroup]:
+        """Return the answers to single records, those that name the same classes together."""
+        slots, known = model[rows], self.known[rows]
+        kind = store.schema_uid[slots] * (1 << 20) + known
+        if np.count_nonzero(kind == kind[0]) == len(kind):
+            order = _order(store.schema(int(slots[0])).classes[: int(known[0])])
+            return [self._answers(batch, rows, [order], np.zeros(len(rows), dtype=np.int64))]
+        first, number = distinct(kind)
+        orders = [_order(store.schema(int(slots[at])).classes[: int(known[at])]) for at in first.tolist()]
+        alike: dict[tuple[str, ...], list[int]] = {}
+        for which, order in enumerate(orders):
+            alike.setdefault(order.classes, []).append(which)
+        if len(alike) == 1:
+            return [self._answers(batch, rows, orders, number)]
+        found = []
+        for members in alike.values():
+            place = np.zeros(len(orders), dtype=np.int64)
+            place[members] = np.arange(len(members))
+            mine = np.isin(number, members)
+            found.append(
+                self._answers(batch, rows[mine], [orders[which] for which in members], place[number[mine]])
+            )
+        return found
+
+    def _answers(
+        self, batch: Instances, rows: Ints64, orders: Sequence[ClassOrder], number: Ints64
+    ) -> PredictionGroup:
+        """Return the answers to rows (int64[m]) that name the same classes; number: int64[m] into orders."""
+        classes = orders[0].classes
+        k, record, ids = len(classes), batch.record, batch.ids
+        prediction, probability, version = self.prediction, self.probability, self.version
+        if len(rows) < len(batch):
+            record, ids = record[rows], ids_of(batch, rows)
+            prediction, probability, version = prediction[rows], probability[rows], version[rows]
+        if any(order.moved for order in orders):
+            columns = np.array([order.columns for order in orders], dtype=np.int64)
+            codes = np.array([order.codes for order in orders])
+            old, given = (prediction, probability), (number, codes, columns)
+            prediction, probability = np.empty_like(prediction), np.empty((len(rows), k))
+            put_in_order(*old, *given, prediction, probability)
+        paths = self._explanation(rows)
+        columns_of = (prediction, probability[:, :k], version)
+        return PredictionGroup(record, Predictions(classes, ids, *columns_of, paths))
+
+    def _block(
+        self, batch: Instances, record: int, rows: slice, model: Ints64, store: ModelStore
+    ) -> PredictionGroup | None:
+        """Return the answer to a block: a row for each of its rows, dead ones included."""
+        if not self.answered[rows].any():
+            return None
+        order = _order(store.schema(int(model[rows.start])).classes[: int(self.known[rows].max())])
+        prediction, probability = self.prediction[rows], self.probability[rows, : len(order.classes)]
+        if order.moved:
+            prediction, probability = order.codes[prediction], probability[:, order.columns]
+        columns, ids = (prediction, probability, self.version[rows]), batch.ids[rows]
+        n_bad = _bad_rows(batch.malformed, record)
+        if n_bad:
+            columns, ids = _with_gaps(columns, ids, batch.row[rows], len(ids) + n_bad)
+        paths = self._explanation(np.arange(rows.start, rows.stop))
+        if paths is not None and n_bad:
+            there = dict(zip(batch.row[rows].tolist(), paths, strict=True))
+            paths = [there.get(row) for row in range(len(ids))]
+        record_of_row = np.full(len(ids), record, dtype=np.int32)
+        return PredictionGroup(record_of_row, Predictions(order.classes, ids, *columns, paths), block=True)
+
+
+def ids_of(batch: Instances, rows: Ints64) -> Sequence[str]:
+    """Return the ids of rows (int64[m])."""
+    if isinstance(batch.ids, OffsetIds | Texts):
+        return batch.ids.taken(rows)
+    return [batch.ids[row] for row in rows.tolist()]
+
+
+def _bad_rows(malformed: list[Malformed], record: int) -> int:
+    """Return how many rows of a block the codec refused."""
+    return sum(len(each.rows) for each in malformed if each.record == record)
+
+
+def _with_gaps(columns: Columns, ids: Sequence[str], place: Ints32, n: int) -> tuple[Columns, list[str]]:
+    """Return columns of n rows in which the given ones stand at `place` and the others are dead."""
+    prediction, version = np.full(n, -1, dtype=np.int32), np.full(n, DEAD, dtype=np.int64)
+    probability = np.zeros((n, columns[1].shape[1]))
+    prediction[place], probability[place], version[place] = columns
+    names = [""] * n
+    for at, name in zip(place.tolist(), ids, strict=True):
+        names[at] = name
+    return (prediction, probability, version), names

@@ -1,0 +1,166 @@
+"""Label requests for the rows whose label a query strategy asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from streamapp.worker.task.effects.effects import Requests
+from streamapp.worker.task.effects.replies import Replies, ids_of
+from streamapp.worker.task.models.store import ModelStore
+from topics.codecs.offset_ids import OffsetIds
+from topics.columns.dictionary import Dictionary
+from topics.columns.distinct import distinct
+from topics.columns.records import Features, Instances, Ints32, Ints64, LabelRequests, RawRecords, Seen
+
+_CODE_BITS: Final = 16  # a schema has at most 32,767 classes
+
+SHARE_DECIMALS: Final = 4  # of a probability, as in predictions
+
+RANGES_BYTES: Final = 48 * 1024
+"""Of a request, for ranges: what its topic takes beyond the largest instance, and something for the rest."""
+RANGE_BYTES: Final = 80
+"""Of one range, beside the name of its feature: two numbers, a count, and what is around them."""
+
+
+def label_requests(
+    raw: RawRecords,
+    batch: Instances,
+    rows: Ints64,
+    model: Ints64,
+    store: ModelStore,
+    replies: Replies,
+    expires: Ints64,
+    places: Sequence[str] | None = None,
+) -> Requests:
+    """Return the requests for `rows` (int64[m], ascending).
+
+    model: int64[n] slots; expires: int64[m] event time after which the label comes too late. A request is
+    known by the place of its instance in the log, `<partition>-<offset>`, in blocks `-<row>` after it:
+    unique on its topic and the same in a replay; `places`: of each row, if it is not that of its record. Its
+    utility is the uncertainty of the answer, 1 minus the largest probability.
+    """
+    probability = replies.probability[rows]
+    certain = probability.max(axis=1) if probability.shape[1] else np.zeros(len(rows))
+    paths, shares = _explained(rows, model[rows].tolist(), store, replies)
+    requests = LabelRequests(
+        request_ids=places or _places(raw, batch, rows),
+        instance_ids=ids_of(batch, rows),
+        features=list(_features(batch, rows, model, store)),
+        predictions=_named(store, model[rows], replies.prediction[rows]),
+        strategies=_strategies(store, model[rows]),
+        utility=1.0 - certain,
+        expires_ms=expires,
+        explanations=paths,
+        probabilities=shares,
+        ranges=_ranges(rows, model[rows].tolist(), store, replies),
+    )
+    return Requests(batch.record[rows], requests)
+
+
+def _named(store: ModelStore, slots: Ints64, code: Ints32) -> Dictionary[str | None]:
+    """Return the class that each code (int32[m], -1: none) is in its model's schema; slots: int64[m]."""
+    first, number = distinct((store.schema_uid[slots] << _CODE_BITS) + code)
+    found = [
+        store.schema(slot).classes[c] if c >= 0 else None
+        for slot, c in zip(slots[first].tolist(), code[first].tolist(), strict=True)
+    ]
+    return Dictionary(found, number)
+
+
+def _strategies(store: ModelStore, slots: Ints64) -> Dictionary[str]:
+    """Return the query strategy of each model (int64[m])."""
+    first, number = distinct(slots)
+    of_models = Dictionary.of([store.spec(slot).query.name for slot in slots[first].tolist()])
+    return Dictionary(of_models.values, of_models.codes[number])
+
+
+def _places(raw: RawRecords, batch: Instances, rows: Ints64) -> Sequence[str]:
+    if not len(batch.blocks):
+        return OffsetIds(f"{raw.partition}-", raw.spans.offsets.array[batch.record[rows]])
+    block = set(batch.blocks[:, 0].tolist())
+    return [_place(raw, batch, row, block) for row in rows.tolist()]
+
+
+def _explained(
+    rows: Ints64, slots: Sequence[int], store: ModelStore, replies: Replies
+) -> tuple[list[str | None] | None, list[dict[str, float] | None] | None]:
+    """Return the paths of some rows and the probabilities at their ends; None if no model explains itself.
+
+    People who are asked see by them what each class would speak for (`explain` of a spec).
+    """
+    if replies.explanation is None:
+        return None, None
+    paths = [replies.explanation[row] for row in rows.tolist()]
+    shares: list[dict[str, float] | None] = []
+    for row, slot, path in zip(rows.tolist(), slots, paths, strict=True):
+        classes = store.schema(slot).classes[: int(replies.known[row])]
+        found = replies.probability[row, : len(classes)].round(SHARE_DECIMALS).tolist()
+        shares.append(None if path is None else dict(zip(classes, found, strict=True)))
+    return paths, shares
+
+
+def _ranges(
+    rows: Ints64, slots: Sequence[int], store: ModelStore, replies: Replies
+) -> list[dict[str, Seen]] | None:
+    """Return what the models that ask have seen of the features, as each did when it asked; None: none says.
+
+    Of features whose names are long some are left out: a request must fit its topic.
+    """
+    if not replies.seen:
+        return None
+    found = []
+    for row, slot in zip(rows.tolist(), slots, strict=True):
+        names, room, ranges = store.schema(slot).names, RANGES_BYTES, dict[str, Seen]()
+        for column, seen in replies.seen.get(row, {}).items():
+            room -= len(names[column].encode()) + RANGE_BYTES
+            if room < 0:
+                break
+            ranges[names[column]] = Seen(*seen)
+        found.append(ranges)
+    return found
+
+
+def place_of(raw: RawRecords, batch: Instances, row: int) -> str:
+    """Return the place of an instance in the log, as requests name it."""
+    return _place(raw, batch, row, set(batch.blocks[:, 0].tolist()))
+
+
+def _place(raw: RawRecords, batch: Instances, row: int, block: set[int]) -> str:
+    record = int(batch.record[row])
+    place = f"{raw.partition}-{raw.offsets[record]}"
+    return f"{place}-{batch.row[row]}" if record in block else place
+
+
+def _features(batch: Instances, rows: Ints64, model: Ints64, store: ModelStore) -> Iterator[Features]:
+    """Yield the features as they came; those given by position get the names of the model's schema."""
+    place = np.full(len(batch), -1, dtype=np.int64)
+    place[rows] = np.arange(len(rows))
+    for group in batch.features:
+        chosen = np.flatnonzero(place[group.rows] >= 0)
+        if len(chosen) and group.names is not None:
+            yield _part(group, chosen, group.names, place)
+        elif len(chosen):
+            for names, alike in _by_names(chosen, model[group.rows[chosen]], store, group.values.shape[1]):
+                yield _part(group, alike, names, place)
+
+
+def _by_names(
+    rows: Ints64, model: Ints64, store: ModelStore, n_columns: int
+) -> Iterator[tuple[tuple[str, ...], Ints64]]:
+    """Yield the rows (int64[m]) whose models' schemas name the first columns alike, and these names.
+
+    Schemas differ in the order of their classes, too: the models of a stream have several.
+    """
+    first, number = distinct(store.schema_uid[model])
+    names = Dictionary.of([store.schema(slot).names[:n_columns] for slot in model[first].tolist()])
+    which = names.codes[number]
+    for code, mine in enumerate(names.values):
+        yield mine, rows[which == code]
+
+
+def _part(group: Features, chosen: Ints64, names: tuple[str, ...], place: Ints64) -> Features:
+    strings = {feature: [cells[row] for row in chosen.tolist()] for feature, cells in group.strings.items()}
+    return Features(names, place[group.rows[chosen]], group.values[chosen], strings)

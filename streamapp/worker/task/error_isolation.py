@@ -1,0 +1,254 @@
+"""Error isolation: an unexpected exception names its record, and perhaps costs that record only.
+
+run ──> process ──> effects ──> encode ──> records
+          │ exception in either: back to before the run, then record by record
+          ├─ dead-letter:     the culprit becomes a dead letter, the others are processed
+          └─ stop-partition:  ProcessingError with topic, partition, offset and model key
+
+A record that an operator has skipped (`grove dlq skip`) becomes a dead letter without being looked at: the
+run is cut around it. So it is around a record that stands for a batch of which none was read. No dead letter
+of these kinds leaves a trace in the state, so a replay leaves them out.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Literal, TypeVar
+
+from streamapp.errors import StreamappError
+from streamapp.worker.task.effects.effects import DeadLetter, Effects, Notice, Origin, join
+from streamapp.worker.task.effects.record_error import RecordError
+from streamapp.worker.task.models.swap_file import SwapFileError
+from streamapp.worker.task.parts import parts
+from streamapp.worker.task.task import Task, TaskRun
+from topics.columns.records import RawRecords
+from topics.errors import Reason
+from topics.fetching.refused import NO_REFUSED, RefusedBatch
+
+T = TypeVar("T")
+Encode = Callable[[RawRecords, Effects], Sequence[T]]
+"""What makes records of the effects of a run; it may add to the effects."""
+EncodeTogether = Callable[[Sequence[tuple[RawRecords, Effects]]], Sequence[Sequence[T] | None]]
+"""The same of several runs, whose effects it leaves as they are; None: one has to be encoded by itself."""
+
+NONE: Final[frozenset[int]] = frozenset()
+
+
+class ProcessingError(StreamappError):
+    """Our own code (or a plug-in) failed on a record; its partition must not go on."""
+
+    def __init__(self, run: TaskRun, record: int, cause: BaseException, hint: str = "") -> None:
+        """`record`: index of the culprit in the run."""
+        raw, key = run.raw, run.raw.keys[record]
+        self.topic, self.partition, self.offset = raw.topic, raw.partition, raw.offsets[record]
+        self.model_key = None if key is None else key.decode("utf-8", "replace")
+        place = f"{self.partition}:{self.offset}"
+        if run.source != "instances":
+            place += f" --source {run.source}"
+        super().__init__(
+            f"topic={self.topic} partition={self.partition} offset={self.offset} model={self.model_key!r}: "
+            f"{type(cause).__name__}: {cause}{hint}; "
+            f"'grove dlq skip {place}' makes this record a dead letter, "
+            "processing.exception.handler=dead-letter every such record"
+        )
+
+
+def process_isolated(
+    task: Task,
+    run: TaskRun,
+    encode: Encode[T],
+    skipped: frozenset[int] = NONE,
+    refused: Mapping[int, RefusedBatch] = NO_REFUSED,
+) -> tuple[Effects, list[T]]:
+    """Process a run and encode what it leads to; return both. `skipped`: offsets that become dead letters;
+    `refused`: the batches for which a record of the run stands, by its offset.
+
+    An unexpected exception is handled as `processing.exception.handler` says. After a ProcessingError the
+    task must be dropped: its models may have learned a part of the run. With `dead-letter` every model is
+    copied before it changes, and a record that failed leaves nothing behind. A SwapFileError is no record's
+    fault and goes through: the task is lost.
+    """
+    if skipped or refused:
+        return _around(task, run, encode, skipped, refused)
+    try:
+        effects = task.process(run)
+        return effects, list(encode(run.raw, effects))
+    except SwapFileError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a record does is reported
+        return _isolated(task, run, error, encode)
+
+
+def process_together(
+    some: Sequence[tuple[Task, TaskRun]], encode: Encode[T], encode_together: EncodeTogether[T]
+) -> list[tuple[Effects, list[T]] | Exception]:
+    """Process runs, each of another task, and encode what they lead to in one go.
+
+    Return what `process_isolated` returns of each, or the exception that it raises.
+    """
+    processed: list[Effects | Exception] = []
+    for task, run in some:
+        try:
+            processed.append(task.process(run))
+        except Exception as error:  # noqa: BLE001 - its turn comes
+            processed.append(error)
+    good = [
+        (run.raw, each) for (_, run), each in zip(some, processed, strict=True) if isinstance(each, Effects)
+    ]
+    encoded = iter(encode_together(good))
+    found: list[tuple[Effects, list[T]] | Exception] = []
+    for (task, run), effects in zip(some, processed, strict=True):
+        if isinstance(effects, Effects) and (records := next(encoded)) is not None:
+            found.append((effects, list(records)))
+            continue
+        try:
+            found.append(_finished(task, run, effects, encode))
+        except Exception as error:  # noqa: BLE001 - of one run: the others go on
+            found.append(error)
+    return found
+
+
+def _finished(
+    task: Task, run: TaskRun, processed: Effects | Exception, encode: Encode[T]
+) -> tuple[Effects, list[T]]:
+    """Return what `process_isolated` does of a run that the task has processed already."""
+    if isinstance(processed, SwapFileError):
+        raise processed
+    if isinstance(processed, Exception):
+        return _isolated(task, run, processed, encode)
+    try:
+        return processed, list(encode(run.raw, processed))
+    except SwapFileError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever a record does is reported
+        return _isolated(task, run, error, encode)
+
+
+def _isolated(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> tuple[Effects, list[T]]:
+    """Go back to before a run that failed, and process its records one by one; or say which it was."""
+    task.rollback()
+    if task.config.processing_exception_handler == "dead-letter":
+        return _one_by_one(task, run, encode)
+    raise _named(task, run, error, encode) from _cause(error)
+
+
+def _around(
+    task: Task,
+    run: TaskRun,
+    encode: Encode[T],
+    skipped: frozenset[int],
+    refused: Mapping[int, RefusedBatch],
+) -> tuple[Effects, list[T]]:
+    """Process what lies before, between and behind skipped records and refused batches, which become dead
+    letters."""
+    aside = skipped | refused.keys()
+    at = [record for record, offset in enumerate(run.raw.offsets) if offset in aside]
+    starts = sorted({0, *at, *(record + 1 for record in at)} - {len(run.raw)})
+    done: list[tuple[int, Effects]] = []
+    records: list[T] = []
+    for start, raw in parts(run.raw, starts):
+        part = TaskRun(run.source, raw)
+        if raw.offsets[0] in aside:
+            batch = refused.get(raw.offsets[0])
+            effects = _skipped(task, part) if batch is None else _refused(task, part, batch)
+            records += encode(raw, effects)
+        else:
+            effects, encoded = process_isolated(task, part, encode)
+            records += encoded
+        done.append((start, effects))
+    if run.position is not None:
+        task.next[run.source] = run.position
+    return join(done), records
+
+
+def _skipped(task: Task, single: TaskRun) -> Effects:
+    """Return the dead letter of a record that was skipped unread, and go on behind it."""
+    detail = "an operator skipped it (grove dlq skip)"
+    letter = DeadLetter(Origin.of(single.raw, 0), Reason.SKIPPED, detail, exception="SkippedRecord")
+    return _instead(task, single, letter, "warning")
+
+
+def _refused(task: Task, single: TaskRun, batch: RefusedBatch) -> Effects:
+    """Return the dead letter of a batch of which no record was read, and go on behind it."""
+    origin = Origin.of(single.raw, 0)._replace(value=batch.head)
+    letter = DeadLetter(origin, batch.reason, batch.detail, exception="RefusedBatch", last_offset=batch.last)
+    return _instead(task, single, letter, "error")
+
+
+def _one_by_one(task: Task, run: TaskRun, encode: Encode[T]) -> tuple[Effects, list[T]]:
+    """Process the records of a run each by itself; those that fail become dead letters."""
+    done: list[tuple[int, Effects]] = []
+    records: list[T] = []
+    for record, single in enumerate(_singles(run)):
+        try:
+            effects = task.process(single)
+            encoded = encode(single.raw, effects)
+        except SwapFileError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever a record does is reported
+            task.rollback()
+            effects = _dead_lettered(task, single, error)
+            encoded = encode(single.raw, effects)
+        done.append((record, effects))
+        records += encoded
+    if run.position is not None:
+        task.next[run.source] = run.position
+    return join(done), records
+
+
+def _dead_lettered(task: Task, single: TaskRun, error: Exception) -> Effects:
+    """Return the dead letter of a record that cannot be processed, and go on behind it."""
+    cause = _cause(error)
+    trace = "".join(traceback.format_exception(error)) if task.config.dead_letter_stacktrace else None
+    letter = DeadLetter(
+        Origin.of(single.raw, 0),
+        Reason.PROCESSING_ERROR,
+        f"{type(cause).__name__}: {cause}",
+        exception=f"{type(cause).__module__}.{type(cause).__qualname__}",
+        stacktrace=trace,
+        attempts=2,
+    )
+    return _instead(task, single, letter, "error")
+
+
+def _instead(task: Task, single: TaskRun, letter: DeadLetter, level: Literal["warning", "error"]) -> Effects:
+    """Return the effects of a dead letter in the place of its record, and go on behind that."""
+    task.skip(single)
+    origin = letter.origin
+    key = None if origin.key is None else origin.key.decode("utf-8", "replace")
+    put_aside = "record" if letter.last_offset is None else "batch"
+    text = f"{origin.topic} partition {origin.partition}: {letter.detail}; the {put_aside} is a dead letter"
+    effects = Effects(dead_letters=[letter], notices=[Notice(level, text, key, origin.offset)])
+    effects.count(f"{single.source}.dead-letter")
+    task.counters.update(effects.counts)
+    return effects
+
+
+def _named(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> ProcessingError:
+    """Return the error with the record that caused it: the one it names, or the first that fails by itself.
+
+    The models may not be as they were before the run. That does not hide a record that cannot be processed;
+    should no single one fail, the whole run is named by its first record.
+    """
+    if isinstance(error, RecordError):
+        return ProcessingError(run, error.record, _cause(error))
+    for record, single in enumerate(_singles(run)):
+        try:
+            encode(single.raw, task.process(single))
+        except SwapFileError:
+            raise
+        except Exception as again:  # noqa: BLE001 - reported
+            return ProcessingError(run, record, _cause(again))
+    hint = f" (no record of the run up to offset {run.raw.offsets[-1]} fails by itself)"
+    return ProcessingError(run, 0, error, hint)
+
+
+def _cause(error: BaseException) -> BaseException:
+    """Return what failed, without what only says where."""
+    return error.__cause__ if isinstance(error, RecordError) and error.__cause__ else error
+
+
+def _singles(run: TaskRun) -> list[TaskRun]:
+    """Return a run for each record; decoding again gives each the rows it had."""
+    return [TaskRun(run.source, part) for _, part in parts(run.raw, range(len(run.raw)))]

@@ -1,0 +1,128 @@
+"""Plain instances: runs with nothing new or special about them, answered in few calls however small they are.
+
+Most of what it takes to answer a run does not depend on how many rows it has: it is the search for what might
+be special. A run is plain if one survey of it finds that all its models are of one family (families.py) and
+know all its features and classes, and that none of its labels was held back. Everything it leads to is what
+`InstancesRun` would have made of it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from core.errors import RowError
+from core.model_table import LABELLED
+from streamapp.worker.task import counters
+from streamapp.worker.task.effects.model_events import ModelEvents
+from streamapp.worker.task.effects.record_error import RecordError
+from streamapp.worker.task.effects.refusals import Refusals
+from streamapp.worker.task.effects.replies import Replies
+from streamapp.worker.task.instances.rows import InstanceRows
+from streamapp.worker.task.pending_policy import Mask, keep_and_request
+from topics.columns.records import Floats, Instances, Ints32, Ints64, RawRecords
+
+if TYPE_CHECKING:
+    from core.model_table import Answers
+    from streamapp.worker.task.effects.effects import Effects
+    from streamapp.worker.task.models.families import Surveyed
+    from streamapp.worker.task.partition_state import PartitionState
+    from streamapp.worker.task.pending.event_time import RunTime
+
+
+class PlainInstances(InstanceRows):
+    """One plain run of instances; n rows, at least one."""
+
+    def __init__(
+        self,
+        state: PartitionState,
+        raw: RawRecords,
+        batch: Instances,
+        time: RunTime,
+        effects: Effects,
+        surveyed: Surveyed,
+    ) -> None:
+        super().__init__(state, raw, batch, time, effects)
+        self.model = surveyed.model
+        self._surveyed = surveyed
+
+    @staticmethod
+    def of(
+        state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
+    ) -> PlainInstances | None:
+        """Return a run if it is plain, else None."""
+        store, features = state.store, batch.features
+        if len(features) != 1 or len(batch.blocks) or store.is_growing:
+            return None
+        slots = store.slots(batch.keys)
+        surveyed = store.families.survey(slots, batch.key, batch.label_values, batch.label)
+        if surveyed is None:
+            return None
+        if not state.placement.is_in_place(features[0], store.schema(int(slots[0])).columns):
+            return None
+        run = PlainInstances(state, raw, batch, time, effects, surveyed)
+        return run if state.early.knows_none_of(run.names) else None
+
+    def process(self) -> None:
+        """Answer every row."""
+        effects, surveyed, malformed = self.effects, self._surveyed, self.batch.malformed
+        self.state.will_change(self.model)
+        answers = self._answers()
+        self.replies = Replies(len(self.batch), answers, self.store.n_classes[self.model])
+        if (
+            len(self.state.pending)
+            or self.state.config.pending_keep == "all"
+            or np.count_nonzero(answers.asked)
+        ):
+            keep_and_request(self)
+        if surveyed.kind is None:
+            effects.answers += self.replies.groups(self.batch, self.model, self.store)
+        else:
+            effects.answers.append(self.replies.of_kind(self.batch, surveyed.kind, surveyed.order))
+        if answers.events:
+            self._write_events(answers)
+        effects.count(counters.ANSWERED, len(self.batch))
+        effects.count(counters.LABELLED, surveyed.labels)
+        if malformed:
+            effects.count(counters.INSTANCES_DEAD, sum(len(each.rows) or 1 for each in malformed))
+            effects.dead_letters += Refusals(self.raw, self.batch).dead_letters()
+
+    @cached_property
+    def labelled(self) -> Mask:
+        """bool[n]: which were learned at once."""
+        return self._surveyed.code >= 0
+
+    @cached_property
+    def frozen(self) -> Mask:
+        """bool[n]: none of the models is."""
+        return np.zeros(len(self.batch), dtype=np.bool_)
+
+    @cached_property
+    def width(self) -> Ints32:
+        """int32[n]: the attributes of each row's model."""
+        width: Ints32 = self.store.width[self.model]
+        return width
+
+    def features_of(self, rows: Ints64) -> Floats:
+        """Return float64[m, D]: the features that rows (int64[m]) had in their models' columns."""
+        return self.batch.features[0].values[rows]
+
+    def _answers(self) -> Answers:
+        batch, code = self.batch, self._surveyed.code
+        try:
+            return self.store.table.answer(self.model, batch.features[0].values, code, batch.weight, LABELLED)
+        except RowError as error:
+            raise RecordError(int(batch.record[error.row])) from error.__cause__
+
+    def _write_events(self, answers: Answers) -> None:
+        model, store = self.model, self.store
+
+        def records(at: int) -> int:
+            behind = int(np.count_nonzero(model[at + 1 :] == model[at]))
+            return store.peek(int(model[at])).scale().records - behind
+
+        events = ModelEvents(store, self.raw, self.batch.record, self.batch.ids)
+        events.add(answers.events, np.arange(len(model)), answers.version.item, records)
+        events.write(self.effects)

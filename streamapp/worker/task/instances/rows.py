@@ -1,0 +1,35 @@
+"""Instance rows: what every run of instances has, however it is answered."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.partition_state import PartitionState
+from streamapp.worker.task.pending.event_time import RunTime
+from streamapp.worker.task.pending.names import Names
+from topics.columns.records import Floats, Instances, Ints64, RawRecords
+
+
+class InstanceRows:
+    """One run of instances on its way through the task; n rows."""
+
+    scale: Floats | None = None  # float64[n]: of the weights of later labels; None: 1
+    words: Ints64 | None = None  # of its episode, of a run of one row
+
+    def __init__(
+        self, state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
+    ) -> None:
+        self.state, self.store = state, state.store
+        self.raw, self.batch, self.time, self.effects = raw, batch, time, effects
+
+    @cached_property
+    def names(self) -> Names:
+        """Model key and id of each row."""
+        return Names(self.batch.keys, self.batch.key, self.batch.ids)
+
+    @cached_property
+    def clocks(self) -> Ints64:
+        """int64[n]: the clock at each row."""
+        clocks: Ints64 = self.time.clocks()[self.batch.record]
+        return clocks

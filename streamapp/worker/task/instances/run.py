@@ -1,0 +1,437 @@
+"""Instances: answered, asked for and learned in one call; some wait for their label.
+
+    resolve models ─> place features ─> labels to codes ─> kernel ─> answers, requests, pendings, events
+                      └── again, for the rows from that on whose new features depend on those before ─┘
+
+A whole run goes through one kernel call. Rows with features that are new to their model, and that the model
+would add to its schema, have them added together, as long as nothing can be decided before: whether a model
+still adds features depends on whether the rows before have split it, so a row after the first such label
+waits for it. The new features of all rows of a block are added together, at the first row that has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from core.errors import RowError
+from core.model_table import ANSWER_ONLY, LABELLED, unit_weight_rule
+from streamapp.worker.task import counters
+from streamapp.worker.task.creation import RefusedModelError, make_model
+from streamapp.worker.task.effects.effects import DeadLetter, Effects
+from streamapp.worker.task.effects.model_events import ModelEvents
+from streamapp.worker.task.effects.model_happenings import happened
+from streamapp.worker.task.effects.record_error import RecordError
+from streamapp.worker.task.effects.refusals import Refusals
+from streamapp.worker.task.effects.replies import Replies
+from streamapp.worker.task.effects.unused_features import note_ignored, note_values
+from streamapp.worker.task.instances.rows import InstanceRows
+from streamapp.worker.task.models.class_codes import ClassCodes, RefusedClassError
+from streamapp.worker.task.models.placement import NewAttribute, Part, Placed
+from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.partition_state import PartitionState
+from streamapp.worker.task.pending.early_labels import HeldLabel
+from streamapp.worker.task.pending.event_time import RunTime
+from streamapp.worker.task.pending_policy import keep_and_request
+from topics.columns.records import MAX_WEIGHT, Floats, Instances, Ints32, Ints64, RawRecords, weight_rule
+from topics.errors import Reason
+
+Mask = npt.NDArray[np.bool_]
+
+LOOK_AHEAD: Final = 32
+"""Lists of features that are looked at together: of rows that bring features, so many rows at first."""
+
+_CLASS_BITS = 16  # a schema has at most 32,767 classes
+
+
+class InstancesRun(InstanceRows):
+    """One run of instances of any kind; n rows."""
+
+    def __init__(
+        self, state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
+    ) -> None:
+        super().__init__(state, raw, batch, time, effects)
+        n = len(batch)
+        self.slots: Ints64 = np.zeros(0, dtype=np.int64)  # slot of each key
+        self.model: Ints64 = np.full(n, NO_MODEL, dtype=np.int64)  # slot of each row
+        self.classes = ClassCodes(state.store, list(batch.label_values))
+        self.label: Ints32 = batch.label  # into `classes.names`; -1: none
+        self.weight: Floats = batch.weight
+        self.labelled: Mask = np.zeros(n, dtype=np.bool_)  # learned at once
+        self.frozen: Mask = np.zeros(n, dtype=np.bool_)
+        self.width: Ints32 = np.zeros(n, dtype=np.int32)  # attributes of the model when it answered
+        self._lacks: Ints32 = np.zeros(n, dtype=np.int32)  # attributes that later rows have brought it
+        self._x: list[tuple[Ints64, Floats]] = []  # rows of a call (int64[m]) and their features
+        self.refusals = Refusals(raw, batch)
+        self.replies = Replies(n)
+        self.model_events = ModelEvents(state.store, raw, batch.record, batch.ids)
+        self.held_dead_letters: list[DeadLetter] = []  # held labels that cannot be learned
+
+    def process(self) -> None:
+        """Answer every row that can be answered."""
+        if len(self.batch):
+            self._resolve()
+            self._answer()
+            self._keep_and_request()
+            self.effects.answers += self.replies.groups(self.batch, self.model, self.store)
+            self.model_events.write(self.effects)
+        self._write_counts()
+        self.effects.dead_letters += self.refusals.dead_letters(self.held_dead_letters)
+
+    def features_of(self, rows: Ints64) -> Floats:
+        """Return float64[m, D]: the features that answered rows (int64[m]) had in their models' columns."""
+        if len(self._x) == 1:
+            called, placed = self._x[0]
+            return placed[rows if len(called) == len(self.batch) else np.searchsorted(called, rows)]
+        x = np.full((len(rows), max((x.shape[1] for _, x in self._x), default=0)), np.nan)
+        for called, placed in self._x:
+            mine = np.isin(rows, called)
+            x[mine, : placed.shape[1]] = placed[np.searchsorted(called, rows[mine])]
+        return x
+
+    # -- models ---------------------------------------------------------------------------------------------
+
+    def _resolve(self) -> None:
+        """Find the model of each row; make those that do not exist, in the order of their first rows."""
+        slots = self.store.slots(self.batch.keys)
+        if slots.min() < 0:
+            # A key that only malformed records have is in the list too: it makes no model.
+            used, first = np.unique(self.batch.key, return_index=True)
+            for at in np.argsort(first).tolist():
+                if slots[used[at]] < 0:
+                    slots[used[at]] = self._create(int(used[at]), int(first[at]))
+        self.slots, self.model = slots, slots[self.batch.key]
+
+    def _create(self, key: int, row: int) -> int:
+        try:
+            record = int(self.batch.record[row])
+            name, groups = self.batch.keys[key], self.batch.features
+            slot = make_model(self.state, name, groups, row, self.raw.offsets[record], self.effects)
+        except RefusedModelError as error:
+            for refused in np.flatnonzero(self.batch.key == key).tolist():
+                self.refusals.add(refused, error.reason, error.detail)
+            return NO_MODEL
+        made = happened("created", self.store, slot, self.raw, record, instance_id=self.batch.ids[row])
+        self.effects.happened.append(made)
+        return slot
+
+    # -- rows whose models know all the features they may take in -------------------------------------------
+
+    def _answer(self) -> None:
+        """Answer all rows that have a model, a stretch of them after the other.
+
+        Where rows bring features, it takes a look ahead to add those of many rows together: the further, the
+        fewer steps there are, and the shorter, the less is looked at in vain if a model may split before.
+        """
+        rest = (self.model >= 0).nonzero()[0]
+        few = len(self.batch.features) <= LOOK_AHEAD
+        look_ahead = len(rest) if few else LOOK_AHEAD
+        while len(rest):
+            stretch = rest[: self._end_of_record(rest, look_ahead)]
+            left = self._answer_ready_rows(stretch)
+            look_ahead = LOOK_AHEAD if len(left) else 2 * look_ahead
+            rest = np.concatenate((left, rest[len(stretch) :])) if len(left) else rest[len(stretch) :]
+
+    def _end_of_record(self, rest: Ints64, n: int) -> int:
+        """Return how many rows there are up to the end of the record that the n-th row is of."""
+        if n >= len(rest):
+            return len(rest)
+        record = self.batch.record
+        return int(np.searchsorted(record[rest], record[rest[n - 1]], side="right"))
+
+    def _answer_ready_rows(self, stretch: Ints64) -> Ints64:
+        """Answer rows of a stretch (int64[m]) up to those that a model may take in no feature of any more.
+
+        Return the rows that are left: of a model whose tree may split at a row before.
+        """
+        parts, wrong, new = self._parts_of(stretch)
+        if new and self._add_attributes(stretch, new):
+            parts, wrong, new = self._parts_of(stretch)
+        if not new:
+            self._answer_rows(stretch, parts, wrong)
+            return stretch[:0]
+        until = np.full(len(self.store.open), len(self.batch))
+        until[list(new)] = [attributes[0].row for attributes in new.values()]
+        is_ready = stretch < until[self.model[stretch]]
+        keep = np.zeros(len(self.batch), dtype=np.bool_)
+        keep[stretch[is_ready]] = True
+        ready_parts = [part for part in (each.within(keep) for each in parts) if part is not None]
+        self._answer_rows(
+            stretch[is_ready], ready_parts, {row: flaw for row, flaw in wrong.items() if keep[row]}
+        )
+        return stretch[~is_ready]
+
+    def _parts_of(
+        self, stretch: Ints64
+    ) -> tuple[list[Part], dict[int, tuple[Reason, str]], dict[int, list[NewAttribute]]]:
+        """Return the parts of the rows of a stretch (int64[m]), those that fit no model, and new features."""
+        placement, model, groups = self.state.placement, self.model, self.batch.features
+        if len(stretch) < len(model):
+            model = np.full(len(model), NO_MODEL, dtype=np.int64)
+            model[stretch] = self.model[stretch]
+            if len(groups) > LOOK_AHEAD:
+                groups = [groups[number] for number in np.unique(self._group[stretch]).tolist()]
+        parts, wrong = placement.parts(groups, model)
+        return parts, wrong, placement.new_attributes(parts, self.batch.record)
+
+    @cached_property
+    def _group(self) -> Ints32:
+        """int32[n]: the number of the group that each row's features are in."""
+        number = np.zeros(len(self.batch), dtype=np.int32)
+        for at, group in enumerate(self.batch.features):
+            number[group.rows] = at
+        return number
+
+    def _add_attributes(self, stretch: Ints64, new: Mapping[int, Sequence[NewAttribute]]) -> bool:
+        """Let models take in the features of those rows before which they split in no case; is there one?
+
+        What a row brings is added before it is answered, together with what later rows bring: it changes
+        nothing before their values come, unless something is decided about a split meanwhile.
+        """
+        has_grown = False
+        for slot, (rows, last) in self._last_sure_rows(stretch, [*new]).items():
+            taken = [each for each in new[slot] if each.row <= last]
+            if not taken:
+                continue
+            has_grown = True
+            attributes = [each.attribute for each in taken]
+            self.store.grow(slot, self.store.schema(slot).with_attributes(attributes))
+            came = np.searchsorted([each.row for each in taken], rows, side="right")
+            self._lacks[rows] = len(taken) - came
+        return has_grown
+
+    def _last_sure_rows(self, stretch: Ints64, slots: Sequence[int]) -> dict[int, tuple[Ints64, int]]:
+        """Return of each model its rows in a stretch, and the last before which it has not split in any case.
+
+        A tree learns nothing of rows without labels, and splits at no label before the first that is due.
+        """
+        models = self.model[stretch]
+        order = np.argsort(models, kind="stable")
+        begins = np.searchsorted(models[order], slots)
+        ends = np.searchsorted(models[order], slots, side="right")
+        may_release = len(self.state.early) > 0 and not self.state.early.knows_none_of(self.names)
+        found: dict[int, tuple[Ints64, int]] = {}
+        for slot, begin, end in zip(slots, begins.tolist(), ends.tolist(), strict=True):
+            rows = stretch[order[begin:end]]
+            sure = self.store.peek(slot).undecided_weight
+            learned = (self.label[rows] >= 0) | may_release | (sure < 0.0)
+            last = len(self.batch)
+            if np.count_nonzero(learned):
+                weight = np.cumsum(np.where(learned, self.weight[rows], 0.0))
+                due = learned & (may_release | (weight >= sure))
+                if np.count_nonzero(due):
+                    last = int(rows[np.argmax(due)])
+            found[slot] = rows, last
+        return found
+
+    def _answer_rows(self, rows: Ints64, parts: Sequence[Part], wrong: dict[int, tuple[Reason, str]]) -> None:
+        """Answer `rows` (int64[m], ascending); their features are in `parts`, rows with flaws in `wrong`."""
+        placement, n = self.state.placement, len(self.batch)
+        placed = placement.place(parts, n, int(self.store.width[self._of(rows, self.model)].max()))
+        placed.flaws |= wrong
+        for row, (reason, detail) in placed.flaws.items():
+            self.refusals.add(row, reason, detail)
+        self._refuse_weights(rows)
+        rows = self._accepted(rows)
+        frozen = self.store.frozen[self._of(rows, self.model)]
+        held = self._release_early(rows, frozen)
+        code = self._class_codes(rows, frozen, held)
+        if len(self.refusals):
+            accepted = self._accepted(rows)
+            stays = np.isin(rows, accepted)
+            rows, frozen, code = accepted, frozen[stays], code[stays]
+        for row in self.refusals.rows():
+            placed.flaws.setdefault(row, (Reason.WRONG_SCHEMA, ""))
+        grown = placement.grow_values(placed, self.model)
+        note_values(grown, self.model, self.store, self.raw, self.batch.record, self.effects)
+        note_ignored(placement, parts, self.store, self.raw, self.batch.record, self.effects)
+        n_frozen = int(np.count_nonzero(frozen))
+        changing = self._of(rows[~frozen] if n_frozen else rows, self.model)
+        if self.store.grown:
+            changing = np.append(changing, [*self.store.grown])
+        self.state.will_change(changing)
+        self.store.adopt_grown()
+        self.width[rows] = self.store.width[self._of(rows, self.model)] - self._lacks[rows]
+        # Few rows of many may be meant: those of a block that brings feature after feature.
+        self._x.append((rows, self._of(rows, placed.x)))
+        if n_frozen:
+            self.frozen[rows[frozen]] = True
+            self._call(rows[frozen], placed, np.full(n_frozen, -1, dtype=np.int32), ANSWER_ONLY)
+            rows, code = rows[~frozen], code[~frozen]
+        if len(rows):
+            self._call(rows, placed, code, LABELLED)
+
+    def _refuse_weights(self, rows: Ints64) -> None:
+        """Refuse weighed rows (int64[m]) of models that count records."""
+        if not np.count_nonzero(self.store.counts_records):
+            return
+        bad = self.store.counts_records[self._of(rows, self.model)] & (self._of(rows, self.weight) != 1.0)
+        refused = self.refusals.rows()
+        for row in rows[bad].tolist():
+            if row not in refused:
+                rule = unit_weight_rule(self.weight[row], self.store.spec(int(self.model[row])).learner)
+                self.refusals.add(row, Reason.BAD_WEIGHT, rule)
+
+    def _of(self, rows: Ints64, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return a column of rows (int64[m], ascending): itself, if they are all there are."""
+        return column if len(rows) == len(self.batch) else column[rows]
+
+    def _accepted(self, rows: Ints64) -> Ints64:
+        refused = self.refusals.rows()
+        return rows[~np.isin(rows, refused)] if refused else rows
+
+    def _call(self, rows: Ints64, placed: Placed, code: Ints32, mode: int) -> None:
+        """Let the kernels answer `rows` (int64[m]), and learn where code (int32[m]) is a class."""
+        store = self.store
+        model, x, weight = (self._of(rows, column) for column in (self.model, placed.x, self.weight))
+        known = self._known_classes(model, code)
+        store.use(model)
+        try:
+            answers = store.table.answer(model, x, code, weight, mode)
+        except RowError as error:
+            raise RecordError(int(self.batch.record[rows[error.row]])) from error.__cause__
+        learned = code >= 0
+        if np.count_nonzero(learned):
+            self.labelled[rows[learned]] = True
+            learned &= code >= known
+            store.learn_classes(model[learned], code[learned])
+        self.replies.add(rows, answers, known)
+
+        def records(at: int) -> int:
+            behind = int(np.count_nonzero(model[at + 1 :] == model[at]))
+            return store.peek(int(model[at])).scale().records - behind
+
+        self.model_events.add(answers.events, rows, answers.version.item, records)
+
+    def _known_classes(self, model: Ints64, code: Ints32) -> Ints32:
+        """Return int32[m]: how many classes each row's model knows when it answers.
+
+        A class is known once a label of it was learned, though its code was given out before the run.
+        """
+        known: Ints32 = self.store.known_classes[model]
+        growing = known < self.store.n_classes[model]
+        if np.count_nonzero(growing):
+            at = growing.nonzero()[0]
+            known[at] = _known_before(model[at], known[at], code[at])
+        return known
+
+    # -- labels that come with their instance, or came before it --------------------------------------------
+
+    def _class_codes(self, rows: Ints64, frozen: Mask, held: dict[int, HeldLabel]) -> Ints32:
+        """Return int32[m]: the code of each row's class; -1 without a label, or if the model is frozen."""
+        label = self._of(rows, self.label)
+        code = self.classes.known(self.slots, self._of(rows, self.batch.key), label)
+        if np.count_nonzero(frozen):
+            self.effects.count(counters.INSTANCES_FROZEN, int(np.count_nonzero(label[frozen] >= 0)))
+            code[frozen] = -1
+        new = ((label >= 0) & (code < 0) & ~frozen).nonzero()[0]
+        if len(new):
+            self._admit(rows, code, new, held)
+        return code
+
+    def _admit(self, rows: Ints64, code: Ints32, new: Ints64, held: dict[int, HeldLabel]) -> None:
+        """Put the codes of classes new to their models into `code` (int32[m], of `rows`) at `new`.
+
+        What the first row of a class leads to, the others share: a class that was refused stays refused.
+        """
+        names = self.classes.names
+        pair = self.model[rows[new]] * len(names) + self.label[rows[new]]
+        _, first, number = np.unique(pair, return_index=True, return_inverse=True)
+        for which in np.argsort(first).tolist():
+            alike = new[number == which]
+            row = int(rows[alike[0]])
+            try:
+                code[alike] = self.classes.admit(int(self.model[row]), names[self.label[row]])
+            except RefusedClassError as error:
+                self._refuse_class(rows[alike], held, error)
+
+    def _refuse_class(self, rows: Ints64, held: dict[int, HeldLabel], error: RefusedClassError) -> None:
+        for row in rows.tolist():
+            if row in held:
+                self._refuse_held(row, held[row], error)
+            else:
+                self.refusals.add(row, error.reason, error.detail)
+
+    def _release_early(self, rows: Ints64, frozen: Mask) -> dict[int, HeldLabel]:
+        """Give rows the labels that were held back for them; return row → label."""
+        early, found = self.state.early, dict[int, HeldLabel]()
+        if not len(early) or early.knows_none_of(self.names):
+            return found
+        names, clocks = [*self.names], self.clocks
+        for at, row in enumerate(rows.tolist()):
+            name = names[row]
+            if not early.knows(name):
+                continue
+            held = early.find(name, clocks.item(row))
+            if held is None or held.released:
+                continue
+            early.release(name)
+            if frozen[at]:
+                self.effects.count(counters.LABELS_FROZEN)
+            elif self.label[row] >= 0:
+                self.effects.count(counters.DUPLICATE)
+            elif held.weight > MAX_WEIGHT:  # a release without that bound has held it back
+                self._dead_letter_held(row, held, Reason.BAD_WEIGHT, weight_rule(held.weight))
+            elif self.store.refuses_weight(int(self.model[row]), held.weight):
+                rule = unit_weight_rule(held.weight, self.store.spec(int(self.model[row])).learner)
+                self._dead_letter_held(row, held, Reason.BAD_WEIGHT, rule)
+            else:
+                found[row] = held
+        if found:
+            self._apply_held_labels(found)
+        return found
+
+    def _apply_held_labels(self, held: dict[int, HeldLabel]) -> None:
+        self.label, self.weight = self.label.copy(), self.weight.copy()
+        names = self.classes.names
+        code = {name: code for code, name in enumerate(names)}
+        for row, label in held.items():
+            if label.label not in code:
+                code[label.label] = len(names)
+                names.append(label.label)
+            self.label[row], self.weight[row] = code[label.label], label.weight
+        self.effects.count(counters.LEARNED, len(held))
+        self.effects.count(counters.EARLY_LEARNED, len(held))
+
+    def _refuse_held(self, row: int, held: HeldLabel, error: RefusedClassError) -> None:
+        """Make a dead letter of a held label that was applied; its instance is answered without a label."""
+        self._dead_letter_held(row, held, error.reason, error.detail)
+        for name in (counters.LEARNED, counters.EARLY_LEARNED):
+            self.effects.counts[name] -= 1
+
+    def _dead_letter_held(self, row: int, held: HeldLabel, reason: Reason, detail: str) -> None:
+        rows = () if held.block_row is None else ((held.block_row, reason),)
+        record = int(self.batch.record[row])
+        self.held_dead_letters.append(DeadLetter(held.origin, reason, detail, rows, record=record))
+        self.effects.count(counters.LABELS_DEAD)
+
+    # -- afterwards -----------------------------------------------------------------------------------------
+
+    def _keep_and_request(self) -> None:
+        keep_and_request(self)
+
+    def _write_counts(self) -> None:
+        malformed = sum(len(each.rows) or 1 for each in self.batch.malformed)
+        self.effects.count(counters.ANSWERED, int(np.count_nonzero(self.replies.answered)))
+        self.effects.count(counters.LABELLED, int(np.count_nonzero(self.labelled)))
+        self.effects.count(counters.INSTANCES_DEAD, malformed + len(self.refusals))
+
+
+def _known_before(model: Ints64, known: Ints32, code: Ints32) -> Ints64:
+    """Return int64[m]: how many classes each row's model knows before it learns that row.
+
+    model: int64[m]; known: int32[m], what its model knew before all rows; code: int32[m] learned, -1 none.
+    """
+    order = np.argsort(model, kind="stable")
+    begins = np.diff(model[order], prepend=-1) != 0
+    # Whole numbers that grow from model to model: one running maximum serves all of them.
+    floor = np.cumsum(begins) << _CLASS_BITS
+    after = np.maximum.accumulate(floor + np.maximum(known, code + 1)[order])
+    before = np.where(begins, floor + known[order], np.roll(after, 1)) - floor
+    found = np.empty(len(model), dtype=np.int64)
+    found[order] = before
+    return found

@@ -1,0 +1,258 @@
+"""Families: models of the same columns, and with which nothing special is the matter; found by one kernel.
+
+The models of a family may have different classes, or the same ones in another order: each list of classes is
+a *class order* of it, and all orders of the same classes are of one *kind*. A model has no family as long as
+it is frozen, counts records, buys features, or has classes of which it has learned no label yet. What family
+a model is in is found when a run asks for it, and forgotten whenever something about the model changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import repeat
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from core.kernels.jit import kernel, row_of, start_of
+from core.schema.schema import Schema
+from streamapp.worker.task.models.class_order import ClassOrder
+from topics.columns.records import Ints32, Ints64
+
+OPEN: Final = -1  # of a model whose family is to be found
+NONE: Final = -2  # of a model that has none
+MIXED: Final = -3  # of models of several families or kinds; or a class is not known to its model
+ORDER_BITS: Final = 24
+MAX_CELLS: Final = 1 << 18
+"""Classes of all orders that are kept: 6 MB."""
+MAX_CODES: Final = 64
+"""Lists of class names whose codes a family keeps,"""
+MAX_CODED: Final = 1 << 10
+"""and how many each has at most. In small runs most lists are new, and more would take longer than the way
+that looks only at the models of a run."""
+
+_FIRST_CAPACITY: Final = 16
+
+
+class Kind:
+    """The orders that a family has of the same K classes."""
+
+    def __init__(self, classes: tuple[str, ...]) -> None:
+        """classes: in the order of their names."""
+        self.classes = classes
+        self.moved = False
+        """Whether a schema has them in another order than that of their names."""
+        self.columns: Ints64 = np.zeros((1, len(classes)), dtype=np.int64)
+        """int64[at least orders, K]: where each class is in the schema."""
+        self.codes: Ints32 = np.zeros((1, len(classes) + 1), dtype=np.int32)
+        """int32[at least orders, K + 1]: the number that each class of a schema has here; the last is -1."""
+        self._orders = 0
+
+    def add(self, order: ClassOrder) -> int:
+        """Return the number of another order."""
+        number = self._orders
+        self._orders += 1
+        if number == len(self.columns):
+            self.columns = np.concatenate((self.columns, self.columns))
+            self.codes = np.concatenate((self.codes, self.codes))
+        self.columns[number], self.codes[number] = order.columns, order.codes
+        self.moved = self.moved or order.moved
+        return number
+
+
+class Family:
+    """The models of some columns."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.kinds: list[Kind] = []
+        self.kind: Ints64 = np.zeros(1, dtype=np.int64)
+        """int64[at least orders] into `kinds`."""
+        self.within: Ints64 = np.zeros(1, dtype=np.int64)
+        """int64[at least orders]: number of each order in its kind."""
+        self._orders: list[tuple[str, ...]] = []
+        self._by_classes: dict[tuple[str, ...], int] = {}
+        self._by_names: dict[tuple[str, ...], int] = {}
+        self._codes: dict[tuple[str, ...], Ints32] = {}
+
+    def order(self, classes: tuple[str, ...]) -> int:
+        """Return the number of the class order of a schema."""
+        found = self._by_classes.get(classes)
+        if found is None:
+            found = self._by_classes[classes] = len(self._orders)
+            self._orders.append(classes)
+            if found == len(self.kind):
+                self.kind = np.concatenate((self.kind, self.kind))
+                self.within = np.concatenate((self.within, self.within))
+            order = ClassOrder.of(classes)
+            kind = self._by_names.setdefault(order.classes, len(self.kinds))
+            if kind == len(self.kinds):
+                self.kinds.append(Kind(order.classes))
+            self.kind[found], self.within[found] = kind, self.kinds[kind].add(order)
+        return found
+
+    def codes(self, names: list[str]) -> Ints32 | None:
+        """Return int32[orders, names + 1]: the code of each class name, -1: unknown; the last is -1, too.
+
+        None: they are more than MAX_CODED.
+        """
+        if len(self._orders) * (len(names) + 1) > MAX_CODED:
+            return None
+        key = tuple(names)
+        found = self._codes.get(key)
+        if found is None or len(found) < len(self._orders):
+            if found is None and len(self._codes) >= MAX_CODES:
+                self._codes.clear()
+            known = np.empty((0, len(names) + 1), dtype=np.int32) if found is None else found
+            rows = [
+                [*map({name: code for code, name in enumerate(classes)}.get, names, repeat(-1)), -1]
+                for classes in self._orders[len(known) :]
+            ]
+            found = self._codes[key] = np.concatenate((known, np.array(rows, dtype=np.int32)))
+        return found
+
+
+class Surveyed(NamedTuple):
+    """The n rows of a run whose models are of one family."""
+
+    model: Ints64  # int64[n] slot
+    code: Ints32  # int32[n] class, -1: no label
+    labels: int  # rows that have one
+    kind: Kind | None  # that of all models; None: they have several
+    order: Ints64  # int64[n]: number of the class order of each row's model in its kind
+
+
+class Families:
+    """The families of a partition's models, by slot."""
+
+    def __init__(self, schema_of: Callable[[int], Schema | None]) -> None:
+        """schema_of: of the model in a slot; None: something special is the matter with it."""
+        self._schema_of = schema_of
+        self._of_slot = np.full(_FIRST_CAPACITY, OPEN, dtype=np.int64)
+        self._families: list[Family] = []
+        self._by_columns: dict[int, Family] = {}
+        self._by_schema: dict[int, int] = {}  # numbers of family and class order, by uid
+        self._cells = 0
+        self._latest: Family | None = None
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for slots below `capacity`."""
+        more = capacity - len(self._of_slot)
+        if more > 0:
+            self._of_slot = np.concatenate((self._of_slot, np.full(more, OPEN, dtype=np.int64)))
+
+    def forget(self, slots: int | Ints64) -> None:
+        """Note that something changed about one or more models."""
+        self._of_slot[slots] = OPEN
+
+    def survey(self, slots: Ints64, key: Ints32, names: list[str], label: Ints32) -> Surveyed | None:
+        """Return the rows of a run, if all models are of one family and know all classes; else None.
+
+        slots: int64[k], below 0: there is none; key: int32[n] into slots; label: int32[n] into names, -1:
+        none. No model is about to grow.
+        """
+        found: Surveyed | int = OPEN
+        if self._latest is not None:
+            found = self._surveyed(self._latest, slots, key, names, label)
+            if isinstance(found, Surveyed):
+                return found
+            if found == NONE:
+                return None
+        if not len(slots) or slots.min() < 0:
+            return None
+        family = self._resolve(slots)
+        if family is None or (family is self._latest and found == MIXED):
+            return None
+        self._latest = family
+        found = self._surveyed(family, slots, key, names, label)
+        return found if isinstance(found, Surveyed) else None
+
+    def _surveyed(
+        self, family: Family, slots: Ints64, key: Ints32, names: list[str], label: Ints32
+    ) -> Surveyed | int:
+        codes, n = family.codes(names), len(key)
+        if codes is None:
+            return NONE
+        model, code, order = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int32), np.empty(n, np.int64)
+        kind = np.empty(1, dtype=np.int64)
+        of_family = (family.number, codes, family.kind, family.within)
+        labels = survey_rows(slots, key, label, self._of_slot, *of_family, model, code, order, kind)
+        if labels < 0:
+            return int(labels)
+        number = kind.item(0)
+        return Surveyed(model, code, labels, family.kinds[number] if number >= 0 else None, order)
+
+    def _resolve(self, slots: Ints64) -> Family | None:
+        """Return the family of all models (int64[k], at least one), None: they have none, or several."""
+        for slot in slots[self._of_slot[slots] == OPEN].tolist():
+            self._of_slot[slot] = self._member(slot)
+        found = self._of_slot[slots] >> ORDER_BITS
+        if found[0] < 0 or np.count_nonzero(found == found[0]) < len(found):
+            return None
+        return self._families[int(found[0])]
+
+    def _member(self, slot: int) -> int:
+        """Return the numbers of a model's family and class order, NONE: it has none."""
+        schema = self._schema_of(slot)
+        if schema is None:
+            return NONE
+        member = self._by_schema.get(schema.uid)
+        if member is None:
+            self._cells += len(schema.classes) + 1
+            if self._cells > MAX_CELLS:
+                self._begin_anew()
+                self._cells = len(schema.classes) + 1
+            family = self._by_columns.get(schema.columns.uid)
+            if family is None:
+                family = self._by_columns[schema.columns.uid] = Family(len(self._families))
+                self._families.append(family)
+            member = (family.number << ORDER_BITS) | family.order(schema.classes)
+            self._by_schema[schema.uid] = member
+        return member
+
+    def _begin_anew(self) -> None:
+        self._of_slot[:] = OPEN
+        self._families, self._latest = [], None
+        self._by_columns.clear()
+        self._by_schema.clear()
+
+
+@kernel(
+    "int64(int64[::1], int32[::1], int32[::1], int64[::1], int64, int32[:, ::1], int64[::1], int64[::1],"
+    " int64[::1], int32[::1], int64[::1], int64[::1])"
+)
+def survey_rows(slots, key, label, of_slot, family, codes, kinds, within, model, code, order, kind) -> int:
+    """Write model, class and class order of each row; return how many have a label, or why not.
+
+    slots: int64[k], below 0: there is none; key: int32[n] into slots; label: int32[n] class name, -1: none.
+    of_slot: int64, numbers of a model's family and class order, below 0: none is known.
+    family: number of the one that all models are to be of; codes: int32[orders, names + 1], class codes;
+    kinds, within: int64, kind of each class order and its number there.
+    model: int64[n]; code: int32[n], -1: no label; order: int64[n], in its kind; kind: int64[1],
+    MIXED: several.
+    """
+    for at in range(len(slots)):
+        if slots[at] < 0:
+            return NONE
+        found = of_slot[slots[at]]
+        if found < 0:
+            return found
+        if found >> ORDER_BITS != family:
+            return MIXED
+    keys, labels, models = start_of(key), start_of(label), start_of(model)
+    own, orders = start_of(code), start_of(order)
+    unnamed, n_labels, mask = codes.shape[1] - 1, 0, (1 << ORDER_BITS) - 1
+    for row in range(len(key)):
+        slot, name = slots[keys[row]], labels[row]
+        where = of_slot[slot] & mask
+        c = row_of(codes, where)[name if name >= 0 else unnamed]
+        if name >= 0:
+            if c < 0:
+                return MIXED
+            n_labels += 1
+        if row == 0:
+            kind[0] = kinds[where]
+        elif kinds[where] != kind[0]:
+            kind[0] = MIXED
+        models[row], own[row], orders[row] = slot, c, within[where]
+    return n_labels

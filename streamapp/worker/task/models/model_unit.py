@@ -1,0 +1,71 @@
+"""Model unit: core's snapshot of a model, and what the task knows of it besides."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from core.errors import SnapshotError
+from core.model import snapshot
+from core.model.model import Model
+from streamapp.worker.task.models.changes import ModelRecord
+from streamapp.worker.task.models.exported import fits
+from streamapp.worker.task.unit import Unit, UnitName, damaged, seal, unseal
+
+MODEL: Final = "model"
+
+
+class StoredModel(NamedTuple):
+    """A model as its unit describes it."""
+
+    name: UnitName
+    model: Model
+    known_classes: int
+    open: bool
+    frozen: bool
+    warned: bool
+    fresh: bool
+
+
+class LargeModel(NamedTuple):
+    """A model that takes too long to seal between two runs: a copy, to be sealed in any thread."""
+
+    record: ModelRecord
+
+    @property
+    def size(self) -> int:
+        """Bytes of its buffer."""
+        return int(self.record.ints.nbytes)
+
+    def seal(self) -> Unit:
+        """Return its unit."""
+        return write_model(self.record)
+
+
+def write_model(record: ModelRecord) -> Unit:
+    """Return the unit of a model."""
+    facts = {
+        "known_classes": record.known_classes,
+        "open": record.open,
+        "frozen": record.frozen,
+        "warned": record.warned,
+        "fresh": record.fresh,
+    }
+    name = UnitName(MODEL, record.key, record.incarnation)
+    return seal(name, facts, [snapshot.write(record.plan, record.ints)])
+
+
+def read_model(unit: Unit) -> StoredModel:
+    """Return the model of a unit."""
+    facts, body = unseal(unit)
+    try:
+        model = Model.restore(body)
+    except SnapshotError as error:
+        raise damaged(unit.name, str(error)) from error
+    try:
+        flags: dict[str, Any] = {name: bool(facts[name]) for name in ("open", "frozen", "warned", "fresh")}
+        stored = StoredModel(unit.name, model, int(facts["known_classes"]), **flags)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:  # whoever wrote it
+        raise damaged(unit.name, f"its facts must be those of a model: {error!r}") from error
+    if not fits(model, stored.known_classes, is_open=stored.open):
+        raise damaged(unit.name, "its facts must fit its snapshot")
+    return stored

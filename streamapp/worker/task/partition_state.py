@@ -1,0 +1,145 @@
+"""Partition state: what a snapshot holds, and what a failed run must leave unchanged."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from core.active.label_account import ANSWERED, DECLINED, EXPIRED
+from streamapp.worker.task import counters
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.episodes.table import Episodes
+from streamapp.worker.task.models.importing import Imports
+from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.placement import Placement
+from streamapp.worker.task.models.quota import ModelQuota
+from streamapp.worker.task.models.store import NO_MODEL, Ints64, ModelStore
+from streamapp.worker.task.pending.early_labels import EarlyLabels
+from streamapp.worker.task.pending.event_time import EventTime
+from streamapp.worker.task.pending.pending import Pending
+
+AT_ONCE: Final = 256
+"""Models whose ended requests are counted in one batch; between two batches models may be evicted."""
+
+ENDS: Final = {ANSWERED: "answered", DECLINED: "declined", EXPIRED: "expired"}
+
+
+class PartitionState:
+    """The parts of a task that remember something from run to run."""
+
+    def __init__(self, config: TaskConfig, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
+        self._take_spec(config)
+        self.store = ModelStore(quota, memory)
+        self.placement = Placement(self.store, config.growth_max_attributes)
+        self.pending = Pending(config.pending_ttl_ms, config.pending_max_bytes)
+        self.early = EarlyLabels(config.early_hold_ms, config.early_max_bytes)
+        self.episodes = Episodes(config.episodes_max_count, config.episodes_max_bytes)
+        self.imports = Imports()
+        self.time = EventTime(config.event_time_max_jump_ms)
+        self._time_before = self.time.state()
+        self._given_up_before = self._given_up()
+
+    def turn(self, clock: int) -> None:
+        """Count what waits from `clock` on: the later time that it was kept at was wrong, or it had none."""
+        self.pending.turn(clock)
+        self.early.turn(clock)
+        self.episodes.turn(clock)
+
+    def acquires(self, key: str) -> bool:
+        """Return whether the model of a key buys features, or would if its first record came now."""
+        if not self.config.features:
+            return False
+        slot = self.store.slot(key)
+        if slot != NO_MODEL:
+            return bool(self.store.acquires[slot])
+        return self.store.specs.get(key, self.default_spec).acquirer is not None
+
+    @property
+    def acquires_any(self) -> bool:
+        """Whether there may be a key whose model buys features."""
+        if self._default_acquires or self.store.has_acquired:
+            return True
+        return any(spec.acquirer is not None for spec in self.store.specs.values())
+
+    def report_closed_requests(self, clock: int, effects: Effects) -> None:
+        """Tell the models which of their requests have ended up to the last tick before `clock`."""
+        due = self.pending.close_due(clock)
+        if not due:
+            return
+        closings = list(due.items())
+        for start in range(0, len(closings), AT_ONCE):
+            some = closings[start : start + AT_ONCE]
+            self.will_change(np.array([slot for (slot, _), _ in some], dtype=np.int64))
+            for (slot, how), n in some:
+                self.store.model(slot).close(how, n)
+                self.count_closed(slot, how, effects, n)
+            self.store.evict_excess()  # they may be most of the models there are
+
+    def count_closed(self, slot: int, how: int, effects: Effects, n: int = 1) -> None:
+        """Count requests of a model that have ended, by the strategy that asked."""
+        effects.closed[self.store.spec(slot).query.name, ENDS[how]] += n
+
+    def configure(self, config: TaskConfig) -> None:
+        """Go on under another configuration."""
+        self._take_spec(config)
+        self.placement.max_attributes = config.growth_max_attributes
+        self.pending.configure(config.pending_ttl_ms, config.pending_max_bytes)
+        self.early.configure(config.early_hold_ms, config.early_max_bytes)
+        self.episodes.configure(config.episodes_max_count, config.episodes_max_bytes)
+        self.time.configure(config.event_time_max_jump_ms)
+
+    def _take_spec(self, config: TaskConfig) -> None:
+        self.config = config
+        self.default_spec = config.default_spec()
+        self._default_acquires = self.default_spec.acquirer is not None
+        self.undoable = config.processing_exception_handler == "dead-letter"
+        """Whether models are copied before they change, so that a failed run leaves them as they were."""
+
+    def forget_due(self, clock: int) -> None:
+        """Forget what waited too long; look-ups have judged it so already."""
+        self.pending.expire(clock)
+        self.early.expire(clock)
+
+    def count_changes(self, effects: Effects) -> None:
+        """Count what the run made the memories of the partition give up."""
+        if self._given_up() == self._given_up_before:
+            return
+        expired, dropped, given_up, jumps, imports, episodes = self._given_up_before
+        effects.count(counters.PENDING_EXPIRED, self.pending.expired - expired)
+        effects.count(counters.PENDING_DROPPED, self.pending.dropped - dropped)
+        effects.count(counters.UNKNOWN, self.early.given_up - given_up)
+        effects.count(counters.TIME_JUMPS, self.time.jumps - jumps)
+        effects.count(counters.IMPORTS_GIVEN_UP, self.imports.given_up - imports)
+        effects.count(counters.EPISODES_DROPPED, self.episodes.dropped - episodes)
+
+    def will_change(self, slots: Ints64) -> None:
+        """Note that models are about to change, and have them in memory; slots: int64[m], may repeat."""
+        self.store.use(slots)
+        self.store.touch(slots)
+        if self.undoable:
+            self.store.preserve(np.unique(slots).tolist())
+
+    def checkpoint(self) -> None:
+        """Begin a run: what happened before is final."""
+        self.store.checkpoint()
+        self.pending.checkpoint()
+        self.early.checkpoint()
+        self.episodes.checkpoint()
+        self.imports.checkpoint()
+        self._time_before = self.time.state()
+        self._given_up_before = self._given_up()
+
+    def rollback(self) -> None:
+        """Undo the run; the models themselves only if it is `undoable`."""
+        self.store.rollback()
+        self.pending.rollback()
+        self.early.rollback()
+        self.episodes.rollback()
+        self.imports.rollback()
+        self.time.restore(self._time_before)
+
+    def _given_up(self) -> tuple[int, int, int, int, int, int]:
+        early, jumps, imports = self.early.given_up, self.time.jumps, self.imports.given_up
+        return self.pending.expired, self.pending.dropped, early, jumps, imports, self.episodes.dropped

@@ -1,0 +1,76 @@
+"""Parts of a run: where a run is cut by ticks, and how.
+
+At ticks of event time expired requests are closed in their models, whose budgets may spend them again. A run
+is cut at every tick inside it, so that a record sees the same label account in whatever runs the records
+come. It is cut at a record where the clock goes back, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from streamapp.worker.task.episodes.table import Episodes
+from streamapp.worker.task.pending.event_time import RunTime
+from streamapp.worker.task.pending.pending import Pending
+from topics.codecs.compiled.keys import coded
+from topics.columns.records import RawRecords
+
+
+def ticks(pending: Pending, time: RunTime) -> list[int]:
+    """Return where the parts of a run begin: 0, each record that is the first one after a tick, and each that
+    turns the clock back."""
+    if time.ascends and pending.tick_of(time.first) == pending.tick_of(time.last):
+        return [0]
+    clocks = time.clocks()
+    number = np.array([pending.tick_of(clock) for clock in clocks.tolist()])
+    return [0, *(np.flatnonzero((np.diff(number) != 0) | (np.diff(clocks) < 0)) + 1).tolist()]
+
+
+def of_their_own(raw: RawRecords, acquires: Callable[[str], bool]) -> Iterator[int]:
+    """Yield where parts begin so that each record of a model that buys features is one by itself.
+
+    acquires: says of a model key whether its model does.
+    """
+    keys, codes = coded(raw.keys)
+    alone = np.array([_acquires(key, acquires) for key in keys], dtype=np.bool_)
+    if not alone.any():
+        return
+    for record, is_alone in enumerate(alone[codes].tolist()):
+        if is_alone:
+            yield record
+            if record + 1 < len(raw):
+                yield record + 1
+
+
+def _acquires(key: bytes | None, acquires: Callable[[str], bool]) -> bool:
+    try:
+        return bool(key) and acquires((key or b"").decode())
+    except UnicodeDecodeError:
+        return False
+
+
+def in_time(
+    raw: RawRecords, starts: Sequence[int], clocks: npt.NDArray[np.int64], episodes: Episodes
+) -> Iterator[tuple[int, RawRecords]]:
+    """Yield the parts of a run as `parts` does, cut at each record that finds an episode overdue.
+
+    clocks: int64[n] at each record. Which episodes are open when a part ends, the parts before it decide.
+    """
+    for start, stop in zip(starts, [*starts[1:], len(raw)], strict=True):
+        at = start
+        while at < stop:
+            limit = episodes.next_deadline()
+            end = stop
+            if limit is not None and clocks[stop - 1] > limit:
+                end = at + 1 + int(np.argmax(clocks[at + 1 : stop] > limit)) if stop - at > 1 else stop
+            yield at, raw.part(at, end)
+            at = end
+
+
+def parts(raw: RawRecords, starts: Sequence[int]) -> Iterator[tuple[int, RawRecords]]:
+    """Yield the parts of a run that begin at `starts` (ascending, the first is 0), each with its start."""
+    for start, stop in zip(starts, [*starts[1:], len(raw)], strict=True):
+        yield start, raw.part(start, stop)

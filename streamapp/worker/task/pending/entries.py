@@ -1,0 +1,173 @@
+"""Entries of pending instances: the layout of rows and words, what is to be kept, and an image of it all.
+
+A row says what an instance is known by and what became of it; its features lie in the words, `width` of them
+from `start` on. The last `episode` of these are no features: they are the words (int64) of the episode that
+the instance was answered from, which its label is learned with.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from streamapp.worker.task.pending.name_index import StoredNames
+from streamapp.worker.task.pending.names import Name, Names
+
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+ENTRY_BYTES: Final = 320
+"""What an entry counts beside its features: id, name, place in the index, row. It takes about half of that
+(the unit test measures it); the number stays, for what is forgotten depends on it."""
+
+NAME_BYTES: Final = 64
+"""Of a model key and an id together that are in `ENTRY_BYTES`; what is longer counts beside it."""
+
+GAPS: Final = 1024
+"""Words that may lie between those in use before anything is moved, and that are free after it."""
+
+ROW: Final = np.dtype(
+    [
+        ("born", np.int64),  # clock when it was answered
+        ("start", np.int64),  # of its features in the words
+        ("older", np.int64),  # serial of the expired entry of the same name it replaced, or -1
+        ("model", np.int32),
+        ("width", np.int32),  # number of features, and of words of its episode
+        ("episode", np.int32),  # how many of them are words of its episode
+        ("text", np.int32),  # bytes of its name beyond NAME_BYTES
+        ("prediction", np.int32),  # class code answered, -1: none
+        ("requested", np.bool_),
+        ("importance", np.float64),  # inverse-probability weight of its label (core/active/label_query.py)
+        ("scale", np.float64),  # what its label's weight is multiplied by (core/active/acquirers)
+        ("sampled", np.int8),  # whether and for what it was sampled (core/active/label_account.py)
+        ("settled", np.bool_),
+        ("struck", np.bool_),  # its name was taken out of the index
+    ]
+)
+
+
+class Kept(NamedTuple):
+    """Instances to keep: m rows in order of arrival, no two with the same name."""
+
+    names: Sequence[Name]
+    model: Ints32  # int32[m] model in the table
+    x: Floats  # float64[m, D]; the columns beyond a row's width are not kept, its last are its episode's
+    width: Ints32  # int32[m]
+    prediction: Ints32  # int32[m]
+    requested: Mask  # bool[m]
+    sampled: npt.NDArray[np.int8]  # int8[m]
+    importance: Floats  # float64[m]
+    born: Ints64  # int64[m] clock at the record, ascending
+    scale: Floats | None = None  # float64[m]: what their labels' weights are multiplied by; None: 1
+    episode: int = 0  # words of an episode at the end of each row's width
+
+    def slice(self, start: int, stop: int) -> Kept:
+        """Return the rows from `start` to before `stop`."""
+        cut = slice(start, stop)
+        return Kept(
+            self.names[cut],
+            self.model[cut],
+            self.x[cut],
+            self.width[cut],
+            self.prediction[cut],
+            self.requested[cut],
+            self.sampled[cut],
+            self.importance[cut],
+            self.born[cut],
+            None if self.scale is None else self.scale[cut],
+            self.episode,
+        )
+
+
+class PendingImage(NamedTuple):
+    """All pending instances as they were at a moment; what happens afterwards does not change it."""
+
+    first: int  # serial of rows[0]
+    live: int
+    next: int
+    closed_to: int  # the requests of entries before this serial are closed
+    tick: int
+    closings: Mapping[tuple[int, int], int]
+    rows: npt.NDArray[np.void]  # ROW[next - first], in which `settled` and `struck` are those of now
+    settled: Mask  # bool[next - first]
+    struck: Mask  # bool[next - first]
+    names: StoredNames | Names
+    words: Floats
+    turned: int = 0  # how often the clock was turned back, which changes `born`
+
+    @property
+    def borders(self) -> tuple[int, int, int, int, int]:
+        """First, live, next, closed_to and tick."""
+        return self.first, self.live, self.next, self.closed_to, self.tick
+
+    @property
+    def holds(self) -> Mask:
+        """bool[next - first]: whether the features of an entry are there."""
+        holds = ~self.settled
+        holds[: self.live - self.first] = False
+        return holds
+
+
+class Mark(NamedTuple):
+    """The borders and counts of a checkpoint, which `rollback` goes back to."""
+
+    first: int
+    live: int
+    next: int
+    n_words: int
+    text: int
+    bytes: int
+    expired: int
+    dropped: int
+    closed_to: int
+    tick: int
+    closings: Counter[tuple[int, int]] | None  # None: there were none
+
+
+def features_of(rows: npt.NDArray[np.void], words: Floats, n_columns: int) -> Floats:
+    """Return float64[m, n_columns]: the features of rows (ROW[m]), NaN in columns they do not have."""
+    x = np.full((len(rows), n_columns), np.nan)
+    features = rows["width"] - rows["episode"]
+    for width in np.unique(features).tolist():
+        of_width = np.flatnonzero(features == width)
+        places = rows["start"][of_width, np.newaxis] + np.arange(width)
+        x[of_width[:, np.newaxis], np.arange(width)] = words[places]
+    return x
+
+
+def episode_of(row: np.void, words: Floats) -> Ints64:
+    """Return int64[w]: the words of the episode of a row (ROW), a copy."""
+    end = int(row["start"]) + int(row["width"])
+    return words[end - int(row["episode"]) : end].view(np.int64).copy()
+
+
+def compacted(rows: npt.NDArray[np.void], words: Floats) -> tuple[Floats, int]:
+    """Return the words of the rows that wait without gaps, room for more behind them, and how many they are.
+
+    The offsets in the rows are changed to match.
+    """
+    holds = np.flatnonzero(~rows["settled"])
+    width = rows["width"][holds].astype(np.int64)
+    n = int(width.sum())
+    start = np.cumsum(width) - width
+    places = np.repeat(rows["start"][holds] - start, width) + np.arange(n)
+    found = np.concatenate((words[places], np.zeros(n + GAPS)))
+    rows["start"][holds] = start
+    return found, n
+
+
+def sizes_of(rows: npt.NDArray[np.void], holds: Mask) -> Ints64:
+    """Return int64[n]: the bytes of entries; holds: bool[n], whether their features are there."""
+    sizes: Ints64 = ENTRY_BYTES + rows["text"] + 8 * np.where(holds, rows["width"], 0).astype(np.int64)
+    return sizes
+
+
+def text_of(names: Sequence[Name]) -> Ints64:
+    """Return int64[n]: the bytes of names beyond NAME_BYTES."""
+    return Names.of(names).bytes_beyond(NAME_BYTES)

@@ -1,0 +1,500 @@
+"""Pending instances: those whose label was asked for (or all), as columns in order of arrival.
+
+                 forgotten ──┐      expired ──┐
+    serial   …  ░░░░░░░░░░░░ │ ▒▒▒▒▒▒▒▒▒▒▒▒▒▒ │ ██████████████████████ │
+                             first           live                     next
+
+An instance waits for `pending.ttl.ms` of event time, counted from the clock when it was answered. Then its
+features are dropped and only its id is kept, for as long again, so that a late label is not taken for one of
+an unknown instance. A settled instance (labelled or declined) keeps its id too: the next label for it is a
+duplicate. What is kept, keys and ids included, never exceeds `pending.max.bytes`: beyond it the oldest are
+forgotten.
+
+All decisions are functions of the sequence of records, never of how it is cut into runs: forgetting by time
+may happen late, but every look-up compares an entry with the clock of its own record. An entry is known by
+model key and instance id together, because one stream may feed several models.
+
+The model that asked for a label learns how its request was closed (`Closings`). A label that is learned or
+declined closes its request at once; every other request is closed at the next *tick*, a sixteenth of the time
+to live, by `close_due`: expired in time, forgotten for lack of room (expired as well), answered by a repeated
+instance with its label, or never sent because the id was known (declined). Ticks are fixed points of event
+time, and a run is cut at them (parts.py), so that it does not matter when a request is found due.
+
+`checkpoint` begins a run and `rollback` undoes it: no row is moved or overwritten in between, so it takes
+the four borders, the serials that were settled and the names that were struck out; and the times of birth, if
+the clock was turned back.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from core.active.label_account import EXPIRED
+from streamapp.worker.task.pending.entries import (
+    ENTRY_BYTES,
+    GAPS,
+    ROW,
+    Floats,
+    Ints32,
+    Ints64,
+    Kept,
+    Mark,
+    Mask,
+    PendingImage,
+    compacted,
+    episode_of,
+    features_of,
+    sizes_of,
+    text_of,
+)
+from streamapp.worker.task.pending.event_time import NO_TIME
+from streamapp.worker.task.pending.name_index import NameIndex
+from streamapp.worker.task.pending.names import Name, Names
+
+State = Literal["open", "settled", "expired", "unknown"]
+
+Closings = Mapping[tuple[int, int], int]  # (model, ANSWERED | DECLINED | EXPIRED) -> requests
+
+TICKS: Final = 16
+"""Ticks in a time to live: how finely the expiry of requests is resolved."""
+
+
+class Pending:
+    """The pending instances of one partition."""
+
+    def __init__(self, ttl_ms: int, max_bytes: int) -> None:
+        self._ttl_ms = ttl_ms
+        self._max_bytes = max_bytes
+        self._rows = np.zeros(64, dtype=ROW)
+        self._words = np.zeros(1024, dtype=np.float64)
+        self._index = NameIndex()  # of the rows, from physical row 0 on
+        self._base = 0  # serial of physical row 0
+        self._first = self._live = self._next = 0
+        self._closed_to = 0  # the requests of entries before this serial are closed
+        self._tick = -1  # number of the last tick
+        self._closings: Counter[tuple[int, int]] = Counter()  # reported to the models at the next tick
+        self._n_words = 0
+        self._text = 0  # bytes of names beyond NAME_BYTES each
+        self._turned = 0  # how often the clock was turned back
+        self._imaged = False  # an image may hold the array of rows
+        self._settled: list[int] = []  # undo: serials settled since the checkpoint
+        self._struck: list[int] = []  # undo: serials whose names were taken out of the index
+        self._births: list[tuple[int, Ints64]] = []  # undo: first serial, `born` before a clock turned back
+        self.bytes = 0
+        self.names_changed = 0  # how often names came to lead to another entry, or to none
+        self.expired = 0  # instances whose label did not come in time
+        self.dropped = 0  # instances forgotten early: no room, or their model is gone
+        self._mark = self._now()
+
+    def configure(self, ttl_ms: int, max_bytes: int) -> None:
+        """Change the bounds."""
+        self._ttl_ms, self._max_bytes = ttl_ms, max_bytes
+
+    def __len__(self) -> int:
+        """Return the number of ids remembered."""
+        return len(self._index)
+
+    @property
+    def waiting(self) -> int:
+        """Return how many instances still wait for their label."""
+        rows = self._between(self._live, self._next)
+        return int(np.count_nonzero(~rows["settled"]))
+
+    @property
+    def outstanding(self) -> int:
+        """Return how many requests are open."""
+        rows = self._between(max(self._closed_to, self._first), self._next)
+        return int(np.count_nonzero(rows["requested"] & ~rows["settled"]))
+
+    # -- looking up -----------------------------------------------------------------------------------------
+
+    def serials(self, names: Sequence[Name]) -> Ints64:
+        """Return int64[n]: the serial of each name that is remembered, or was until it was forgotten by time.
+
+        That of the others is -1. It holds until `names_changed` changes.
+        """
+        return self._index.serials(Names.of(names))
+
+    def find(self, name: Name, clock: int) -> tuple[int, State]:
+        """Return the serial (-1: unknown) and the state that the instance has at `clock`."""
+        return self.state_of(int(self.serials([name])[0]), clock)
+
+    def state_of(self, serial: int, clock: int) -> tuple[int, State]:
+        """Return what `find` does of the name that leads to a serial (-1: to none)."""
+        if serial < 0:
+            return -1, "unknown"
+        row = serial - self._base
+        age = clock - self._rows["born"].item(row)
+        if age > self.memory_ms:
+            return -1, "unknown"
+        if self._rows["settled"].item(row):
+            return serial, "settled"
+        return serial, "expired" if age > self._ttl_ms else "open"
+
+    def states_of(self, serials: Ints64, clock: Ints64) -> tuple[Mask, Mask, Mask]:
+        """Return which of many are open at their clocks, which are settled, and which are remembered at all.
+
+        serials, clock: int64[n], -1: unknown; bool[n] each.
+        """
+        is_open, is_settled = np.zeros((2, len(serials)), dtype=np.bool_)
+        is_remembered = serials >= 0
+        known = np.flatnonzero(is_remembered)
+        rows = serials[known] - self._base
+        age, settled = clock[known] - self._rows["born"][rows], self._rows["settled"][rows]
+        is_remembered[known] = age <= self.memory_ms
+        is_open[known] = ~settled & (age <= self._ttl_ms)
+        is_settled[known] = settled & is_remembered[known]
+        return is_open, is_settled, is_remembered
+
+    def answers(self, serials: Ints64) -> tuple[Ints32, Mask, npt.NDArray[np.int8], Floats]:
+        """Return what `answered` does, of many: int32[m], bool[m], int8[m], float64[m]."""
+        rows = self._rows[serials - self._base]
+        is_open = rows["requested"] & (serials >= self._closed_to)
+        return rows["prediction"], is_open, rows["sampled"], rows["importance"]
+
+    def answered(self, serial: int) -> tuple[int, bool, int, float]:
+        """Return the class answered, whether its request is open, how it was sampled, and its importance."""
+        row = serial - self._base
+        is_open = self._rows["requested"].item(row) and serial >= self._closed_to
+        said = self._rows[row]
+        return said["prediction"].item(), is_open, said["sampled"].item(), said["importance"].item()
+
+    def column(self, name: str, serials: Ints64) -> npt.NDArray[Any]:
+        """Return a column of the rows (entries.py:ROW) of many: an array of m."""
+        return np.asarray(self._rows[name][serials - self._base])
+
+    def features(self, serials: Ints64, n_columns: int) -> Floats:
+        """Return float64[m, n_columns]: the features of open entries, NaN in columns they do not have."""
+        return features_of(self._rows[serials - self._base], self._words, n_columns)
+
+    def episode(self, serial: int) -> Ints64:
+        """Return int64[w]: the words of the episode that an open entry was answered from."""
+        return episode_of(self._rows[serial - self._base], self._words)
+
+    @property
+    def first(self) -> int:
+        """The oldest serial that is remembered."""
+        return self._first
+
+    @property
+    def memory_ms(self) -> int:
+        """How long an id is remembered."""
+        return 2 * self._ttl_ms
+
+    def has_room(self, n: int) -> bool:
+        """Return whether n entries without features, their names not long, fit without forgetting others."""
+        return self.bytes + n * ENTRY_BYTES <= self._max_bytes
+
+    # -- changing -------------------------------------------------------------------------------------------
+
+    def keep(self, kept: Kept, *, settled: bool = False) -> None:
+        """Remember instances; their names are unknown, or those of expired entries.
+
+        `settled`: they have their labels already, and no features to keep.
+        """
+        kept = kept._replace(names=Names.of(kept.names))
+        text = text_of(kept.names)
+        sizes = ENTRY_BYTES + text + 8 * kept.width.astype(np.int64)
+        at, n = 0, len(kept.names)
+        while at < n:
+            fit = int(np.searchsorted(np.cumsum(sizes[at:]), self._max_bytes - self.bytes, side="right"))
+            part = kept if fit >= n and not at else kept.slice(at, at + fit)
+            self._append(part, text[at : at + fit], int(sizes[at : at + fit].sum()), settled)
+            at += fit
+            if at < n and not self._make_room(int(sizes[at]), int(kept.born[at])):
+                self.dropped += 1
+                if kept.requested[at]:
+                    self.close(int(kept.model[at]), EXPIRED)
+                at += 1
+
+    def settle(self, serial: int) -> None:
+        """Note that the label of an entry came or was declined; its features may go."""
+        row = serial - self._base
+        self._rows["settled"][row] = True
+        self._settled.append(serial)
+        if serial >= self._live:
+            self.bytes -= 8 * self._rows["width"].item(row)
+
+    def settle_open(self, serials: Ints64) -> None:
+        """Note that the labels of entries came, as `settle` does for one; serials: int64[m], open ones."""
+        rows = serials - self._base
+        self._rows["settled"][rows] = True
+        self._settled += serials.tolist()
+        self.bytes -= 8 * int(self._rows["width"][rows[serials >= self._live]].sum())
+
+    def close(self, model: int, how: int) -> None:
+        """Note that a request of a model has ended otherwise than by time; reported at the next tick."""
+        self._closings[model, how] += 1
+
+    def tick_of(self, clock: int) -> int:
+        """Return the number of the last tick up to `clock`."""
+        return clock // max(self._ttl_ms // TICKS, 1)
+
+    def close_due(self, clock: int) -> Closings:
+        """Return the requests that have ended up to the last tick, each once; none if no tick has passed."""
+        tick = self.tick_of(clock)
+        if tick == self._tick:
+            return {}
+        self._tick = tick
+        # Waited longer than the time to live at the tick itself: look-ups have judged them expired.
+        due = self._first_born_from(tick * max(self._ttl_ms // TICKS, 1) - self._ttl_ms)
+        closings = self._closings
+        self._closings = Counter()
+        rows = self._between(max(self._closed_to, self._first), max(self._closed_to, self._first, due))
+        models = rows["model"][rows["requested"] & ~rows["settled"]]
+        closings.update((model, EXPIRED) for model in models.tolist())
+        self._closed_to = max(self._closed_to, due)
+        return closings
+
+    def forget_model(self, model: int) -> None:
+        """Forget every entry of a model that begins anew or is gone, and its requests."""
+        if self._closings:
+            self._closings = Counter({key: n for key, n in self._closings.items() if key[0] != model})
+        rows = self._between(self._first, self._next)
+        for serial in (np.flatnonzero(rows["model"] == model) + self._first).tolist():
+            self.dropped += serial >= self._live and not self._rows["settled"].item(serial - self._base)
+            if not self._rows["settled"].item(serial - self._base):
+                self.settle(serial)
+            self._strike(serial, serial + 1)
+
+    def expire(self, clock: int) -> None:
+        """Give up the features of instances that waited too long, and the ids of those long expired."""
+        if self._next == self._first:
+            return
+        live = self._first_born_from(clock - self._ttl_ms)
+        if live > self._live:
+            rows = self._between(self._live, live)
+            open_width = rows["width"][~rows["settled"]]
+            self.expired += len(open_width)
+            self.bytes -= 8 * int(open_width.sum())
+            self._live = live
+        self._forget(self._first_born_from(clock - self.memory_ms))
+
+    def turn(self, clock: int) -> None:
+        """Count from `clock` what was kept later, by a clock that was wrong, or before the clock began.
+
+        What that clock let expire stays expired.
+        """
+        self._turned += 1
+        self._own_rows()
+        born = self._between(self._first, self._next)["born"]
+        self._births.append((self._first, born.copy()))
+        np.minimum(np.where(born == NO_TIME, clock, born), clock, out=born)
+        gone = born[: max(self._live, self._closed_to) - self._first]
+        np.minimum(gone, clock - self._ttl_ms - 1, out=gone)
+
+    # -- one run as a unit ----------------------------------------------------------------------------------
+
+    def checkpoint(self) -> None:
+        """Begin a run: what happened before is final, and memory that is no longer needed is given back."""
+        for undo in (self._settled, self._struck, self._births):
+            undo.clear()
+        self._give_back_rows()
+        self._give_back_words()
+        self._mark = self._now()
+
+    def rollback(self) -> None:
+        """Undo everything since `checkpoint`."""
+        mark = self._mark
+        struck = np.array([each for each in reversed(self._struck) if each < mark.next], dtype=np.int64)
+        self._index.undo(self._between(mark.next, self._next)["older"], struck)
+        self._rows["struck"][struck - self._base] = False
+        self.names_changed += 1
+        for serial in self._settled:
+            self._rows["settled"][serial - self._base] = False
+        for first, born in reversed(self._births):
+            self._between(first, first + len(born))["born"] = born
+        self._births.clear()
+        self._settled.clear()
+        self._struck.clear()
+        self._first, self._live, self._next, self._n_words = mark.first, mark.live, mark.next, mark.n_words
+        self._text, self.bytes = mark.text, mark.bytes
+        self.expired, self.dropped = mark.expired, mark.dropped
+        self._closed_to, self._tick = mark.closed_to, mark.tick
+        self._closings = Counter(mark.closings or ())
+
+    # -- what a cut takes -----------------------------------------------------------------------------------
+
+    def image(self) -> PendingImage:
+        """Return what is remembered as it is now, without copying more than the marks.
+
+        Rows and words are written once and changed or moved only in new arrays, and so are names.
+        """
+        rows = self._between(self._first, self._next)
+        self._imaged = True
+        return PendingImage(
+            self._first,
+            self._live,
+            self._next,
+            self._closed_to,
+            self._tick,
+            Counter(self._closings),
+            rows,
+            rows["settled"].copy(),
+            rows["struck"].copy(),
+            self._index.stored(self._first, self._next),
+            self._words,
+            self._turned,
+        )
+
+    def image_of_closings(self) -> Closings:
+        """Return the requests to report at the next tick, as they are now."""
+        return dict(self._closings)
+
+    def load(self, image: PendingImage) -> None:
+        """Take in what an image holds; nothing is remembered yet."""
+        self._first, self._live, self._next = image.first, image.live, image.next
+        self._base = image.first
+        self._closed_to, self._tick = image.closed_to, image.tick
+        self._closings = Counter(image.closings)
+        self._rows, self._words, self._n_words = image.rows.copy(), image.words, len(image.words)
+        self._rows["settled"], self._rows["struck"] = image.settled, image.struck
+        names = image.names.part(0, len(image.rows))
+        self._index = NameIndex(self._first)
+        self._index.append(names)
+        for row in np.flatnonzero(image.struck).tolist():  # unless its name came again afterwards
+            self._index.strike(self._first + row, self._first + row + 1)
+        self.names_changed += 1
+        self._rows["text"] = text_of(names)
+        self._text = int(self._rows["text"].sum())
+        self.bytes = int(sizes_of(self._rows, image.holds).sum())
+        self._mark = self._now()
+
+    # -- inside ---------------------------------------------------------------------------------------------
+
+    def _now(self) -> Mark:
+        return Mark(
+            self._first,
+            self._live,
+            self._next,
+            self._n_words,
+            self._text,
+            self.bytes,
+            self.expired,
+            self.dropped,
+            self._closed_to,
+            self._tick,
+            Counter(self._closings) if self._closings else None,
+        )
+
+    def _between(self, start: int, stop: int) -> npt.NDArray[np.void]:
+        return self._rows[start - self._base : stop - self._base]
+
+    def _first_born_from(self, limit: int) -> int:
+        """Return the first serial born at `limit` or later; the clock never goes back, so they are sorted."""
+        if self._next == self._first or self._rows["born"].item(self._first - self._base) >= limit:
+            return self._first
+        born = self._between(self._first, self._next)["born"]
+        return self._first + int(np.searchsorted(born, limit))
+
+    def _append(self, kept: Kept, text: Ints64, size: int, settled: bool) -> None:
+        m = len(kept.names)
+        if m == 0:
+            return
+        rows = self._room_for_rows(m)
+        width = kept.width.astype(np.int64)
+        ends = np.cumsum(width)
+        rows["born"], rows["model"], rows["width"], rows["text"] = kept.born, kept.model, kept.width, text
+        rows["prediction"], rows["requested"], rows["settled"] = kept.prediction, kept.requested, settled
+        rows["sampled"], rows["importance"], rows["struck"] = kept.sampled, kept.importance, False
+        rows["scale"] = 1.0 if kept.scale is None else kept.scale
+        rows["episode"] = kept.episode
+        rows["start"] = self._n_words + ends - width
+        used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
+        self._room_for_words(int(ends[-1]))[:] = kept.x.ravel() if used.all() else kept.x[used]
+        rows["older"] = self._index.append(Names.of(kept.names))
+        self.names_changed += 1
+        self._next += m
+        self._n_words += int(ends[-1])
+        self.bytes += size
+        self._text += int(text.sum())
+
+    def _make_room(self, size: int, clock: int) -> bool:
+        """Forget what is due at `clock`, and then the oldest, until an entry fits; whether it ever can.
+
+        A sixteenth is made free at once, so that a full store pays for forgetting only now and then.
+        """
+        if size > self._max_bytes:
+            return False
+        self.expire(clock)
+        if self.bytes + size <= self._max_bytes:
+            return True
+        rows = self._between(self._first, self._next)
+        holds = ~rows["settled"]
+        holds[: self._live - self._first] = False
+        freed = np.cumsum(sizes_of(rows, holds))
+        too_much = self.bytes + size - (self._max_bytes - self._max_bytes // 16)
+        self._forget(self._first + min(int(np.searchsorted(freed, too_much)) + 1, len(rows)))
+        return True
+
+    def _forget(self, first: int) -> None:
+        """Forget the entries before `first`."""
+        if first <= self._first:
+            return
+        rows = self._between(self._first, first)
+        holds = ~rows["settled"]
+        holds[: self._live - self._first] = False
+        self.dropped += int(np.count_nonzero(holds))
+        is_open = rows["requested"] & ~rows["settled"]
+        is_open[: max(self._closed_to - self._first, 0)] = False
+        for model in rows["model"][is_open].tolist():
+            self.close(model, EXPIRED)
+        self.bytes -= int(sizes_of(rows, holds).sum())
+        self._text -= int(rows["text"].sum())
+        self._strike(self._first, first)
+        self._first, self._live = first, max(self._live, first)
+
+    def _strike(self, start: int, stop: int) -> None:
+        """Take the entries from `start` to before `stop` out of the index."""
+        struck = self._index.strike(start, stop)
+        self._between(start, stop)["struck"] |= struck
+        self._struck += (np.flatnonzero(struck) + start).tolist()
+        self.names_changed += 1
+
+    def _room_for_rows(self, m: int) -> npt.NDArray[np.void]:
+        used = self._next - self._base
+        if used + m > len(self._rows):
+            self._rows = np.resize(self._rows, max(2 * len(self._rows), used + m))
+        return self._rows[used : used + m]
+
+    def _room_for_words(self, m: int) -> Floats:
+        if self._n_words + m > len(self._words):
+            self._words = np.resize(self._words, max(2 * len(self._words), self._n_words + m))
+        return self._words[self._n_words : self._n_words + m]
+
+    def _give_back_rows(self) -> None:
+        gone = self._first - self._base
+        if gone > 64 and 2 * gone > self._next - self._base:
+            self._rows = np.concatenate((self._between(self._first, self._next), np.zeros(gone, dtype=ROW)))
+            self._index.forget(self._first)
+            self._base = self._first
+
+    def _give_back_words(self) -> None:
+        """Close the gaps that settled and expired entries left in the words.
+
+        It looks at every entry that lives: so only when the gaps are half of the words, and many beside the
+        entries. A stream whose labels come soon leaves ten or more words in each, and few wait.
+        """
+        lives = self._next - self._live
+        gaps = self._n_words - self._held_words
+        if gaps < max(GAPS, lives, self._n_words // 2):
+            return
+        self._own_rows()
+        rows = self._between(self._live, self._next)
+        self._words, self._n_words = compacted(rows, self._words)
+
+    @property
+    def _held_words(self) -> int:
+        """Return how many words belong to entries that wait: `bytes` beside what each entry costs."""
+        return (self.bytes - ENTRY_BYTES * (self._next - self._first) - self._text) // 8
+
+    def _own_rows(self) -> None:
+        """Let an image keep the array of rows it was given: what is about to be changed is a copy, once."""
+        if self._imaged:
+            self._rows = self._rows.copy()
+            self._imaged = False

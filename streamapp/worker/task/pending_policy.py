@@ -1,0 +1,149 @@
+"""Pending policy: which answered instances wait for their label, and which of them ask for it.
+
+An id that is known already is a repeated instance: it is answered like any other, but its label is not asked
+for again and it does not replace the pending instance. If it has its own label, that settles the pending
+instance.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from core.active.label_account import ANSWERED, DECLINED
+from streamapp.worker.task import counters
+from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.effects.replies import Replies
+from streamapp.worker.task.effects.requests import label_requests
+from streamapp.worker.task.partition_state import PartitionState
+from streamapp.worker.task.pending.entries import Kept
+from streamapp.worker.task.pending.names import Names
+from topics.columns.records import Floats, Instances, Ints32, Ints64, RawRecords
+
+Mask = npt.NDArray[np.bool_]
+
+
+class AnsweredRun(Protocol):
+    """A run of n instances that were answered, as far as it is looked at here."""
+
+    state: PartitionState
+    raw: RawRecords
+    batch: Instances
+    effects: Effects
+    replies: Replies
+    model: Ints64  # int64[n]
+    scale: Floats | None  # float64[n]: what the weights of their labels are multiplied by; None: 1
+    words: Ints64 | None  # int64[w]: of its episode, of a run of one row, whose label is learned with them
+
+    @property
+    def labelled(self) -> Mask:
+        """bool[n]: which brought labels that were learned."""
+
+    @property
+    def frozen(self) -> Mask:
+        """bool[n]: whose models are frozen."""
+
+    @property
+    def width(self) -> Ints32:
+        """int32[n]: the attributes of each row's model when it answered."""
+
+    @property
+    def names(self) -> Names:
+        """Model key and id of each row."""
+
+    @property
+    def clocks(self) -> Ints64:
+        """int64[n]: the clock at each row."""
+
+    def features_of(self, rows: Ints64) -> Floats:
+        """Return float64[m, D]: the features of rows (int64[m])."""
+
+
+def keep_and_request(run: AnsweredRun) -> None:
+    """Remember the instances that wait for their label, and request those that are asked for."""
+    state, batch, effects = run.state, run.batch, run.effects
+    rows = keep_pending(run).nonzero()[0]
+    effects.count(counters.REQUESTED, len(rows))
+    if len(rows):
+        expires = run.clocks[rows] + state.config.pending_ttl_ms
+        effects.requests.append(
+            label_requests(run.raw, batch, rows, run.model, state.store, run.replies, expires)
+        )
+
+
+def keep_pending(run: AnsweredRun) -> Mask:
+    """Remember the instances that wait for their label; return bool[n]: whose label is to be requested."""
+    pending, replies = run.state.pending, run.replies
+    asked = replies.asked
+    wanted = asked
+    if run.state.config.pending_keep == "all":
+        wanted = replies.answered & ~run.labelled & ~run.frozen
+    kept = wanted.nonzero()[0]
+    if not len(kept) and not len(pending):
+        return asked
+    special = _special(run, kept)
+    if special:
+        asked = asked.copy()
+        kept = kept[~np.isin(kept, special)]
+    start = 0
+    for row in special:
+        stop = int(np.searchsorted(kept, row))
+        pending.keep(_columns(run, kept[start:stop], asked))
+        _keep_special(run, row, wanted, asked)
+        start = stop
+    pending.keep(_columns(run, kept[start:], asked))
+    return asked
+
+
+def _special(run: AnsweredRun, kept: Ints64) -> list[int]:
+    """Return the rows whose id is remembered, or comes more than once in this run and is to be kept."""
+    names, answered = run.names, run.replies.answered
+    is_special = run.state.pending.serials(names) >= 0
+    if len(kept):
+        codes, times = names.codes, np.bincount(names.codes, answered)
+        is_new = np.zeros(len(times), dtype=np.bool_)
+        is_new[codes[kept]] = True
+        is_special |= (is_new & (times > 1))[codes]
+    found: list[int] = np.flatnonzero(is_special & answered).tolist()
+    return found
+
+
+def _keep_special(run: AnsweredRun, row: int, wanted: Mask, asked: Mask) -> None:
+    pending, name = run.state.pending, run.names[row : row + 1]
+    serial, state = pending.state_of(int(pending.serials(name)[0]), int(run.clocks[row]))
+    if state in ("open", "settled"):
+        run.effects.count(counters.REPEATED)
+        if asked[row]:  # counted in the model's account, but no request is sent
+            asked[row] = False
+            pending.close(int(run.model[row]), DECLINED)
+        if state == "open" and run.labelled[row]:
+            if pending.answered(serial)[1]:
+                pending.close(int(run.model[row]), ANSWERED)
+            pending.settle(serial)
+    elif wanted[row]:
+        pending.keep(_columns(run, np.array([row]), asked))
+
+
+def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
+    whole = len(rows) == len(run.names)
+    names = run.names if whole else run.names.where(rows)
+    x, width, episode = run.features_of(rows), run.width[rows], 0
+    if run.words is not None and len(rows):
+        episode = len(run.words)
+        x = np.concatenate((x, run.words.view(np.float64)[np.newaxis]), axis=1)
+        width = width + np.int32(episode)
+    return Kept(
+        names,
+        run.model[rows].astype(np.int32),
+        x,
+        width,
+        run.replies.prediction[rows],
+        asked[rows],
+        run.replies.sampled[rows],
+        run.replies.importance[rows],
+        run.clocks[rows],
+        None if run.scale is None else run.scale[rows],
+        episode,
+    )

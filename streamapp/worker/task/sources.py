@@ -1,0 +1,136 @@
+"""Sources: the input topics of a partition, a row each, in causal order.
+
+Whatever goes by the sources (driver, task, journal, replay, metrics, commands) goes by this table: another
+input topic is another row here and a field of `topics.definitions.TopicNames`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeVar
+
+from topics.definitions import TopicNames
+
+if TYPE_CHECKING:
+    from streamapp.worker.task.effects.effects import Effects
+    from streamapp.worker.task.partition_state import PartitionState
+    from streamapp.worker.task.pending.event_time import RunTime
+    from topics.codecs.limits import Limits
+    from topics.columns.records import Controls, FeatureValues, Instances, Labels, RawRecords
+
+SourceName = Literal["controls", "instances", "feature_values", "labels"]
+
+Positions = Mapping[SourceName, int]
+"""The offset of the next record of each source, by its name; of every source of the table."""
+
+Batch = TypeVar("Batch")
+
+
+class SourceRun(Protocol):
+    """A run of one source while a task goes through it."""
+
+    def process(self) -> None:
+        """Process all of it."""
+
+
+def each_by_itself(raws: Sequence[RawRecords], _limits: Limits) -> list[None]:
+    """Read none of several runs."""
+    return [None] * len(raws)
+
+
+@dataclass(frozen=True, slots=True)
+class Code(Generic[Batch]):
+    """What makes records of a source, and what processes them."""
+
+    decode: Callable[[RawRecords, Limits], Batch]
+    run: Callable[[PartitionState, RawRecords, Batch, RunTime, Effects], SourceRun]
+    together: Callable[[Sequence[RawRecords], Limits], Sequence[Batch | None]] = each_by_itself
+    """Makes records of several runs in one go; None: `decode` has to."""
+
+
+def _controls() -> Code[Controls]:
+    from streamapp.worker.task.controls import ControlsRun
+    from topics.codecs import decode_controls
+
+    return Code(decode_controls, ControlsRun)
+
+
+def _instances() -> Code[Instances]:
+    from streamapp.worker.task.acquisition.opening import instances_run
+    from topics.codecs.compiled.decode import InstanceDecoder
+
+    decode = InstanceDecoder()
+    return Code(decode, instances_run, decode.together)
+
+
+def _feature_values() -> Code[FeatureValues]:
+    from streamapp.worker.task.acquisition.values import FeatureValuesRun
+    from topics.codecs import decode_feature_values
+
+    return Code(decode_feature_values, FeatureValuesRun)
+
+
+def _labels() -> Code[Labels]:
+    from streamapp.worker.task.labels import LabelsRun
+    from topics.codecs.compiled.decode import LabelDecoder
+
+    return Code(LabelDecoder(), LabelsRun)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An input topic."""
+
+    name: SourceName
+    load: Callable[[], Code[Any]]  # brings compiled kernels and codecs: not for who only looks
+    journalled: bool = False  # the journal has its records themselves: a replay does not read the topic
+    optional: bool = False  # an installation may do without its topic
+    may_be_dead_letter: bool = True  # its records: they can be skipped, and sent back
+
+    def topic(self, names: TopicNames) -> str:
+        """Return its topic."""
+        topic: str = getattr(names, self.name)
+        return topic
+
+
+SOURCES: Final[Mapping[SourceName, Source]] = {
+    source.name: source
+    for source in (
+        Source("controls", _controls, journalled=True),
+        Source("instances", _instances),
+        Source("feature_values", _feature_values, optional=True),
+        Source("labels", _labels),
+    )
+}
+"""In causal order: a control comes before the instances it is for, an instance before the values of its
+features, these before its label."""
+
+
+def source_topics(names: TopicNames) -> dict[SourceName, str]:
+    """Return the topic of each source, in causal order; of an optional one only if it exists."""
+    return {
+        name: source.topic(names) for name, source in SOURCES.items() if names.features or not source.optional
+    }
+
+
+def positions_of(known: Mapping[Any, int]) -> Positions:
+    """Return positions in causal order; a source of which nothing is known is at its beginning."""
+    return {name: known.get(name, 0) for name in SOURCES}
+
+
+def named(positions: Positions) -> dict[SourceName, int]:
+    """Return positions as they are written: a source that may be missing is left out at its beginning.
+
+    So what an installation without such topics writes is what older releases wrote, and read.
+    """
+    return {name: positions[name] for name, each in SOURCES.items() if positions[name] or not each.optional}
+
+
+def in_words(positions: Mapping[SourceName, int | None]) -> str:
+    """Return positions with the names of their sources, as `named` has them."""
+    return ", ".join(
+        f"{source} {'none' if at is None else at}"
+        for source, at in positions.items()
+        if at or not SOURCES[source].optional
+    )

@@ -1,0 +1,123 @@
+"""Assembly: a task from the units of a cut.
+
+The units may come in any order. Each is checked by itself, and all together against what the unit `task` says
+of them: nothing is missing, doubled, or left over from an earlier cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from streamapp.worker.task.models.model_unit import MODEL, read_model
+from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.partition_state import PartitionState
+from streamapp.worker.task.pending.entries import PendingImage
+from streamapp.worker.task.pending.event_time import ClockState
+from streamapp.worker.task.state.cut import TASK, lists_of
+from streamapp.worker.task.state.list_unit import (
+    AWAITED,
+    CLOSINGS,
+    EARLY,
+    EPISODES,
+    IMPORT,
+    LISTS,
+    read_awaited,
+    read_closings,
+    read_early,
+    read_episodes,
+    read_imports,
+)
+from streamapp.worker.task.state.pending_unit import MARKS, PENDING, Marks, join, read_block, read_marks
+from streamapp.worker.task.state.written import WrittenUnits
+from streamapp.worker.task.unit import Unit, UnitName, damaged, unseal
+
+KINDS: Final = (MODEL, PENDING, MARKS, *LISTS, TASK.kind)
+
+
+class Assembly:
+    """Units on their way into an empty task."""
+
+    def __init__(self, partition: int, state: PartitionState) -> None:
+        self._partition, self._state = partition, state
+        self._checksums: dict[UnitName, int] = {}
+        self._units: dict[str, list[Unit]] = {kind: [] for kind in KINDS}
+
+    def take(self, units: Iterable[Unit]) -> None:
+        """Take all units; models are made as they come, so that their bytes are not kept."""
+        for unit in units:
+            if unit.name.kind not in KINDS:
+                raise damaged(unit.name, f"kind={unit.name.kind!r} must be one of {', '.join(KINDS)}")
+            if unit.name in self._checksums:
+                raise damaged(unit.name, "must be there once, and is there twice")
+            if unit.name.kind == MODEL:
+                self._take_model(unit)
+            else:
+                self._units[unit.name.kind].append(unit)
+            self._checksums[unit.name] = unit.checksum
+
+    def finish(self, written: WrittenUnits) -> dict[Any, int]:
+        """Put everything in its place; return the positions, and note the units as `written`."""
+        if not self._units[TASK.kind]:
+            raise damaged(TASK, "must be there: it says what belongs to the task")
+        head, _ = unseal(self._units[TASK.kind][0])
+        if head["partition"] != self._partition:
+            raise damaged(TASK, f"partition={head['partition']} must be {self._partition}")
+        del self._checksums[TASK]
+        written.replace(self._checksums, ())
+        self._compare(head["units"], written.census({}, ()))
+        state = self._state
+        state.store.adopted(int(head["incarnations"]))
+        state.store.specs = read_awaited(self._ordered(AWAITED))
+        state.early.load(read_early(self._ordered(EARLY)))
+        state.episodes.load(*read_episodes(self._ordered(EPISODES)))
+        for episode in state.episodes.image().episodes:
+            if state.store.slot(episode.name[0]) == NO_MODEL:
+                raise damaged(UnitName(EPISODES), f"the model of the episode {episode.name} must be there")
+        state.imports.load(read_imports(self._ordered(IMPORT)))
+        state.time.restore(ClockState(**head["time"]))
+        image, written.blocks = self._pending(head)
+        written.marks = Marks.of(image)
+        state.pending.load(image)
+        state.checkpoint()
+        written.lists = lists_of(state)
+        return dict(head["next"])
+
+    def _take_model(self, unit: Unit) -> None:
+        stored, store = read_model(unit), self._state.store
+        if store.slot(unit.name.key) != NO_MODEL:
+            raise damaged(unit.name, "must be the only model of its key, and there is another one")
+        store.adopt(stored)
+        store.evict_excess()
+
+    def _compare(self, said: dict[str, Any], found: dict[str, Any]) -> None:
+        for kind in KINDS:
+            n, wanted = found["kinds"].get(kind, 0), said["kinds"].get(kind, 0)
+            if n != wanted:
+                raise damaged(TASK, f"there must be {wanted} units of kind {kind!r}, and there are {n}")
+        if said["checksums"] != found["checksums"]:
+            raise damaged(TASK, "its units must all be those of its cut, and some are of another one")
+
+    def _ordered(self, kind: str) -> list[Unit]:
+        return sorted(self._units[kind], key=lambda unit: int(unit.name.key))
+
+    def _pending(self, head: dict[str, Any]) -> tuple[PendingImage, list[Any]]:
+        store = self._state.store
+        entries = [read_block(unit) for unit in self._ordered(PENDING)]
+        marks = [read_marks(unit) for unit in self._ordered(MARKS)]
+        sizes = [len(each.rows) for each in entries]
+        if sizes != [each.shape[1] for each in marks]:
+            raise damaged(TASK, "each block of pending instances must have its marks")
+        closings = {}
+        for (key, how), n in read_closings(self._ordered(CLOSINGS)).items():
+            if store.slot(key) == NO_MODEL:
+                raise damaged(UnitName(CLOSINGS), f"model {key!r} must be there: requests of it have ended")
+            closings[store.slot(key), how] = n
+        blocks = list(zip(entries, marks, strict=True))
+        image = join(TASK, tuple(head["pending"]), closings, blocks, store.slot)
+        if (image.rows["model"][~image.settled] == NO_MODEL).any():
+            orphan = int(np.flatnonzero((image.rows["model"] == NO_MODEL) & ~image.settled)[0])
+            raise damaged(TASK, f"the model of the pending instance {image.names[orphan]} must be there")
+        return image, [each.block for each in entries]

@@ -1,0 +1,212 @@
+"""Cut: a task's state at one moment, as units made one by one while the task goes on.
+
+    cut ──> units … units ──> done: what was written is what the next cut begins from
+     │                  └───> abandon: what had changed counts as changed again
+     └─ marks only: a model is copied when a run is about to change it before its unit is made
+
+A cut yields what changed since the last finished one (at the first all), and says which units are gone. Laid
+over the units of that one, they are the whole state. The last unit, `task`, holds the positions and counts
+the others: without it, or with another set of them, no task is made (assembly.py).
+
+All of it happens in the task's own thread, between its runs; but large models are sealed in another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from streamapp.worker.task.episodes.table import EpisodesImage
+from streamapp.worker.task.models.model_unit import LargeModel, write_model
+from streamapp.worker.task.partition_state import PartitionState
+from streamapp.worker.task.state.list_unit import (
+    AWAITED,
+    CLOSINGS,
+    EARLY,
+    EPISODES,
+    IMPORT,
+    LISTS,
+    write_awaited,
+    write_closings,
+    write_early,
+    write_episodes,
+    write_imports,
+)
+from streamapp.worker.task.state.pending_unit import MARKS, PENDING, Marks, layout, write_block, write_marks
+from streamapp.worker.task.state.written import WrittenUnits
+from streamapp.worker.task.unit import Unit, UnitName, seal
+
+TASK: Final = UnitName("task")
+
+LARGE_BYTES: Final = 1 << 20
+"""To seal a model takes some 4 ms a megabyte, of which copying it is a tenth."""
+
+_WRITERS: Final[dict[str, Callable[[Any], Iterator[Unit]]]] = {
+    AWAITED: write_awaited,
+    CLOSINGS: write_closings,
+    EARLY: write_early,
+    EPISODES: write_episodes,
+    IMPORT: write_imports,
+}
+
+
+class Cut:
+    """What changed in a task up to one moment; made by `Task.cut`."""
+
+    def __init__(
+        self, partition: int, next_: Mapping[Any, int], state: PartitionState, written: WrittenUnits
+    ) -> None:
+        """Mark what has changed; `written`: of the last finished cut."""
+        self.next = dict(next_)  # position behind what was processed, per input
+        self._partition = partition
+        self._store, self._written = state.store, written
+        self._slots, self._lives, self._gone = state.store.begin_cut()
+        self._incarnations = state.store.incarnations
+        self._time = state.time.state()._replace(jumps=0)  # that counter belongs to the process
+        self._pending = state.pending.image()
+        self._blocks = written.blocks
+        self._lists = lists_of(state)
+        self._made: dict[UnitName, int] = {}
+        self._removed: list[UnitName] = []
+        self._begun = self._complete = self._over = False
+
+    @property
+    def n_models(self) -> int:
+        """How many models have changed."""
+        return len(self._slots)
+
+    @property
+    def removed(self) -> list[UnitName]:
+        """Units that are gone since the last finished cut; known once all units are made."""
+        if not self._complete:
+            message = "all units of the cut must be made before it is known which are gone; exhaust `units`"
+            raise RuntimeError(message)
+        return self._removed
+
+    def units(self) -> Iterator[Unit]:
+        """Yield, once, what changed, all of it made here."""
+        return self._sealed(self.pieces())
+
+    def pieces(self) -> Iterator[Unit | LargeModel]:
+        """Yield, once, what changed; each step makes one unit: a model, or up to half a megabyte.
+
+        A large model is only copied: seal it in another thread, and tell `keep` of its unit before the next
+        step.
+        """
+        if self._begun or self._over:
+            message = "the units of a cut must be taken once, before `done` and `abandon`; make another cut"
+            raise RuntimeError(message)
+        self._begun = True
+        return self._pieces()
+
+    def keep(self, unit: Unit) -> bool:
+        """Count a unit as part of the cut; whether it is to be stored: another one is there, or none."""
+        if self._written.checksum(unit.name) == unit.checksum:
+            return False
+        self._made[unit.name] = unit.checksum
+        return True
+
+    def done(self) -> None:
+        """Count everything as stored; what the cut held is released."""
+        if not self._complete or self._over:
+            message = "a cut is done once, after all its units were made; `abandon` it otherwise"
+            raise RuntimeError(message)
+        self._over = True
+        self._store.changes.end()
+        self._written.replace(self._made, self._removed)
+        self._written.blocks, self._written.lists = self._blocks, self._lists
+        self._written.marks = Marks.of(self._pending)
+        self._written.turned = self._pending.turned
+
+    def abandon(self) -> None:
+        """Forget the cut: what had changed is in the next one. Does nothing after `done`."""
+        if not self._over:
+            self._over = True
+            self._store.abandon_cut(self._slots, self._lives, self._gone)
+
+    @property
+    def over(self) -> bool:
+        """Whether it is done or abandoned."""
+        return self._over
+
+    # -- units ----------------------------------------------------------------------------------------------
+
+    def _sealed(self, pieces: Iterator[Unit | LargeModel]) -> Iterator[Unit]:
+        for piece in pieces:
+            if isinstance(piece, Unit):
+                yield piece
+            else:
+                yield from self._new(piece.seal())
+
+    def _pieces(self) -> Iterator[Unit | LargeModel]:
+        self._removed += [name for name in self._gone if self._written.checksum(name) is not None]
+        for slot in self._slots.tolist():
+            record = self._store.changes.take(slot, LARGE_BYTES)
+            if record.ints.nbytes < LARGE_BYTES:
+                yield from self._new(write_model(record))
+            else:
+                yield LargeModel(record)
+        yield from self._pending_units()
+        for kind in LISTS:
+            yield from self._list_units(kind)
+        facts = {
+            "partition": self._partition,
+            "next": self.next,
+            "time": self._time._asdict(),
+            "incarnations": self._incarnations,
+            "pending": self._pending.borders,
+            "units": self._written.census(self._made, self._removed),
+        }
+        self._complete = True
+        yield seal(TASK, facts)
+
+    def _pending_units(self) -> Iterator[Unit]:
+        written = self._written.blocks if self._pending.turned == self._written.turned else []
+        known = {block.start for block in written if block.closed}
+        self._blocks = layout(self._pending, written)
+        marks = Marks.of(self._pending)
+        for block in self._blocks:
+            old = block.closed and block.start in known
+            if not old:
+                yield from self._new(write_block(self._pending, block))
+            if not old or not marks.same(self._written.marks, block):
+                yield from self._new(write_marks(self._pending, block))
+        starts = {str(block.start) for block in self._blocks}
+        for kind in (PENDING, MARKS):
+            self._removed += [name for name in self._written.of_kind(kind) if name.key not in starts]
+
+    def _list_units(self, kind: str) -> Iterator[Unit]:
+        items = self._lists[kind]
+        if _same(items, self._written.lists.get(kind)):
+            return
+        names = set()
+        for unit in _WRITERS[kind](items):
+            names.add(unit.name)
+            yield from self._new(unit)
+        self._removed += [name for name in self._written.of_kind(kind) if name not in names]
+
+    def _new(self, unit: Unit) -> Iterator[Unit]:
+        """Yield a unit unless the store has it already."""
+        if self.keep(unit):
+            yield unit
+
+
+def _same(items: Any, written: Any) -> bool:
+    """Return whether a list is as it was written; None: nothing was."""
+    if isinstance(items, EpisodesImage):  # an episode is never changed: the same ones say the same
+        before = written or EpisodesImage()
+        return items.next == before.next and [*map(id, items.episodes)] == [*map(id, before.episodes)]
+    return bool(items == (written or {}))
+
+
+def lists_of(state: PartitionState) -> dict[str, Any]:
+    """Return what the lists of a task hold now, by kind."""
+    keys = state.store.keys
+    closings = state.pending.image_of_closings()
+    return {
+        AWAITED: dict(state.store.specs),
+        CLOSINGS: {(keys[model], how): n for (model, how), n in closings.items()},
+        EARLY: state.early.image(),
+        EPISODES: state.episodes.image(),
+        IMPORT: state.imports.image(),
+    }

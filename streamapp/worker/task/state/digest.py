@@ -1,0 +1,62 @@
+"""Digest: a task's state as one number, to compare a restored task with one that never stopped.
+
+It says nothing of how the state lies in memory or in units, nor of what belongs to the process (counters).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from core.model import snapshot
+from streamapp.worker.task.partition_state import PartitionState
+from streamapp.worker.task.state.cut import lists_of
+from streamapp.worker.task.state.list_unit import (
+    AWAITED,
+    CLOSINGS,
+    EARLY,
+    EPISODES,
+    IMPORT,
+    write_awaited,
+    write_closings,
+    write_early,
+    write_episodes,
+    write_imports,
+)
+
+
+def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
+    """Return the SHA-256 of everything that a task remembers."""
+    found = hashlib.sha256()
+    store, image, lists = state.store, state.pending.image(), lists_of(state)
+    _add(found, next_, state.time.state()._replace(jumps=0), store.incarnations, image.borders)
+    for key, slot in store.names():
+        model = store.record(slot)
+        _add(found, key, model.incarnation, model.known_classes, model.open, model.frozen, model.warned)
+        found.update(snapshot.write(model.plan, model.ints))
+    for unit in (
+        *write_awaited(lists[AWAITED]),
+        *write_closings(lists[CLOSINGS]),
+        *write_early(lists[EARLY]),
+        *write_episodes(lists[EPISODES]),
+        *write_imports(lists[IMPORT]),
+    ):
+        found.update(unit.data)
+    marks = (image.settled.tolist(), image.struck.tolist(), image.holds.tolist())
+    for row, (name, settled, struck, holds) in enumerate(zip(image.names, *marks, strict=True)):
+        entry = image.rows[row]
+        columns = ("born", "width", "prediction", "requested", "sampled", "importance")
+        facts = [entry[name].item() for name in columns]
+        if entry["scale"].item() != 1.0:
+            facts.append(entry["scale"].item())
+        if entry["episode"].item():
+            facts.append({"episode": entry["episode"].item()})
+        _add(found, name, *facts, settled, struck, holds)
+        if holds:
+            found.update(image.words[entry["start"] : entry["start"] + entry["width"]].tobytes())
+    return found.digest()
+
+
+def _add(found: Any, *facts: Any) -> None:
+    found.update(json.dumps(facts, sort_keys=True).encode())

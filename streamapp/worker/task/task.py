@@ -1,0 +1,247 @@
+"""Task: one partition's work and state, and what is handed over. Runs in, effects out.
+
+Pure: no Faust, no Kafka, no clock. What a task does is a function of the records it is given and their
+order, never of how they are cut into runs; time is that of the records. It runs in one thread.
+
+    task = Task(3, TaskConfig.from_settings(settings))
+    effects, records = process_isolated(task, TaskRun("instances", raw), encoder.encode)
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from streamapp.worker.task.acquisition.course import Course
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.effects.effects import Effects, join
+from streamapp.worker.task.effects.record_error import RecordError
+from streamapp.worker.task.instances.single import SingleInstances
+from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.quota import ModelQuota
+from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.partition_state import PartitionState
+from streamapp.worker.task.parts import in_time, of_their_own, ticks
+from streamapp.worker.task.pending.event_time import RunTime
+from streamapp.worker.task.pending.pending import Pending
+from streamapp.worker.task.sources import SOURCES, SourceName
+from streamapp.worker.task.state.assembly import Assembly
+from streamapp.worker.task.state.cut import Cut
+from streamapp.worker.task.state.digest import digest
+from streamapp.worker.task.state.written import WrittenUnits
+from streamapp.worker.task.unit import Unit
+from topics.columns.records import Controls, FeatureValues, Instances, Labels, RawRecords
+
+CODE: Final = {name: source.load() for name, source in SOURCES.items()}
+MANY_PARTS: Final = 8  # of a run of instances, for which it is worth decoding all of it at once
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskRun:
+    """Consecutive records of one input topic of a partition."""
+
+    source: SourceName
+    raw: RawRecords
+    batch: Instances | FeatureValues | Labels | Controls | None = None  # None: the task decodes `raw` itself
+    position: int | None = None  # behind the last record; None: right behind it
+
+
+class Task:
+    """The models of one partition and what belongs to them."""
+
+    def __init__(
+        self,
+        partition: int,
+        config: TaskConfig,
+        quota: ModelQuota | None = None,
+        memory: ModelMemory | None = None,
+    ) -> None:
+        """`quota`: the models of the worker, shared by its tasks; None: this task alone may hold them all.
+
+        `memory`: that of the worker's models, shared too; None: without limit. It changes nothing that a task
+        does.
+        """
+        self.partition = partition
+        self.config = config
+        self.next: dict[SourceName, int] = {}  # position behind what was processed, per input
+        self.counters: Counter[str] = Counter()  # since this task began, replays included
+        self._state = PartitionState(config, quota or ModelQuota(config.models_max_count), memory)
+        self._marked = (dict(self.next), dict(self.counters))
+        self._written = WrittenUnits()
+        self._cut: Cut | None = None
+
+    @staticmethod
+    def from_units(
+        partition: int,
+        config: TaskConfig,
+        quota: ModelQuota | None,
+        units: Iterable[Unit],
+        memory: ModelMemory | None = None,
+    ) -> Task:
+        """Return the task that units of its cuts describe, the latest of each name; DamagedStateError.
+
+        It goes on as if it had never stopped, and counts the units as written. Its models take their places
+        of the quota, even beyond its limit.
+        """
+        task = Task(partition, config, quota, memory)
+        assembly = Assembly(partition, task._state)
+        try:
+            assembly.take(units)
+            task.next = assembly.finish(task._written)
+        except BaseException:
+            task.close()
+            raise
+        task.checkpoint()
+        return task
+
+    @property
+    def models(self) -> ModelStore:
+        """The models, by key."""
+        return self._state.store
+
+    @property
+    def pending(self) -> Pending:
+        """The instances that wait for their labels."""
+        return self._state.pending
+
+    @property
+    def early_labels(self) -> int:
+        """How many labels wait for their instance."""
+        return self._state.early.waiting
+
+    @property
+    def open_episodes(self) -> int:
+        """How many instances wait for features."""
+        return len(self._state.episodes)
+
+    @property
+    def unfinished_imports(self) -> int:
+        """How many imports wait for further parts."""
+        return len(self._state.imports)
+
+    @property
+    def clock(self) -> int | None:
+        """Event time of the partition, ms since the epoch; None before the first record."""
+        return self._state.time.clock
+
+    def process(self, run: TaskRun) -> Effects:
+        """Process a run and return what it leads to.
+
+        An exception is a bug or a plug-in's: state may then be half changed until `rollback`.
+        """
+        self.checkpoint()
+        raw = run.raw
+        effects = self._process_records(run) if len(raw) else Effects()
+        if effects.happened:
+            effects.happened.sort(key=lambda each: each.record)
+        if effects.notices:
+            effects.notices.sort(key=lambda notice: notice.offset)
+        self._state.count_changes(effects)
+        for name, n in effects.counts.items():
+            self.counters[name] += n
+        position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position
+        if position is not None:
+            self.next[run.source] = position
+        self._state.store.evict_excess()
+        return effects
+
+    def _process_records(self, run: TaskRun) -> Effects:
+        """Process a run, cut where a tick lies inside (parts.py)."""
+        clock, raw = self._state.time, run.raw
+        before = clock.state()
+        time = clock.advance(raw.timestamps)
+        starts = ticks(self._state.pending, time)
+        if run.source == "instances" and self._state.acquires_any:
+            starts = sorted({*starts, *of_their_own(raw, self._state.acquires)})
+        if len(starts) == 1 and not self._state.episodes.is_due(time.last):
+            return self._process_part(run.source, raw, run.batch, time, 0)
+        clocks = time.clocks()
+        clock.restore(before)
+        # Few parts are decoded each by itself, though the run may have been decoded: a tick is rare.
+        single = self._singles(run) if run.source == "instances" and len(starts) >= MANY_PARTS else None
+        return join(
+            (start, self._process_part(run.source, part, batch, clock.advance(part.timestamps), start))
+            for start, part in in_time(raw, starts, clocks, self._state.episodes)
+            for batch in (single.of(start) if single is not None and len(part) == 1 else None,)
+        )
+
+    def _singles(self, run: TaskRun) -> SingleInstances:
+        """Return the instances of a run of which many are processed each by itself."""
+        batch = run.batch or CODE["instances"].decode(run.raw, self.config.limits)
+        assert isinstance(batch, Instances)
+        return SingleInstances(batch)
+
+    def _process_part(
+        self,
+        source: SourceName,
+        raw: RawRecords,
+        batch: Instances | FeatureValues | Labels | Controls | None,
+        time: RunTime,
+        start: int,
+    ) -> Effects:
+        """Process a part of a run without a tick inside; it begins at record `start` of the run."""
+        effects = Effects()
+        if time.turned_back or time.begins:
+            self._state.turn(time.first)
+        self._state.report_closed_requests(time.first, effects)
+        if len(self._state.episodes):
+            Course(self._state, raw, effects).finish_overdue(time.first)
+        code = CODE[source]
+        try:
+            batch = code.decode(raw, self.config.limits) if batch is None else batch
+            code.run(self._state, raw, batch, time, effects).process()
+        except RecordError as error:
+            raise RecordError(error.record + start) from error.__cause__
+        self._state.forget_due(time.last)
+        return effects
+
+    def skip(self, run: TaskRun) -> None:
+        """Note that a run was dealt with otherwise (its record is a dead letter)."""
+        position = run.raw.offsets[-1] + 1 if run.position is None else run.position
+        self.next[run.source] = position
+
+    def advance(self, source: SourceName, position: int) -> None:
+        """Note that a source has no record left before a position: markers, holes, what retention took."""
+        self.next[source] = position
+
+    def cut(self) -> Cut:
+        """Mark the state as it is between two runs, for a snapshot; makes what happened before final.
+
+        One cut at a time: the one before is done or abandoned.
+        """
+        if self._cut is not None and not self._cut.over:
+            message = f"cut of partition {self.partition} must be done or abandoned before the next one"
+            raise RuntimeError(message)
+        self.checkpoint()
+        self._cut = Cut(self.partition, self.next, self._state, self._written)
+        return self._cut
+
+    def digest(self) -> bytes:
+        """Return the SHA-256 of the state: equal in tasks that will do the same from here on."""
+        return digest(self.next, self._state)
+
+    def checkpoint(self) -> None:
+        """Make everything so far final."""
+        self._state.checkpoint()
+        self._marked = (dict(self.next), dict(self.counters))
+
+    def rollback(self) -> None:
+        """Go back to the beginning of the last run: models only if the exception handler is `dead-letter`."""
+        self._state.rollback()
+        next_, counted = self._marked
+        self.next, self.counters = dict(next_), Counter(counted)
+
+    def configure(self, config: TaskConfig) -> None:
+        """Go on under another configuration, between two runs."""
+        self.config = config
+        self._state.configure(config)
+
+    def join(self, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
+        """Count this task's models among those of a worker."""
+        self.models.join(quota, memory)
+
+    def close(self) -> None:
+        """Give back what this task's models took: the partition left this worker."""
+        self.models.close()

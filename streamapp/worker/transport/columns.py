@@ -1,0 +1,205 @@
+# ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
+"""Columns: fetched record batches without an object per record.
+
+What aiokafka's fetcher buffered (`FetchResult`) is read here: its reader gives the batches, with the same
+rules for aborted transactions, control batches and compaction holes as
+`aiokafka.consumer.fetcher.PartitionRecords`; a kernel finds the records in them. What the kernel refuses, and
+batches of the formats before v2, aiokafka's reader reads. A batch that neither can read, or that becomes too
+many bytes, is refused: one record without content stands for it, and becomes a dead letter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Any, Final
+
+import numpy as np
+from aiokafka.errors import CorruptRecordException
+
+from streamapp.worker.transport.runs import FetchedColumns
+from topics.columns.checksum import TABLES, crc32c
+from topics.columns.headers import ended_at_nul
+from topics.columns.record_batches import BATCH_COLUMNS, SMALLEST_RECORD, read_records
+from topics.columns.spans import ROWS, RecordSpans
+from topics.fetching.batches import (
+    APPEND_TIME,
+    HEAD,
+    Batch,
+    Limit,
+    damaged,
+    is_skipped,
+    is_v2,
+    old_damaged,
+    old_refused,
+    opened,
+    records_of,
+)
+from topics.fetching.refused import RefusedBatch
+
+MAX_RECORDS = 10_000  # decoded at once, of one partition (and what else is in the last batch)
+
+CRC_AT, CHECKED_FROM = 17, 21
+"""The checksum is that of all behind it."""
+_CRC: Final = Struct(">I")
+_LARGE: Final = 2048
+"""Bytes of a batch for which our kernel is worth its call; aiokafka verifies others."""
+
+
+def decode(
+    records: Any, log_end: int | None, most: int | None = None, limit: Limit | None = None
+) -> FetchedColumns:
+    """Consume batches of an aiokafka `PartitionRecords` and return their records as columns.
+
+    Compressed batches may hold a hundred times the bytes that were fetched: after `most` records (default:
+    `MAX_RECORDS`), or as many bytes as one batch may become, the rest is left (`has_more`).
+    `records.next_fetch_offset` has moved behind the last batch, as if it had been iterated over.
+    """
+    most = MAX_RECORDS if most is None else most
+    limit = limit or Limit()
+    memory = records._records
+    # aiokafka's own iterator and the records refer to each other: what was fetched would be kept until the
+    # collector runs, which is seldom where few objects are made.
+    records._records_iterator = None
+    position: int = records.next_fetch_offset
+    found = _Found(memory.log, limit)
+    while memory.has_next() and found.count < most and found.inflated < limit.most_bytes:
+        batch = memory.next_batch()
+        if records._check_crcs and not _is_intact(batch, memory):
+            msg = f"Invalid CRC - {records._tp}"
+            raise CorruptRecordException(msg)
+        if not is_skipped(records, batch):
+            found.add(batch, memory.start, memory.end, position)
+        position = batch.next_offset
+    fetched = found.records()
+    records.next_fetch_offset = position
+    return FetchedColumns(fetched, position, log_end, tuple(found.refused), found.inflated)
+
+
+def has_more(records: Any) -> bool:
+    """Tell whether `decode` left something."""
+    return bool(records._records.has_next())
+
+
+def _is_intact(batch: Any, memory: Any) -> bool:
+    """Tell whether a batch, the last one that was taken from memory, has the checksum that it says."""
+    log, start, end = memory.log, memory.start, memory.end
+    if end - start >= _LARGE and is_v2(batch):
+        said = _CRC.unpack_from(log, start + CRC_AT)[0]
+        found = crc32c(np.frombuffer(log, dtype=np.uint8), start + CHECKED_FROM, end, TABLES)
+        return bool(said == found)
+    return bool(batch.validate_crc())
+
+
+class _Found:
+    """The batches of a fetch that hold records for us."""
+
+    def __init__(self, log: bytes, limit: Limit) -> None:
+        """`log`: all batches, as the broker sent them."""
+        self._log = log
+        self._limit = limit
+        self._parts: list[RecordSpans] = []
+        self._batches: list[tuple[Batch, int]] = []
+        """Those of format v2 that wait to be read together, and the first offset that is wanted of each."""
+        self.count = 0
+        """Records, if all that lie before our position are counted, too."""
+        self.inflated = 0
+        """Bytes that compressed batches became, refused ones included."""
+        self.refused: list[RefusedBatch] = []
+
+    def add(self, batch: Any, start: int, end: int, position: int) -> None:
+        """Take in the batch that lies there in the log; `position`: the first offset that is wanted."""
+        if is_v2(batch):
+            one = opened(self._log, start, end, position, self._limit)
+            if isinstance(one, RefusedBatch):
+                self._refuse(one)
+                return
+            self.inflated += len(one.payload or b"")
+            self._batches.append((one, position))
+            self.count += HEAD.unpack_from(self._log, start)[-1]
+        else:
+            self._read_waiting()
+            self._add_old(batch, start, end, position)
+
+    def records(self) -> RecordSpans:
+        """Return the records of all batches."""
+        self._read_waiting()
+        return RecordSpans.joined(self._parts)
+
+    def _refuse(self, batch: RefusedBatch) -> None:
+        """Let one record without content stand for a batch."""
+        self._read_waiting()
+        self.refused.append(batch)
+        self._parts.append(RecordSpans.of([batch.first], [batch.timestamp], [None], [None], [()]))
+        self.count += 1
+        self.inflated += batch.inflated
+
+    def _read_waiting(self) -> None:
+        waiting, self._batches = self._batches, []
+        if not waiting:
+            return
+        read = self._by_kernel(waiting)
+        if read is not None:
+            self._parts.append(read)
+            return
+        for batch, position in waiting:
+            try:
+                self._parts.append(_spans(records_of(batch), position))
+            except MemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever aiokafka's readers raise about it
+                self._refuse(damaged(self._log, batch.start, batch.end, position, error))
+
+    def _by_kernel(self, batches: Sequence[tuple[Batch, int]]) -> RecordSpans | None:
+        """Return the records of the batches, None: one of them is not as it should be."""
+        is_plain = all(batch.payload is None for batch, _ in batches)
+        buffers: list[bytes] = [self._log] if is_plain else []
+        table = np.empty((len(batches), BATCH_COLUMNS), dtype=np.int64)
+        at = n = 0
+        for row, (batch, position) in enumerate(batches):
+            base, *_, attributes, _, first_time, last_time, _, _, _, count = HEAD.unpack_from(
+                self._log, batch.start
+            )
+            begin, stop = batch.start + HEAD.size, batch.end
+            if not is_plain:
+                buffers.append(self._log[begin:stop] if batch.payload is None else batch.payload)
+                begin, stop = at, at + len(buffers[-1])
+                at = stop
+            if not 0 <= count <= (stop - begin) // SMALLEST_RECORD:
+                return None
+            has_times = not attributes & APPEND_TIME
+            time = first_time if has_times else last_time
+            table[row] = begin, stop, count, base, time, has_times, position
+            n += count
+        buffer = buffers[0] if len(buffers) == 1 else b"".join(buffers)
+        records = np.empty((ROWS, n), dtype=np.int64)
+        found = read_records(np.frombuffer(buffer, dtype=np.uint8), table, records)
+        return None if found < 0 else RecordSpans(buffer, records[:, :found])
+
+    def _add_old(self, batch: Any, start: int, end: int, position: int) -> None:
+        """Take in a batch of the formats before v2, which aiokafka reads."""
+        last = batch.next_offset - 1
+        refused = old_refused(self._log, start, end, position, last, self._limit)
+        if refused is None:
+            try:
+                self._parts.append(_spans(list(batch), position))
+                self.count += len(self._parts[-1])
+            except MemoryError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever aiokafka's reader raises about it
+                refused = old_damaged(self._log, start, end, position, last, error)
+        if refused is not None:
+            self._refuse(refused)
+
+
+def _spans(some: list[Any], position: int) -> RecordSpans:
+    """Return records that aiokafka has read, without those before a position."""
+    if some and some[0].offset < position:  # a compressed batch is sent whole, from its first record on
+        some = [record for record in some if record.offset >= position]
+    return RecordSpans.of(
+        [record.offset for record in some],
+        [record.timestamp for record in some],
+        [record.key for record in some],
+        [record.value for record in some],
+        [ended_at_nul(record.headers) if record.headers else () for record in some],
+    )

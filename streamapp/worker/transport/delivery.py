@@ -1,0 +1,39 @@
+"""Delivery: what the driver hands to the agent: a run, small ones of several partitions, or a tick."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import faust
+
+from streamapp.worker.transport.runs import Run
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delivery:
+    """Runs in their order, or (none) an opportunity to commit in a stream event although nothing arrived."""
+
+    partition: int  # of the first one; without any, one that has uncommitted work
+    runs: tuple[Run, ...]
+    epoch: int  # counts assignments; a delivery of an earlier one is void
+    done: asyncio.Future[None]
+
+    def finish(self) -> None:
+        """Let the driver go on."""
+        if not self.done.done():
+            self.done.set_result(None)
+
+
+class DeliverySchema(faust.Schema[Any, Any]):
+    """How Faust decodes it: not at all; the agent gets the object that the driver made."""
+
+    def compile(self, app: Any, **_options: Any) -> Callable[..., Awaitable[Any]]:
+        create_event = app.create_event
+
+        async def decode(message: Any, *, propagate: bool = False) -> Any:
+            return create_event(None, message.value, None, message)
+
+        return decode

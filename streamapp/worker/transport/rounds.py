@@ -1,0 +1,23 @@
+"""Rounds: the runs of several partitions, as many together as one run may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from streamapp.worker.transport.runs import MAX_RUN_BYTES, Run
+
+
+def together(runs: Sequence[Run], most: int) -> Iterator[list[Run]]:
+    """Yield runs in their order, as many at a time as are no larger together than one may be."""
+    some: list[Run] = []
+    records = size = 0
+    for run in runs:
+        n, bytes_ = len(run.raw), run.raw.spans.value_bytes
+        if some and (records + n > most or size + bytes_ > MAX_RUN_BYTES):
+            yield some
+            some, records, size = [], 0, 0
+        some.append(run)
+        records += n
+        size += bytes_
+    if some:
+        yield some

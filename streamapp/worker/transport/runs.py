@@ -1,0 +1,273 @@
+"""Runs in time order: in which order the records of a partition's input topics are processed.
+
+After an outage polls would answer an hour of instances before they read one label. So each input topic of a
+partition has a bounded read-ahead here, and the next run comes from the topic whose head is the oldest:
+
+    controls    ──●────────────────────      topics in causal order: a control comes before the instances it
+    instances   ──●●●●●●●●●●●●●●●●●●●●●      is for, an instance before its label
+    labels      ─────────●──●───●──────
+                         └─ head + input.skew.ms: so far may `instances` run ahead of `labels`
+
+A run goes up to the heads of the other topics. It may pass the head of a topic that stands *later* in the
+causal order by `input.skew.ms` (bigger runs), never that of an earlier one: else labels would overtake their
+instances.
+
+A topic that is empty here holds the others back while the broker has records of it that were not fetched yet,
+or has not said whether it has. `max.task.idle.ms` is Kafka Streams': 0 waits only for what is already at the
+broker, more waits so long for records that a producer may still send, -1 does not wait at all.
+
+Pure: no clock, no broker. Offsets and positions are counted as aiokafka does: a position is the offset of the
+next record to fetch, and it moves past transaction markers, aborted batches and compaction holes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from streamapp.worker.transport.novelty import NOVEL_RECORDS, look_novel
+from topics.columns.records import RawRecords
+from topics.columns.spans import OFFSET, TIMESTAMP, Ints64, RecordSpans
+from topics.fetching.refused import NO_REFUSED, RefusedBatch
+
+MAX_AHEAD_BYTES = 4 << 20  # of a topic that are fetched ahead; a fetch may bring one more
+BACKLOG_RECORDS = 2000  # computed in some milliseconds: time to fetch
+BACKLOG_BYTES = 1 << 19  # the same of large ones
+MAX_RUN_BYTES = 1 << 20  # a run holds the event loop; blocks (many rows a record) are bounded by their bytes
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FetchedColumns:
+    """Records as they were fetched from one topic partition, and what the fetch said about its log."""
+
+    records: RecordSpans
+    position: int  # of the next fetch; past markers and holes
+    log_end: int | None  # last stable offset when the broker answered; None: it has not answered yet
+    refused: tuple[RefusedBatch, ...] = ()  # a record without content, at its first offset, stands for each
+    inflated: int = 0  # bytes that compressed batches of them became
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Consecutive records of one topic of the partition, and the position once they are processed."""
+
+    topic: str
+    raw: RawRecords
+    position: int
+    skipped: frozenset[int] = frozenset()  # offsets that are to become dead letters
+    refused: Mapping[int, RefusedBatch] = field(
+        default_factory=lambda: NO_REFUSED
+    )  # by the offset of the record that stands for it
+
+
+class ReadAhead:
+    """Fetched records of one topic partition that wait for their turn."""
+
+    def __init__(self, topic: str, partition: int, position: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.position = position  # of the next fetch
+        self.log_end: int | None = None
+        self.idle_since: float | None = None  # since when it is empty and the broker has no more
+        self.cut_off = False  # the log does not have `position` any more
+        self._parts: deque[RecordSpans] = deque()
+        self._n = 0
+        self._record_bytes = 0.0  # mean of the newest fetch
+        self._refused: dict[int, RefusedBatch] = {}  # by the offset of the record that stands for it
+        self._inflated = 0
+
+    @property
+    def inflated(self) -> int:
+        """Bytes that compressed batches became which wait: they stay until the last record is handed out."""
+        return self._inflated if self._n else 0
+
+    def __len__(self) -> int:
+        """Return the number of records that wait."""
+        return self._n
+
+    @property
+    def size(self) -> float:
+        """Bytes that wait, about."""
+        return len(self) * self._record_bytes
+
+    @property
+    def head(self) -> int:
+        """Timestamp of the oldest record that waits."""
+        return int(self._parts[0].table[TIMESTAMP, 0])
+
+    @property
+    def next(self) -> int:
+        """Return the position up to which everything was handed out."""
+        return int(self._parts[0].table[OFFSET, 0]) if self._n else self.position
+
+    @property
+    def lag(self) -> int | None:
+        """Records (offsets, to be exact) at the broker that were not fetched; None: not known yet."""
+        return None if self.log_end is None else max(0, self.log_end - self.position)
+
+    def go_on(self, position: int, log_end: int) -> None:
+        """Fetch from another position on: what was fetched is handed out, and what lies between is gone."""
+        assert not len(self), "the records that wait come first"
+        self.position, self.log_end = position, log_end
+        self.cut_off = False
+
+    def add(self, columns: FetchedColumns) -> None:
+        """Append fetched records."""
+        self.position = columns.position
+        self.log_end = columns.log_end
+        self.cut_off = False
+        if not len(columns):
+            return
+        self._inflated = self.inflated + columns.inflated
+        self._parts.append(columns.records)
+        self._refused.update({batch.first: batch for batch in columns.refused})
+        self._n += len(columns)
+        self._record_bytes = columns.records.value_bytes / len(columns)
+
+    def take(self, limit: float, max_records: int) -> Run:
+        """Hand out at least one record, and more while their timestamps are at most `limit`."""
+        most = min(self._n, max_records)
+        if self._record_bytes:
+            most = min(most, max(1, int(MAX_RUN_BYTES / self._record_bytes)))
+        if most > NOVEL_RECORDS and look_novel(self._parts[0].part(0, min(len(self._parts[0]), most))):
+            most = NOVEL_RECORDS
+        taken: list[RecordSpans] = []
+        while most:
+            part = self._parts.popleft()
+            n = min(len(part), most)
+            due = _up_to(part.table[TIMESTAMP, :n], limit)
+            most = most - due if due == n else 0
+            if not due and not taken:
+                due = 1  # the head is always due
+            if due:
+                taken.append(part.part(0, due))
+            if due < len(part):
+                self._parts.appendleft(part.part(due, len(part)))
+            self._n -= due
+        raw = RawRecords.over(self.topic, self.partition, RecordSpans.joined(taken))
+        return Run(self.topic, raw, self.next, refused=self._refused_up_to(raw.offsets[-1]))
+
+    def _refused_up_to(self, last: int) -> Mapping[int, RefusedBatch]:
+        """Hand out the refused batches of a run that ends at an offset."""
+        if not self._refused:
+            return NO_REFUSED
+        offsets = [offset for offset in self._refused if offset <= last]
+        return {offset: self._refused.pop(offset) for offset in offsets}
+
+
+class TimeOrder:
+    """The input topics of one partition, merged into runs."""
+
+    def __init__(
+        self,
+        partition: int,
+        positions: Iterable[tuple[str, int]],
+        *,
+        skew_ms: int,
+        max_idle_ms: int,
+        max_records: int,
+    ) -> None:
+        """`positions`: where reading starts, per topic, in causal order."""
+        self.partition = partition
+        self.topics = {topic: ReadAhead(topic, partition, at) for topic, at in positions}
+        self._order: Sequence[ReadAhead] = tuple(self.topics.values())
+        self._skew_ms = skew_ms
+        self._max_idle = max_idle_ms / 1000
+        self._max_records = max_records
+
+    def add(self, topic: str, columns: FetchedColumns) -> None:
+        """Append what was fetched of `topic`."""
+        self.topics[topic].add(columns)
+
+    def wanted(self) -> list[ReadAhead]:
+        """Return the topics to fetch: those that do not hold two runs, or some megabytes, yet.
+
+        One that is cut off is asked for again when what was fetched of it is handed out.
+        """
+        return [
+            ahead
+            for ahead in self._order
+            if len(ahead) < 2 * self._max_records
+            and ahead.size < MAX_AHEAD_BYTES
+            and not (ahead.cut_off and len(ahead))
+        ]
+
+    @property
+    def inflated(self) -> int:
+        """Bytes that compressed batches became which wait here."""
+        return sum(ahead.inflated for ahead in self._order)
+
+    @property
+    def backlog(self) -> bool:
+        """Whether a run waits already that is worth its cost."""
+        records = min(BACKLOG_RECORDS, self._max_records)
+        return any(len(ahead) >= records or ahead.size >= BACKLOG_BYTES for ahead in self._order)
+
+    def seconds_to_idle(self, now: float) -> float:
+        """Return how long it is until `max.task.idle.ms` is over for a topic that holds back the others."""
+        since = [ahead.idle_since for ahead in self._order if ahead.idle_since is not None]
+        left = [at + self._max_idle - now for at in since if at + self._max_idle > now]
+        return min(left, default=math.inf)
+
+    def awaited(self, now: float) -> list[ReadAhead]:
+        """Return the empty topics that hold back the others at `now` (seconds of a monotonic clock)."""
+        return [ahead for ahead in self._order if self._holds_back(ahead, now)]
+
+    def next_run(self, now: float, most: int | None = None) -> Run | None:
+        """Hand out the next run, or nothing while a topic is waited for or all are empty.
+
+        `most`: records, if they shall be fewer than a run may have.
+        """
+        waiting = self.awaited(now)
+        full = [ahead for ahead in self._order if len(ahead)]
+        if waiting or not full:
+            return None
+        chosen = min(full, key=lambda ahead: ahead.head)  # the first of equals: causal order
+        records = self._max_records if most is None else min(most, self._max_records)
+        return chosen.take(self._limit(chosen, full), records)
+
+    def _limit(self, chosen: ReadAhead, full: list[ReadAhead]) -> float:
+        limit: float = math.inf
+        allowed = 0  # turns into the skew behind `chosen`
+        for ahead in full:
+            if ahead is chosen:
+                allowed = self._skew_ms
+            else:
+                limit = min(limit, ahead.head + allowed)
+        return limit
+
+    def _holds_back(self, ahead: ReadAhead, now: float) -> bool:
+        if len(ahead) or self._max_idle < 0:
+            ahead.idle_since = None
+            return False
+        if ahead.lag != 0:
+            ahead.idle_since = None
+            return True
+        if ahead.idle_since is None:
+            ahead.idle_since = now
+        return now - ahead.idle_since < self._max_idle
+
+
+def wanted_of(orders: Sequence[TimeOrder], most_inflated: int) -> list[ReadAhead]:
+    """Return the topics to fetch of all partitions.
+
+    While the batches that wait have become so many bytes together, they are those of the partition that holds
+    most: whatever it waits for is fetched, and then there is room for the others.
+    """
+    holding = [order for order in orders if order.inflated]
+    if sum(order.inflated for order in holding) >= most_inflated:
+        return max(holding, key=lambda order: order.inflated).wanted()
+    return [ahead for order in orders for ahead in order.wanted()]
+
+
+def _up_to(timestamps: Ints64, limit: float) -> int:
+    """Return how many leading timestamps are at most `limit`."""
+    if limit == math.inf:
+        return len(timestamps)
+    is_later = timestamps > limit
+    return int(is_later.argmax()) if is_later.any() else len(timestamps)

@@ -1,0 +1,409 @@
+# ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
+"""Consumer thread: fetching columns, seeking, group membership.
+
+Everything here runs in the event loop of Faust's consumer thread, where aiokafka lives. A record is never
+lost between aiokafka and us because *positions* are compared, not record offsets (which have gaps:
+transaction markers, aborted batches, compaction): before a fetch aiokafka's position of a partition must
+equal ours, afterwards ours is aiokafka's. What differs is sought back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Collection, Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from aiokafka import ConsumerRecord, TopicPartition
+from aiokafka.consumer.fetcher import FetchResult, OffsetResetStrategy
+from aiokafka.errors import (
+    ConsumerStoppedError,
+    KafkaTimeoutError,
+    NoOffsetForPartitionError,
+    OffsetOutOfRangeError,
+)
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+
+from streamapp.errors import NotYetError, StreamappError
+from streamapp.worker.transport.application import App
+from streamapp.worker.transport.authorization import DENIALS, AccessDeniedError, report_denials
+from streamapp.worker.transport.columns import decode, has_more
+from streamapp.worker.transport.connect_retry import retry_connect
+from streamapp.worker.transport.fencing import Fencing, ForeignAssignment
+from streamapp.worker.transport.partition_health import NO_LEADER, PartitionHealth
+from streamapp.worker.transport.runs import FetchedColumns
+from streamapp.worker.transport.sources import LOOK_AGAIN, SourceWatch
+from topics.fetching.batches import Limit
+from topics.fetching.frames import bound_frames
+from topics.fetching.undecodable import keep_bytes
+
+# aiokafka has one request per broker in flight. If that asks for some partitions only, because records of the
+# others wait here, it must not take long: the others cannot be asked for before it has ended.
+REST_WAIT_MS = 5
+MAX_CHANGELOG_RECORDS = 500  # at once, of a partition
+RANGE_TIMEOUT_S = 5.0  # seconds for a leader to say where logs begin and end; other partitions wait for it
+
+_T = TypeVar("_T")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """An incarnation in the group. A static member that restarts keeps the generation but not the member
+    id."""
+
+    generation: int
+    member: str
+    instance: str | None
+
+
+@dataclass(slots=True)
+class Fetched:
+    """What one fetch brought."""
+
+    columns: dict[TP, FetchedColumns] = field(default_factory=dict)
+    changelogs: dict[TP, list[Any]] = field(default_factory=dict)  # records, of tables in recovery
+    log_ends: dict[TP, int] = field(
+        default_factory=dict
+    )  # of every wanted partition the broker has answered for
+    sought_back: list[TP] = field(default_factory=list)  # whose position was not ours
+    out_of_range: list[TP] = field(default_factory=list)  # whose log does not have our position
+    changelogs_out_of_range: dict[TP, int] = field(default_factory=dict)  # the position it does not have
+    unserved: dict[TP, str] = field(default_factory=dict)  # wanted, but the broker does not serve it: why
+    inflated: int = 0  # bytes that compressed batches became
+
+    @property
+    def is_worth_a_turn(self) -> bool:
+        """Whether there is anything to do about it."""
+        return bool(self.columns or self.changelogs or self.out_of_range or self.changelogs_out_of_range)
+
+    @property
+    def records(self) -> int:
+        """Number of records."""
+        return sum(len(columns) for columns in self.columns.values())
+
+
+class ConsumerThread(driver.AIOKafkaConsumerThread):
+    """Faust's consumer thread, fetching columns."""
+
+    logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
+    _interrupted = False
+    _wanted: Collection[TP] = ()  # sources, by the last `take`: what is fetched of them will be taken
+    _pace_s = 0.0  # between two fetches at least
+    _next_fetch = 0.0  # on the clock of `time.monotonic`
+    _not_before = 0.0  # the same: what is fetched sooner would only wait
+    sources: SourceWatch
+    partition_health: PartitionHealth
+    fencing: Fencing
+    foreign_assignment: ForeignAssignment
+    limit = Limit()  # of a batch that is inflated, and of all that a fetch brings
+    _left_over: frozenset[TP] = frozenset()  # not taken: others of the fetch had become too many bytes
+
+    async def on_start(self) -> None:
+        keep_bytes()
+        wiring = cast(App, self.app).wiring
+        self.limit = wiring.limit
+        bound_frames(wiring.frame_bytes)
+        await super().on_start()
+        consumer = self._ensure_consumer()
+        fetcher = consumer._fetcher
+        wiring = cast(App, self.app).wiring
+        self.sources = SourceWatch(
+            wiring.topics, consumer._client.force_metadata_update, self._report, wiring.partitions
+        )
+        consumer._client.cluster.add_listener(self.sources.compare)
+        self.partition_health = PartitionHealth(consumer._client)
+        self.fencing = Fencing(consumer._coordinator, self._report)
+        self.foreign_assignment = ForeignAssignment(consumer._coordinator, self._report)
+        report_denials(consumer._coordinator, cast(App, self.app).wiring.access, self._report)
+        # A partition whose records wait for their turn must not keep others of its broker from being fetched.
+        fetcher._prefetch_backoff = 0.0
+        # A position out of range is our business: aiokafka would jump over lost records with an INFO line.
+        fetcher._default_reset_strategy = OffsetResetStrategy.NONE
+        self._plan_fetches(fetcher)
+
+    def _report(self, error: StreamappError) -> None:
+        self.parent_loop.call_soon_threadsafe(cast(Any, self.consumer).end, error)
+
+    def _stopped_set(self) -> None:
+        if not self.thread_loop.is_closed():  # a crash ends the thread before anybody stops it
+            super()._stopped_set()
+
+    async def on_thread_stop(self) -> None:
+        self.sources.close()
+        if cast(App, self.app).leaving:
+            # Everything is committed. aiokafka leaves the group for members that are not static.
+            self._ensure_consumer()._coordinator._group_instance_id = None
+        try:
+            await super().on_thread_stop()
+        except asyncio.CancelledError:
+            # aiokafka's fetcher passes on the cancellation of a request of its own that waits out an outage;
+            # mode would then never say that this thread has ended. It cancels what is left in our loop.
+            logger.warning("the consumer was stopped while the broker did not answer")
+
+    def _plan_fetches(self, fetcher: Any) -> None:
+        """Have aiokafka fetch all partitions at once, no sooner than the pace allows, and wait as is right.
+
+        By itself it fetches, when records have come, those partitions that had none: for as long as that
+        request waits at the broker the busy ones are not fetched.
+        """
+        wait_ms, look_s = fetcher._fetch_max_wait_ms, fetcher._fetcher_timeout
+        plan = fetcher._get_actions_per_node
+
+        def plan_at_its_time(assignment: Any) -> Any:
+            if all(task.done() for task in fetcher._pending_tasks):
+                # It overlooks that a request has ended when it is woken in the same moment.
+                fetcher._in_flight.clear()
+            now = time.monotonic()
+            if any(tp in fetcher._records for tp in self._wanted):
+                return [], {}, look_s, False, []  # `_drain` wakes it
+            if now < (next_fetch := max(self._next_fetch, self._not_before)):
+                return [], {}, next_fetch - now, False, []
+            fetcher._fetch_max_wait_ms = min(REST_WAIT_MS, wait_ms) if fetcher._records else wait_ms
+            fetches, resets, timeout, invalid_metadata, resumed = plan(assignment)
+            if fetches:
+                self._next_fetch = now + self._pace_s
+            if invalid_metadata and self.sources.suspects:
+                # For a topic that is gone aiokafka would ask thousands of times a second; the watch asks.
+                invalid_metadata, timeout = False, max(timeout, LOOK_AGAIN)
+            return fetches, resets, timeout, invalid_metadata, resumed
+
+        fetcher._get_actions_per_node = plan_at_its_time
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        retry_connect(consumer._client, lambda: self.app.should_stop)
+        for name, value in cast(App, self.app).wiring.fetch.items():
+            if not hasattr(consumer, f"_{name}"):
+                msg = f"aiokafka's consumer has no attribute '_{name}'"
+                raise AttributeError(msg)
+            setattr(consumer, f"_{name}", value)
+        return consumer
+
+    async def _in_thread(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Run `work` in this thread's loop. Not through Faust's queue: its two workers may both be
+        waiting."""
+        try:
+            return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.thread_loop))
+        except DENIALS as denial:
+            raise AccessDeniedError(denial, cast(App, self.app).wiring.access) from None
+
+    @property
+    def membership(self) -> Membership:
+        """Return who we are in the group at this moment."""
+        coordinator = self._ensure_consumer()._coordinator
+        return Membership(coordinator.generation, coordinator.member_id, coordinator._group_instance_id)
+
+    @property
+    def broker_reachable(self) -> bool:
+        """Whether the group's coordinator is known; aiokafka forgets it when a request to it fails."""
+        return self._consumer is not None and self._consumer._coordinator.coordinator_id is not None
+
+    # -- fetch ----------------------------------------------------------------------------------------------
+
+    async def take(
+        self,
+        wanted: Mapping[TP, int],
+        timeout_s: float,
+        changelogs: Iterable[TP] = (),
+        pace_s: float = 0.0,
+        not_before: float = 0.0,
+        *,
+        ahead: bool = True,
+    ) -> Fetched:
+        """Return what there is of the wanted partitions (partition -> our position) and of changelogs,
+        waiting up to `timeout_s`; `pace_s`: seconds between two fetches at least; `not_before`: the time
+        (`time.monotonic`) of the next one at the earliest; `ahead`: go on fetching while what this brings is
+        processed, else from the next call on."""
+        taking = self._take(wanted, timeout_s, tuple(changelogs), pace_s, not_before, ahead=ahead)
+        return await self._in_thread(taking)
+
+    def interrupt(self) -> None:
+        """Let a `take` that waits return: what is wanted has changed."""
+        if not self.thread_loop.is_closed():  # a crash ends it before us
+            self.thread_loop.call_soon_threadsafe(self._interrupt)
+
+    def _interrupt(self) -> None:
+        self._interrupted = True
+        fetcher = self._ensure_consumer()._fetcher
+        for waiter in list(fetcher._fetch_waiters):
+            fetcher._notify(waiter)
+
+    async def _take(
+        self,
+        wanted: Mapping[TP, int],
+        timeout_s: float,
+        changelogs: tuple[TP, ...] = (),
+        pace_s: float = 0.0,
+        not_before: float = 0.0,
+        *,
+        ahead: bool = True,
+    ) -> Fetched:
+        consumer = self._ensure_consumer()
+        fetcher = consumer._fetcher
+        if consumer._closed or fetcher._closed:
+            raise ConsumerStoppedError
+        consumer._coordinator.check_errors()
+        deadline = time.monotonic() + timeout_s
+        self._wanted, self._pace_s = wanted.keys(), pace_s
+        if not_before < self._not_before:
+            fetcher._notify(fetcher._wait_consume_future)
+        self._not_before = not_before
+        with fetcher._subscriptions.fetch_context():  # tells aiokafka that the application polls
+            fetched = Fetched()
+            self._drain(fetcher, wanted, fetched, changelogs)
+            while not (fetched.is_worth_a_turn or self._interrupted):
+                left = deadline - time.monotonic()
+                if left <= 0 or not self.consumer.flow_active:
+                    break
+                waiter = fetcher._create_fetch_waiter()
+                done, _ = await asyncio.wait([waiter], timeout=left)
+                if done:
+                    waiter.result()  # raises what is wrong with the group
+                else:
+                    waiter.cancel()
+                self._drain(fetcher, wanted, fetched, changelogs)
+        if fetched.is_worth_a_turn and not ahead:
+            self._not_before = math.inf  # before the fetcher, which knows that something was taken, runs
+        fetched.unserved = self.partition_health.unserved(wanted)
+        self._interrupted = False
+        return fetched
+
+    def _drain(
+        self, fetcher: Any, wanted: Mapping[TP, int], fetched: Fetched, changelogs: Iterable[TP]
+    ) -> None:
+        """Add to `fetched` what there is now."""
+        subscriptions = fetcher._subscriptions
+        assignment = subscriptions.subscription.assignment if subscriptions.subscription else None
+        if assignment is None or not assignment.active or subscriptions.reassignment_in_progress:
+            return  # going live after the rebalance reads again what is skipped here
+        drained = False
+        limit = self.limit
+        left_over: set[TP] = set()
+        for tp in sorted(wanted, key=lambda tp: tp not in self._left_over):
+            ours = wanted[tp]
+            state = assignment.state_value(tp)
+            if state is None:
+                continue
+            if not state.has_valid_position or state.position != ours:
+                fetched.sought_back.append(tp)
+                fetcher.seek_to(TopicPartition(*tp), ours)
+                continue
+            log_end = state.highwater if state.lso is None or state.lso < 0 else state.lso
+            if log_end is not None:
+                fetched.log_ends[tp] = log_end
+            if fetched.inflated >= limit.most_bytes:
+                left_over |= {tp} if tp in fetcher._records else set()
+                continue
+            result = fetcher._records.pop(tp, None)
+            if result is None:
+                continue
+            drained = True
+            if type(result) is not FetchResult:
+                _raise_unless_out_of_range(result, tp, fetched)
+            elif result.check_assignment(tp) and result.has_more():
+                fetched.columns[tp] = columns = decode(result._partition_records, log_end, limit=limit)
+                fetched.inflated += columns.inflated
+                state.consumed_to(columns.position)
+                if has_more(result._partition_records):
+                    fetcher._records[tp] = result
+        self._left_over = frozenset(left_over)
+        for tp in changelogs:
+            result = fetcher._records.get(tp)
+            if result is None or _has_no_position(result) or fetched.inflated >= limit.most_bytes:
+                continue
+            del fetcher._records[tp]
+            drained = True
+            if type(result) is not FetchResult:
+                if not isinstance(result._error, OffsetOutOfRangeError):
+                    result.check_raise()
+                fetched.changelogs_out_of_range[tp] = dict(result._error.args[0])[tp]
+            elif result.check_assignment(tp):
+                columns = decode(result._partition_records, None, MAX_CHANGELOG_RECORDS, limit)
+                fetched.inflated += columns.inflated
+                fetched.changelogs[tp] = _changelog_records(tp, columns)
+                assignment.state_value(tp).consumed_to(result._partition_records.next_fetch_offset)
+                if has_more(result._partition_records):
+                    fetcher._records[tp] = result
+        if drained:
+            fetcher._notify(fetcher._wait_consume_future)  # what was taken can be fetched on
+
+    # -- offsets --------------------------------------------------------------------------------------------
+
+    async def log_ranges(self, partitions: Iterable[TP]) -> dict[TP, tuple[int, int]]:
+        """Return the first offset and the end of each partition's log.
+
+        Raise NotYetError if one of them has no leader, or its leader does not answer.
+        """
+        return await self._in_thread(self._log_ranges(list(partitions)))
+
+    async def _log_ranges(self, partitions: list[TP]) -> dict[TP, tuple[int, int]]:
+        consumer = self._ensure_consumer()
+        leaderless = self.partition_health.leaderless(partitions)
+        if leaderless:
+            consumer._client.force_metadata_update()  # there may be one by now: for the next time
+            message = f"{_names(leaderless)}: {NO_LEADER}"
+            raise NotYetError(message)
+        wanted = [TopicPartition(*tp) for tp in partitions]
+        try:
+            async with asyncio.timeout(RANGE_TIMEOUT_S):
+                starts = await consumer.beginning_offsets(wanted)
+                ends = await consumer.end_offsets(wanted)
+        except (TimeoutError, KafkaTimeoutError):
+            message = f"{_names(partitions)}: the broker does not say where the logs begin and end"
+            raise NotYetError(message) from None
+        return {TP(*tp): (starts[tp], ends[tp]) for tp in wanted}
+
+    async def seek_all(self, positions: Mapping[TP, int]) -> None:
+        """Move the positions of partitions. A partition that was taken away meanwhile is left alone."""
+        await self._in_thread(self._seek_all(positions))
+
+    async def _seek_all(self, positions: Mapping[TP, int]) -> None:
+        consumer = self._ensure_consumer()
+        for tp, position in positions.items():
+            if consumer._subscription.is_assigned(tp):
+                consumer._fetcher.seek_to(TopicPartition(*tp), position)
+
+    async def rejoin(self) -> None:
+        """Join the group anew."""
+        self.thread_loop.call_soon_threadsafe(self._ensure_consumer()._coordinator.request_rejoin)
+
+
+def _names(partitions: Iterable[TP]) -> str:
+    return ", ".join(f"{tp.topic}-{tp.partition}" for tp in partitions)
+
+
+def _has_no_position(result: Any) -> bool:
+    """Tell whether a changelog has no position to read from yet, until Faust seeks."""
+    return type(result) is not FetchResult and isinstance(result._error, NoOffsetForPartitionError)
+
+
+def _changelog_records(tp: TP, columns: FetchedColumns) -> list[Any]:
+    """Return records of a changelog as Faust takes them, without headers: no reader needs them.
+
+    Without refused batches: what a worker wrote is never refused, and of what another client wrote nothing is
+    missed. If a part of a snapshot is missing after all, a restore finds out.
+    """
+    for batch in columns.refused:
+        logger.error(
+            "topic %s partition %d: %s; no worker wrote it, see to the rights on the topic", *tp, batch.detail
+        )
+    refused = {batch.first for batch in columns.refused}
+    spans = columns.records
+    cells = zip(spans.offsets, spans.timestamps, spans.keys, spans.values, strict=True)
+    return [
+        ConsumerRecord(*tp, at, time_ms, 0, key, value, None, len(key or b""), len(value or b""), ())
+        for at, time_ms, key, value in cells
+        if at not in refused
+    ]
+
+
+def _raise_unless_out_of_range(failed: Any, tp: TP, fetched: Fetched) -> None:
+    if not isinstance(failed._error, OffsetOutOfRangeError):
+        failed.check_raise()
+    fetched.out_of_range.append(tp)

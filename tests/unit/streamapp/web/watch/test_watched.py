@@ -1,0 +1,202 @@
+"""What is watched: models, curves and events, bounded, from records in any order of topics."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from streamapp.web.pages.charts import drift_timeline, split_in_words
+from streamapp.web.watch.watched import EVENTS_MAX, POINTS_MAX, Evaluated, Said, Watched
+from streamapp.web.words import event_in_words
+from topics.columns.records import EvaluationRecord, ModelEvent
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    made = Watched(":memory:")
+    made.begin({"prefix": "t."})
+    yield made
+    made.close()
+
+
+def evaluated(key: str, labels: int, accuracy: float = 0.5, at: int | None = None) -> Evaluated:
+    nan = math.nan
+    record = EvaluationRecord(2 * labels, labels, accuracy, 0.5, nan, nan, nan, nan, 0.5, version=labels)
+    return Evaluated(key, 1, labels if at is None else at, record)
+
+
+def said(key: str, kind: Any, offset: int, at: int = 0, **detail: Any) -> Said:
+    return Said(key, 1, ModelEvent(kind, "t.instances", offset, at, offset, offset, None, detail))
+
+
+def split(key: str, node: int, offset: int, **more: Any) -> Said:
+    return said(key, "split", offset, node=node, attribute="x", test="numeric", threshold=1.5, **more)
+
+
+def test_a_model_is_what_the_topics_told_of_it(watched: Watched) -> None:
+    made = said("<b>", "created", 0, learner="h-tree")
+    watched.apply([evaluated("<b>", 10, 0.25)], [made, split("<b>", 0, 7)], {("t.e", 1): 5})
+    (row,), total = watched.models("", "key", descending=False, first=0, count=10)
+    assert total == 1
+    assert (row.key, row.learner, row.partition, row.records, row.labels) == ("<b>", "h-tree", 1, 20, 10)
+    assert (row.accuracy, row.splits, row.drifts, row.state) == (0.25, 1, 0, "")
+    assert watched.splits("<b>").keys() == {0}
+    assert [each["event"] for each in watched.events("<b>")] == ["split", "created"]
+    assert watched.positions("t.e") == {1: 5}
+    evaluation = watched.evaluation("<b>")
+    assert evaluation is not None
+    assert evaluation["kappa"] is None
+
+
+def test_events_tell_how_far_a_model_is_until_its_first_evaluation(watched: Watched) -> None:
+    watched.apply([], [said("k", "created", 0), split("k", 0, 90)], {})
+    model = watched.model("k")
+    assert model is not None
+    assert (model.records, model.labels, model.accuracy) == (90, 90, None)
+
+
+def test_what_comes_twice_is_there_once(watched: Watched) -> None:
+    for _ in range(2):
+        watched.apply([], [said("k", "created", 0), split("k", 0, 3), split("k", 1, 3)], {})
+    model = watched.model("k")
+    assert model is not None
+    assert model.splits == 2
+    assert len(watched.events("k")) == 3
+
+
+def test_a_curve_stays_within_its_bound_and_keeps_first_and_newest(watched: Watched) -> None:
+    n = 5 * POINTS_MAX
+    watched.apply([evaluated("k", labels) for labels in range(1, n + 1)], [], {})
+    labels = [point["labels"] for point in watched.curve("k")]
+    assert POINTS_MAX // 4 < len(labels) <= POINTS_MAX + 1
+    assert labels == sorted(labels)
+    assert labels[-1] == n
+    steps = {b - a for a, b in itertools.pairwise(labels[:-1])}
+    assert max(steps) <= 2 * min(steps), "evenly"
+
+
+def test_events_stay_within_their_bound_and_the_newest_are_kept(watched: Watched) -> None:
+    n = 3 * EVENTS_MAX
+    watched.apply([], [split("k", at % 7, at) for at in range(n)], {})
+    found = watched.events("k", count=10 * n)
+    assert EVENTS_MAX <= len(found) <= EVENTS_MAX + EVENTS_MAX // 4
+    assert found[0]["offset"] == n - 1
+    assert watched.events("k", ("drift",)) == []
+    assert [each["offset"] for each in watched.events("k", first=1, count=2)] == [n - 2, n - 3]
+
+
+def test_a_reset_begins_anew_even_if_older_evaluations_are_read_after_it(watched: Watched) -> None:
+    watched.apply([evaluated("k", 50, at=100)], [split("k", 0, 1, at=90)], {})
+    watched.apply([], [said("k", "reset", 2, at=200, learner="efdt")], {})
+    watched.apply([evaluated("k", 60, at=150), evaluated("k", 5, at=250)], [], {})
+    model = watched.model("k")
+    assert model is not None
+    assert (model.labels, model.splits, model.learner) == (5, 0, "efdt")
+    assert [point["labels"] for point in watched.curve("k")] == [5]
+    assert watched.splits("k") == {}
+
+
+def test_nodes_that_a_revision_or_a_drift_took_are_forgotten(watched: Watched) -> None:
+    watched.apply([], [split("k", node, node) for node in range(5)], {})
+    watched.apply([], [said("k", "pruned", 10, node=2)], {})
+    assert watched.splits("k").keys() == {0, 1}
+    watched.apply([], [said("k", "revised", 11, node=0, action="moved", attribute="x", test="numeric")], {})
+    assert watched.splits("k").keys() == {0, 1}
+    watched.apply([], [said("k", "revised", 12, node=1, action="replaced")], {})
+    assert watched.splits("k").keys() == {0, 1}
+    watched.apply([], [said("k", "drift", 13, level="drift", action="background tree took over")], {})
+    assert watched.splits("k") == {}
+    model = watched.model("k")
+    assert model is not None
+    assert model.drifts == 1
+
+
+def test_a_tree_whose_nodes_get_other_numbers_without_an_event_has_no_splits_to_draw(
+    watched: Watched,
+) -> None:
+    watched.apply([], [said("k", "created", 1, learner="hat"), split("k", 0, 2), split("k", 1, 3)], {})
+    assert watched.splits("k") == {}
+    model = watched.model("k")
+    assert model is not None
+    assert model.splits == 2
+
+
+def test_ten_thousand_models_are_shown_a_page_at_a_time(watched: Watched) -> None:
+    names = [f"user-{n:05d}" for n in range(10_000)]
+    watched.apply([evaluated(key, at + 1) for at, key in enumerate(names)], [], {})
+    rows, total = watched.models("", "labels", descending=True, first=25, count=25)
+    assert total == 10_000
+    assert [row.key for row in rows] == names[::-1][25:50]
+    rows, total = watched.models("USER-0999", "key", descending=False, first=0, count=25)
+    assert (total, rows[0].key) == (10, "user-09990")
+    assert watched.models("%", "key", descending=False, first=0, count=5) == ([], 0)
+    assert watched.models("", "key; DROP TABLE model", descending=False, first=0, count=1)[1] == 10_000
+
+
+def test_a_file_of_other_topics_or_that_is_none_is_filled_anew(tmp_path: Path) -> None:
+    path = tmp_path / "watched.sqlite"
+    path.write_bytes(b"this is no database, however long it may be" * 100)
+    first = Watched(path)
+    assert not first.begin({"cluster": "a"})
+    first.apply([evaluated("k", 1)], [], {("t", 0): 9})
+    first.close()
+    second = Watched(path)
+    assert not second.begin({"cluster": "a"})
+    assert second.positions("t") == {0: 9}
+    assert second.begin({"cluster": "b"})
+    assert second.positions("t") == {}
+    assert second.model("k") is None
+    second.close()
+
+
+def test_states_follow_controls(watched: Watched) -> None:
+    states = []
+    for offset, kind in enumerate(("created", "frozen", "unfrozen", "deleted", "created")):
+        watched.apply([], [said("k", kind, offset)], {})
+        model = watched.model("k")
+        assert model is not None
+        states.append(model.state)
+    assert states == ["", "frozen", "", "deleted", ""]
+
+
+ODD: tuple[Any, ...] = (None, True, -1, 2**63, 1.5, math.nan, "x", "", [], [[1]], {}, {"a": [1]})
+MEMBERS: tuple[str, ...] = ("node", "attribute", "test", "threshold", "category", "former", "action", "level")
+MEMBERS += (
+    "detector",
+    "error_rate",
+    "leaves",
+    "gap",
+    "bound",
+    "labels",
+    "reason",
+    "learner",
+    "query",
+    "pair",
+)
+MEMBERS += ("member",)
+
+
+def test_odd_members_of_events_are_taken_in_and_drawn(watched: Watched) -> None:
+    kinds = ("created", "split", "revised", "pruned", "drift", "growth-stopped", "frozen", "deleted", "new")
+    members: dict[str, Any] = {"test": "numeric", "former": {"test": "category"}, "level": "drift"}
+    events = [
+        said(
+            "k",
+            kind,
+            n,
+            **members | {member: odd},
+        )
+        for n, (kind, member, odd) in enumerate(itertools.product(kinds, MEMBERS, ODD))
+    ]
+    for event in events:
+        watched.apply([], [event], {})
+        (known,) = watched.events("k", count=1)
+        assert event_in_words(known)
+        drift_timeline([known])
+        for split_event in watched.splits("k").values():
+            split_in_words(split_event)

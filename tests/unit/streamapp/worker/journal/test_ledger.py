@@ -1,0 +1,111 @@
+"""What a commit says of a partition: entries that the journal takes."""
+
+import pytest
+
+from streamapp.worker.journal.entry import Entry, JournalError, Step, encode
+from streamapp.worker.journal.ledger import Ledger, LedgerError, check_controls, room_for_steps, step_of
+from streamapp.worker.task.effects.effects import DeadLetter, Effects, Origin
+from tests.positions import at
+from topics.columns.records import RawRecords
+from topics.errors import Reason
+
+
+def controls(*sizes: int, first: int = 0) -> RawRecords:
+    n = len(sizes)
+    offsets = list(range(first, first + n))
+    values: list[bytes | None] = [bytes(size) for size in sizes]
+    return RawRecords("t.controls", 0, offsets, [0] * n, [b"k"] * n, values, [()] * n)
+
+
+def put_aside(raw: RawRecords, record: int) -> Effects:
+    return Effects(dead_letters=[DeadLetter(Origin.of(raw, record), Reason.PROCESSING_ERROR, "it broke")])
+
+
+def records(entry: Entry) -> list[int]:
+    return [offset for step in entry.steps if step.records for offset in step.records.offsets]
+
+
+def test_records_of_one_source_in_a_row_are_one_step() -> None:
+    ledger = Ledger(at(), 1, "{}")
+    for step in (
+        Step("instances", 3),
+        Step("instances", 5, ((4, 5),)),
+        Step("labels", 1),
+        Step("instances", 9),
+    ):
+        ledger.note(step)
+    (entry,) = ledger.cut()
+    assert entry.steps == (Step("instances", 5, ((4, 5),)), Step("labels", 1), Step("instances", 9))
+    assert (entry.before, entry.after, entry.config) == (at(), at(instances=9, labels=1), "{}")
+    assert ledger.is_empty
+
+
+def test_a_position_never_falls() -> None:
+    ledger = Ledger(at(instances=300), 1, "{}")
+    ledger.note(Step("instances", 1000, ((300, 1000),)))
+    with pytest.raises(LedgerError, match="instances: processed up to 1000, and then up to 400"):
+        ledger.note(Step("instances", 400, count=100))
+    assert ledger.positions == at(instances=1000)
+
+
+def test_records_are_counted_where_all_of_them_are_known() -> None:
+    ledger = Ledger(at(), 1, "{}")
+    for step in (
+        Step("instances", 3, count=3),
+        Step("instances", 9, count=2),
+        Step("labels", 5, count=4),
+        Step("labels", 6),
+        Step("instances", 11, count=0),
+    ):
+        ledger.note(step)
+    (entry,) = ledger.cut()
+    assert entry.steps == (Step("instances", 9, count=5), Step("labels", 6), Step("instances", 11, count=0))
+    raw = controls(10, 10, first=3)
+    assert step_of("labels", raw, 9, put_aside(raw, 0)) == Step("labels", 9, ((3, 4),), count=2)
+    assert step_of("controls", raw, 9, Effects()).count is None
+
+
+def test_controls_too_large_for_one_entry_stand_in_several_that_follow_upon_each_other() -> None:
+    most = 4000
+    ledger = Ledger(at(controls=7), 1, "{}", most)
+    ledger.note(Step("instances", 2))
+    ledger.note(step_of("controls", controls(1000, 2000, 900, 10, first=7), 12, Effects()))
+    ledger.note(Step("instances", 4))
+    entries = ledger.cut()
+    assert [records(entry) for entry in entries] == [[7, 8], [9, 10]]
+    assert [offset for entry in entries for offset in records(entry)] == [7, 8, 9, 10]
+    assert all(len(encode(entry)) <= most for entry in entries)
+    assert [entry.before for entry in entries[1:]] == [entry.after for entry in entries[:-1]]
+    assert (entries[0].before, entries[-1].after) == (at(controls=7), at(controls=12, instances=4))
+    assert [entry.config for entry in entries] == ["{}"] + [None] * (len(entries) - 1)
+
+
+def test_the_largest_control_that_is_taken_fits_and_one_byte_more_is_refused() -> None:
+    most, config = 100_000, "{" + "c" * 300 + "}"
+    room = room_for_steps(config, most)
+    size = room
+    while True:
+        raw = controls(size)
+        try:
+            check_controls(raw, Effects(), room)
+        except JournalError:
+            size -= 1
+            continue
+        break
+    with pytest.raises(JournalError, match=f"must have at most {room}.*raise max.message.bytes"):
+        check_controls(controls(size + 1), Effects(), room)
+    ledger = Ledger(at(), 1, config, most)
+    ledger.note(step_of("controls", controls(size), 1, Effects()))
+    (entry,) = ledger.cut()
+    assert most - 1000 < len(encode(entry)) <= most
+
+
+def test_a_control_that_was_put_aside_is_neither_repeated_nor_refused() -> None:
+    raw = controls(10, 5000, 10)
+    effects = put_aside(raw, 1)
+    check_controls(raw, effects, 1000)
+    step = step_of("controls", raw, 3, effects)
+    assert step.records is not None
+    assert (step.records.offsets, step.skipped, step.to) == ([0, 2], ((1, 2),), 3)
+    only = step_of("controls", controls(5000), 1, put_aside(controls(5000), 0))
+    assert (only.records, only.skipped) == (None, ((0, 1),))

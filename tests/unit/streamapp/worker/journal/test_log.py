@@ -1,0 +1,71 @@
+"""Where a journal ends; cutting off its beginning: a right that is missing is told once, and no more."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+
+from streamapp.worker.journal.log import JournalLog
+
+
+class Admin:
+    """An administration client that refuses."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+        self.asked: list[tuple[int, int]] = []
+        self.asked_for = threading.Barrier(8)
+
+    def list_offsets(
+        self, wanted: dict[TopicPartition, Any], isolation_level: IsolationLevel, request_timeout: float
+    ) -> dict[Any, Future[Any]]:
+        """Answer once every partition was asked for: of a client of its own each would wait for ever."""
+        assert isolation_level == IsolationLevel.READ_UNCOMMITTED
+        (here,) = wanted
+        self.asked_for.wait(60)
+        future: Future[Any] = Future()
+        future.set_result(SimpleNamespace(offset=100 + here.partition))
+        return {here: future}
+
+    def delete_records(self, wanted: list[TopicPartition], request_timeout: float) -> dict[Any, Future[Any]]:
+        future: Future[Any] = Future()
+        future.set_exception(KafkaException(KafkaError(self.code)))
+        self.asked += [(each.partition, each.offset) for each in wanted]
+        return dict.fromkeys(wanted, future)
+
+
+def log_with(code: int) -> tuple[JournalLog, Admin]:
+    kafka = {"bootstrap.servers": "none:1", "sasl.username": "grove"}
+    log, admin = JournalLog(kafka, "grove.journal"), Admin(code)
+    log._admin = admin  # type: ignore[assignment]
+    return log, admin
+
+
+def test_partitions_are_asked_for_at_once_through_one_client() -> None:
+    log, _ = log_with(0)
+    with ThreadPoolExecutor(8) as threads:
+        assert list(threads.map(log.end, range(8))) == [100 + partition for partition in range(8)]
+
+
+def test_a_denied_deletion_is_told_once_with_the_right_to_grant(caplog: pytest.LogCaptureFixture) -> None:
+    log, admin = log_with(KafkaError.TOPIC_AUTHORIZATION_FAILED)
+    for partition in range(3):
+        log.trim(partition, 7)
+    assert admin.asked == [(0, 7), (1, 7), (2, 7)]
+    (record,) = caplog.records
+    assert record.message == (
+        "topic 'grove.journal' must allow Delete to user 'grove'; grant it with kafka-acls --add "
+        "--allow-principal User:grove --operation Delete --topic grove.journal; until then the journal only "
+        "grows"
+    )
+
+
+def test_what_else_fails_is_an_error() -> None:
+    log, _ = log_with(KafkaError.REQUEST_TIMED_OUT)
+    with pytest.raises(KafkaException):
+        log.trim(0, 7)

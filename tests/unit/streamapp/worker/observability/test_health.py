@@ -1,0 +1,94 @@
+"""When a worker is called dead, and when not ready; and the text of the pages."""
+
+from streamapp.worker.observability.health import Check, Health, PartitionStatus, Stage
+from streamapp.worker.observability.pages.checks import answer
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def healthy() -> tuple[Health, Clock]:
+    clock = Clock()
+    return Health(clock=clock, beat=clock.now), clock
+
+
+def failed(checks: list[Check]) -> list[str]:
+    return [check.name for check in checks if not check.ok]
+
+
+def test_a_worker_with_a_turning_loop_and_no_lag_lives() -> None:
+    health, _ = healthy()
+    assert failed(health.liveness()) == []
+
+
+def test_a_loop_that_stands_still_is_dead() -> None:
+    health, clock = healthy()
+    clock.now += health.max_beat_age + 1
+    assert failed(health.liveness()) == ["event-loop"]
+
+
+def test_lag_alone_kills_nobody_as_long_as_offsets_are_committed() -> None:
+    health, clock = healthy()
+    for lag in range(100_000, 200_000, 1000):
+        clock.now += health.max_stall / 2
+        health.beat = clock.now
+        health.lags(lag)
+        health.committed()
+    assert failed(health.liveness()) == []
+
+
+def test_lag_without_commits_is_dead_but_not_while_the_broker_is_away() -> None:
+    health, clock = healthy()
+    health.lags(7)
+    clock.now += health.max_stall + 1
+    health.beat = clock.now
+    health.lags(9)
+    assert failed(health.liveness()) == ["progress"]
+    health.broker_reachable = lambda: False
+    assert failed(health.liveness()) == []
+    health.lags(9)
+    health.broker_reachable = lambda: True
+    assert failed(health.liveness()) == [], "the outage is over, and is not held against the worker"
+    clock.now += health.max_stall + 1
+    health.beat = clock.now
+    assert failed(health.liveness()) == ["progress"]
+    health.lags(0)
+    assert failed(health.liveness()) == []
+
+
+def test_the_page_says_what_the_broker_does_not_serve() -> None:
+    health, _ = healthy()
+    health.unserved = {"labels-3": "no leader is known", "labels-5": "no leader is known"}
+    assert health.liveness()[1] == Check(
+        "progress", True, "no lag; the broker does not serve labels-3 and 1 more (no leader is known)"
+    )
+
+
+def test_a_worker_is_ready_when_assigned_and_every_partition_is_live() -> None:
+    health, _ = healthy()
+    assert failed(health.readiness()) == ["assigned"]
+    health.assigned = True
+    assert failed(health.readiness()) == []
+    why = PartitionStatus(Stage.STOPPED, "ValueError")
+    health.partitions = {0: PartitionStatus(Stage.LIVE), 1: PartitionStatus(Stage.RESTORING), 2: why}
+    assert failed(health.readiness()) == ["partition-1", "partition-2"]
+    health.partitions = {0: PartitionStatus(Stage.LIVE)}
+    health.stopping = True
+    assert failed(health.readiness()) == ["running"]
+
+
+def test_the_page_says_ok_and_more_only_when_asked_or_when_something_failed() -> None:
+    good, bad = Check("event-loop", True, "turned 0.1 s ago"), Check("partition-3", False, "restoring")
+    assert answer("livez", [good], verbose=False) == (200, "ok")
+    assert answer("livez", [good], verbose=True) == (
+        200,
+        "[+]event-loop ok: turned 0.1 s ago\nlivez check passed\n",
+    )
+    status, text = answer("readyz", [good, bad], verbose=False)
+    assert status == 503
+    assert text.splitlines()[1:] == ["[-]partition-3 failed: restoring", "readyz check failed"]

@@ -1,0 +1,273 @@
+"""Where runs are computed; keys in a partition that is not murmur2's; counts of effects become metrics."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from core.learners.hoeffding.decision import Reason as SplitReason
+from streamapp.settings import Settings
+from streamapp.worker.observability.metrics import MAX_MODEL_KEYS, SPLIT_REASONS, Metrics
+from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.processing import pipeline as module
+from streamapp.worker.processing.pipeline import LARGE_RECORD, MANY_HEADERS, KeyPlacement, Pipeline, Results
+from streamapp.worker.task import counters
+from streamapp.worker.task.effects.effects import Alert, DeadLetter, Effects, Evaluated, Origin, Requests
+from streamapp.worker.task.error_isolation import process_isolated
+from streamapp.worker.task.task import TaskRun
+from streamapp.worker.transport.runs import Run
+from topics.clients.partitioner import partition_of
+from topics.columns.records import DriftAlert, EvaluationRecord, Headers, LabelRequests, RawRecords
+from topics.definitions import TopicNames
+from topics.errors import Reason
+
+PARTITIONS = 4
+DELAYS = {"0.01": 0.0, "0.02": 1.0, "0.5": 1.0, "1.0": 2.0, "2.0": 3.0, "3600.0": 3.0, "+Inf": 4.0}
+
+
+def run(partition: int, *keys: bytes | None) -> Run:
+    n = len(keys)
+    raw = RawRecords("grove.instances", partition, list(range(n)), [0] * n, list(keys), [b""] * n, [()] * n)
+    return Run(raw.topic, raw, n)
+
+
+def counted(metrics: Metrics, name: str, **labels: str) -> float:
+    return metrics.registry.get_sample_value(name, labels) or 0.0
+
+
+def test_misplaced_keys_are_counted_once_each_and_warned_of_once_a_topic(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    metrics = Metrics()
+    placement = KeyPlacement(metrics, PARTITIONS)
+    keys = [b"key-%d" % i for i in range(40)]
+    here = [key for key in keys if partition_of(key, PARTITIONS) == 2]
+    elsewhere = [key for key in keys if partition_of(key, PARTITIONS) != 2]
+    placement.check(run(2, *here, None))
+    assert counted(metrics, "grove_misplaced_keys_total", topic="grove.instances") == 0
+    assert caplog.text == ""
+    placement.check(run(2, *elsewhere, *elsewhere))
+    placement.check(run(2, *elsewhere))
+    assert counted(metrics, "grove_misplaced_keys_total", topic="grove.instances") == len(elsewhere)
+    assert caplog.text.count("partitioner=murmur2_random") == 1
+
+
+def test_what_a_run_leads_to_is_counted() -> None:
+    metrics = Metrics()
+    raw = run(0, b"model-a", b"model-b").raw
+    requests = LabelRequests(
+        ["r1", "r2"], ["i1", "i2"], [], [None, None], ["random", "random"], np.zeros(2), np.zeros(2, np.int64)
+    )
+    effects = Effects(
+        requests=[Requests(np.array([0, 1], np.int32), requests)],
+        alerts=[Alert(0, DriftAlert("drift", "ddm", 0.5, "rebuild"))],
+        evaluations=[Evaluated(1, EvaluationRecord(9, 9, 0.5, 0.75, 0, 0, 0, 0, 1))],
+        dead_letters=[DeadLetter(Origin.of(raw, 0), Reason.NOT_JSON, "no")] * 3,
+        counts=Counter({counters.ANSWERED: 5, counters.LATE: 2, counters.SPLITS: 3}),
+        splits=Counter({"gap": 1, "tie": 2}),
+        closed=Counter({("random", "answered"): 3, ("random", "expired"): 1}),
+        label_delays=[np.array([20, 1000, 1001, 7_200_000])],
+    )
+    metrics.sent(raw, effects)
+    assert counted(metrics, "grove_records_total", topic="instances", outcome="answered") == 5
+    assert counted(metrics, "grove_records_total", topic="labels", outcome="late") == 2
+    reasons = {reason: counted(metrics, "grove_tree_splits_total", reason=reason) for reason in SPLIT_REASONS}
+    assert reasons == {"gap": 1, "tie": 2, "only": 0}
+    assert counted(metrics, "grove_dlq_records_total", reason="not-json") == 3
+    assert counted(metrics, "grove_label_requests_total", strategy="random", outcome="sent") == 2
+    assert counted(metrics, "grove_label_requests_total", strategy="random", outcome="answered") == 3
+    assert counted(metrics, "grove_label_requests_total", strategy="random", outcome="expired") == 1
+    delays = {bound: counted(metrics, "grove_label_delay_seconds_bucket", le=bound) for bound in DELAYS}
+    assert delays == DELAYS
+    assert counted(metrics, "grove_label_delay_seconds_count") == 4
+    assert counted(metrics, "grove_label_delay_seconds_sum") == pytest.approx(7202.021)
+    assert counted(metrics, "grove_drift_alerts_total", detector="ddm", level="drift") == 1
+    assert counted(metrics, "grove_accuracy_ratio", model_key="model-b") == 0.75
+
+
+def test_reasons_of_splits_are_those_of_core() -> None:
+    assert get_args(SplitReason) == SPLIT_REASONS
+
+
+def test_only_so_many_models_get_a_label_of_their_own() -> None:
+    metrics = Metrics()
+    for i in range(2 * MAX_MODEL_KEYS):
+        raw = run(0, b"model-%d" % i).raw
+        evaluated = Evaluated(0, EvaluationRecord(9, 9, 0.5, 0.5, 0, 0, 0, 0, 1))
+        metrics.sent(raw, Effects(evaluations=[evaluated]))
+    samples = [s for f in metrics.registry.collect() for s in f.samples if s.name == "grove_accuracy_ratio"]
+    assert len(samples) == MAX_MODEL_KEYS
+
+
+def test_every_counter_of_a_task_has_a_metric_and_every_help_says_whose_it_is() -> None:
+    metrics = Metrics()
+    metrics.sent(run(0, b"k").raw, Effects(counts=Counter(dict.fromkeys(counters.MEANING, 1))))
+    for family in metrics.registry.collect():
+        assert family.documentation.endswith(("(process).", "(model state).")), family.name
+        assert family.name.startswith("grove_")
+
+
+PLAIN = b'{"features":{"x":1}}'
+LARGE = b'{"features":{"x":1},"note":"%s"}' % (b"a" * LARGE_RECORD)
+
+
+class Traced:
+    """A pipeline whose computing says in which thread it is, and waits if it is told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.threads: list[int] = []
+        self.begun, self.may_end = threading.Event(), threading.Event()
+        self.may_end.set()
+        self.lock = asyncio.Lock()
+        nowhere: Any = None
+        limits = OutputLimits.of_catalogue(TopicNames("grove."))
+        self.pipeline = Pipeline(
+            Settings(), nowhere, Metrics(), partitions=PARTITIONS, limits=limits, tasks_lock=self.lock
+        )
+        compute = process_isolated
+
+        def traced(*arguments: Any) -> Any:
+            self.threads.append(threading.get_ident())
+            self.begun.set()
+            assert self.may_end.wait(60), "the event loop stands still"
+            return compute(*arguments)
+
+        monkeypatch.setattr(module, "process_isolated", traced)
+
+    async def process(
+        self, *values: bytes, ours: Callable[[], bool] = lambda: True, headers: Headers = ()
+    ) -> Results | None:
+        n = len(values)
+        raw = RawRecords("grove.instances", 2, [*range(n)], [0] * n, [b"k"] * n, [*values], [headers] * n)
+        return await self.pipeline.process(self.pipeline.new_task(2), Run(raw.topic, raw, n), ours)
+
+
+def test_runs_that_are_read_together_lead_to_what_they_lead_to_by_themselves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        pipeline = Traced(monkeypatch).pipeline
+        together, alone = ([pipeline.new_task(partition) for partition in range(3)] for _ in range(2))
+        good = b'{"id":"%d","features":{"x":%d},"label":"%s"}'
+        read = 0
+        for turn in range(6):
+            some = []
+            for partition in range(3):
+                values = [good % (100 * turn + at, at, b"ab"[at % 2 :][:1]) for at in range(9)]
+                if partition == 1 and turn % 2:
+                    values[3] = b'{"id":'
+                offsets = [*range(9 * turn, 9 * turn + 9)]
+                keys: list[bytes | None] = [b"k%d" % (at % (2 + turn)) for at in range(9)]
+                raw = RawRecords("grove.instances", partition, offsets, [0] * 9, keys, [*values], [()] * 9)
+                some.append(Run(raw.topic, raw, 9 * turn + 9))
+            found = pipeline.read_together(some)
+            read += sum(each is not None for each in found)
+            assert found[1] is None or not turn % 2
+            for partition, (one, instances) in enumerate(zip(some, found, strict=True)):
+                ours = await pipeline.process(together[partition], one, lambda: True, instances)
+                theirs = await pipeline.process(alone[partition], one, lambda: True)
+                assert ours is not None and theirs is not None
+                assert [(each.values, each.keys) for each in ours.records] == [
+                    (each.values, each.keys) for each in theirs.records
+                ]
+                assert ours.effects.dead_letters == theirs.effects.dead_letters
+                assert ours.effects.counts == theirs.effects.counts
+                assert together[partition].digest() == alone[partition].digest()
+        assert read == 2 * 3 + 3 * 2, "but those of the first turn, from which the shape is learned"
+
+    asyncio.run(story())
+
+
+def test_what_fails_when_runs_are_read_together_is_left_to_their_tasks(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(raws: object, limits: object) -> list[None]:
+        raise ZeroDivisionError
+
+    pipeline = Traced(monkeypatch).pipeline
+    monkeypatch.setattr(pipeline, "_read_together", fail)
+    raw = RawRecords("grove.instances", 2, [0], [0], [b"k"], [PLAIN], [()])
+    assert pipeline.read_together([Run(raw.topic, raw, 1)] * 3) == [None] * 3
+    assert "could not be read together" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("n", "size", "topic"), [(1, 9, "instances"), (2, 201, "instances"), (2, 9, "labels"), (2, 9, "large")]
+)
+def test_others_are_left_to_their_tasks(
+    monkeypatch: pytest.MonkeyPatch, n: int, size: int, topic: str
+) -> None:
+    pipeline = Traced(monkeypatch).pipeline
+    value = LARGE if topic == "large" else PLAIN
+    name = "grove.labels" if topic == "labels" else "grove.instances"
+
+    def runs_of(m: int) -> list[Run]:
+        raw = RawRecords(name, 2, [*range(m)], [0] * m, [b"k"] * m, [value] * m, [()] * m)
+        return [Run(name, raw, m)] * n
+
+    process_isolated(pipeline.new_task(2), TaskRun("instances", runs_of(9)[0].raw), lambda raw, effects: [])
+    assert pipeline.read_together(runs_of(size)) == [None] * n
+
+
+def test_a_run_with_a_large_record_is_computed_in_a_thread_and_leads_to_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        traced, here = Traced(monkeypatch), threading.get_ident()
+        plain = await traced.process(PLAIN, PLAIN)
+        large = await traced.process(PLAIN, LARGE)
+        monkeypatch.setattr(module, "LARGE_RUN", 2 * len(PLAIN))
+        many = await traced.process(PLAIN, PLAIN)
+        monkeypatch.setattr(module, "LARGE_RUN", 1 << 30)
+        monkeypatch.setattr(module, "LARGE_RECORD", 1 << 30)
+        at_once = await traced.process(PLAIN, LARGE)
+        await traced.process(PLAIN, headers=[("x", b"")] * MANY_HEADERS)
+        assert [thread == here for thread in traced.threads] == [True, False, False, True, False]
+        assert plain is not None
+        for other in (large, many, at_once):
+            assert other is not None
+            assert [each.values for each in other.records] == [each.values for each in plain.records]
+            assert other.effects.counts == plain.effects.counts
+            assert other.step == plain.step
+
+    asyncio.run(story())
+
+
+def test_while_a_large_run_is_computed_the_event_loop_turns_and_its_task_is_nobodys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def story() -> None:
+        traced = Traced(monkeypatch)
+        traced.may_end.clear()
+        processing = asyncio.ensure_future(traced.process(LARGE))
+        await asyncio.to_thread(traced.begun.wait, 60)
+        assert traced.lock.locked()
+        processing.cancel()
+        await asyncio.sleep(0)
+        processing.cancel()
+        await asyncio.sleep(0)
+        assert not processing.done(), "a task must not be left to a thread half processed"
+        traced.may_end.set()
+        with pytest.raises(asyncio.CancelledError):
+            await processing
+        assert not traced.lock.locked()
+
+    asyncio.run(story())
+
+
+def test_a_large_run_is_looked_at_again_when_its_turn_has_come(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def story() -> None:
+        traced, ours = Traced(monkeypatch), [True]
+        await traced.lock.acquire()
+        processing = asyncio.ensure_future(traced.process(LARGE, ours=lambda: ours[0]))
+        await asyncio.sleep(0)
+        ours[0] = False  # its task was dropped by who had the lock
+        traced.lock.release()
+        assert await processing is None
+        assert traced.threads == []
+
+    asyncio.run(story())

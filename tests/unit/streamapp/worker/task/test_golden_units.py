@@ -1,0 +1,64 @@
+"""Units that a release wrote can be read for ever."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from core.spec import Spec
+from core.state_version import STATE_VERSION
+from streamapp.worker.task.task import Task
+from streamapp.worker.task.unit import FORMAT_VERSION
+from tests.golden import units as golden
+from tests.golden.versions import ascending, versions
+from tests.topology.partition import PARTITION
+
+
+def test_there_is_a_file_of_the_format_that_is_written() -> None:
+    assert f"units-{FORMAT_VERSION}-{STATE_VERSION}.bin" in {path.name for path in golden.files()}
+
+
+def test_the_newest_file_is_that_of_the_highest_numbers_not_of_the_last_letters() -> None:
+    names = ["units-1-4.bin", "units-1-9.bin", "units-1-10.bin", "units-2-1.bin", "units-10-1.bin"]
+    assert [path.name for path in ascending(map(Path, sorted(names)))] == names
+    assert sorted(names) != names
+
+
+@pytest.mark.parametrize("path", golden.files(), ids=lambda path: path.stem)
+def test_a_task_of_an_old_file_is_what_it_was_and_goes_on(path: Path) -> None:
+    expected = json.loads(path.with_suffix(".json").read_text())
+    units = golden.read(path)
+    assert [str(unit.name) for unit in units] == expected["names"]
+    task = Task.from_units(PARTITION, golden.CONFIG, None, units)
+    _, state_version = versions(path)
+    expected["task"]["awaited"] = {
+        key: Spec.parse(spec, state_version).to_dict() for key, spec in expected["task"]["awaited"].items()
+    }
+    assert json.loads(json.dumps(golden.described(task))) == expected["task"]
+    then = golden.goes_on(task, expected["offsets"])
+    assert json.loads(json.dumps(then)) == expected["then"]
+
+
+def test_the_file_of_the_format_that_is_written_has_something_of_everything() -> None:
+    kinds = {unit.name.kind for unit in golden.read(golden.files()[-1])}
+    assert kinds == {"task", "model", "pending", "marks", "awaited", "closings", "early", "import"}
+
+
+def test_the_same_story_leads_to_the_same_units_today() -> None:
+    """Whoever changes what is written raises a version and leaves the old file in its place."""
+    old = golden.files()[-1]
+    today = list(golden.played().task.cut().units())
+    assert [unit.name for unit in today] == [unit.name for unit in golden.read(old)]
+    for now, then in zip(today, golden.read(old), strict=True):
+        if now.name.kind not in ("model", "task"):  # these hold floats of a platform and its name
+            assert now.data == then.data, now.name
+
+
+@pytest.mark.parametrize("path", golden.files(), ids=lambda path: path.stem)
+def test_models_of_version_4_go_on_with_the_evidence_they_began_with(path: Path) -> None:
+    task = Task.from_units(PARTITION, golden.CONFIG, None, golden.read(path))
+    evidence = "observed" if versions(path)[1] == 4 else "inherited"
+    assert {task.models.spec(slot).learner.evidence for _, slot in task.models.names()} == {evidence}
+    assert {spec.learner.evidence for spec in task.models.specs.values()} == {evidence}

@@ -1,0 +1,50 @@
+"""What a journal of state version 4 is replayed with: models come into being as they did then."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from streamapp.worker.task.config import TaskConfig
+from tests.topology.partition import Partition, config
+
+OF_4 = replace(config({"drift": "adwin"}), state_version=4)
+SCHEMA = {"attributes": [{"name": "x"}], "classes": ["low", "high"]}
+
+
+def learner_of(partition: Partition, key: str) -> str:
+    return str(partition.model(key).spec.learner.evidence)
+
+
+def test_a_model_that_its_first_record_makes_has_the_defaults_of_then() -> None:
+    partition = Partition(OF_4)
+    partition.instances({"id": "a", "features": {"x": 1.0}}, key="m")
+    spec = partition.model("m").spec
+    assert spec.learner.evidence == "observed"
+    assert spec.drift.to_dict()["keep_newer"] is False
+
+
+def test_so_have_models_that_controls_create_and_reset_and_parts_that_they_configure() -> None:
+    partition = Partition(OF_4)
+    partition.control("create", key="one", spec={"learner": "h-tree"}, schema=SCHEMA)
+    partition.control("create", key="two", spec={"drift": "adwin"}, schema=SCHEMA)
+    partition.control("reset", key="two", spec={"learner": "c-tree"})
+    partition.control("create", key="asks", spec={"query": "random"}, schema=SCHEMA)
+    partition.control("configure", key="asks", spec={"query": "fixed_uncertainty"})
+    assert partition.dead_letters == []
+    assert [learner_of(partition, key) for key in ("one", "two")] == ["observed", "observed"]
+    assert partition.model("asks").spec.query.to_dict()["cold_start"] == 0.0
+
+
+def test_behind_the_tail_new_models_have_the_defaults_of_today_and_old_ones_keep_theirs() -> None:
+    partition = Partition(OF_4)
+    partition.control("create", key="old", schema=SCHEMA)
+    partition.task.configure(replace(OF_4, state_version=TaskConfig().state_version))
+    partition.control("create", key="new", schema=SCHEMA)
+    partition.control("configure", key="old", spec={"query": "random"})
+    assert (learner_of(partition, "old"), learner_of(partition, "new")) == ("observed", "inherited")
+    assert partition.dead_letters == []
+
+
+def test_a_configuration_says_nothing_of_its_state_version_which_the_record_around_it_has() -> None:
+    assert TaskConfig.from_json(OF_4.to_json(), 4) == OF_4
+    assert "state_version" not in OF_4.to_json()

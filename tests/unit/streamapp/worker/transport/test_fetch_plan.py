@@ -1,0 +1,105 @@
+"""When aiokafka's fetcher fetches: all at once, at the pace that is asked for, and not while records wait."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from streamapp.worker.transport import thread
+from streamapp.worker.transport.thread import REST_WAIT_MS, ConsumerThread
+
+FETCH = ("a request",)
+
+
+class Fetcher:
+    """What is read of aiokafka's; it says how long the planned fetch is to wait."""
+
+    def __init__(self) -> None:
+        self._fetch_max_wait_ms, self._fetcher_timeout = 500, 0.2
+        self._pending_tasks: set[Any] = set()
+        self._in_flight: set[int] = set()
+        self._records: dict[str, Any] = {}
+        self.waits: list[int] = []
+
+    def _get_actions_per_node(self, assignment: Any) -> Any:
+        if 1 in self._in_flight:
+            return [], {}, self._fetcher_timeout, False, []
+        self.waits.append(self._fetch_max_wait_ms)
+        return [FETCH], {}, self._fetcher_timeout, False, []
+
+    def plan(self) -> tuple[bool, float]:
+        """Return whether something is fetched, and how long nothing else is planned."""
+        fetches, _, timeout, _, _ = self._get_actions_per_node(None)
+        return fetches == [FETCH], timeout
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> Any:
+    clock = SimpleNamespace(now=100.0)
+    monkeypatch.setattr(thread, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+@pytest.fixture
+def planned() -> tuple[Any, Fetcher]:
+    consumer_thread, fetcher = cast("Any", ConsumerThread.__new__(ConsumerThread)), Fetcher()
+    consumer_thread.sources = SimpleNamespace(suspects=False)
+    consumer_thread._plan_fetches(fetcher)
+    return consumer_thread, fetcher
+
+
+def test_nothing_is_fetched_while_fetched_records_are_about_to_be_taken(planned: Any, now: Any) -> None:
+    driver, fetcher = planned
+    driver._wanted = {"a", "b"}
+    fetcher._records = {"b": object()}
+    assert fetcher.plan() == (False, 0.2)
+    fetcher._records.clear()
+    assert fetcher.plan() == (True, 0.2)
+    assert fetcher.waits == [500], "all are asked for: whichever gets a record answers at once"
+
+
+def test_a_fetch_of_some_partitions_is_short(planned: Any, now: Any) -> None:
+    driver, fetcher = planned
+    driver._wanted = {"a"}
+    fetcher._records = {"b": object()}  # which is read ahead far enough
+    assert fetcher.plan() == (True, 0.2)
+    assert fetcher.waits == [REST_WAIT_MS]
+
+
+def test_between_two_fetches_lies_the_pace(planned: Any, now: Any) -> None:
+    driver, fetcher = planned
+    driver._pace_s = 0.5
+    assert fetcher.plan() == (True, 0.2), "the first one has nothing to wait for"
+    now.now += 0.125
+    assert fetcher.plan() == (False, 0.375)
+    now.now += 0.375
+    assert fetcher.plan() == (True, 0.2)
+    driver._pace_s = 0.0
+    now.now += 0.5
+    assert [fetcher.plan() for _ in range(2)] == [(True, 0.2)] * 2
+
+
+def test_nothing_is_fetched_before_the_time_that_was_said(planned: Any, now: Any) -> None:
+    driver, fetcher = planned
+    driver._pace_s, driver._not_before = 0.25, now.now + 0.5
+    assert fetcher.plan() == (False, 0.5)
+    now.now += 0.5
+    assert fetcher.plan() == (True, 0.2)
+    now.now += 0.125
+    assert fetcher.plan() == (False, 0.125), "the pace is what is left"
+
+
+def test_a_request_that_has_ended_is_not_waited_for(planned: Any, now: Any) -> None:
+    _, fetcher = planned
+
+    async def story() -> None:
+        ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        fetcher._pending_tasks, fetcher._in_flight = {ended}, {1}
+        assert fetcher.plan() == (False, 0.2)
+        ended.set_result(None)  # what takes it out of `_in_flight` has not been called yet
+        assert fetcher.plan() == (True, 0.2)
+
+    asyncio.run(story())

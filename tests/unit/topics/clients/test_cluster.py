@@ -1,0 +1,75 @@
+"""A broker that is there and busy is asked again; one that is not there is told at once."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from topics.clients.cluster import Cluster
+from topics.errors import BrokerError, UnansweredError
+
+KAFKA = {"bootstrap.servers": "here:1"}
+
+
+class Client:
+    """Lets its first requests run out of time."""
+
+    def __init__(self, unanswered: int, code: int = KafkaError._TIMED_OUT) -> None:
+        self.left, self.code, self.asked = unanswered, code, 0
+
+    def list_topics(self, timeout: float) -> Any:
+        self.asked += 1
+        if self.asked <= self.left:
+            raise KafkaException(KafkaError(self.code))
+        return SimpleNamespace(topics={"t": 1}, cluster_id="c")
+
+    def poll(self, seconds: float) -> None:
+        """No time passes."""
+
+
+def cluster_of(client: Client, patience_s: float = 60.0) -> Cluster:
+    cluster = Cluster(KAFKA, patience_s=patience_s)
+    cluster._client = cast("Any", client)
+    cluster._complaint = type(cluster._complaint)()  # nothing is said by the client that was replaced
+    return cluster
+
+
+@pytest.mark.parametrize("code", [KafkaError._TIMED_OUT, KafkaError.REQUEST_TIMED_OUT, KafkaError._TRANSPORT])
+def test_a_busy_broker_is_asked_until_it_answers(code: int) -> None:
+    client = Client(3, code)
+    assert cluster_of(client).topics() == {"t": 1}
+    assert client.asked == 4
+
+
+def test_patience_has_an_end_that_the_error_names() -> None:
+    client = Client(10)
+    with pytest.raises(UnansweredError, match="here:1 did not answer within 8 s"):
+        cluster_of(client, patience_s=0.0).topics()
+    assert client.asked == 1
+
+
+def test_where_no_broker_can_be_reached_nothing_is_asked_again() -> None:
+    client = Client(10)
+    cluster = cluster_of(client)
+    for code, text in ((KafkaError._TRANSPORT, "refused"), (KafkaError._ALL_BROKERS_DOWN, "1/1 are down")):
+        cluster._complaint(KafkaError(code, text))
+    with pytest.raises(UnansweredError, match="did not answer within 8 s .*refused"):
+        cluster.topics()
+    assert client.asked == 1
+
+
+def test_one_broker_of_several_that_is_away_is_no_reason_to_give_up() -> None:
+    client = Client(2)
+    cluster = cluster_of(client)
+    cluster._complaint(KafkaError(KafkaError._TRANSPORT, "refused"))
+    assert cluster.topics() == {"t": 1}
+
+
+def test_what_a_broker_refuses_is_not_asked_again() -> None:
+    client = Client(10, KafkaError.CLUSTER_AUTHORIZATION_FAILED)
+    with pytest.raises(BrokerError, match="refused the request"):
+        cluster_of(client).topics()
+    assert client.asked == 1

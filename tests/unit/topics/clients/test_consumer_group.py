@@ -1,0 +1,68 @@
+"""Who is in a consumer group, as its coordinator says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError, KafkaException
+
+from topics.clients import consumer_group as module
+from topics.clients.cluster import Cluster
+from topics.clients.consumer_group import members_of, static_members_of
+from topics.errors import BrokerError
+
+KAFKA = {"bootstrap.servers": "none:1"}
+
+
+class Coordinator:
+    """Answers with one error code after the other, then with members."""
+
+    def __init__(self, codes: Iterable[int], *members: tuple[str, str | None]) -> None:
+        self._codes = list(codes)
+        self._members = [SimpleNamespace(member_id=a, group_instance_id=b) for a, b in members]
+        self.polls = 0
+
+    def describe_consumer_groups(self, groups: list[str], request_timeout: float) -> dict[str, Future[Any]]:
+        future: Future[Any] = Future()
+        if self._codes:
+            future.set_exception(KafkaException(KafkaError(self._codes.pop(0))))
+        else:
+            future.set_result(SimpleNamespace(members=self._members))
+        return {groups[0]: future}
+
+    def poll(self, seconds: float) -> None:
+        self.polls += 1
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, coordinator: Coordinator) -> Coordinator:
+    class Known(Cluster):
+        client = coordinator
+
+    monkeypatch.setattr(module, "Cluster", Known)
+    return coordinator
+
+
+def test_members_have_their_own_name_or_that_of_the_coordinator(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked(monkeypatch, Coordinator([], ("c", None), ("b", "worker-2"), ("a", "worker-1")))
+    assert members_of(KAFKA, "group") == ["c", "worker-1", "worker-2"]
+    assert static_members_of(KAFKA, "group") == {"worker-1", "worker-2"}
+
+
+@pytest.mark.parametrize("ask", [members_of, static_members_of])
+def test_a_coordinator_that_moves_is_asked_again(monkeypatch: pytest.MonkeyPatch, ask: Any) -> None:
+    moving = [KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS]
+    coordinator = asked(monkeypatch, Coordinator(moving, ("a", "worker-1")))
+    assert list(ask(KAFKA, "group")) == ["worker-1"]
+    assert coordinator.polls == 2
+
+
+@pytest.mark.parametrize("ask", [members_of, static_members_of])
+def test_what_is_denied_is_not_asked_again(monkeypatch: pytest.MonkeyPatch, ask: Any) -> None:
+    coordinator = asked(monkeypatch, Coordinator([KafkaError.GROUP_AUTHORIZATION_FAILED]))
+    with pytest.raises(BrokerError, match="group 'group' must allow Describe"):
+        ask(KAFKA, "group")
+    assert coordinator.polls == 0

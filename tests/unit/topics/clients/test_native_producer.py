@@ -1,0 +1,400 @@
+"""librdkafka's own client: confluent-kafka's behaviour, whatever it is given, and gone when it is dropped."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import logging
+import math
+import multiprocessing
+import os
+import resource
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition, cimpl
+
+from streamapp.embedded.broker import free_port
+from streamapp.worker.processing.transactions import group_metadata
+from streamapp.worker.transport.thread import Membership
+from topics.clients import librdkafka
+from topics.clients.native_producer import NativeProducer, _clients
+from topics.clients.produce import produce_records
+from topics.columns.header_columns import HeaderColumns
+from topics.columns.spans import Spans
+
+Report = tuple[int, str, str, int]
+
+
+class Told:
+    """What a client has reported."""
+
+    def __init__(self) -> None:
+        self.undelivered: list[Report] = []
+        self.errors: list[KafkaError] = []
+
+    def delivered(self, error: KafkaError | None, message: Any) -> None:
+        if error is not None:
+            self.undelivered.append((error.code(), error.str(), message.topic(), message.partition()))
+
+    def erred(self, error: KafkaError) -> None:
+        self.errors.append(error)
+
+
+def native(told: Told, properties: dict[str, Any], logger: Any = None) -> NativeProducer:
+    library = librdkafka.bound()
+    assert library is not None
+    logger = logger or logging.getLogger(__name__)
+    return NativeProducer(library, properties, told.delivered, told.erred, logger, produce_records)
+
+
+def theirs(told: Told, properties: dict[str, Any], logger: Any = None) -> Producer:
+    reports = {
+        "delivery.report.only.error": True,
+        "on_delivery": told.delivered,
+        "error_cb": told.erred,
+    }
+    return Producer({**properties, **reports}, logger=logger or logging.getLogger(__name__))
+
+
+Opener = Callable[..., Any]
+OPENERS: list[Opener] = [theirs, native]
+
+
+@pytest.fixture
+def away() -> dict[str, Any]:
+    return {"bootstrap.servers": f"127.0.0.1:{free_port()}", "log_level": 0}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[dict[str, Any]]:
+    """Yield the address of librdkafka's mock cluster, alive as long as its owner."""
+    owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
+    for topic in ("topic", "many"):
+        broker = next(iter(owner.list_topics(topic, timeout=10).brokers.values()))
+    yield {"bootstrap.servers": f"{broker.host}:{broker.port}"}
+    owner.flush(1)
+
+
+def failure_of(call: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
+    with pytest.raises(KafkaException) as caught:
+        call(*arguments)
+    error = caught.value.args[0]
+    return error.code(), error.str(), error.fatal(), error.retriable(), error.txn_requires_abort()
+
+
+def test_what_is_given_up_is_reported_alike(away: dict[str, Any]) -> None:
+    found = []
+    for opener in OPENERS:
+        told = Told()
+        client = opener(told, away)
+        for partition in range(3):
+            client.produce("topic", b"value", b"key", partition)
+        assert len(client) >= 3, "errors wait there as well"
+        client.purge()
+        assert client.flush(5) == 0
+        found.append(sorted(told.undelivered))
+    assert found[0] == found[1]
+    assert found[1][0] == (KafkaError._PURGE_QUEUE, "Local: Purged in queue", "topic", 0)
+
+
+def test_what_it_does_not_take_is_refused_alike(away: dict[str, Any]) -> None:
+    found: list[list[Any]] = []
+    for opener in OPENERS:
+        client = opener(Told(), away | {"message.max.bytes": 2000, "queue.buffering.max.messages": 1})
+        refused = [
+            failure_of(client.produce, "topic", bytes(3000)),
+            failure_of(client.produce, "t" * 600, b"value"),
+        ]
+        client.produce("topic", b"value")
+        with pytest.raises(BufferError) as full:
+            client.produce("topic", b"value")
+        found.append([*refused, str(full.value)])
+        client.purge()
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize(("name", "value"), [("acks", "some"), ("nonsense", "1"), ("linger.ms", -1)])
+def test_a_wrong_property_is_refused_alike(away: dict[str, Any], name: str, value: Any) -> None:
+    ours, known = (failure_of(opener, Told(), away | {name: value}) for opener in (native, theirs))
+    assert ours == known
+    assert ours[:1] == (KafkaError._INVALID_ARG,)
+
+
+def test_properties_that_do_not_go_together_are_refused_alike(away: dict[str, Any]) -> None:
+    wrong = away | {"enable.idempotence": True, "acks": 1}
+    assert failure_of(native, Told(), wrong) == failure_of(theirs, Told(), wrong)
+
+
+def test_steps_of_a_transaction_fail_alike(away: dict[str, Any]) -> None:
+    group = group_metadata("a group", Membership(-1, "", None))
+    found = []
+    for opener in OPENERS:
+        client = opener(Told(), away | {"transactional.id": "a"})
+        failures = [
+            failure_of(client.begin_transaction),
+            failure_of(client.send_offsets_to_transaction, [TopicPartition("t", 0, 1)], group, 0.01),
+            failure_of(client.init_transactions, 0.01),
+            failure_of(client.commit_transaction, 0.01),
+        ]
+        found.append(failures)
+    assert found[0] == found[1]
+    assert found[1][2][0] == KafkaError._TIMED_OUT
+
+
+def test_a_group_that_cannot_be_read_is_an_error(away: dict[str, Any]) -> None:
+    client = native(Told(), away | {"transactional.id": "a"})
+    code = failure_of(client.send_offsets_to_transaction, [], b"nonsense", 0.01)[0]
+    assert code == KafkaError._BAD_MSG
+
+
+def test_errors_and_lines_of_the_log_come_from_poll(caplog: pytest.LogCaptureFixture) -> None:
+    address = f"127.0.0.1:{free_port()}"
+    found = []
+    for opener in OPENERS:
+        told = Told()
+        client = opener(told, {"bootstrap.servers": address})
+        with caplog.at_level(logging.INFO, __name__):
+            for _ in range(100):
+                client.poll(0.1)
+                if told.errors and caplog.records:
+                    break
+        line = caplog.records[0]
+        found.append((line.levelno, line.getMessage().split(" ")[0], line.getMessage().split("/")[0][-20:]))
+        assert address in told.errors[0].str()
+        caplog.clear()
+    assert found[0] == found[1]
+
+
+def test_what_a_callback_raises_comes_out_of_the_call(away: dict[str, Any]) -> None:
+    class Failing(Told):
+        def delivered(self, error: KafkaError | None, message: Any) -> None:
+            del error, message
+            raise LookupError
+
+    client = native(Failing(), away)
+    client.produce("topic", b"value")
+    client.purge()
+    with pytest.raises(LookupError):
+        client.flush(5)
+
+
+def test_a_fatal_error_is_raised_by_the_call_that_serves_it(cluster: dict[str, Any]) -> None:
+    client = native(Told(), cluster | {"enable.idempotence": True})
+    # What librdkafka has for such tests.
+    hook = ctypes.CDLL(cimpl.__file__).rd_kafka_test_fatal_error
+    hook.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
+    code = KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
+    assert hook(client._client, code, b"for a test") == 0
+    error = failure_of(client.poll, 5)
+    assert error[0] == code
+    assert "for a test" in error[1]
+    assert error[2], "fatal"
+    assert failure_of(client.produce, "topic", b"value")[0] == KafkaError._FATAL
+
+
+N = 3
+VALUES = Spans.of([b"one", b"two", b"three"])
+
+
+def column(starts: list[int], buffer: Any = b"elevenbytes", lengths: list[int] | None = None) -> Spans:
+    each = np.array(starts)
+    return (
+        Spans(buffer, each[:-1], np.diff(each)) if lengths is None else Spans(buffer, each, np.array(lengths))
+    )
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"values": column([0, 3, 6, 12])},
+        {"values": column([0, 3, 1, 11])},
+        {"values": column([-1, 3, 6, 11])},
+        {"values": column([0, 3, 6, 1 << 62])},
+        {"keys": column([0, 3, 6, 12])},
+        {"keys": [None]},
+        {"timestamps": [0]},
+        {"timestamps": np.zeros((3, 3), dtype=np.int64)},
+        {"headers": [[]]},
+        {"headers": [[("a\0b", b"")], [], []]},
+        {"headers": HeaderColumns(["a"], np.array([0]), Spans.of([b"x"]), np.array([0, 1, 2, 1]))},
+        {"headers": HeaderColumns(["a"], np.array([0]), Spans.of([b"x"]), np.array([0, 1, 1, 2]))},
+        {"headers": HeaderColumns(["a"], np.array([0]), Spans.of([]), np.array([0, 1, 1, 1]))},
+        {"headers": HeaderColumns(["a"], np.array([0]), column([0, 99]), np.array([0, 1, 1, 1]))},
+        {"headers": HeaderColumns(["a"], np.array([1]), Spans.of([b"x"]), np.array([0, 1, 1, 1]))},
+        {"headers": HeaderColumns(["a"], np.array([-1]), Spans.of([b"x"]), np.array([0, 1, 1, 1]))},
+        {"partition": 1 << 31},
+        {"partition": -2},
+        {"topic": "a\0b"},
+        {"values": column([0, 3, 6, 11], bytearray(11))},
+        {"values": column([0, 3, 6], lengths=[1, 1])},
+        {"values": column([0, 3, 6], lengths=[1, -2, 1])},
+        {"values": column([0, 3, 1 << 62], lengths=[1, 1, 1 << 62])},
+        {"values": Spans(b"x", np.zeros((N, 2), dtype=np.int64), np.zeros((N, 2), dtype=np.int64))},
+    ],
+    ids=lambda columns: next(iter(columns)),
+)
+def test_columns_that_do_not_go_together_are_refused(away: dict[str, Any], columns: dict[str, Any]) -> None:
+    client = native(Told(), away)
+    good: dict[str, Any] = {
+        "topic": "topic",
+        "partition": 0,
+        "values": VALUES,
+        "keys": [None] * N,
+        "timestamps": [0] * N,
+        "headers": None,
+    }
+    with pytest.raises((ValueError, IndexError)):
+        client.produce_columns(**good | columns)
+    assert client.produce_columns(**good) == (N, None), "nothing is out of order"
+    client.purge()
+
+
+@pytest.mark.parametrize("values", [["text"], [1], [b"x", "text"]])
+def test_what_is_not_bytes_is_refused(away: dict[str, Any], values: list[Any]) -> None:
+    client = native(Told(), away)
+    with pytest.raises(TypeError):
+        client.produce_columns("topic", 0, values, [None] * len(values), [0] * len(values))
+
+
+def test_a_full_queue_tells_how_many_were_taken(away: dict[str, Any]) -> None:
+    client = native(Told(), away | {"queue.buffering.max.messages": 2})
+    rest: Any = [VALUES, Spans.of([None] * N), np.zeros(N, dtype=np.int64)]
+    assert client.produce_columns("topic", 0, *rest) == (2, None)
+    assert client.produce_columns("topic", 0, *(each[2:] for each in rest)) == (0, None)
+    client.purge()
+    assert client.flush(5) == 0
+    assert client.produce_columns("topic", 0, *(each[2:] for each in rest)) == (1, None)
+
+
+def use_in_fork(client: NativeProducer, answers: Any) -> None:
+    try:
+        client.poll(0)
+    except RuntimeError as error:
+        answers.put(str(error))
+    del client
+    gc.collect()
+    answers.put("ended")
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_fork_can_do_nothing_with_its_parents_client_and_does_not_hang(away: dict[str, Any]) -> None:
+    context = multiprocessing.get_context("fork")
+    clients = [native(Told(), away)]
+    answers = context.Queue()
+    child = context.Process(target=lambda: use_in_fork(clients.pop(), answers))
+    child.start()
+    said = [answers.get(timeout=20) for _ in range(2)]
+    child.join(20)
+    assert child.exitcode == 0
+    assert said[0].startswith(f"pid={child.pid} must be {os.getpid()}: ")
+    assert said[1] == "ended"
+    assert clients[0].poll(0) >= 0, "the parent goes on"
+
+
+def test_one_thread_hands_over_while_others_poll_flush_and_purge(cluster: dict[str, Any]) -> None:
+    told = Told()
+    client = native(told, cluster | {"queue.buffering.max.messages": 500, "linger.ms": 0})
+    ended = threading.Event()
+
+    def serve(call: Callable[[], Any]) -> None:
+        while not ended.is_set():
+            call()
+
+    calls = [lambda: client.poll(0.01), lambda: client.flush(0.01), lambda: len(client), client.purge]
+    threads = [threading.Thread(target=serve, args=(call,)) for call in calls]
+    for thread in threads:
+        thread.start()
+    handed = 0
+    for part in range(300):
+        values = Spans.of([b"%d" % part] * 100)
+        taken, error = client.produce_columns("many", part % 4, values, [None] * 100, [0] * 100)
+        assert error is None
+        handed += taken
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert client.flush(10) == 0
+    assert 0 < len(told.undelivered) < handed
+    assert {code for code, *_ in told.undelivered} <= {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
+
+
+@pytest.mark.parametrize("name", ["flush", "commit"])
+def test_what_is_delivered_soon_is_not_waited_for_long(cluster: dict[str, Any], name: str) -> None:
+    """The library's own flush takes ten milliseconds at least if it is told of failures only."""
+    client = native(Told(), cluster | ({} if name == "flush" else {"transactional.id": name}))
+    if name == "commit":
+        client.init_transactions(10)
+    took = math.inf
+    for _ in range(500):  # on a busy machine most of them wait for a processor
+        if took < 0.008:
+            break
+        if name == "commit":
+            client.begin_transaction()
+        client.produce("topic", b"value", b"key", 0)
+        began = time.monotonic()
+        if name == "flush":
+            assert client.flush(10) == 0
+        else:
+            client.commit_transaction(10)
+        took = min(took, time.monotonic() - began)
+    assert took < 0.008
+
+
+def test_a_dropped_client_leaves_neither_threads_nor_files(away: dict[str, Any]) -> None:
+    gc.collect()
+    before = len(_clients), os.listdir("/proc/self/task"), len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    client = native(Told(), away)
+    client.produce("topic", b"value")
+    assert len(_clients) == before[0] + 1
+    del client
+    after = len(_clients), os.listdir("/proc/self/task"), len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    assert after == before
+
+
+def resident() -> int:
+    """Return bytes of this process in memory."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+def hand_over(cluster: dict[str, Any], n: int) -> None:
+    client = native(Told(), cluster | {"queue.buffering.max.messages": 20_000, "linger.ms": 0})
+    values = Spans.of([b"x" * 100] * 1000)
+    rest: Any = [[b"key"] * 1000, [0] * 1000, [[("name", b"content")]] * 1000]
+    left = n
+    while left:
+        most = min(left, 1000)
+        taken, error = client.produce_columns("many", 0, values[:most], *(each[:most] for each in rest))
+        assert error is None
+        left -= taken
+        client.poll(0 if taken else 0.01)
+        if left % 20_000 == 0:
+            assert client.flush(30) == 0
+    assert client.flush(30) == 0
+
+
+def open_and_drop(away: dict[str, Any], n: int) -> None:
+    for _ in range(n):
+        client = native(Told(), away)
+        client.produce("topic", b"value", b"key", 0, headers=[("name", b"content")])
+
+
+def test_clients_are_forgotten(away: dict[str, Any]) -> None:
+    open_and_drop(away, 200)
+    before = resident()
+    open_and_drop(away, 1000)
+    assert resident() - before < 16 << 20
+
+
+@pytest.mark.nightly
+def test_records_are_forgotten(cluster: dict[str, Any]) -> None:
+    hand_over(cluster, 200_000)
+    before = resident()
+    hand_over(cluster, 1_000_000)
+    assert resident() - before < 32 << 20, "32 bytes a record"

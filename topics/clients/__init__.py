@@ -1,0 +1,1 @@
+"""Kafka clients: administration, producers, consumers without a group, access and partitioning."""

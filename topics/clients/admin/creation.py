@@ -1,0 +1,105 @@
+"""Topic creation: the topics of the catalogue that a cluster does not have yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import NewTopic
+
+from topics.clients.admin.readiness import topics_of, wait_until_ready
+from topics.clients.cluster import TIMEOUT_S, UNANSWERED, Cluster
+from topics.definitions import DEFAULT_PARTITIONS, TopicNames
+from topics.patience import Patience, seconds_for
+
+BROKER_DEFAULT = -1  # replication factor: what the broker's default.replication.factor says
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """What `create` did."""
+
+    created: tuple[str, ...]
+    existed: tuple[str, ...]  # left as they were: `check` says whether they are right
+
+
+def create(
+    kafka: Mapping[str, Any],
+    names: TopicNames,
+    partitions: int = DEFAULT_PARTITIONS,
+    replication: int = BROKER_DEFAULT,
+    timeout: float | None = None,
+    tell: Callable[[str], object] = lambda _: None,
+) -> Creation:
+    """Create the topics of the catalogue that do not exist yet; an existing one is never changed.
+
+    All of them, also those of an earlier call that was given up, can be used then. `timeout`: seconds, by
+    default a minute and more for many partitions; `tell`: takes a line of progress every few seconds.
+    """
+    if partitions < 1:
+        message = f"topics.partitions={partitions} must be at least 1"
+        raise ValueError(message)
+    wanted = names.all()
+    patience = Patience(seconds_for(partitions * len(wanted)) if timeout is None else timeout, tell)
+    # It is asked again by what is waited for here.
+    cluster = Cluster(kafka, min(TIMEOUT_S, patience.seconds), patience_s=0.0)
+    present = topics_of(cluster, patience)
+    missing = [
+        NewTopic(name, num_partitions=partitions, replication_factor=replication, config=topic.config)
+        for name, topic in wanted.items()
+        if name not in present
+    ]
+    created = _request(cluster, missing, patience)
+    wait_until_ready(cluster, wanted, patience)
+    return Creation(tuple(created), tuple(name for name in wanted if name not in created))
+
+
+def make(
+    cluster: Cluster, wanted: list[NewTopic], tell: Callable[[str], object] = lambda _: None
+) -> list[str]:
+    """Create topics and return the names of those that did not exist; all can be used then."""
+    patience = Patience(seconds_for(sum(topic.num_partitions for topic in wanted)), tell)
+    created = _request(cluster, wanted, patience)
+    wait_until_ready(cluster, [topic.topic for topic in wanted], patience)
+    return created
+
+
+def _request(cluster: Cluster, wanted: list[NewTopic], patience: Patience) -> list[str]:
+    """Ask for topics until the broker has made each of them; return the names of those that we made.
+
+    A broker that did not answer in time may have made a topic all the same: a topic that exists when it is
+    asked for once more is ours.
+    """
+    left = {topic.topic: topic for topic in wanted}
+    created: list[str] = []
+    unanswered: set[str] = set()
+    while left:
+        seconds = cluster.timeout
+        futures = cluster.client.create_topics(
+            list(left.values()), request_timeout=seconds, operation_timeout=seconds
+        )
+        for name, future in futures.items():
+            failure = _failure(cluster, future)
+            code = None if failure is None else failure.args[0].code()
+            if code in UNANSWERED and not (cluster.complaint or patience.is_over):
+                unanswered.add(name)
+                continue
+            if failure is None or (code == KafkaError.TOPIC_ALREADY_EXISTS and name in unanswered):
+                created.append(name)
+            elif code != KafkaError.TOPIC_ALREADY_EXISTS:  # else somebody else made it at the same moment
+                raise cluster.error(failure, name, "Create") from None
+            del left[name]
+        if left:
+            missing = f"the broker has not answered for {len(left)} of {len(wanted)} topics to create"
+            cluster.client.poll(patience.pause(missing))
+    return created
+
+
+def _failure(cluster: Cluster, future: Any) -> KafkaException | None:
+    try:
+        future.result(timeout=cluster.timeout + 1)
+    except KafkaException as failure:
+        return failure
+    return None

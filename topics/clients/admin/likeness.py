@@ -1,0 +1,121 @@
+"""Like topics: the settings and replicas of another installation, another number of partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from confluent_kafka.admin import NewTopic
+
+from topics.clients.admin.creation import BROKER_DEFAULT, make
+from topics.clients.cluster import Cluster
+from topics.definitions import CONTROLS, INSTANCES, UNLIMITED, TopicNames
+from topics.errors import CatalogueError
+
+NAMES_BROKERS: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
+"""Settings that speak of partitions and brokers by number, and so of one topic only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Likeness:
+    """A topic as it is to be."""
+
+    name: str
+    partitions: int
+    replication: int  # BROKER_DEFAULT: what the broker says
+    config: Mapping[str, str]  # what differs from the broker's defaults, under Kafka's names
+    exists: bool
+
+
+def installed(cluster: Cluster, names: TopicNames) -> int:
+    """Return how many partitions an installation has; CatalogueError if there is none of that prefix."""
+    found = cluster.partition_counts()
+    instances = names.instances
+    if instances not in found:
+        prefixes = sorted(name.removesuffix(INSTANCES.name) for name in found if _is_instances(name))
+        known = ", ".join(map(repr, prefixes)) or "none"
+        if cluster.hidden([instances]):
+            raise CatalogueError(cluster.access.denied("topic", instances, "Describe"))
+        message = f"topic {instances!r} does not exist at {cluster.address}; prefixes with topics: {known}"
+        raise CatalogueError(message)
+    return found[instances]
+
+
+def existing(cluster: Cluster, names: TopicNames) -> TopicNames:
+    """Return the names of an installation, without the optional topics if it has none of them.
+
+    CatalogueError if a source among them may not be seen: what lies there would be left out.
+    """
+    found = cluster.topics()
+    optional = {name: topic for name, topic in names.all().items() if topic.optional}
+    unseen = [name for name, topic in optional.items() if topic.direction == "in" and name not in found]
+    if hidden := cluster.hidden(unseen):
+        raise CatalogueError(cluster.access.denied("topic", hidden[0], "Read"))
+    return replace(names, features=any(name in found for name in optional))
+
+
+def alike(old: Cluster, was: TopicNames, new: Cluster, names: TopicNames, partitions: int) -> list[Likeness]:
+    """Return the topics of an installation like another one, each with whether it exists already.
+
+    CatalogueError if one that exists cannot be it: another number of partitions, or controls that expire.
+    """
+    metadata, present = old.topics(), new.partition_counts(names.all())
+    source = [was.of(topic) for topic in names.all().values()]
+    overrides = old.overrides(name for name in source if name in metadata)
+    wanted = []
+    for name, topic in names.all().items():
+        like = was.of(topic)
+        replication = _replication(metadata[like]) if like in metadata else BROKER_DEFAULT
+        config = dict(topic.config) if like not in overrides else dict(overrides[like])
+        for setting in NAMES_BROKERS:
+            config.pop(setting, None)
+        if topic is CONTROLS:  # models come through it, with timestamps of the past
+            config |= {"cleanup.policy": "delete", "retention.ms": str(UNLIMITED)}
+            config.pop("retention.bytes", None)
+        wanted.append(Likeness(name, partitions, replication, config, name in present))
+    _check(new, names, present, partitions)
+    return wanted
+
+
+def create_alike(
+    cluster: Cluster, wanted: Sequence[Likeness], tell: Callable[[str], object] = lambda _: None
+) -> list[str]:
+    """Create those of the topics that do not exist; return their names. `tell`: as for `create`."""
+    missing = [
+        NewTopic(
+            each.name,
+            num_partitions=each.partitions,
+            replication_factor=each.replication,
+            config=dict(each.config),
+        )
+        for each in wanted
+        if not each.exists
+    ]
+    return make(cluster, missing, tell)
+
+
+def _check(cluster: Cluster, names: TopicNames, present: Mapping[str, int], partitions: int) -> None:
+    for name, count in present.items():
+        if count != partitions:
+            message = (
+                f"topic {name!r} exists with {count} partitions, partitions={partitions} are wanted; choose "
+                f"another prefix, --partitions {count}, or delete the topics of {names.prefix!r}"
+            )
+            raise CatalogueError(message)
+    config = cluster.configs([names.controls] if names.controls in present else []).get(names.controls, {})
+    if config.get("retention.ms", str(UNLIMITED)) != str(UNLIMITED):
+        message = (
+            f"topic {names.controls!r} has retention.ms={config['retention.ms']}, it must be {UNLIMITED}, or "
+            f"models sent to it may be deleted; set it with kafka-configs --alter --topic {names.controls} "
+            f"--add-config retention.ms={UNLIMITED}"
+        )
+        raise CatalogueError(message)
+
+
+def _replication(topic: Any) -> int:
+    return min(len(partition.replicas) for partition in topic.partitions.values())
+
+
+def _is_instances(name: str) -> bool:
+    return name.endswith(INSTANCES.name)

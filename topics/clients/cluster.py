@@ -1,0 +1,320 @@
+"""Cluster: Kafka's administration client; whether it is reachable, and which topics there are.
+
+Every call is bounded in time, and a cluster that does not answer is one clear error instead of librdkafka's
+endless attempts and lines on stderr. Where nobody listens that error comes within ten seconds; a broker that
+takes connections, and does not answer because it is busy, is asked again, with a line in the log every few
+seconds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from confluent_kafka import (
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicCollection,
+    TopicPartition,
+)
+from confluent_kafka.admin import (
+    AdminClient,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    OffsetSpec,
+    ResourceType,
+)
+
+from topics.clients.access import Access, Kind, denied_kind
+from topics.errors import BrokerError, CatalogueError, UnansweredError
+from topics.patience import LEAST_S, Patience
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_S = 8.0  # of one request; a person waits at most ten seconds for "not there"
+
+_Answer = TypeVar("_Answer")
+
+# Answers of a broker that is still getting ready: leaders of new topics, the coordinator of a first group.
+NOT_YET = (
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.NOT_COORDINATOR,
+    KafkaError.COORDINATOR_NOT_AVAILABLE,
+    KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
+    KafkaError._NOENT,  # noqa: SLF001 - what librdkafka says of the first ones, see `look_anew`
+)
+
+UNANSWERED = (
+    KafkaError._TIMED_OUT,  # noqa: SLF001 - librdkafka's own codes look so
+    KafkaError._TIMED_OUT_QUEUE,  # noqa: SLF001
+    KafkaError._TRANSPORT,  # noqa: SLF001
+    KafkaError._ALL_BROKERS_DOWN,  # noqa: SLF001
+    KafkaError.REQUEST_TIMED_OUT,
+    KafkaError.NOT_CONTROLLER,
+    KafkaError.BROKER_NOT_AVAILABLE,
+    KafkaError.NETWORK_EXCEPTION,
+    KafkaError.THROTTLING_QUOTA_EXCEEDED,
+)
+"""Errors of a request that may have been carried out all the same, or may be soon: it is sent again."""
+
+# librdkafka's own errors (no broker answered) have negative codes, errors a broker sends have positive ones.
+_ADMIN_PROPERTIES = ("bootstrap.servers", "client.id", "security.", "sasl.", "ssl.", "socket.", "broker.")
+
+
+def refresh_leaders(client: Any, failure: KafkaException, topic: str, timeout: float = TIMEOUT_S) -> None:
+    """Let a client that knows no leader of a topic's partitions ask the broker before it answers again.
+
+    A client of librdkafka 2.16 that knows some topic and has asked for the offsets of one that did not exist
+    yet, or that the broker had not made known yet, remembers that and answers `list_offsets` with `_NOENT`,
+    "No leaders found", for ever, without a request. One for the topic's metadata takes that back.
+    """
+    if failure.args[0].code() == KafkaError._NOENT:  # noqa: SLF001 - librdkafka's own codes look so
+        with contextlib.suppress(KafkaException):  # then the next answer tells
+            client.list_topics(topic, timeout=timeout)
+
+
+class _Complaint:
+    """The last thing the client complained of.
+
+    An object of its own, because the client holds on to its callback: a method of `Cluster` would close a
+    cycle, and the client with its threads would live until the garbage collector comes by.
+    """
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.of_credentials = False  # the broker answers, but does not let this client in
+        self.of_all = False  # not one broker can be reached
+
+    def clear(self) -> None:
+        """Forget it: a broker has answered since."""
+        self.text, self.of_credentials, self.of_all = "", False, False
+
+    def __call__(self, error: KafkaError) -> None:
+        refused = error.code() == KafkaError._AUTHENTICATION  # noqa: SLF001 - librdkafka's own codes look so
+        down = error.code() == KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001
+        self.of_all = self.of_all or refused or down
+        if down and self.text:
+            return  # the reason is more than that
+        if refused or not self.of_credentials:
+            self.text, self.of_credentials = error.str().split(" (after ")[0], refused
+
+
+class Cluster:
+    """The administration side of a Kafka cluster.
+
+    `kafka` holds client properties under Kafka's names (`bootstrap.servers`, `security.protocol`, …); those
+    that only producers or consumers know are left out.
+    """
+
+    def __init__(
+        self, kafka: Mapping[str, Any], timeout: float = TIMEOUT_S, patience_s: float = LEAST_S
+    ) -> None:
+        """Open no connection yet: librdkafka does that with the first request.
+
+        `timeout`: seconds of one request; `patience_s`: after so many a busy broker is not asked again.
+        """
+        self.address = str(kafka.get("bootstrap.servers", "")).strip()
+        if not self.address:
+            message = "bootstrap.servers must be set, for example bootstrap.servers=localhost:9092"
+            raise BrokerError(message)
+        self.timeout = timeout
+        self._patience_s = patience_s
+        self.access = Access.of(kafka)
+        self._complaint = _Complaint()
+        self._client = AdminClient(self.properties(kafka) | {"error_cb": self._complaint})
+
+    @staticmethod
+    def properties(kafka: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the properties every kind of client knows, with librdkafka kept from writing to stderr."""
+        return {key: value for key, value in kafka.items() if key.startswith(_ADMIN_PROPERTIES)} | {
+            "log_level": 0
+        }
+
+    @property
+    def client(self) -> Any:
+        """Return the confluent-kafka AdminClient."""
+        return self._client
+
+    @property
+    def complaint(self) -> str:
+        """Why the client can reach no broker, in its words; empty while it can, or does not know yet."""
+        self._client.poll(0)  # serves error_cb
+        return self._complaint.text if self._complaint.of_all else ""
+
+    def partition_counts(self, names: Iterable[str] | None = None) -> dict[str, int]:
+        """Return topic → number of partitions of those topics in `names` (default: all) that exist."""
+        found = self.topics()
+        return {n: len(found[n].partitions) for n in (found if names is None else names) if n in found}
+
+    def partition_count(self, name: str) -> int:
+        """Return the number of partitions of a topic that must exist."""
+        counts = self.partition_counts([name])
+        if name not in counts:
+            if self.hidden([name]):
+                raise CatalogueError(self.access.denied("topic", name, "Describe"))
+            message = (
+                f"topic {name!r} does not exist at {self.address}; create it with 'grove topics create' "
+                f"or set topics.prefix to the one in use"
+            )
+            raise CatalogueError(message)
+        return counts[name]
+
+    @property
+    def id(self) -> str | None:
+        """What the cluster calls itself, whatever its address; None before Kafka 0.10.1."""
+        metadata = self._answer(lambda: self._client.list_topics(timeout=self.timeout))
+        known: str | None = metadata.cluster_id
+        return known
+
+    def topics(self) -> dict[str, Any]:
+        """Return topic → metadata (partitions with leader, replicas, in-sync replicas) of all topics."""
+        return dict(self._answer(lambda: self._client.list_topics(timeout=self.timeout)).topics)
+
+    def _answer(self, ask: Callable[[], _Answer]) -> _Answer:
+        """Return the answer to a request, which is made again while a broker is there and too busy for it."""
+        patience = Patience(self._patience_s, logger.warning)
+        while True:
+            try:
+                answer = ask()
+            except KafkaException as failure:
+                is_busy = failure.args[0].code() in UNANSWERED and not self.complaint
+                if not is_busy or patience.is_over:
+                    raise self.error(failure) from None
+            else:
+                self._complaint.clear()
+                return answer
+            self._client.poll(patience.pause(f"bootstrap.servers={self.address} does not answer yet"))
+
+    def hidden(self, names: Iterable[str]) -> list[str]:
+        """Return those of the topics, none of which is seen, that may exist: this client may not see them."""
+        asked = list(names)
+        if not asked:
+            return []
+        return self._answer(lambda: self._hidden(asked))
+
+    def _hidden(self, asked: list[str]) -> list[str]:
+        futures = self._client.describe_topics(TopicCollection(asked), request_timeout=self.timeout)
+        found = []
+        for name, future in futures.items():
+            try:
+                future.result(timeout=self.timeout + 1)
+            except KafkaException as failure:
+                code = failure.args[0].code()
+                if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    found.append(name)
+                elif code != KafkaError.UNKNOWN_TOPIC_OR_PART:
+                    raise
+        return found
+
+    def offsets(
+        self,
+        partitions: Iterable[TopicPartition],
+        spec: OffsetSpec,
+        isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    ) -> dict[tuple[str, int], int]:
+        """Return the offset that `spec` means of each partition: the first one, the end.
+
+        A topic made a moment ago has leaders in the metadata before the broker acts as one, and leaders
+        move: such partitions are asked for once more, and again, and those of a busy broker.
+        """
+        found: dict[tuple[str, int], int] = {}
+        patience = Patience(self._patience_s, logger.warning)
+        left = list(partitions)
+        while left:
+            futures = self._client.list_offsets(
+                dict.fromkeys(left, spec), isolation_level=isolation_level, request_timeout=self.timeout
+            )
+            left = []
+            for tp, future in futures.items():
+                try:
+                    found[tp.topic, tp.partition] = int(future.result(timeout=self.timeout + 1).offset)
+                except KafkaException as failure:
+                    code = failure.args[0].code()
+                    is_early = code in NOT_YET or (code in UNANSWERED and not self.complaint)
+                    if not is_early or patience.is_over:
+                        raise self.error(failure, tp.topic, "Describe", "topic") from None
+                    refresh_leaders(self._client, failure, tp.topic, self.timeout)
+                    left.append(tp)
+            if left:
+                self._client.poll(patience.pause(f"{len(left)} partitions have no leader that answers yet"))
+        return found
+
+    def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return topic → its configuration, defaults included, under Kafka's names; of those it may see."""
+        return self._configs(names, lambda entry: True)  # noqa: ARG005 - all of them
+
+    def overrides(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
+        """Return topic → what was set for it alone, under Kafka's names; of those it may see."""
+        own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+        return self._configs(names, lambda entry: ConfigSource(entry.source).value == own)
+
+    def _configs(
+        self, names: Iterable[str], wanted: Callable[[ConfigEntry], bool]
+    ) -> dict[str, dict[str, str]]:
+        resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
+        if not resources:
+            return {}
+        return self._answer(lambda: self._described(resources, wanted))
+
+    def _described(
+        self, resources: list[ConfigResource], wanted: Callable[[ConfigEntry], bool]
+    ) -> dict[str, dict[str, str]]:
+        futures = self._client.describe_configs(resources, request_timeout=self.timeout)
+        answers = {}
+        for resource, future in futures.items():
+            try:
+                entries = future.result(timeout=self.timeout + 1)
+            except KafkaException as failure:
+                if failure.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED:
+                    continue
+                raise
+            answers[resource.name] = {
+                key: str(entry.value) for key, entry in entries.items() if wanted(entry)
+            }
+        return answers
+
+    def message_limits(self, names: Iterable[str]) -> dict[str, int]:
+        """Return topic → the largest batch it takes, in bytes."""
+        return {name: int(config["max.message.bytes"]) for name, config in self.configs(names).items()}
+
+    def result(self, future: Any, name: str = "", operation: str = "", kind: Kind | None = None) -> Any:
+        """Return what a request's future holds, its errors as ours (`error` says what the names are for)."""
+        try:
+            return future.result(timeout=self.timeout + 1)
+        except KafkaException as failure:
+            raise self.error(failure, name, operation, kind) from None
+
+    def error(
+        self, failure: KafkaException, name: str = "", operation: str = "", kind: Kind | None = None
+    ) -> BrokerError:
+        """Return the exception that says what a failed request means.
+
+        name, operation: what was to be done with which topic or group, where there is one; kind: which.
+        """
+        cause = failure.args[0]
+        denied = denied_kind(cause.code())
+        if denied is not None and operation and kind in (None, denied):
+            return BrokerError(self.access.denied(denied, name, operation))
+        self._client.poll(0)  # serves error_cb: the reason behind a timeout is only known there
+        if cause.code() < 0 and self._complaint.of_credentials:
+            message = (
+                f"bootstrap.servers={self.address} does not let this client in ({self._complaint.text}); "
+                "correct sasl.mechanism, sasl.username and sasl.password"
+            )
+            return BrokerError(message)
+        if cause.code() < 0:
+            reason = f" ({self._complaint.text})" if self._complaint.text else ""
+            message = (
+                f"bootstrap.servers={self.address} did not answer within "
+                f"{self.timeout if reason else max(self.timeout, self._patience_s):g} s{reason}; "
+                f"start a broker there (for example 'grove broker') or set bootstrap.servers to one that runs"
+            )
+            return UnansweredError(message)
+        return BrokerError(f"bootstrap.servers={self.address} refused the request: {cause.str()}")

@@ -1,0 +1,121 @@
+"""Consumer group: its members and its offsets, as its coordinator knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from topics.clients.access import denied_kind
+from topics.clients.cluster import NOT_YET, TIMEOUT_S, UNANSWERED, Cluster
+from topics.patience import LEAST_S, Patience
+
+Tell = Callable[[str], object]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMember:
+    """A member of a group, living or waited for."""
+
+    name: str  # `group.instance.id`, else the member's id
+    host: str
+    topics: frozenset[str]  # of which it has partitions
+
+
+def members_of(kafka: Mapping[str, Any], group: str) -> list[str]:
+    """Return the names of the members of a group, living or waited for; `kafka`: under Kafka's names."""
+    return sorted(str(member.group_instance_id or member.member_id) for member in _members(kafka, group))
+
+
+def static_members_of(kafka: Mapping[str, Any], group: str) -> set[str]:
+    """Return the names of those of them that have one of their own (`group.instance.id`).
+
+    A coordinator that moves is waited for no longer than a request may take.
+    """
+    members = _members(kafka, group, TIMEOUT_S)
+    return {str(member.group_instance_id) for member in members if member.group_instance_id}
+
+
+def described_members_of(
+    kafka: Mapping[str, Any], group: str, tell: Tell = lambda _: None
+) -> list[GroupMember]:
+    """Return the members with what each has; `tell`: takes a line of progress while they are waited for."""
+    return [
+        GroupMember(
+            str(member.group_instance_id or member.member_id),
+            str(member.host).lstrip("/"),
+            frozenset(tp.topic for tp in member.assignment.topic_partitions),
+        )
+        for member in _members(kafka, group, tell=tell)
+    ]
+
+
+def _members(
+    kafka: Mapping[str, Any], group: str, seconds: float = LEAST_S, tell: Tell = lambda _: None
+) -> Sequence[Any]:
+    """Ask the group's coordinator, again while it moves; BrokerError."""
+    cluster = Cluster(kafka)
+    patience = Patience(seconds, tell)
+    while True:
+        (future,) = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout).values()
+        failure = future.exception(timeout=cluster.timeout + 1)
+        is_early = isinstance(failure, KafkaException) and _passes(cluster, failure)
+        if not is_early or patience.is_over:
+            break
+        cluster.client.poll(patience.pause(f"the coordinator of group {group} does not answer yet"))
+    members: Sequence[Any] = cluster.result(future, group, "Describe", "group").members
+    return members
+
+
+def committed_of(
+    kafka: Mapping[str, Any],
+    group: str,
+    partitions: Sequence[TopicPartition],
+    seconds: float = LEAST_S,
+    tell: Tell = lambda _: None,
+) -> list[TopicPartition]:
+    """Return what a group has committed of partitions, with its metadata, without joining it; BrokerError.
+
+    Offsets of a transaction that is still open (its worker may be dead) are not waited for.
+    """
+    if not partitions:
+        return []
+    cluster = Cluster(kafka)
+    given = {"group.id": group, "isolation.level": "read_uncommitted"}
+    patience = Patience(seconds, tell)
+    with closing(Consumer(cluster.properties(kafka) | given)) as consumer:
+        while True:
+            try:
+                answer: list[TopicPartition] = consumer.committed(list(partitions), timeout=cluster.timeout)
+            except KafkaException as failure:
+                raise_if_denied(cluster, group)
+                if not _passes(cluster, failure) or patience.is_over:
+                    raise cluster.error(failure) from None
+            else:
+                return [each for each in answer if each.offset >= 0]
+            cluster.client.poll(patience.pause(f"the coordinator of group {group} does not answer yet"))
+
+
+def _passes(cluster: Cluster, failure: KafkaException) -> bool:
+    """Tell whether another attempt may succeed: the coordinator moves, or is slow, but a broker is there."""
+    code = failure.args[0].code()
+    return code in NOT_YET or (code in UNANSWERED and not cluster.complaint)
+
+
+def raise_if_denied(cluster: Cluster, group: str) -> None:
+    """Raise if this client may not see the group: asking for its offsets only takes too long then."""
+    (answer,) = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout).values()
+    failure = answer.exception(timeout=cluster.timeout + 1)
+    if isinstance(failure, KafkaException) and denied_kind(failure.args[0].code()) == "group":
+        raise cluster.error(failure, group, "Describe")
+
+
+def is_occupied(group: str, members: list[str]) -> str:
+    """Return the sentence for a group that has members where it must not."""
+    return (
+        f"group {group} must have no members, it has {', '.join(members)}; stop the workers ('grove worker "
+        "drain' makes them leave at once), try again, and start them"
+    )

@@ -1,0 +1,130 @@
+"""Offered records: parts of runs that the client has no room for yet."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from operator import length_hint
+from typing import Any
+
+import numpy as np
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from topics.clients.native_producer import NativeProducer
+from topics.columns.header_columns import HeaderColumns
+from topics.columns.records import Headers, Ints64
+from topics.columns.spans import Spans
+
+COPIED_BYTES = 64 * 1024  # in which records lie that are handed over with others
+
+
+@dataclass(slots=True)
+class Offered:
+    """Records of one topic that the client has not taken yet; columns of equal length.
+
+    Handing them to a client returns how many it has taken, and why not the next one (None: there is no room
+    for it, or no next one).
+    """
+
+    topic: str
+    partition: int | Ints64  # of all of them, or int64[n], of each
+    values: Sequence[bytes | None]
+    keys: Sequence[bytes | None]
+    timestamps: Any  # int64[n] or a sequence
+    headers: Sequence[Headers] | None
+
+    def partition_of(self, at: int) -> int:
+        """Return the partition of a record."""
+        return self.partition if isinstance(self.partition, int) else int(self.partition[at])
+
+    def hand_to(self, producer: Producer) -> tuple[int, KafkaError | None]:
+        """Hand the records to confluent-kafka's client, one after the other.
+
+        `produce_batch` would be no quicker way: it takes no timestamps and no headers.
+        """
+        left = iter(self.values)
+        one = isinstance(self.partition, int)
+        places = repeat(self.partition) if one else iter(self.partition.tolist())  # type: ignore[union-attr]
+        columns: list[Iterable[Any]] = [repeat(self.topic), left, self.keys, places]
+        columns += [repeat(None), repeat(None), self.timestamps]
+        if self.headers is not None:
+            columns.append(self.headers)
+        error = None
+        try:
+            deque(map(producer.produce, *columns), maxlen=0)
+        except BufferError:
+            pass
+        except KafkaException as failure:
+            error = failure.args[0]
+        else:
+            return len(self.values), None
+        # The record that was not taken is the last one that came out of the iterator.
+        return len(self.values) - length_hint(left) - 1, error
+
+    def hand_to_native(self, producer: NativeProducer) -> tuple[int, KafkaError | None]:
+        """Hand the records to librdkafka itself, in one call."""
+        self.values, self.keys = Spans.of(self.values), Spans.of(self.keys)
+        if self.headers is not None:
+            self.headers = HeaderColumns.of(self.headers)
+        try:
+            return producer.produce_columns(
+                self.topic, self.partition, self.values, self.keys, self.timestamps, self.headers
+            )
+        except KafkaException as failure:
+            return 0, failure.args[0]
+
+    def forget(self, n: int) -> None:
+        """Forget the first n records: they are taken."""
+        self.values, self.keys, self.timestamps = self.values[n:], self.keys[n:], self.timestamps[n:]
+        if self.headers is not None:
+            self.headers = self.headers[n:]
+        if not isinstance(self.partition, int):
+            self.partition = self.partition[n:]
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it costs little to copy the buffers that its columns lie in."""
+        columns = (self.values, self.keys)
+        return sum(len(each.buffer) if isinstance(each, Spans) else COPIED_BYTES for each in columns) < (
+            COPIED_BYTES
+        )
+
+    @staticmethod
+    def joined(parts: Sequence[Offered]) -> Offered:
+        """Return the records of several (at least one), all with headers or none, one behind the other."""
+        if len(parts) == 1:
+            return parts[0]
+        headers = [HeaderColumns.of(each.headers) for each in parts if each.headers is not None]
+        return Offered(
+            parts[0].topic,
+            np.concatenate([partition_of_each(part.partition, len(part.values)) for part in parts]),
+            Spans.joined([Spans.of(part.values) for part in parts]),
+            Spans.joined([Spans.of(part.keys) for part in parts]),
+            np.concatenate([np.asarray(part.timestamps, dtype=np.int64) for part in parts]),
+            HeaderColumns.joined(headers) if headers else None,
+        )
+
+
+def partition_of_each(partition: int | Ints64, n: int) -> Ints64:
+    """Return the partition of each of n records."""
+    return np.full(n, partition, dtype=np.int64) if isinstance(partition, int) else partition
+
+
+def joined_where_small(offered: Sequence[Offered]) -> list[Offered]:
+    """Return the same records, small parts of a topic in one; those of a partition stay in their order."""
+    groups: list[list[Offered]] = []
+    growing: dict[
+        str, list[Offered]
+    ] = {}  # of each topic the group that its next part may join: of small ones
+    for each in offered:
+        group, is_small = growing.pop(each.topic, None), each.is_small
+        if group is not None and is_small and (group[-1].headers is None) == (each.headers is None):
+            group.append(each)
+        else:
+            group = [each]
+            groups.append(group)
+        if is_small:
+            growing[each.topic] = group
+    return [Offered.joined(group) for group in groups]

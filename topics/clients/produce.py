@@ -1,0 +1,135 @@
+"""Produce: a kernel that hands the records of columns to librdkafka, one after the other."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, Final
+
+from core.kernels import jit
+from core.kernels.jit import address_of, kernel, start_of
+from topics.clients.librdkafka import Argument, Header, Memory
+from topics.clients.native_producer import FIXED, OUT_OF_BOUNDS
+from topics.columns.spans import NULL
+
+_WORD: Final = 8
+_WORDS: Final = ctypes.sizeof(Argument) // _WORD
+"""Of an argument of `rd_kafka_produceva`; `topics/clients/native_producer.py:_fill` says which they are."""
+_FIRST: Final = Argument.u.offset // _WORD
+_PARTITION: Final = _WORDS + _FIRST
+_TIMESTAMP: Final = 3 * _WORDS + _FIRST
+_KEY: Final = 4 * _WORDS + _FIRST
+_VALUE: Final = 5 * _WORDS + _FIRST
+_HEADERS: Final = FIXED * _WORDS + _FIRST
+_SIZE: Final = Memory.size.offset // _WORD
+_CONTENT: Final = Header.val.offset // _WORD
+_CONTENT_SIZE: Final = Header.size.offset // _WORD
+
+
+def _plain_call(function: int, client: int, arguments: int, n: int) -> int:
+    word = ctypes.c_int64
+    return int(ctypes.CFUNCTYPE(word, word, word, word)(int(function))(int(client), int(arguments), int(n)))
+
+
+def _call(_typing: Any, _function: Any, _client: Any, _arguments: Any, _n: Any) -> Any:
+    word = jit.types.int64
+    return word(word, word, word, word), _call_pointer
+
+
+def _call_pointer(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    word = jit.ir.IntType(64)
+    function = jit.ir.FunctionType(word, [word, word, word]).as_pointer()
+    return builder.call(builder.inttoptr(arguments[0], function), arguments[1:])
+
+
+call: Callable[[Any, Any, Any, Any], Any] = _plain_call if jit.DISABLED else jit.intrinsic(_call)
+"""Call the C function at an address with three words; return its word."""
+
+
+@kernel(
+    "int64(int64, int64, int64[::1], int64[::1], int64, int64, int64[::1], int64[::1], int64, int64, "
+    "int64[::1], int64[::1], int64[::1], int64, int64[::1], int64[::1], int64, int64, int64[::1], "
+    "int64[::1], int64[::1])"
+)
+def produce_records(
+    produceva,
+    client,
+    block,
+    partitions,
+    value_text,
+    value_bytes,
+    value_starts,
+    value_lengths,
+    key_text,
+    key_bytes,
+    key_starts,
+    key_lengths,
+    timestamps,
+    name_text,
+    first_header,
+    header_names,
+    header_text,
+    header_bytes,
+    header_starts,
+    header_lengths,
+    failure,
+) -> int:
+    """Hand over records until one is not taken; return how many were.
+
+    produceva, client: addresses; block: int64[arguments * 9], its arguments, of which are overwritten those
+    that records do not have in common.
+    partitions: int64[n], or none: all records go to the one that is in `block`.
+    Of values, keys and headers' values: address and bytes of the buffer, starts and lengths: int64[n], the
+    length NULL is that of a null.
+    timestamps: int64[n]; name_text: address of the names of headers; header_names: int64[m], where the name
+    of a header begins; first_header: int64[n + 1] (or none: there are no headers), the first of a record.
+    failure: int64[1], gets the error of the record that is not taken, which has to be freed, or
+    OUT_OF_BOUNDS.
+    """
+    # Bare pointers: an array costs a count of references at every call.
+    arguments = start_of(block)
+    has_headers, has_partitions = len(first_header) > 0, len(partitions) > 0
+    n_arguments = FIXED
+    for record in range(len(timestamps)):
+        arguments[_TIMESTAMP] = timestamps[record]
+        if has_partitions:
+            arguments[_PARTITION] = partitions[record]
+        good = _put(arguments, _KEY, _SIZE, key_text, key_bytes, key_starts, key_lengths, record)
+        good &= _put(arguments, _VALUE, _SIZE, value_text, value_bytes, value_starts, value_lengths, record)
+        if has_headers:
+            first = first_header[record]
+            n_arguments = FIXED + first_header[record + 1] - first
+            for at in range(n_arguments - FIXED):
+                place = _HEADERS + at * _WORDS
+                arguments[place] = name_text + header_names[first + at]
+                good &= _put(
+                    arguments,
+                    place + _CONTENT,
+                    _CONTENT_SIZE - _CONTENT,
+                    header_text,
+                    header_bytes,
+                    header_starts,
+                    header_lengths,
+                    first + at,
+                )
+        if not good:
+            failure[0] = OUT_OF_BOUNDS
+            return record
+        error = call(produceva, client, address_of(arguments), n_arguments)
+        if error != 0:
+            failure[0] = error
+            return record
+    return len(timestamps)
+
+
+@kernel
+def _put(arguments, place: int, size: int, text: int, n_bytes: int, starts, lengths, at: int) -> bool:
+    """Write where a string lies and how long it is; tell whether it lies in its buffer."""
+    start, length = starts[at], lengths[at]
+    if length == NULL:
+        arguments[place] = 0
+        arguments[place + size] = 0
+        return True
+    arguments[place] = text + start
+    arguments[place + size] = length
+    return start >= 0 and 0 <= length <= n_bytes - start

@@ -1,0 +1,420 @@
+"""Sender: produces records at full speed and loses none silently.
+
+librdkafka reports only failed deliveries (a callback for each good one costs as much as producing it); what
+was produced and not reported is delivered once `flush` returns.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from topics.clients import librdkafka
+from topics.clients.access import Access, denied_kind
+from topics.clients.native_producer import NativeProducer, ProduceRecords, can_carry
+from topics.clients.offered import Offered, joined_where_small
+from topics.columns.records import Headers
+from topics.definitions import BLOCK_BYTES
+from topics.errors import BrokerError, DeliveryError
+
+logger = logging.getLogger(__name__)
+
+BATCH_BYTES = 256 * 1024  # of several records together, before compression
+
+# What a caller says about the client goes before these.
+DEFAULTS: Mapping[str, Any] = {
+    "acks": "all",
+    "enable.idempotence": True,
+    "compression.type": "lz4",
+    "linger.ms": 5,
+    "batch.size": BATCH_BYTES,
+    "queue.buffering.max.messages": 200_000,
+    "queue.buffering.max.kbytes": 256 * 1024,
+    "message.max.bytes": BLOCK_BYTES,
+    "partitioner": "murmur2_random",  # not used: every record names its partition
+}
+
+_REMEDIES = {
+    KafkaError.INVALID_RECORD: "; its timestamp may be too far from now (message.timestamp.after.max.ms)",
+    KafkaError.INVALID_TIMESTAMP: "; it is too far from now (message.timestamp.after.max.ms, before.max.ms)",
+    KafkaError.MSG_SIZE_TOO_LARGE: "; raise max.message.bytes of the topic, or send fewer rows a block",
+    KafkaError.UNKNOWN_TOPIC_OR_PART: "; create the topic with 'grove topics create'",
+    KafkaError._UNKNOWN_TOPIC: "; create the topic with 'grove topics create'",  # noqa: SLF001
+}
+
+FLUSH_STEP_S = 0.5
+ROOM_STEP_S = 0.05
+STOP_S = 10.0
+PROBE_S = 10.0
+
+
+class _Failures:
+    """What the client reports: records that were not delivered, and the end of the client itself.
+
+    An object of its own, because the client holds on to its callbacks: methods of `Sender` would close a
+    cycle, and the client with its threads would live until the garbage collector comes by.
+    """
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self.failed = 0
+        self.reason = ""
+        self.fatal: BrokerError | None = None
+        self._reason_is_another = False
+
+    def delivered(self, error: KafkaError | None, message: Any) -> None:
+        """Note a record that was not."""
+        if error is None:
+            return
+        self.failed += 1
+        # librdkafka says of most records only that another one of their batch was refused.
+        if not self.reason or (self._reason_is_another and not _blames_another(error)):
+            self.reason = f"{message.topic()}[{message.partition()}]: {self.explain(error, message.topic())}"
+            self._reason_is_another = _blames_another(error)
+
+    def refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> DeliveryError:
+        """Return the error for a record that the client itself did not take; nothing reports it later."""
+        cause = failure.args[0]
+        if cause.code() == KafkaError._FATAL and self.fatal is not None:  # noqa: SLF001 - librdkafka's own code
+            return self.given_up(str(self.fatal))  # no matter of this record: the client is out of order
+        message = f"{topic}[{partition}]: a record of {len(value)} bytes: {cause.str()}"
+        return self.given_up(message)
+
+    def given_up(self, message: str) -> DeliveryError:
+        """Return the error for records that will not be delivered, and keep it for every later check."""
+        self.fatal = self.fatal or DeliveryError(message)
+        return DeliveryError(message)
+
+    def forget(self) -> None:
+        """Forget undelivered records: their transaction is aborted."""
+        self.failed, self.reason, self._reason_is_another = 0, "", False
+
+    def erred(self, error: KafkaError) -> None:
+        if error.fatal():
+            self.ended(error)
+        else:
+            logger.warning("producer: %s", error.str())
+
+    def ended(self, error: KafkaError | None) -> None:
+        """Note what ended the client; None: unknown."""
+        why = "its lines in the log say why" if error is None else self.explain(error)
+        self.fatal = self.fatal or BrokerError(f"the producer has failed for good: {why}")
+
+    def explain(self, error: KafkaError, topic: str = "") -> str:
+        """Return what the client says, and what to do about it."""
+        denied = denied_kind(error.code())
+        if denied == "topic":
+            return self._access.denied("topic", topic, "Write,Describe")
+        if denied == "cluster":  # without a topic it may write to, a producer gets no id
+            return f"{self._access.denied('cluster', '', 'IdempotentWrite')}, or grant Write on its topics"
+        return f"{error.str()}{_REMEDIES.get(error.code(), '')}"
+
+
+class Sender:
+    """An idempotent producer that counts what was not delivered.
+
+    `send` and `send_run` wait while the client's queue is full. An event loop must not wait: it offers its
+    records, and while the sender `is_full` another thread may `drain` it. One thread sends or offers;
+    `drain`, `flush` and `close` may be called from others.
+
+    With a kernel that hands records over (`produce_records`) the client is librdkafka's own, if it can be
+    bound; else it is confluent-kafka's, which is quicker where records are sent one by one.
+    """
+
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        stopped: Callable[[], bool] = lambda: False,
+        produce_records: ProduceRecords | None = None,
+    ) -> None:
+        """Open the producer; `kafka` holds client properties under Kafka's names.
+
+        A broker that is away is waited for as long as `delivery.timeout.ms` allows, but only STOP_S seconds
+        once `stopped` says that the caller wants to end.
+        """
+        self._produce_records = produce_records
+        self._stopped = stopped
+        self._give_up_at = float("inf")
+        self._offered: deque[Offered] = deque()  # in the order of offering
+        self._in_hand: deque[Offered] = deque()  # what goes before it, and belongs to who hands over
+        self._gathers = False  # what is offered waits for more
+        self._has_room = True  # the client took all that it was last given
+        self._handing_over = threading.Lock()  # whoever holds it takes from `_offered`
+        self._kafka = kafka
+        self._failures, self._producer = self._new_client()
+
+    def _new_client(self) -> tuple[_Failures, Producer | NativeProducer]:
+        failures = _Failures(Access.of(self._kafka))
+        properties = {**DEFAULTS, **self._kafka}
+        kernel, library = self._produce_records, librdkafka.bound() if self._produce_records else None
+        try:
+            if kernel is not None and library is not None and can_carry(properties):
+                told = failures.delivered, failures.erred
+                return failures, NativeProducer(library, properties, *told, logger, kernel)
+            properties |= {
+                "delivery.report.only.error": True,
+                "on_delivery": failures.delivered,
+                "error_cb": failures.erred,
+            }
+            return failures, Producer(properties, logger=logger)
+        except KafkaException as failure:
+            message = f"the producer's properties are wrong: {failure.args[0].str()}; correct the setting"
+            raise BrokerError(message) from None
+
+    @property
+    def failed(self) -> int:
+        """Return how many records were not delivered."""
+        return self._failures.failed
+
+    def send(
+        self,
+        topics: Iterable[str],
+        values: Iterable[bytes],
+        keys: Iterable[bytes],
+        partitions: Iterable[int],
+        timestamps: Iterable[int],
+    ) -> None:
+        """Produce records given as columns (timestamp 0: time of sending); raise what went wrong so far."""
+        produce = self._producer.produce
+        for topic, value, key, partition, timestamp in zip(
+            topics, values, keys, partitions, timestamps, strict=False
+        ):
+            try:
+                produce(topic, value, key, partition, None, None, timestamp)
+            except BufferError:
+                self._produce_when_there_is_room(topic, value, key, partition, timestamp)
+            except KafkaException as failure:
+                raise self._refused(topic, partition, value, failure) from None
+        self._poll(0)
+        self.check()
+
+    def send_run(
+        self,
+        topic: str,
+        partition: int,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None],
+        timestamps: Sequence[int],
+        headers: Sequence[Headers] | None = None,
+    ) -> None:
+        """Produce records of one partition in order, as fast as the client can; raise what went wrong so far.
+
+        What it has no room for is waited for.
+        """
+        self.offer_run(topic, partition, values, keys, timestamps, headers)
+        self.drain()
+
+    def offer_run(
+        self,
+        topic: str,
+        partition: int,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None],
+        timestamps: Sequence[int],
+        headers: Sequence[Headers] | None = None,
+    ) -> None:
+        """Produce records as `send_run` does, but never wait: what finds no room is kept, in order."""
+        self._offered.append(Offered(topic, partition, values, keys, timestamps, headers))
+        if not self._gathers:
+            self.hand_over()
+
+    @contextlib.contextmanager
+    def gathering(self) -> Iterator[None]:
+        """Keep what is offered meanwhile for `hand_over`: small runs of several partitions take one call.
+
+        Whoever drains, flushes or commits meanwhile hands it over, too.
+        """
+        former, self._gathers = self._gathers, True
+        try:
+            yield
+        finally:
+            self._gathers = former
+
+    def hand_over(self) -> None:
+        """Produce what was offered, as far as there is room; never wait."""
+        if self._handing_over.acquire(blocking=False):  # else whoever drains will come to it
+            try:
+                self._produce_offered()
+            finally:
+                self._handing_over.release()
+        self._poll(0)
+        self.check()
+
+    @property
+    def is_full(self) -> bool:
+        """Whether records wait for room in the client's queue."""
+        return self._is_waiting and not (self._gathers and self._has_room)
+
+    @property
+    def _is_waiting(self) -> bool:
+        """Whether the client has not taken all that was offered."""
+        return bool(self._offered or self._in_hand)
+
+    def drain(self) -> None:
+        """Return when the client has taken everything that was offered; raise what went wrong so far."""
+        if not self._is_waiting:
+            return
+        with self._handing_over:
+            while not self._produce_offered():
+                self._poll(ROOM_STEP_S)
+                self._check_waiting()
+
+    def _produce_offered(self) -> bool:
+        """Produce what was offered until there is no room; return whether all of it is taken.
+
+        After a failure nothing more is produced.
+        """
+        self.check()
+        while self._is_waiting:
+            if not self._in_hand:
+                self._take_in_hand()
+            rest, producer = self._in_hand[0], self._producer
+            if isinstance(producer, NativeProducer):
+                taken, error = rest.hand_to_native(producer)
+            else:
+                taken, error = rest.hand_to(producer)
+            if error is not None:
+                value = rest.values[taken] or b""
+                raise self._refused(rest.topic, rest.partition_of(taken), value, KafkaException(error))
+            if taken < len(rest.values):
+                rest.forget(taken)
+                self._has_room = False
+                return False
+            self._in_hand.popleft()
+        self._has_room = True
+        return True
+
+    def _take_in_hand(self) -> None:
+        """Take what is offered, while another thread may offer more: it is in one place at least."""
+        offered = list(self._offered)
+        self._in_hand = deque(
+            joined_where_small(offered) if isinstance(self._producer, NativeProducer) else offered
+        )
+        for _ in offered:
+            self._offered.popleft()
+
+    def _produce_when_there_is_room(
+        self, topic: str, value: bytes, key: bytes, partition: int, timestamp: int
+    ) -> None:
+        """Wait for the queue, whose size is the back-pressure of a slow broker."""
+        produce = self._producer.produce
+        while True:
+            self._poll(ROOM_STEP_S)
+            self._check_waiting()
+            try:
+                produce(topic, value, key, partition, None, None, timestamp)
+            except BufferError:
+                continue
+            except KafkaException as failure:
+                raise self._refused(topic, partition, value, failure) from None
+            return
+
+    def check(self) -> None:
+        """Raise if any record could not be delivered."""
+        if self._failures.fatal is not None:
+            raise self._failures.fatal
+        if self.failed:
+            some = "1 record was" if self.failed == 1 else f"{self.failed} records were"
+            message = f"{some} not delivered; {self._failures.reason}"
+            raise DeliveryError(message)
+
+    def flush(self) -> None:
+        """Return when everything is delivered; raise if something cannot be."""
+        self.drain()
+        while self._flush(FLUSH_STEP_S):
+            self._check_waiting()
+        self.check()
+
+    def close(self) -> None:
+        """Give up what was not delivered; `flush` first if it matters. A thread in `drain` gets the error.
+
+        A client that goes with records in its queue keeps their callbacks for ever, and librdkafka's own
+        close waits for the broker as long as `delivery.timeout.ms`.
+        """
+        left = self._n_waiting()
+        if left:
+            self._failures.given_up(f"{left} records were not delivered: the producer was closed")
+        with self._handing_over:
+            self._forget_offered()
+        self._producer.purge()
+        self._flush(FLUSH_STEP_S)
+
+    def _n_waiting(self) -> int:
+        """Return how many records the client has not taken."""
+        return sum(len(rest.values) for rest in (*self._in_hand, *self._offered))
+
+    def _forget_offered(self) -> None:
+        """Forget what the client has not taken; who calls it hands over."""
+        self._offered.clear()
+        self._in_hand.clear()
+
+    def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> BrokerError:
+        """Return the error for a record that the client did not take, or for what ended the client."""
+        self._poll(0)
+        return self._failures.refused(topic, partition, value, failure)
+
+    def _poll(self, seconds: float) -> None:
+        """Serve the client's callbacks for so long."""
+        self._serve(self._producer.poll, seconds)
+
+    def _flush(self, seconds: float) -> int:
+        """Return how many records still wait after `seconds`."""
+        self._serve(self._producer.flush, seconds)
+        return len(self._producer)
+
+    def _serve(self, call: Callable[[float], int], seconds: float) -> None:
+        """Call the client; what ends it for good is raised here, not passed to `error_cb`."""
+        try:
+            call(seconds)
+        except KafkaException as failure:
+            self._failures.erred(failure.args[0])
+        except SystemError:
+            self._failures.ended(_reason_to_end(self._kafka))
+
+    def is_overdue(self) -> bool:
+        """Whether the caller wants to end, and has waited for the broker long enough."""
+        if not self._stopped():
+            return False
+        now = time.monotonic()
+        self._give_up_at = min(self._give_up_at, now + STOP_S)
+        return now >= self._give_up_at
+
+    def _check_waiting(self) -> None:
+        """Raise if waiting for the broker has no point any more."""
+        self.check()
+        if self.is_overdue():
+            waiting = len(self._producer) + self._n_waiting()
+            self._producer.purge()
+            message = (
+                f"{waiting} records were not delivered within {STOP_S:g} s of the stop: the broker is away"
+            )
+            raise self._failures.given_up(message)
+
+
+def _reason_to_end(kafka: Mapping[str, Any]) -> KafkaError | None:
+    """Return what ends a client with these properties; None: nothing within PROBE_S.
+
+    The client raises its fatal error from within its C code. If it writes a log line in the same call, the
+    exception is lost on the way, all that comes is a SystemError, and it is raised only once. A second
+    client, whose lines stay in a queue that nobody reads, meets the same.
+    """
+    client = Producer({**DEFAULTS, **kafka, "log.queue": True})
+    deadline = time.monotonic() + PROBE_S
+    try:
+        while time.monotonic() < deadline:
+            client.poll(FLUSH_STEP_S)
+    except KafkaException as failure:
+        error: KafkaError = failure.args[0]
+        return error
+    return None
+
+
+def _blames_another(error: KafkaError) -> bool:
+    return bool(error.code() == KafkaError._INVALID_DIFFERENT_RECORD)  # noqa: SLF001 - such are its own codes

@@ -1,0 +1,251 @@
+"""Transactional sender: outputs and the offsets they answer become visible together.
+
+    open ──> send … send ──> commit(offsets)        all of it, or
+                        └──> abort                  nothing of it
+
+One transactional producer a process. Its id is fixed, so that a restart ends what its predecessor left open.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+
+from topics.clients.access import Access, denied_kind
+from topics.clients.native_producer import ProduceRecords
+from topics.clients.sender import Sender
+from topics.columns.records import Headers
+from topics.errors import AbortedError, BrokerError, FencedError
+
+logger = logging.getLogger(__name__)
+
+TIMEOUT_MS: Final = 10_000
+"""A dead producer's open transaction hides what comes after it for so long, unless its id is taken over."""
+
+STEP_S: Final = 5.0
+
+NOTHING: Final[Mapping[tuple[str, int], str]] = {}
+NO_OFFSETS: Final[Mapping[tuple[str, int], int]] = {}
+
+STUCK_S: Final = 60.0
+"""No step takes so long while the broker answers. As one shuts down, librdkafka 2.16 may lose sight of the
+transaction coordinator for good, in the middle of a step: a new client finds it again, and ends on its way
+what the old one left open."""
+
+ABORT_S: Final = 15.0
+"""The same for what is thrown away: there is nothing to be gained by waiting."""
+
+PAUSE_S: Final = 0.1
+"""Between two tries: most steps wait for the broker themselves, some errors come at once."""
+
+RECOVERY: Final = {"metadata.recovery.strategy": "none"}
+"""When no broker answers, librdkafka 2.16 begins anew with the addresses it was given, but keeps the group's
+coordinator that it knew, a handle that leads nowhere any more: no offsets would ever be committed again."""
+
+QUICK_RETRIES: Final = {"retry.backoff.ms": 5}
+"""The coordinator refuses the first step of a transaction while it still notes the end of the one before,
+which takes it milliseconds; librdkafka's first wait of 100 ms would be most of such a commit
+(`python -m benchmarks.transactions`). Further ones double up to `retry.backoff.max.ms`: a broker that is away
+is asked hardly more often."""
+
+_FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # noqa: SLF001
+
+
+class StuckError(AbortedError):
+    """A step of a transaction that does not come to an end."""
+
+
+class TransactionalSender(Sender):
+    """A sender whose records count only once their transaction is committed."""
+
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        transactional_id: str,
+        stopped: Callable[[], bool] = lambda: False,
+        timeout_ms: int = TIMEOUT_MS,
+        produce_records: ProduceRecords | None = None,
+    ) -> None:
+        """Open the producer; `timeout_ms`: after so long the broker aborts a transaction by itself."""
+        super().__init__(
+            {
+                **RECOVERY,
+                **QUICK_RETRIES,
+                **kafka,
+                "transactional.id": transactional_id,
+                "transaction.timeout.ms": timeout_ms,
+            },
+            stopped,
+            produce_records,
+        )
+        self.transactional_id = transactional_id
+        self._access = Access.of(kafka)
+        self.in_transaction = False
+        self.is_open = False
+        self._opening = threading.Lock()
+        self._calls = itertools.count(1)
+        self.call: int | None = None
+        """The number of the call of the client that a step waits for; None: there is none."""
+
+    def open(self) -> None:
+        """End what another producer with our id has left open, and fence it; waits for the broker.
+
+        A caller that comes while another one waits, waits with it: the client takes one at a time.
+        """
+        with self._opening:
+            while not self.is_open:
+                try:
+                    self._patiently(lambda: self._producer.init_transactions(STEP_S))
+                    self.is_open = True
+                except StuckError as error:
+                    self._replace(error)
+
+    def offer_run(
+        self,
+        topic: str,
+        partition: int,
+        values: Sequence[bytes | None],
+        keys: Sequence[bytes | None],
+        timestamps: Sequence[int],
+        headers: Sequence[Headers] | None = None,
+    ) -> None:
+        """Produce records as a part of the transaction; AbortedError if it cannot be committed any more."""
+        self._begin()
+        super().offer_run(topic, partition, values, keys, timestamps, headers)
+
+    def commit(
+        self,
+        offsets: Mapping[tuple[str, int], int] = NO_OFFSETS,
+        group: bytes = b"",
+        metadata: Mapping[tuple[str, int], str] = NOTHING,
+    ) -> None:
+        """Commit what was sent, and the offsets (topic, partition → position; or none) for a group's member.
+
+        `group`: librdkafka's group metadata; `metadata`: what is noted with offsets. Raise AbortedError if
+        the transaction has to be aborted (the group moved on, records expired, another producer has our id).
+        """
+        self.drain()
+        self._begin()
+        positions = [
+            TopicPartition(topic, partition, at, metadata=metadata.get((topic, partition), ""))
+            for (topic, partition), at in offsets.items()
+        ]
+        if positions:
+            self._patiently(lambda: self._producer.send_offsets_to_transaction(positions, group, STEP_S))
+        self._patiently(lambda: self._producer.commit_transaction(STEP_S))
+        self.in_transaction = False
+        self.check()
+
+    def abort(self) -> None:
+        """Throw away what was sent since the last commit; `open` once more before anything is sent."""
+        with self._handing_over:
+            self._forget_offered()
+        try:
+            if self.in_transaction:
+                self._patiently(lambda: self._producer.abort_transaction(STEP_S), ABORT_S)
+            if self._failures.fatal is not None:
+                raise self._failures.fatal
+        except BrokerError as error:
+            if self.is_overdue():
+                raise
+            self._replace(error)
+        self.in_transaction = False
+        self._failures.forget()
+
+    def _replace(self, why: BrokerError) -> None:
+        """Put a new client in the place of one that can do nothing any more, or does nothing any more.
+
+        librdkafka is out of order for good once the broker has ended a transaction by itself, as it does
+        after an outage; and it cannot tell that from another producer of the same id. Who joins the group
+        again under our name can: only the one that it belongs to opens the new client.
+        """
+        logger.warning("transactional.id=%s: a new producer is needed: %s", self.transactional_id, why)
+        self._producer.purge()
+        old = [self._producer]
+        self._failures, self._producer = self._new_client()
+        self.is_open = False
+        threading.Thread(target=old.clear, name="producer-end", daemon=True).start()  # its end may take long
+
+    def check(self) -> None:
+        """Raise if the transaction cannot be committed."""
+        try:
+            super().check()
+        except AbortedError:
+            raise
+        except BrokerError as error:
+            raise AbortedError(str(error)) from None
+
+    def _begin(self) -> None:
+        if not self.in_transaction:
+            self._patiently(self._producer.begin_transaction)
+            self.in_transaction = True
+
+    def _patiently(self, step: Callable[[], None], timeout_s: float = STUCK_S) -> None:
+        """Take a step of the transaction protocol, again while the broker is merely slow or away.
+
+        AbortedError: nothing can be done but `abort` (StuckError: for `timeout_s` seconds the step did not
+        succeed). BrokerError: the broker refuses it.
+        """
+        said, began = "", time.monotonic()
+        while True:
+            self.call = next(self._calls)
+            try:
+                step()
+            except KafkaException as failure:
+                error = failure.args[0]
+                if error.fatal() or error.code() in _FENCED:
+                    raise self._end(error) from None
+                if error.txn_requires_abort() or error.code() == KafkaError._STATE:  # noqa: SLF001
+                    raise AbortedError(error.str()) from None
+                if error.code() == KafkaError._CONFLICT:  # noqa: SLF001 - comes at once, again and again
+                    message = f"a step that has not come to an end is in the way: {error.str()}"
+                    raise StuckError(message) from None
+                if not error.retriable():
+                    message = f"transactional.id={self.transactional_id}: {self._explain(error)}"
+                    raise BrokerError(message) from None
+                if said != (said := error.str()):
+                    logger.warning("transactional.id=%s: %s; trying again", self.transactional_id, said)
+                self._check_stopping()
+                if time.monotonic() - began > timeout_s:
+                    message = f"the transaction coordinator was not heard of for {timeout_s:g} s: {said}"
+                    raise StuckError(message) from None
+                self._poll(PAUSE_S)
+            else:
+                return
+            finally:
+                self.call = None
+
+    def _check_stopping(self) -> None:
+        """Raise if waiting for the broker has no point any more."""
+        if self.is_overdue():
+            message = "a transaction was not finished before the worker stopped: the broker is away"
+            raise AbortedError(message)
+
+    def _end(self, error: KafkaError) -> AbortedError:
+        if error.code() in _FENCED:
+            self._failures.fatal = FencedError(
+                f"transactional.id={self.transactional_id}: the broker has ended the transaction, or another "
+                f"producer has this id ({error.str()})"
+            )
+        else:
+            self._failures.fatal = AbortedError(f"the producer has failed for good: {self._explain(error)}")
+        return self._failures.fatal
+
+    def _explain(self, error: KafkaError) -> str:
+        if denied_kind(error.code()) == "transactional-id":
+            return self._access.denied("transactional-id", self.transactional_id, "Write,Describe")
+        return self._failures.explain(error)
+
+    def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> BrokerError:
+        cause = failure.args[0]
+        if cause.code() == KafkaError._STATE:  # noqa: SLF001 - the transaction failed before
+            return AbortedError(f"{topic}[{partition}]: {self._failures.reason or cause.str()}")
+        if cause.code() == KafkaError._FATAL:  # noqa: SLF001 - fenced; `check` says it the same way
+            return AbortedError(str(self._failures.fatal or cause.str()))
+        return super()._refused(topic, partition, value, failure)

@@ -1,0 +1,167 @@
+"""Answers: kernels that write the values of answers one behind the other, as the codecs write each."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from core.kernels.jit import kernel, row_of, start_of
+from topics.codecs.json.probabilities import STEPS, TEXTS
+from topics.columns.texts import QUOTE, copied, end_of_string, write_number
+
+STEP_BYTES: Final = 6
+"""The longest text of a step is 0.9999."""
+FIXED_BYTES: Final = 24
+"""Of an answer in the packed layout, before its values."""
+LONGEST_ID: Final = 2**16 - 1
+"""Bytes; the packed layout counts them in 16 bits."""
+TOO_LONG: Final = -1
+
+_COMMA, _CLOSE = 44, 125
+_OPEN_ARRAY, _CLOSE_ARRAY = 91, 93
+_BETWEEN_STRINGS: Final = 3  # from the closing quote of one to the first byte of the next one
+_NULL_AND_COMMA: Final = 5
+
+
+def _step_texts() -> Any:
+    """Return uint8[STEPS + 1, 8]: each probability as text, its length in the last byte."""
+    table = np.zeros((STEPS + 1, 8), dtype=np.uint8)
+    for step, text in enumerate(TEXTS):
+        table[step, : len(text)] = np.frombuffer(text.encode(), dtype=np.uint8)
+        table[step, 7] = len(text)
+    return table
+
+
+STEP_TEXTS: Final = _step_texts()
+
+
+@kernel(
+    "int64(uint8[::1], uint8[::1], int32[::1], float64[:, ::1], int64[::1], uint8[::1], int64[::1], "
+    "uint8[:, ::1], uint8[::1], int64[::1])"
+)
+def write_json(
+    ids, paths, prediction, probability, version, texts, text_starts, step_texts, out, starts
+) -> int:
+    """Write n answers as objects; return the bytes.
+
+    ids: a JSON array of n strings, without spaces; paths: the same of the explanations, null where there is
+    none, or nothing at all.
+    prediction: int32[n] class code, -1: none; probability: float64[n, K]; version: int64[n], none negative.
+    texts, text_starts: int64[2·K + 6], one text behind the other: from the id to the probabilities for each
+    class that is the answer, and for none; the member of each class; from the probabilities to the version;
+    the beginning as far as the id; as far as the explanation; from there to the id.
+    step_texts: STEP_TEXTS.
+    out: uint8, room for all; starts: int64[n + 1], where each begins.
+    """
+    id_text, path_text, text, begins = start_of(ids), start_of(paths), start_of(texts), start_of(text_starts)
+    steps, to, classes = start_of(step_texts), start_of(out), probability.shape[1]
+    last = 2 * classes + 1
+    id_at, path_at, at = 2, 1, 0
+    for row in range(len(starts) - 1):
+        starts[row] = at
+        if len(paths) and path_text[path_at] == QUOTE:
+            end = end_of_string(path_text, path_at + 1) + 1
+            at = copied(text, begins[last + 2], begins[last + 3], to, at)
+            at = copied(path_text, path_at, end, to, at)
+            at = copied(text, begins[last + 3], begins[last + 4], to, at)
+            path_at = end + 1
+        else:
+            at = copied(text, begins[last + 1], begins[last + 2], to, at)
+            path_at += _NULL_AND_COMMA
+        end = end_of_string(id_text, id_at)
+        at = copied(id_text, id_at, end, to, at)
+        id_at = end + _BETWEEN_STRINGS
+        answer = int(prediction[row])
+        if answer < 0:
+            answer = classes
+        at = copied(text, begins[answer], begins[answer + 1], to, at)
+        mine = row_of(probability, row)
+        for number in range(classes):
+            member = classes + 1 + number
+            at = copied(text, begins[member], begins[member + 1], to, at)
+            step = 8 * _step(mine[number])
+            for i in range(STEP_BYTES):
+                to[at + i] = steps[step + i]  # bytes behind its end are written over
+            at += int(steps[step + 7])
+        at = copied(text, begins[last], begins[last + 1], to, at)
+        at = write_number(version[row], to, at)
+        to[at] = _CLOSE
+        at += 1
+    starts[len(starts) - 1] = at
+    return at
+
+
+@kernel(
+    "int64(uint8[::1], uint8[::1], uint8[::1], int32[::1], int64[::1], uint8[:, ::1], uint8[::1], "
+    "uint8[::1], int64[::1])"
+)
+def write_packed(ids, paths, head, prediction, version, values, names, out, starts) -> int:
+    """Write n answers in the packed layout; return the bytes, TOO_LONG: an id is longer than LONGEST_ID.
+
+    ids, paths: as `write_json` has them, but without escapes.
+    head: uint8[13], the first twelve bytes of an answer without id and explanation, and the flag of one that
+    has an explanation.
+    prediction: int32[n] class code, -1: none; version: int64[n]; values: uint8[n, bytes of the values];
+    names: uint8, behind each id; out: uint8, room for all; starts: int64[n + 1], where each begins.
+    """
+    id_text, path_text, name_text, to = start_of(ids), start_of(paths), start_of(names), start_of(out)
+    id_at, path_at, at, n_names, n_values = 2, 1, 0, len(names), values.shape[1]
+    for row in range(len(starts) - 1):
+        starts[row] = at
+        begin = at
+        at = copied(start_of(head), 0, 12, to, at)
+        at = _little_endian(prediction[row], 4, to, at)
+        at = _little_endian(version[row], 8, to, at)
+        at = copied(row_of(values, row), 0, n_values, to, at)
+        end = end_of_string(id_text, id_at)
+        if end - id_at > LONGEST_ID:
+            return TOO_LONG
+        _little_endian(end - id_at, 2, to, begin + 6)
+        at = copied(id_text, id_at, end, to, at)
+        id_at = end + _BETWEEN_STRINGS
+        at = copied(name_text, 0, n_names, to, at)
+        if len(paths):
+            if path_text[path_at] == QUOTE:
+                to[begin + 5] = head[12]
+                end = end_of_string(path_text, path_at + 1)
+                at = copied(path_text, path_at + 1, end, to, at)
+                path_at = end + 2
+            else:
+                path_at += _NULL_AND_COMMA
+    starts[len(starts) - 1] = at
+    return at
+
+
+@kernel("int64(uint8[::1], int64[::1], uint8[::1])")
+def write_offset_ids(head, offsets, out) -> int:
+    """Write ids that are a head and an offset as a JSON array; return the bytes. offsets: none negative."""
+    to, start = start_of(out), start_of(head)
+    at = 0
+    for row in range(len(offsets)):
+        to[at] = _COMMA
+        to[at + 1] = QUOTE
+        at = copied(start, 0, len(head), to, at + 2)
+        at = write_number(offsets[row], to, at)
+        to[at] = QUOTE
+        at += 1
+    to[0] = _OPEN_ARRAY
+    to[at] = _CLOSE_ARRAY
+    return at + 1
+
+
+@kernel
+def _step(probability: float) -> int:
+    """Return a probability in steps of 0.0001; 0 if it is not a number."""
+    steps = np.rint(probability * STEPS)
+    if not steps > 0:
+        return 0
+    return STEPS if steps >= STEPS else int(steps)
+
+
+@kernel
+def _little_endian(number: int, n: int, to, at: int) -> int:
+    """Write the n lowest bytes of a number; return where they end."""
+    for i in range(n):
+        to[at + i] = (number >> (8 * i)) & 255
+    return at + n

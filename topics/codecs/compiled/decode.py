@@ -1,0 +1,241 @@
+"""Decoding with shapes: what is plain is read by a kernel, the rest by the codec; the outcome is the same.
+
+A JSON record is plain if its text between the values is that of a shape and its values are numbers, short
+strings, true, false or null, each where it may be; a packed instance if there is
+nothing wrong with it. Whatever is not, and whatever is wrong, the codecs of `topics` read. Which shapes are
+known changes the time it takes, and nothing else.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+
+from topics.codecs.batch import Batch
+from topics.codecs.codec import CODECS
+from topics.codecs.compiled.keys import KeyTexts, code_headers
+from topics.codecs.compiled.together import read_together
+from topics.codecs.json.compiled.plain import PlainRows
+from topics.codecs.json.compiled.shape import INSTANCES, LABELS, Members
+from topics.codecs.json.compiled.shapes import Shapes
+from topics.codecs.limits import Limits
+from topics.codecs.merge import merge_instances, merge_labels
+from topics.codecs.packed.compiled.packed_forms import Flags, read_instances, read_labels
+from topics.codecs.screening import screen
+from topics.columns.records import Features, Format, Instances, Ints32, Ints64, Labels, RawRecords
+from topics.columns.spans import Spans, Texts
+
+FEWEST: Final = 8
+"""Records of a run for which the kernel is worth its call."""
+
+
+Decoded = TypeVar("Decoded", Instances, Labels)
+
+
+class _Decoder(ABC, Generic[Decoded]):
+    """Decodes runs of a topic, and remembers the shapes of its JSON."""
+
+    def __init__(self, members: Members) -> None:
+        self._shapes = Shapes(members)
+        self._key_texts = KeyTexts()
+
+    @abstractmethod
+    def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Decoded:
+        """Return what a codec makes of a batch."""
+
+    @abstractmethod
+    def _by_shape(self, plain: PlainRows, batch: Batch) -> Decoded:
+        """Return what plain rows are; batch: their records."""
+
+    @abstractmethod
+    def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Decoded], Flags]:
+        """Return what a kernel makes of packed records, and bool[n]: those that it leaves to the codec."""
+
+    @abstractmethod
+    def _together(self, parts: list[Decoded], batch: Batch) -> Decoded:
+        """Return parts in the order of their records, as if one reader had read them."""
+
+    def _parts(self, batches: dict[Format, Batch], limits: Limits) -> list[Decoded]:
+        return [
+            self._by_codec(form, batch, limits)
+            if len(batch) < FEWEST
+            else self._read(batch, limits)
+            if form == "json"
+            else self._of_other_formats(form, batch, limits)
+            for form, batch in batches.items()
+        ]
+
+    def _of_other_formats(self, form: Format, batch: Batch, limits: Limits) -> Decoded:
+        """Return what the codec would make of a batch that is not JSON."""
+        if form != "packed":
+            return self._by_codec(form, batch, limits)
+        parts, is_rest = self._packed(batch, limits)
+        if is_rest.any():
+            parts.append(self._by_codec(form, batch.where(is_rest) if parts else batch, limits))
+        return parts[0] if len(parts) == 1 else self._together(parts, batch)
+
+    def _read(self, batch: Batch, limits: Limits) -> Decoded:
+        """Return what the codec would make of the batch."""
+        found = self._shapes.scan(batch.values, limits)
+        if len(found) == 1 and len(found[0][0]) == len(batch):
+            return self._by_shape(found[0][1], batch)
+        is_rest = np.ones(len(batch), dtype=np.bool_)
+        parts: list[Decoded] = []
+        for rows, plain in found:
+            is_rest[rows] = False
+            is_plain = np.zeros(len(batch), dtype=np.bool_)
+            is_plain[rows] = True
+            parts.append(self._by_shape(plain, batch.where(is_plain)))
+        if is_rest.any():
+            rest = batch.where(is_rest) if parts else batch
+            read = self._by_codec("json", rest, limits)
+            parts.append(read)
+            if len(read):  # learn from the first good record that the codec had to read
+                first = int(np.searchsorted(rest.record, read.record[0]))
+                self._shapes.learn(rest.values[first], limits)
+        return parts[0] if len(parts) == 1 else self._together(parts, batch)
+
+
+class InstanceDecoder(_Decoder[Instances]):
+    """Decodes runs of instances: to what `topics.codecs.decode_instances` returns, sooner."""
+
+    def __init__(self) -> None:
+        super().__init__(INSTANCES)
+
+    def __call__(self, raw: RawRecords, limits: Limits) -> Instances:
+        """Return the instances of a run."""
+        code_headers(raw.headers)
+        batches, malformed = screen(raw, limits, read_keys=self._key_texts)
+        return merge_instances(self._parts(batches, limits), malformed)
+
+    def together(self, raws: Sequence[RawRecords], limits: Limits) -> list[Instances | None]:
+        """Return the instances of several runs, read in one go; None: that run is to be read by itself."""
+        return read_together(raws, limits, self._shapes, self._key_texts)
+
+    def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Instances:
+        return CODECS[form].read_instances(batch, limits)
+
+    def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Instances], Flags]:
+        return read_instances(batch, limits)
+
+    def _by_shape(self, plain: PlainRows, batch: Batch) -> Instances:
+        return plain.instances(batch)
+
+    def _together(self, parts: list[Instances], batch: Batch) -> Instances:
+        order = _order(parts)
+        return Instances(**_common(parts, batch, order), blocks=np.empty((0, 3), dtype=np.int32))
+
+
+class LabelDecoder(_Decoder[Labels]):
+    """Decodes runs of labels: to what `topics.codecs.decode_labels` returns, sooner."""
+
+    def __init__(self) -> None:
+        super().__init__(LABELS)
+
+    def __call__(self, raw: RawRecords, limits: Limits) -> Labels:
+        """Return the labels of a run."""
+        code_headers(raw.headers)
+        batches, malformed = screen(raw, limits, read_keys=self._key_texts)
+        return merge_labels(self._parts(batches, limits), malformed)
+
+    def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Labels:
+        return CODECS[form].read_labels(batch, limits)
+
+    def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Labels], Flags]:
+        return read_labels(batch, limits)
+
+    def _by_shape(self, plain: PlainRows, batch: Batch) -> Labels:
+        return plain.labels(batch)
+
+    def _together(self, parts: list[Labels], batch: Batch) -> Labels:
+        order = _order(parts)
+        annotators = [text for part in parts for text in part.annotators]
+        return Labels(**_common(parts, batch, order), annotators=[annotators[row] for row in order.tolist()])
+
+
+Parts = Sequence[Instances | Labels]
+
+
+def _order(parts: Parts) -> Ints64:
+    """Return the permutation that sorts all rows by record."""
+    return np.argsort(np.concatenate([part.record for part in parts]))
+
+
+def _common(parts: Parts, batch: Batch, order: Ints64) -> dict[str, Any]:
+    """Return the columns that instances and labels have in common; order: the permutation of all rows."""
+    label_values, label = _classes(parts, order)
+    return {
+        "record": np.concatenate([part.record for part in parts])[order],
+        "row": np.zeros(len(order), dtype=np.int32),
+        "keys": batch.keys,
+        "key": np.concatenate([part.key for part in parts])[order],
+        "ids": _ids(parts, order),
+        "label_values": label_values,
+        "label": label,
+        "weight": np.concatenate([part.weight for part in parts])[order],
+        "features": _features(parts, order),
+        "malformed": [each for part in parts for each in part.malformed],
+    }
+
+
+def _ids(parts: Parts, order: Ints64) -> Sequence[str]:
+    """Return the ids of all rows in their order."""
+    texts = [part.ids for part in parts]
+    columns = [each.spans for each in texts if isinstance(each, Texts)]
+    if len(columns) == len(texts):
+        return Texts(Spans.joined(columns).where(order))
+    ids = [text for each in texts for text in each]
+    return [ids[row] for row in order.tolist()]
+
+
+def _classes(parts: Parts, order: Ints64) -> tuple[list[str], Ints32]:
+    """Return the class names in order of appearance, and int32[n] into them (-1: no label)."""
+    names: dict[str, int] = {}
+    columns = []
+    for part in parts:
+        # The last element stands for -1: no label.
+        numbers = [names.setdefault(name, len(names)) for name in part.label_values]
+        columns.append(np.array([*numbers, -1], dtype=np.int32)[part.label])
+    label: Ints32 = np.concatenate(columns)[order]
+    seen, first = np.unique(label, return_index=True)
+    appearing = seen[np.argsort(first)]
+    appearing = appearing[appearing >= 0]
+    rank = np.full(len(names) + 1, -1, dtype=np.int32)
+    rank[appearing] = np.arange(len(appearing))
+    every = list(names)
+    return [every[code] for code in appearing.tolist()], rank[label]
+
+
+def _features(parts: Parts, order: Ints64) -> list[Features]:
+    """Return a group for each list of names, or number of values by position, in order of appearance."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    starts = np.cumsum([0, *map(len, parts)])[:-1].tolist()
+    groups = [
+        (place[start + each.rows], each)
+        for start, part in zip(starts, parts, strict=True)
+        for each in part.features
+    ]
+    alike: dict[tuple[str, ...] | int, list[tuple[Ints64, Features]]] = {}
+    for rows, each in sorted(groups, key=lambda group: int(group[0][0])):
+        alike.setdefault(each.values.shape[1] if each.names is None else each.names, []).append((rows, each))
+    return [_group(some) for some in alike.values()]
+
+
+def _group(some: list[tuple[Ints64, Features]]) -> Features:
+    if len(some) == 1:
+        rows, only = some[0]
+        return Features(only.names, rows, only.values, only.strings)
+    rows = np.concatenate([group[0] for group in some])
+    order = np.argsort(rows)
+    strings: dict[int, list[str | None]] = {}
+    for column in sorted({column for _, each in some for column in each.strings}):
+        cells: list[str | None] = []
+        for _, each in some:
+            cells += each.strings.get(column) or [None] * len(each)
+        strings[column] = [cells[row] for row in order.tolist()]
+    values = np.concatenate([each.values for _, each in some])[order]
+    return Features(some[0][1].names, rows[order], values, strings)

@@ -1,0 +1,87 @@
+"""Keys: the distinct ones of a run, and of which each record is, by a kernel; texts are made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from topics.codecs.flaws import Flaw
+from topics.codecs.limits import Limits
+from topics.codecs.screening import ModelKeys, key_text
+from topics.columns.headers import Headers
+from topics.columns.spans import CodedKeys, HeaderSpans, Spans
+
+MAX_REMEMBERED: Final = 100_000
+"""Keys whose texts are remembered."""
+
+FEW: Final = 64
+"""Keys that a dictionary finds sooner than a kernel is called."""
+
+
+def coded(keys: Sequence[bytes | None]) -> CodedKeys:
+    """Return the distinct keys in the order in which they come first, and of which each record is."""
+    spans = Spans.of(keys)
+    if spans.coded is None:
+        spans.coded = _coded(spans)
+    return spans.coded
+
+
+def code_headers(headers: Sequence[Headers]) -> None:
+    """Have the headers of a run that are alike found by the kernel."""
+    if isinstance(headers, HeaderSpans) and not headers.are_none:
+        coded(headers.written)
+
+
+def _coded(spans: Spans) -> CodedKeys:
+    from topics.codecs.json.compiled.rows import (  # compiled kernels: not for who only looks
+        LENGTH_BITS,
+        text_codes,
+    )
+
+    n, lengths = len(spans), spans.lengths
+    if n <= FEW or int(lengths.max()) >= 1 << LENGTH_BITS:
+        return spans.coded_one_by_one()
+    is_null = lengths < 0
+    places = np.where(is_null, -1, (spans.starts << LENGTH_BITS) | lengths)
+    codes = np.empty(n, dtype=np.int32)
+    first = np.empty(n, dtype=np.int64)
+    table = np.full(1 << (2 * n).bit_length(), -1, dtype=np.int64)
+    found = text_codes(spans.bytes, places, table, codes, first)
+    starts = first[:found] >> LENGTH_BITS
+    ends = starts + (first[:found] & ((1 << LENGTH_BITS) - 1))
+    buffer = spans.buffer
+    keys: list[bytes | None] = [buffer[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+    if is_null.any():
+        codes[is_null] = found
+        keys.append(None)
+    return CodedKeys(keys, codes)
+
+
+class KeyTexts:
+    """The texts of keys, by their bytes, for all runs of a topic."""
+
+    def __init__(self) -> None:
+        self._texts: dict[bytes | None, str | Flaw] = {}
+        self._limit = -1  # of their bytes
+
+    def __call__(self, keys: Sequence[bytes | None], limits: Limits) -> ModelKeys:
+        """Return what `topics.codecs.screening.model_keys` does."""
+        limit = limits.text_max_bytes
+        if limit != self._limit or len(self._texts) > MAX_REMEMBERED:
+            self._texts, self._limit = {}, limit
+        texts, found = self._texts, coded(keys)
+        names: list[str] = []
+        flaws: dict[bytes | None, Flaw] = {}
+        number = np.full(len(found.distinct), -1, dtype=np.int32)
+        for code, key in enumerate(found.distinct):
+            text = texts.get(key)
+            if text is None:
+                text = texts[key] = key_text(key, limit)
+            if isinstance(text, str):
+                number[code] = len(names)
+                names.append(text)
+            else:
+                flaws[key] = text
+        return names, number[found.codes] if flaws else found.codes, flaws

@@ -1,0 +1,133 @@
+"""Together: small runs of several partitions, read in one go; each gets what reading it by itself returns.
+
+Most of what it costs to read a run of some tens of records does not depend on how many they are. So plain
+JSON of all runs of a round is compared with the shapes at once, and what it says is cut into the parts of the
+runs. A run that is not plain as a whole is left to its own reading, and so are all if one is not JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from topics.codecs.batch import Batch
+from topics.codecs.compiled.keys import KeyTexts, code_headers, coded
+from topics.codecs.content_types import uniform_wire
+from topics.codecs.json.compiled.plain import PlainRows
+from topics.codecs.json.compiled.rows import code_anew
+from topics.codecs.json.compiled.shapes import Shapes
+from topics.codecs.limits import Limits
+from topics.codecs.screening import fit
+from topics.columns.records import Features, Instances, Ints32, Ints64, RawRecords
+from topics.columns.spans import HEADERS, KEY, VALUE, CodedKeys, RecordSpans, Spans
+
+
+def read_together(
+    raws: Sequence[RawRecords], limits: Limits, shapes: Shapes, key_texts: KeyTexts
+) -> list[Instances | None]:
+    """Return the instances of each run (none of them empty); None: it has to be read by itself.
+
+    What they have in common with the others keeps the bytes of all runs in memory.
+    """
+    found: list[Instances | None] = [None] * len(raws)
+    spans = _joined([raw.spans for raw in raws])
+    headers, values = spans.headers, spans.values
+    code_headers(headers)
+    if not fit(values, limits) or uniform_wire(values, headers) != "json":
+        return found
+    ends = np.cumsum([0, *map(len, raws)])
+    keys: _Keys | None = None
+    for rows, plain in shapes.scan(values, limits):  # type: ignore[arg-type]
+        at = np.searchsorted(rows, ends)
+        keys = keys or _Keys(spans.keys, ends, limits, key_texts)
+        columns = _Columns(plain, at)
+        lengths = np.diff(at).tolist()
+        for number, raw in enumerate(raws):
+            if lengths[number] == len(raw) and (mine := keys.of(number, raw)) is not None:
+                record = np.arange(len(raw), dtype=np.int32)
+                batch = Batch(raw.partition, record, raw.offsets, raw.values, *mine)  # type: ignore[arg-type]
+                found[number] = columns.part(number, batch)
+    return found
+
+
+def _joined(parts: Sequence[RecordSpans]) -> RecordSpans:
+    """Return the records of all parts over one buffer, which has all bytes of theirs."""
+    begins = np.cumsum([0, *(len(part.buffer) for part in parts[:-1])])
+    table = np.concatenate([part.table for part in parts], axis=1)
+    table[[KEY, VALUE, HEADERS]] += np.repeat(begins, [len(part) for part in parts])
+    return RecordSpans(b"".join([part.buffer for part in parts]), table)
+
+
+class _Parts:
+    """Codes of all runs, in each run numbered in the order in which they come first in it."""
+
+    def __init__(self, codes: Ints32, many: int, ends: Ints64) -> None:
+        """codes: int32[n] below `many`, -1: none; ends: int64[runs + 1], where each run begins."""
+        self._ends = ends.tolist()
+        self._codes = np.empty(len(codes), dtype=np.int32)
+        self._order = np.empty(len(codes), dtype=np.int32)
+        counts = np.empty(len(ends) - 1, dtype=np.int64)
+        code_anew(codes, ends, np.full(many, -1, dtype=np.int32), self._codes, self._order, counts)
+        self._counts = counts.tolist()
+
+    def of(self, number: int) -> tuple[list[int], Ints32]:
+        """Return the codes that a run has, and int32[m] into them."""
+        start, stop = self._ends[number], self._ends[number + 1]
+        return self._order[start : start + self._counts[number]].tolist(), self._codes[start:stop]
+
+
+class _Keys:
+    """The model keys of all runs."""
+
+    def __init__(self, keys: Spans, ends: Ints64, limits: Limits, key_texts: KeyTexts) -> None:
+        self._texts, codes, flaws = key_texts(keys, limits)
+        self._bytes = None if flaws else coded(keys).distinct
+        self._parts = _Parts(codes, len(self._texts), ends)
+
+    def of(self, number: int, raw: RawRecords) -> tuple[list[str], Ints32] | None:
+        """Return the distinct keys of a run, and int32[m] into them; None: not all of them are good."""
+        order, codes = self._parts.of(number)
+        if self._bytes is None:
+            if np.count_nonzero(codes < 0):
+                return None
+        elif isinstance(raw.keys, Spans):
+            raw.keys.coded = CodedKeys([self._bytes[code] for code in order], codes)
+        return [self._texts[code] for code in order], codes
+
+
+class _Columns:
+    """What the records of one shape say, whatever run they are of."""
+
+    def __init__(self, plain: PlainRows, ends: Ints64) -> None:
+        """ends: int64[runs + 1], where the records of each run begin."""
+        self._plain, self._ends = plain, ends.tolist()
+        self._ids = plain.given_ids()
+        self._names, label = plain.classes()
+        self._classes = _Parts(label, len(self._names), ends)
+        self._weight = plain.weights()
+        self._features = plain.matrix()
+
+    def part(self, number: int, batch: Batch) -> Instances:
+        """Return the rows of a run, which are all of its records, as instances."""
+        cut = slice(self._ends[number], self._ends[number + 1])
+        order, label = self._classes.of(number)
+        return Instances(
+            record=batch.record,
+            row=np.zeros(len(batch), dtype=np.int32),
+            keys=batch.keys,
+            key=batch.key,
+            ids=self._plain.part(cut).ids(batch) if self._ids is None else self._ids[cut],
+            label_values=[self._names[code] for code in order],
+            label=label,
+            weight=self._weight[cut],
+            features=[self._features_of(cut)],
+            blocks=np.empty((0, 3), dtype=np.int32),
+            malformed=[],
+        )
+
+    def _features_of(self, cut: slice) -> Features:
+        values = self._features.values[cut]
+        parts = {column: cells[cut] for column, cells in self._features.strings.items()}
+        strings = {column: cells for column, cells in parts.items() if cells.count(None) < len(cells)}
+        return Features(self._features.names, np.arange(len(values), dtype=np.int64), values, strings)

@@ -1,0 +1,1 @@
+"""JSON by kernels: records of a known shape are read straight into columns."""

@@ -1,0 +1,1 @@
+"""Packed records by kernels: fixed layouts are read straight into columns."""

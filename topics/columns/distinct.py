@@ -1,0 +1,63 @@
+"""Distinct numbers of a column, found without sorting; and answers put into the order of their classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from core.kernels.jit import kernel, row_of, start_of
+
+
+def distinct(numbers: Any) -> tuple[Any, Any]:
+    """Return int64[m], where each distinct number (int64[n]) is first, and int64[n], which of them each is.
+
+    They stand in the order in which they come.
+    """
+    n = len(numbers)
+    table = np.full(1 << (2 * n).bit_length(), -1, dtype=np.int64)
+    first, code = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    found = number_codes(np.ascontiguousarray(numbers, dtype=np.int64), table, first, code)
+    return first[:found], code
+
+
+@kernel("int64(int64[::1], int64[::1], int64[::1], int64[::1])")
+def number_codes(numbers, table, first, code) -> int:
+    """Give equal numbers equal codes, in the order in which they come first; return how many there are.
+
+    table: int64[2**k], more than n, all -1, which is overwritten; first: int64[n], where the number of a code
+    comes first; code: int64[n].
+    """
+    places, mask, found = start_of(table), len(table) - 1, 0
+    for i in range(len(numbers)):
+        key = np.uint64(numbers[i]) * np.uint64(0x9E3779B97F4A7C15)
+        place = np.int64((key ^ (key >> np.uint64(32))) & np.uint64(mask))
+        while places[place] >= 0 and numbers[first[places[place]]] != numbers[i]:
+            place = (place + 1) & mask
+        if places[place] < 0:
+            places[place] = found
+            first[found] = i
+            found += 1
+        code[i] = places[place]
+    return found
+
+
+@kernel(
+    "void(int32[::1], float64[:, ::1], int64[::1], int32[:, ::1], int64[:, ::1], int32[::1], float64[:, ::1])"
+)
+def put_in_order(prediction, probability, number, codes, columns, new_prediction, new_probability) -> None:
+    """Name the classes of answers in another order.
+
+    prediction: int32[n] class code, -1: none; probability: float64[n, at least K]; number: int64[n], which of
+    m orders is that of an answer.
+    codes: int32[m, K + 1], the new code of each class, the last one of none; columns: int64[m, K], where the
+    probability of each new code is.
+    """
+    n_classes = columns.shape[1]
+    for row in range(len(prediction)):
+        which = number[row]
+        mine, new, old = row_of(columns, which), row_of(new_probability, row), row_of(probability, row)
+        code = prediction[row] if prediction[row] >= 0 else n_classes
+        new_prediction[row] = codes[which, code]
+        for column in range(n_classes):
+            new[column] = old[mine[column]]

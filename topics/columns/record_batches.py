@@ -1,0 +1,122 @@
+"""Record batches: a kernel that finds the parts of each record in Kafka's format v2.
+
+What is not exactly as the format wants it is refused here: aiokafka's reader says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from core.kernels.jit import kernel, row_of, start_of
+from topics.columns.spans import (
+    HEADERS,
+    HEADERS_LENGTH,
+    KEY,
+    KEY_LENGTH,
+    OFFSET,
+    TIMESTAMP,
+    VALUE,
+    VALUE_LENGTH,
+)
+
+START, END, COUNT, BASE_OFFSET, BASE_TIME, HAS_TIMES, POSITION = range(7)
+"""What is known of a batch: where its records begin and end, how many there are, the offset and timestamp
+that theirs are counted from, 1 if each has its own timestamp (0: all have the base), and the first offset
+that is wanted."""
+BATCH_COLUMNS: Final = 7
+SMALLEST_RECORD: Final = 7
+"""Bytes: length, attributes, timestamp, offset, lengths of key and value, number of headers."""
+_BAD: Final = -1
+_LONGEST: Final = 56  # bits of a number before its last byte, the ninth; a tenth is left to others
+_MORE: Final = 0x80
+_SEVEN: Final = 0x7F
+
+
+@kernel("int64(Array(uint8, 1, 'C', readonly=True), int64[:, ::1], int64[:, ::1])")
+def read_records(data, batches, table) -> int:
+    """Fill in the table of `RecordSpans`; return the number of its records, -1: a batch is malformed.
+
+    data: uint8, in which the records lie, not compressed; nothing is read beyond the end of their batch.
+    batches: int64[m, BATCH_COLUMNS]; table: int64[8, n or more], n records in all batches.
+    """
+    n, width = 0, table.shape[1]
+    # Bare pointers: an array costs a count of references at every call.
+    bytes_, cells = start_of(data), start_of(table)
+    for number in range(len(batches)):
+        batch = row_of(batches, number)
+        at, is_cut = batch[START], False
+        for record in range(batch[COUNT]):
+            at = _read(bytes_, at, batch, cells, width, n)
+            if at < 0:
+                return _BAD
+            offset = cells[OFFSET * width + n]
+            if record == 0:
+                # A batch is sent whole, from its first record on.
+                is_cut = offset < batch[POSITION]
+            if not is_cut or offset >= batch[POSITION]:
+                n += 1
+        if at != batch[END]:
+            return _BAD
+    return n
+
+
+@kernel
+def _read(data, at: int, batch, cells, width: int, n: int) -> int:
+    """Read a record into column n of the table; return where it ends, -1: it is malformed."""
+    length, at = _number(data, at, batch[END])
+    if at < 0 or length < 0 or length > batch[END] - at:
+        return _BAD
+    end = at + length
+    if at >= end or np.int64(data[at]) >= _MORE:  # its attributes, of which none is in use
+        return _BAD
+    delta, at = _number(data, at + 1, end)
+    cells[TIMESTAMP * width + n] = batch[BASE_TIME] + delta * batch[HAS_TIMES]
+    delta, at = _number(data, at, end)
+    cells[OFFSET * width + n] = batch[BASE_OFFSET] + delta
+    at = _bytes(data, at, end, cells, KEY * width + n, KEY_LENGTH * width + n)
+    at = _bytes(data, at, end, cells, VALUE * width + n, VALUE_LENGTH * width + n)
+    cells[HEADERS * width + n] = at
+    count, at = _number(data, at, end)
+    if at < 0 or count < 0:
+        return _BAD
+    for _ in range(count):
+        length, at = _number(data, at, end)
+        if at < 0 or length < 0 or length > end - at:
+            return _BAD
+        length, at = _number(data, at + length, end)
+        if at < 0 or length > end - at:
+            return _BAD
+        at += max(length, 0)
+    cells[HEADERS_LENGTH * width + n] = end - cells[HEADERS * width + n] if count else 0
+    return end if at == end else _BAD
+
+
+@kernel
+def _bytes(data, at: int, end: int, cells, start: int, size: int) -> int:
+    """Note where a key or a value lies, and its length; return where it ends, -1: it is malformed."""
+    length, at = _number(data, at, end)
+    if at < 0 or length > end - at:
+        return _BAD
+    cells[start] = at
+    cells[size] = max(length, -1)
+    return at + max(length, 0)
+
+
+@kernel
+def _number(data, at: int, end: int) -> Any:
+    """Return the number that begins here (zigzag, seven bits a byte) and where it ends; -1: it does not."""
+    if at < 0 or at >= end:
+        return 0, _BAD
+    byte = np.int64(data[at])
+    at += 1
+    number, shift = byte & _SEVEN, 7
+    while byte >= _MORE:
+        if at >= end or shift > _LONGEST:
+            return 0, _BAD
+        byte = np.int64(data[at])
+        at += 1
+        number |= (byte & _SEVEN) << shift
+        shift += 7
+    return (number >> 1) ^ -(number & 1), at

@@ -1,0 +1,389 @@
+"""Records as columns: what codecs decode batches to, and what they encode.
+
+A batch is decoded into a few arrays and lists, never into an object per record. `n` is the number of rows of
+a batch: one for each good record, and for a block record (Arrow) one for each good row. Rows stand in the
+order of their records, rows of a block in the order of the block. `record` leads from a row back to its
+record in `RawRecords`.
+
+The wire formats are described in docs/records.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from topics.columns.headers import Headers as Headers
+from topics.columns.spans import RecordSpans
+from topics.errors import Reason
+
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Command = Literal["create", "configure", "freeze", "reset", "delete", "import"]
+Format = Literal["json", "packed", "arrow"]
+
+MAX_WEIGHT: Final = 1e9
+"""Largest weight of a record: what a model sums up stays exact over millions of the heaviest."""
+
+
+def weight_rule(weight: float) -> str:
+    """Return what is said of a weight that is refused.
+
+    >>> weight_rule(1e20)
+    'weight=1e+20 must be above 0 and at most 1e+09; scale all weights of the stream by one factor'
+    """
+    rule = f"must be above 0 and at most {MAX_WEIGHT:g}"
+    return f"weight={weight} {rule}; scale all weights of the stream by one factor"
+
+
+# -- coming in ----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class RawRecords:
+    """Consumed records of one topic partition in offset order, as columns of equal length.
+
+    Those that were fetched are spans over a buffer: a key, a value or headers become objects when somebody
+    asks for them.
+    """
+
+    topic: str
+    partition: int
+    offsets: Sequence[int]
+    timestamps: Sequence[int]  # milliseconds since the epoch: the event time of the record
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Sequence[Headers]  # () where a record has none
+    _spans: RecordSpans | None = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def over(cls, topic: str, partition: int, spans: RecordSpans) -> RawRecords:
+        """Return the records that spans are of."""
+        columns = (spans.offsets, spans.timestamps, spans.keys, spans.values, spans.headers)
+        raw = cls(topic, partition, *columns)
+        raw._spans = spans
+        return raw
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def spans(self) -> RecordSpans:
+        """The records over one buffer."""
+        if self._spans is None:
+            columns = (self.offsets, self.timestamps, self.keys, self.values, self.headers)
+            self._spans = RecordSpans.of(*columns)
+        return self._spans
+
+    def part(self, start: int, stop: int) -> RawRecords:
+        """Return records `start` to before `stop`."""
+        if self._spans is not None:
+            return RawRecords.over(self.topic, self.partition, self._spans.part(start, stop))
+        cut = slice(start, stop)
+        columns = (self.offsets[cut], self.timestamps[cut], self.keys[cut], self.values[cut])
+        return RawRecords(self.topic, self.partition, *columns, self.headers[cut])
+
+    def chosen(self, records: Sequence[int] | Ints64) -> RawRecords:
+        """Return the records with these indices."""
+        spans = self.spans
+        return RawRecords.over(
+            self.topic, self.partition, RecordSpans(spans.buffer, spans.table.take(records, axis=1))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A record that cannot be processed, or the bad rows of a block whose other rows can."""
+
+    record: int  # index in RawRecords
+    reason: Reason
+    detail: str  # one sentence for a person; at most 300 characters
+    rows: tuple[
+        tuple[int, Reason], ...
+    ] = ()  # bad rows of a block (numbered from 0 in the record), ascending
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Features:
+    """Feature values of the m rows that name the same features in the same order."""
+
+    names: tuple[str, ...] | None  # None: by position, in schema order
+    rows: Ints64  # int64[m], ascending: rows of the batch
+    values: Floats  # float64[m, d], C order; NaN where missing and where the cell is a string
+    strings: dict[int, list[str | None]] = field(default_factory=dict)  # column -> m cells; None: no string
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str] | None,
+        values: npt.ArrayLike,
+        strings: Mapping[int, list[str | None]] | None = None,
+    ) -> Features:
+        """Return the features of a batch in which all rows name the same ones (for encoding)."""
+        columns = np.ascontiguousarray(values, dtype=np.float64)
+        rows = np.arange(len(columns), dtype=np.int64)
+        return cls(None if names is None else tuple(names), rows, columns, dict(strings or {}))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Instances:
+    """Decoded records of the topic `instances`: n rows."""
+
+    record: Ints32  # int32[n]: index in RawRecords, ascending
+    row: Ints32  # int32[n]: row within its record; 0 for a record that is one instance
+    keys: list[str]  # distinct model keys of the batch
+    key: Ints32  # int32[n] into keys
+    ids: Sequence[str]  # n: the producer's, else "<partition>-<offset>", in blocks "-<row>" after it
+    label_values: list[str]  # distinct canonical class names of the batch
+    label: Ints32  # int32[n] into label_values; -1: no label
+    weight: Floats  # float64[n], above 0 and at most MAX_WEIGHT; 1.0 where absent
+    features: list[Features]  # every row is in exactly one of them
+    blocks: Ints32  # int32[b, 3]: record, first row, rows (good ones) of each block record, ascending
+    malformed: list[Malformed]  # ascending by record
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labels:
+    """Decoded records of the topic `labels`: n rows."""
+
+    record: Ints32  # int32[n]: index in RawRecords, ascending
+    row: Ints32  # int32[n]: row within its record; 0 for a record that is one label
+    keys: list[str]  # distinct model keys of the batch
+    key: Ints32  # int32[n] into keys
+    ids: Sequence[str]  # n instance ids; always given by the producer
+    label_values: list[str]  # distinct canonical class names of the batch
+    label: Ints32  # int32[n] into label_values; -1: declined
+    weight: Floats  # float64[n], above 0 and at most MAX_WEIGHT; 1.0 where absent
+    annotators: list[str | None]
+    features: list[Features]  # only of the rows that carry features; a row is in at most one of them
+    malformed: list[Malformed]  # ascending by record
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FeatureValues:
+    """Decoded records of the topic `feature-values`: n rows, one record each."""
+
+    record: Ints32  # int32[n]: index in RawRecords, ascending
+    row: Ints32  # int32[n]: zeros
+    keys: list[str]  # distinct model keys of the batch
+    key: Ints32  # int32[n] into keys
+    ids: list[str]  # n instance ids
+    values: list[dict[str, float | str]]  # n: the values that came, by feature; strings as they are
+    unavailable: list[dict[str, str | None]]  # n: features that are not to be had, and why
+    finish: list[bool]  # n: the answer is wanted now
+    malformed: list[Malformed]  # ascending by record
+
+    def __len__(self) -> int:
+        return len(self.record)
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """One command to the model of a key."""
+
+    record: int  # index in RawRecords
+    key: str
+    command: Command
+    body: dict[str, Any]  # the other members of the object; judged by the task (`bad-control`)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Controls:
+    """Decoded records of the topic `controls`, in order."""
+
+    items: list[Control]
+    malformed: list[Malformed]  # ascending by record
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+
+# -- going out ----------------------------------------------------------------------------------------------
+
+
+class Acquired(NamedTuple):
+    """What a model bought of a record before it answered."""
+
+    features: list[str]  # bought, in the order of their values
+    cost: float
+    stop: str  # why it asked no more
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Predictions:
+    """Answers of models that share one list of classes: n rows, one record each or together one block."""
+
+    classes: tuple[str, ...]  # K class names in code order
+    ids: Sequence[str]  # n instance ids
+    prediction: Ints32  # int32[n] class code; -1: the model knows no class yet
+    probability: Floats  # float64[n, >= K]; columns beyond K are ignored
+    version: Ints64  # int64[n]: labels learned when answered; -1: dead-lettered row of a block, answered null
+    explanation: list[str | None] | None = None  # rule path of each row
+    acquired: list[Acquired] | None = None  # what each row's model bought; None: none of them buys
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+class Seen(NamedTuple):
+    """The numbers that a feature had among the records a model has answered."""
+
+    low: float
+    high: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelRequests:
+    """Requests for the true label of n instances, in either direction (the oracle and the demo read them)."""
+
+    request_ids: Sequence[str]
+    instance_ids: Sequence[str]
+    features: list[Features]  # rows are rows of this batch; a row is in at most one of them
+    predictions: Sequence[str | None]  # class name the model answered; None: it knew no class yet
+    strategies: Sequence[str]  # name of the query strategy that asked
+    utility: Floats  # float64[n]: how much the strategy wants the label; NaN: it does not say
+    expires_ms: Ints64  # int64[n]: event time in ms after which the label comes too late; -1: never
+    record: Ints32 | None = None  # int32[n]: index in the decoded values; None when encoding
+    malformed: list[Malformed] = field(default_factory=list)  # what could not be read
+    explanations: list[str | None] | None = None  # n: the path of rules, of models that explain themselves
+    probabilities: list[dict[str, float] | None] | None = None  # n: and of each class, where the path ends
+    ranges: list[dict[str, Seen]] | None = None  # n: and by feature, what the model had seen when it asked
+
+    def __len__(self) -> int:
+        return len(self.request_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureRequest:
+    """A request for features of an instance, in either direction."""
+
+    request_id: str
+    instance_id: str
+    features: list[str]
+    cost: float  # of all of them together
+    utility: float  # how much the model wants them; NaN: it does not say
+    known: dict[str, float | str]  # what it knows of the instance
+    expires_ms: int  # event time in ms after which a value comes too late
+
+
+@dataclass(frozen=True, slots=True)
+class DriftAlert:
+    """A drift detector changed its level."""
+
+    level: Literal["warning", "drift", "in-control"]
+    detector: str
+    error_rate: float  # as the detector sees it, 0..1
+    action: str  # what was done, e.g. "new tree"; "none" when only said
+    node: int | None = None  # None: the whole model
+    version: int = 0  # labels learned when it happened
+    instance_id: str | None = None  # the instance whose label raised it
+    depth: int | None = None  # of the node, 0: a root
+    classes: list[str] | None = None  # the two whose tree it is; None: there is one tree for all
+    member: int | None = None  # of a forest, whose errors it watches; None: the model is no forest
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEvent:
+    """Something that happened to a model, and the record that led to it."""
+
+    event: Literal[
+        "created",
+        "configured",
+        "frozen",
+        "unfrozen",
+        "reset",
+        "imported",
+        "deleted",
+        "split",
+        "revised",
+        "pruned",
+        "drift",
+        "growth-stopped",
+        "thresholds-set",
+    ]
+    topic: str  # of the record that led to it, in the partition of the event
+    offset: int  # of that record
+    time_ms: int  # event time
+    version: int  # labels that the model had learned
+    records: int  # records that it had answered
+    instance_id: str | None  # None: a control led to it
+    detail: dict[str, Any]  # by event: docs/records.md
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRecord:
+    """Prequential metrics of one model after some number of labels. NaN: not defined (yet)."""
+
+    records: int
+    labels: int
+    accuracy: float
+    accuracy_windowed: float
+    kappa: float
+    kappa_windowed: float
+    f1_rarer: float
+    f1_rarer_windowed: float
+    label_share: float
+    version: int = 0  # labels learned by the model
+    asked: int = 0  # labels asked for, and what became of them
+    answered: int = 0
+    declined: int = 0
+    expired: int = 0
+    outstanding: int = 0
+    drawn_labels: int = 0  # judged predictions that stand for all records
+    accuracy_unbiased: float = math.nan  # estimated from these, with its interval of 95 %
+    accuracy_unbiased_low: float = math.nan
+    accuracy_unbiased_high: float = math.nan
+    growth_stopped: bool = False  # the tree reached its leaf or memory limit
+    kappa_m: float = math.nan  # against the class with most labels so far
+    kappa_m_windowed: float = math.nan
+    kappa_temporal: float = math.nan  # against the last label
+    kappa_temporal_windowed: float = math.nan
+    classes: dict[str, int] | None = None  # labels so far of those that have most; None: it was not said
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """Something that a user of the web application did. What does not belong to the action is None."""
+
+    id: str  # of this entry: it may come more than once, for it is sent at least once
+    user: str
+    action: str  # "label", "decline", "undo", "features", …; docs/records.md lists them
+    at_ms: int
+    key: str | None = None  # model key
+    instance_id: str | None = None
+    request_id: str | None = None
+    detail: str | None = None  # the class, the features, the name of another user
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReceivedPredictions:
+    """Predictions read back from their topic: n rows whose models may know different classes."""
+
+    record: Ints32  # int32[n]: index in the decoded values
+    row: Ints32  # int32[n]: row within its block; 0 for a record that is one prediction
+    ids: list[str | None]  # None: the row was dead-lettered
+    labels: list[str | None]  # None: no class known yet, or dead-lettered
+    probabilities: list[dict[str, float]]
+    version: Ints64  # int64[n]; -1: dead-lettered
+    explanations: list[str | None]
+    malformed: list[Malformed]
+    acquired: list[Acquired | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.ids)

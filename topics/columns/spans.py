@@ -1,0 +1,447 @@
+"""Spans: records over one buffer, and columns of them whose values are made when they are asked for.
+
+Whoever reads columns as arrays takes `RecordSpans`: where in the buffer each part of a record lies. For all
+others a column is a sequence of integers, of bytes or of headers, as if it had been a list.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from topics.columns.headers import Headers, read_headers
+
+Ints64 = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+OFFSET, TIMESTAMP, KEY, KEY_LENGTH, VALUE, VALUE_LENGTH, HEADERS, HEADERS_LENGTH = range(8)
+"""Rows of the table of `RecordSpans`."""
+ROWS: Final = 8
+NULL: Final = -1
+"""Length of a key or value that is null; the others are 0 or more."""
+
+T = TypeVar("T")
+
+
+class Column(Sequence[T], Generic[T]):
+    """A sequence that equals every other one with the same values."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        """Compare with any other sequence."""
+        return isinstance(other, Sequence) and len(other) == len(self) and list(self) == list(other)
+
+    @abstractmethod
+    def __iter__(self) -> Iterator[T]: ...
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+class Numbers(Column[int]):
+    """Integers of an array."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: Ints64) -> None:
+        """array: int64[n]."""
+        self.array = array
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.array.tolist())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.array(self.array, dtype=dtype, copy=copy)
+
+    @overload
+    def __getitem__(self, at: int) -> int: ...
+    @overload
+    def __getitem__(self, at: slice) -> Numbers: ...
+    def __getitem__(self, at: int | slice) -> int | Numbers:
+        return Numbers(self.array[at]) if isinstance(at, slice) else int(self.array[at])
+
+
+class Spans(Column[bytes | None]):
+    """Keys or values: parts of a buffer."""
+
+    __slots__ = ("_all", "_first", "buffer", "coded", "lengths", "starts")
+
+    def __init__(self, buffer: bytes, starts: Ints64, lengths: Ints64) -> None:
+        """starts, lengths: int64[n]; a length of NULL: null, wherever it starts."""
+        self.buffer = buffer
+        self.starts = starts
+        self.lengths = lengths
+        self.coded: CodedKeys | None = None
+        """Their distinct values, once somebody has looked for them."""
+        self._all: list[bytes | None] | None = None
+        self._first: set[int] | None = None
+
+    @classmethod
+    def of(cls, values: Sequence[bytes | None]) -> Spans:
+        """Return values as parts of one buffer."""
+        if isinstance(values, Spans):
+            return values
+        made = list(values)
+        buffer = b"".join(filter(None, made))
+        spans = cls(buffer, *_laid_out(made, 0))
+        spans._all = made
+        return spans
+
+    @classmethod
+    def adjacent(cls, buffer: bytes, starts: Ints64) -> Spans:
+        """Return values that lie one behind the other; starts: int64[n + 1], the last one is the end."""
+        return cls(buffer, starts[:-1], starts[1:] - starts[:-1])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Spans]) -> Spans:
+        """Return the values of all parts (at least one), one part behind the other."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        if all(part.buffer is parts[0].buffer for part in parts):
+            return cls(parts[0].buffer, np.concatenate([part.starts for part in parts]), lengths)
+        ends = np.cumsum([0, *(len(part.buffer) for part in parts)]).tolist()
+        starts = [part.starts + end for part, end in zip(parts, ends, strict=False)]
+        return cls(b"".join([part.buffer for part in parts]), np.concatenate(starts), lengths)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self) -> Iterator[bytes | None]:
+        if self._all is None:
+            self._all = self._made()
+        return iter(self._all)
+
+    def _made(self) -> list[bytes | None]:
+        if self.coded is not None:
+            return list(map(self.coded.distinct.__getitem__, self.coded.codes.tolist()))
+        buffer, lengths = self.buffer, self.lengths
+        spans = zip(self.starts.tolist(), (self.starts + lengths).tolist(), strict=True)
+        if (lengths >= 0).all():
+            return [buffer[start:end] for start, end in spans]
+        return [buffer[start:end] if end >= start else None for start, end in spans]
+
+    @overload
+    def __getitem__(self, at: int) -> bytes | None: ...
+    @overload
+    def __getitem__(self, at: slice) -> Spans: ...
+    def __getitem__(self, at: int | slice) -> bytes | Spans | None:
+        if isinstance(at, slice):
+            return Spans(self.buffer, self.starts[at], self.lengths[at])
+        start, length = int(self.starts[at]), int(self.lengths[at])
+        return None if length < 0 else self.buffer[start : start + length]
+
+    def coded_one_by_one(self) -> CodedKeys:
+        """Return the distinct values in the order in which they come first, without a kernel."""
+        number = {value: code for code, value in enumerate(dict.fromkeys(self))}
+        return CodedKeys([*number], np.fromiter(map(number.__getitem__, self), np.int32, len(self)))
+
+    def where(self, chosen: npt.NDArray[Any]) -> Spans:
+        """Return those that are chosen, by a mask or by their numbers."""
+        return Spans(self.buffer, self.starts[chosen], self.lengths[chosen])
+
+    def first_bytes(self) -> set[int] | None:
+        """Return the first bytes that there are; None: a value is null or empty."""
+        if self._first is None:  # both who reads values and who answers them asks
+            if np.count_nonzero(self.lengths <= 0):
+                return None
+            self._first = set(self.bytes[self.starts].tobytes())
+        return self._first
+
+    @property
+    def total(self) -> int:
+        """Bytes of all of them."""
+        return int(np.maximum(self.lengths, 0).sum())
+
+    @property
+    def any_null(self) -> bool:
+        """Whether one of them is null."""
+        return bool(np.count_nonzero(self.lengths < 0))
+
+    @property
+    def longest(self) -> int:
+        """Bytes of the longest one."""
+        return max(int(self.lengths.max()), 0) if len(self) else 0
+
+    @property
+    def bytes(self) -> Bytes:
+        """The buffer as an array, uint8[...], read only."""
+        return np.frombuffer(self.buffer, dtype=np.uint8)
+
+
+class Texts(Column[str]):
+    """Texts that lie in a buffer; strings are made for whoever asks."""
+
+    __slots__ = ("spans",)
+
+    def __init__(self, spans: Spans) -> None:
+        """spans: of UTF-8, none of them null."""
+        self.spans = spans
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    def __iter__(self) -> Iterator[str]:
+        buffer, starts = self.spans.buffer, self.spans.starts
+        ends = (starts + self.spans.lengths).tolist()
+        return iter([_text(buffer[at:end]) for at, end in zip(starts.tolist(), ends, strict=True)])
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> Texts: ...
+    def __getitem__(self, at: int | slice) -> str | Texts:
+        return Texts(self.spans[at]) if isinstance(at, slice) else _text(self.spans[at] or b"")
+
+    @property
+    def most_bytes(self) -> int:
+        """No text has more."""
+        return self.spans.longest
+
+    def taken(self, rows: Ints64) -> Texts:
+        """Return some of them (int64[m])."""
+        return Texts(self.spans.where(rows))
+
+
+def _text(encoded: bytes) -> str:
+    return encoded.decode("utf-8", "surrogatepass")
+
+
+class CodedKeys(NamedTuple):
+    """Keys of n records as numbers."""
+
+    distinct: list[bytes | None]
+    codes: npt.NDArray[np.int32]
+    """int32[n] into `distinct`."""
+
+
+class AlikeHeaders(NamedTuple):
+    """Headers of n records, those that are alike read once."""
+
+    distinct: list[Headers]
+    codes: npt.NDArray[np.int32]
+    """int32[n] into `distinct`."""
+
+
+class HeaderSpans(Column[Headers]):
+    """Headers: parts of a buffer as Kafka writes them: how many, then names and values, with lengths."""
+
+    __slots__ = ("_alike", "written")
+
+    def __init__(self, buffer: bytes, starts: Ints64, lengths: Ints64) -> None:
+        """starts, lengths: int64[n]; a length of 0: none."""
+        self.written = Spans(buffer, starts, lengths)
+        self._alike: AlikeHeaders | None = None
+
+    def __len__(self) -> int:
+        return len(self.written)
+
+    def __iter__(self) -> Iterator[Headers]:
+        if self.are_none:
+            return iter([()] * len(self))
+        alike = self.alike
+        return map(alike.distinct.__getitem__, alike.codes.tolist())
+
+    @property
+    def are_none(self) -> bool:
+        """Whether no record has headers."""
+        return not np.count_nonzero(self.written.lengths)
+
+    @property
+    def alike(self) -> AlikeHeaders:
+        """The different headers: most producers give all of their records the same ones."""
+        if self._alike is None:
+            found = self.written.coded or self.written.coded_one_by_one()
+            self._alike = AlikeHeaders([self._read(each or b"") for each in found.distinct], found.codes)
+        return self._alike
+
+    @overload
+    def __getitem__(self, at: int) -> Headers: ...
+    @overload
+    def __getitem__(self, at: slice) -> HeaderSpans: ...
+    def __getitem__(self, at: int | slice) -> Headers | HeaderSpans:
+        written = self.written
+        if isinstance(at, slice):
+            return HeaderSpans(written.buffer, written.starts[at], written.lengths[at])
+        return self._read(written[at] or b"")
+
+    @staticmethod
+    def _read(written: bytes) -> Headers:
+        return read_headers(_pairs(written, 0)) if written else ()
+
+
+def distinct_headers(headers: Sequence[Headers]) -> Sequence[Headers]:
+    """Return headers among which are those of every record."""
+    if not isinstance(headers, HeaderSpans):
+        return headers
+    return [()] if headers.are_none else headers.alike.distinct
+
+
+class RecordSpans:
+    """n records over one buffer: where each part of each of them lies."""
+
+    __slots__ = ("buffer", "table")
+
+    def __init__(self, buffer: bytes, table: Ints64) -> None:
+        """table: int64[8, n], rows OFFSET, TIMESTAMP and so on; lengths of keys and values may be NULL."""
+        self.buffer = buffer
+        self.table = table
+
+    @classmethod
+    def none(cls) -> RecordSpans:
+        """Return no records."""
+        return cls(b"", np.empty((ROWS, 0), dtype=np.int64))
+
+    @classmethod
+    def of(
+        cls,
+        offsets: Sequence[int],
+        timestamps: Sequence[int],
+        keys: Sequence[bytes | None],
+        values: Sequence[bytes | None],
+        headers: Sequence[Headers],
+    ) -> RecordSpans:
+        """Return records of which each column is there."""
+        table = np.empty((ROWS, len(offsets)), dtype=np.int64)
+        table[OFFSET], table[TIMESTAMP] = offsets, timestamps
+        written = [_written(each) if each else b"" for each in headers]
+        end = 0
+        for row, column in ((KEY, keys), (VALUE, values), (HEADERS, written)):
+            table[row], table[row + 1] = _laid_out(column, end)
+            end += int(np.maximum(table[row + 1], 0).sum())
+        return cls(b"".join([*filter(None, keys), *filter(None, values), *written]), table)
+
+    @classmethod
+    def joined(cls, parts: Sequence[RecordSpans]) -> RecordSpans:
+        """Return the records of all parts, one part behind the other."""
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return cls.none()
+        if all(part.buffer is parts[0].buffer for part in parts):
+            return cls(parts[0].buffer, np.concatenate([part.table for part in parts], axis=1))
+        buffers, tables, end = [], [], 0
+        for part in parts:
+            first, last = part.bounds()
+            table = part.table.copy()
+            for row in (KEY, VALUE, HEADERS):
+                table[row] += end - first
+            buffers.append(part.buffer[first:last])
+            tables.append(table)
+            end += last - first
+        return cls(b"".join(buffers), np.concatenate(tables, axis=1))
+
+    def __len__(self) -> int:
+        return len(self.table[OFFSET])
+
+    def part(self, start: int, stop: int) -> RecordSpans:
+        """Return records `start` to before `stop`, over the same buffer."""
+        return RecordSpans(self.buffer, self.table[:, start:stop])
+
+    def bounds(self) -> tuple[int, int]:
+        """Return where in the buffer the parts of these records begin and end."""
+        starts, lengths = self.table[[KEY, VALUE, HEADERS]], self.table[[KEY + 1, VALUE + 1, HEADERS + 1]]
+        is_there = lengths > 0
+        if not is_there.any():
+            return 0, 0
+        return int(starts[is_there].min()), int((starts + lengths)[is_there].max())
+
+    @property
+    def offsets(self) -> Numbers:
+        """Offset of each record."""
+        return Numbers(self.table[OFFSET])
+
+    @property
+    def timestamps(self) -> Numbers:
+        """Milliseconds since the epoch, of each record."""
+        return Numbers(self.table[TIMESTAMP])
+
+    @property
+    def keys(self) -> Spans:
+        """Key of each record."""
+        return Spans(self.buffer, self.table[KEY], self.table[KEY_LENGTH])
+
+    @property
+    def values(self) -> Spans:
+        """Value of each record."""
+        return Spans(self.buffer, self.table[VALUE], self.table[VALUE_LENGTH])
+
+    @property
+    def headers(self) -> HeaderSpans:
+        """Headers of each record."""
+        return HeaderSpans(self.buffer, self.table[HEADERS], self.table[HEADERS_LENGTH])
+
+    @property
+    def value_bytes(self) -> int:
+        """Bytes of all values."""
+        return self.values.total
+
+
+def any_headers(headers: Sequence[Headers]) -> bool:
+    """Tell whether a record has headers."""
+    return not headers.are_none if isinstance(headers, HeaderSpans) else any(headers)
+
+
+def _laid_out(values: Sequence[bytes | None], at: int) -> tuple[Ints64, Ints64]:
+    """Return where each value begins, and its length, if they lie one behind the other from `at` on."""
+    n = len(values)
+    try:
+        lengths = np.fromiter(map(len, cast("Sequence[bytes]", values)), np.int64, n)
+    except TypeError:  # some are null
+        lengths = np.fromiter((NULL if value is None else len(value) for value in values), np.int64, n)
+    starts = np.full(n, at, dtype=np.int64)
+    np.cumsum(np.maximum(lengths[:-1], 0), out=starts[1:])
+    starts[1:] += at
+    return starts, lengths
+
+
+def _pairs(buffer: bytes, at: int) -> Iterator[tuple[bytes, bytes | None]]:
+    """Yield names and values of the headers that begin at `at`; they are as they should be."""
+    count, at = _varint(buffer, at)
+    for _ in range(count):
+        length, at = _varint(buffer, at)
+        name, at = buffer[at : at + length], at + length
+        length, at = _varint(buffer, at)
+        yield name, None if length < 0 else buffer[at : at + length]
+        at += max(length, 0)
+
+
+def _varint(buffer: bytes, at: int) -> tuple[int, int]:
+    """Return the number that begins at `at` (in zigzag, seven bits a byte), and where it ends."""
+    number, shift = 0, 0
+    while True:
+        byte = buffer[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return (number >> 1) ^ -(number & 1), at
+        shift += 7
+
+
+def _written(headers: Headers) -> bytes:
+    """Return headers as Kafka writes them."""
+    text = bytearray()
+    write = text.extend
+    _write_varint(write, len(headers))
+    for name, value in headers:
+        encoded = name.encode()
+        _write_varint(write, len(encoded))
+        write(encoded)
+        _write_varint(write, NULL if value is None else len(value))
+        write(value or b"")
+    return bytes(text)
+
+
+def _write_varint(write: Callable[[Iterable[int]], None], number: int) -> None:
+    number = number << 1 if number >= 0 else (-number << 1) - 1
+    while number >= 0x80:
+        write([number & 0x7F | 0x80])
+        number >>= 7
+    write([number])

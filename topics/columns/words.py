@@ -1,0 +1,37 @@
+"""Words: numbers at any place of a buffer, whatever its alignment, the lowest byte first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from core.kernels.jit import kernel
+
+_S1, _S2, _S3, _S4, _S5, _S6, _S7 = (np.uint64(8 * n) for n in range(1, 8))
+
+
+@kernel
+def word(data, at: int) -> Any:
+    """Return the eight bytes from a place on, as uint64: one instruction, once it is compiled."""
+    return (
+        np.uint64(data[at])
+        | np.uint64(data[at + 1]) << _S1
+        | np.uint64(data[at + 2]) << _S2
+        | np.uint64(data[at + 3]) << _S3
+        | np.uint64(data[at + 4]) << _S4
+        | np.uint64(data[at + 5]) << _S5
+        | np.uint64(data[at + 6]) << _S6
+        | np.uint64(data[at + 7]) << _S7
+    )
+
+
+@kernel
+def half_word(data, at: int) -> Any:
+    """Return the four bytes from a place on, as uint64."""
+    return (
+        np.uint64(data[at])
+        | np.uint64(data[at + 1]) << _S1
+        | np.uint64(data[at + 2]) << _S2
+        | np.uint64(data[at + 3]) << _S3
+    )
