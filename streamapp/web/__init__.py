@@ -1,4 +1,6 @@
-"""The web application: people answer the label requests of an installation. The door is `application.py`.
+"""The web application: people answer the label requests of an installation. The entry point is
+`application.py`.
 
-It reads topics as any consumer would and writes labels through `topics`; it knows neither models nor workers.
+It reads topics as any consumer does and writes labels through `topics`. It imports nothing of models or
+workers.
 """

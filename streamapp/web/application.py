@@ -49,7 +49,7 @@ COUNTS_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class WebPlan:
-    """Where the application listens, who may come in, and how long things last."""
+    """Where the application listens, who may sign in, and how long leases, sessions and undo windows last."""
 
     store: Path
     names: TopicNames
@@ -57,7 +57,7 @@ class WebPlan:
     port: int = 8080
     since_ms: int | None = None
     users: Path | None = None
-    annotator: str = "web"  # without users
+    annotator: str = "web"  # the annotator's name without users
     certificate: Path | None = None
     private_key: Path | None = None
     hide_guess: bool = True
@@ -65,10 +65,10 @@ class WebPlan:
     proxy: Proxy | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     experiments: Path = Path("experiments")
-    environment: Mapping[str, str] = field(default_factory=dict)  # of the process that looks into models
+    environment: Mapping[str, str] = field(default_factory=dict)  # of the process that inspects models
 
     def __post_init__(self) -> None:
-        """Refuse doors without a lock, or with two."""
+        """Refuse an address without authentication, or with two kinds of it."""
         if self.host not in LOOPBACK and self.users is None and self.proxy is None:
             message = (
                 f"--host {self.host} must be a loopback address unless --users names who may sign in; make "
@@ -93,7 +93,7 @@ class WebPlan:
 
 
 class _Part(threading.Thread):
-    """A thread of the application; its end is the end of all."""
+    """A thread of the application. When it ends, the application ends."""
 
     def __init__(self, name: str, work: Callable[[], None], ended: Callable[[], None]) -> None:
         super().__init__(name=name, daemon=True)
@@ -109,7 +109,7 @@ class _Part(threading.Thread):
 
 
 def run_web(plan: WebPlan, kafka: Mapping[str, Any], started: Callable[[str], None]) -> None:
-    """Serve until interrupted; `started` gets the address. Raises what ended the reader or the writer."""
+    """Serve until interrupted; `started` gets the address. Raises the error of the reader or the writer."""
     users = Users(plan.users) if plan.users is not None else None
     with _place(plan) as place:
         _run(plan, kafka, started, users, place)
@@ -178,7 +178,7 @@ def _run(
 
 
 def _place(plan: WebPlan) -> socket.socket:
-    """Return the address that is listened on, bound before anything is started."""
+    """Return the address to listen on, bound before any thread is started."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             plan.host, plan.port, type=socket.SOCK_STREAM
@@ -198,7 +198,7 @@ def _place(plan: WebPlan) -> socket.socket:
 
 
 class _Server(uvicorn.Server):  # type: ignore[misc] # its types are not looked at
-    """Says when it listens."""
+    """A server that reports when it listens."""
 
     said: Callable[[], None]
 
@@ -231,7 +231,8 @@ def _server(
     ui.page("/sure", title="grove: sure ones")(sure)
     if watching is not None:
         add_watch_pages(watching, person)
-    # Quasar's bar for requests under way is a progress bar without a name, which screen readers stumble over.
+    # Quasar's bar for requests under way is a progress bar without a name, which is an error for screen
+    # readers.
     nicegui_app.config.quasar_config["loadingBar"]["skipHijack"] = True
     ui.run_with(app, title="grove", language="en-US", tailwind=False, show_welcome_message=False)
     config = uvicorn.Config(
@@ -260,13 +261,13 @@ def _server(
 
 
 class _Counted:
-    """Counts of the queue, asked for once a second, however many pages show them, in a thread of its own."""
+    """Counts of the queue, read once a second in a separate thread, however many pages show them."""
 
     def __init__(self, queue: LabelQueue) -> None:
         self._queue, self._counts, self._stop = queue, queue.counts(now_ms()), threading.Event()
 
     def counts(self) -> Counts:
-        """Return the counts of a moment ago."""
+        """Return counts that are at most about a second old."""
         return self._counts
 
     def run(self) -> None:

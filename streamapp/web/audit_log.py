@@ -1,4 +1,4 @@
-"""Audit log: what people did, kept with what it tells of until the topic has it (a transactional outbox)."""
+"""Audit log: what people did, stored together with its effect until the topic has it (an outbox)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class AuditLog:
             note(db, user, action, now, detail=detail)
 
     def waiting(self) -> list[tuple[int, AuditEntry]]:
-        """Return the oldest entries that are not sent, with their numbers."""
+        """Return the oldest entries that are not sent yet, with their numbers."""
         with self._store.reading() as db:
             rows = db.execute("SELECT number, entry FROM audit ORDER BY number LIMIT ?", (BATCH,)).fetchall()
         return [
@@ -55,6 +55,6 @@ class AuditLog:
         ]
 
     def sent(self, numbers: Sequence[int]) -> None:
-        """Forget entries: the broker has them."""
+        """Delete entries that the broker has acknowledged."""
         with self._store.transaction() as db:
             db.executemany("DELETE FROM audit WHERE number = ?", [(number,) for number in numbers])

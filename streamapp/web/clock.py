@@ -1,4 +1,4 @@
-"""Clock: the time that people, leases and labels of the web application go by."""
+"""Clock: the time that leases, undo windows and labels of the web application use."""
 
 import time
 

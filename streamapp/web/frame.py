@@ -1,4 +1,4 @@
-"""Frame: what all pages share: the way to the others, who is there, colours, where the page itself goes."""
+"""Frame: what all pages share: navigation, the user's name, colours, and the place of a page's content."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ PAGES: Final = (
     ("/partitions", "Partitions"),
     ("/experiments", "Experiments"),
 )
-"""Address and name of each page that the way at the top leads to."""
+"""Address and name of each page in the navigation at the top."""
 OF_ANNOTATORS: Final = ("/", "/sure")
-"""Those of the pages that need no operator."""
+"""Pages that annotators may see; the rest need an operator."""
 PRIMARY: Final = "#0b57d0"  # 6.4 : 1 on white; NiceGUI's own blue has 3 : 1
 _STYLE: Final = """
 body { background: #fff; color: #111; }
@@ -48,7 +48,7 @@ body { background: #fff; color: #111; }
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who has the page before him, and for how long that is so."""
+    """The user of a page, with their role; `signed_in` is False once their session has ended."""
 
     annotator: str
     signed_in: Callable[[], bool] = lambda: True
@@ -57,9 +57,9 @@ class Person:
 
 @contextmanager
 def frame(active: str, person: Person, *, has_users: bool = False, wide: bool = False) -> Iterator[None]:
-    """Draw what is around a page; the page's own elements go into the body of the `with`.
+    """Draw the frame of a page; the page's own elements go into the body of the `with`.
 
-    active: address of the page in PAGES. wide: it has drawings, and takes the width of a large screen.
+    active: address of the page in PAGES. wide: the page has drawings and uses the width of a large screen.
     """
     ui.colors(primary=PRIMARY)
     ui.add_css(_STYLE)

@@ -1,4 +1,4 @@
-"""Guard: what stands before every request and websocket: origin, session, role, rate; the sign-in page."""
+"""Guard: checks of every request and websocket: origin, session, role, rate; and the sign-in page."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ COOKIE: Final = "grove_session"
 LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 BODY_MAX: Final = 8192
 ASSETS: Final = "/_nicegui"
-"""Below it lies what pages are made of."""
-REQUESTS_PER_S, REQUESTS_BURST = 50.0, 1000  # of a user; a page is made of about 40
-MESSAGES_PER_S, MESSAGES_BURST = 50.0, 500  # of a websocket: each is a key, a click, or a sign of life
-# NiceGUI writes its page's script and styles into the page, and Vue compiles templates in the browser.
+"""Path below which scripts and styles of pages lie."""
+REQUESTS_PER_S, REQUESTS_BURST = 50.0, 1000  # per user; a page loads about 40 files
+MESSAGES_PER_S, MESSAGES_BURST = 50.0, 500  # per websocket: each message is a key, a click, or a heartbeat
+# NiceGUI writes its script and styles into the page, and Vue compiles templates in the browser.
 POLICY: Final = (
     "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'none'; "
@@ -38,7 +38,7 @@ HEADERS: Final = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
-    "referrer-policy": "same-origin",  # with "no-referrer" forms would have the origin "null"
+    "referrer-policy": "same-origin",  # with "no-referrer", forms would have the origin "null"
 }
 _PAGE: Final = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>grove: sign in</title>
 <meta name="viewport" content="width=device-width, initial-scale=1"><style>
@@ -52,19 +52,19 @@ input, button {{ font: inherit; width: 100%; padding: .6rem; margin: .3rem 0 1re
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Who may come in."""
+    """Rules of access: which users may sign in, and how."""
 
     sessions: Sessions
-    users: Users | None  # None: whoever reaches the loopback address
+    users: Users | None  # None: every caller of the loopback address may come in
     nobody: str  # the annotator's name without users
-    loopback: bool  # names of the host are those of this machine, and cookies need no TLS
+    loopback: bool  # only host names of this machine are accepted, and cookies need no TLS
     audit: AuditLog
-    proxy: Proxy | None = None  # who signs users in instead of us
+    proxy: Proxy | None = None  # a proxy that authenticates users instead of a password file
 
 
 @dataclass(frozen=True, slots=True)
 class _Who:
-    """Who asks, and for how long that is so."""
+    """The user of a request, and until when they are signed in."""
 
     name: str
     role: Role
@@ -73,7 +73,7 @@ class _Who:
 
 
 class Guard:
-    """An ASGI application around another; `scope["annotator"]` is who asks, `scope["role"]` as what."""
+    """An ASGI application around another one; it adds the user ("annotator") and their role to the scope."""
 
     def __init__(self, app: ASGIApp, entry: Entry) -> None:
         self.app = app
@@ -83,7 +83,7 @@ class Guard:
         self._checking = asyncio.Semaphore(2)  # a check takes 64 MB and a core
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request through, or answer it."""
+        """Pass a request on, or answer it."""
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
@@ -106,7 +106,7 @@ class Guard:
             await answer(scope, receive, with_headers)
 
     async def _answer(self, scope: Scope, receive: Receive) -> Response | None:
-        """Return the answer to what is not let through; None: it is."""
+        """Return the answer to a request that is refused; None: the request may pass."""
         said = self._foreign(Headers(scope=scope), scope)
         if said:
             return PlainTextResponse(said, 403)
@@ -130,7 +130,7 @@ class Guard:
         return None
 
     def _known(self, scope: Scope) -> _Who | None:
-        """Return who asks; None: nobody that we know."""
+        """Return the user of a request; None: they are not signed in."""
         entry = self._entry
         if entry.proxy is not None:
             address = scope["client"][0] if scope.get("client") else ""
@@ -159,10 +159,10 @@ class Guard:
         return gone
 
     def _foreign(self, headers: Headers, scope: Scope) -> str:
-        """Return what is wrong about where a request comes from; "": nothing.
+        """Return what is wrong with the origin of a request; "": nothing.
 
-        A page elsewhere can make a browser ask here, with the cookies of here, but it cannot leave out the
-        origin of what writes: a POST or a websocket.
+        A page of another site can make a browser send requests here with the cookies of this site, but it
+        cannot leave out the `Origin` header of a POST or a websocket.
         """
         host = headers.get("host", "")
         if len(headers.getlist("host")) > 1 or len(headers.getlist("origin")) > 1:
@@ -211,7 +211,7 @@ class Guard:
 
 
 def _watched(receive: Receive, still: Callable[[], bool]) -> Receive:
-    """Return the messages of a websocket as long as they come at a person's pace, and he is signed in."""
+    """Return the messages of a websocket while they come at a person's pace and the person is signed in."""
     limit = RateLimit(MESSAGES_PER_S, MESSAGES_BURST)
 
     async def watched() -> Message:
@@ -224,7 +224,7 @@ def _watched(receive: Receive, still: Callable[[], bool]) -> Receive:
 
 
 def _split(url: str) -> SplitResult:
-    """Return the parts of an address; none of what is none."""
+    """Return the parts of an address; all are empty if it is not an address."""
     try:
         found = urlsplit(url)
         found.hostname  # noqa: B018 - it may be what cannot be read

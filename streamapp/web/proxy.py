@@ -1,4 +1,4 @@
-"""Trusted proxy: who is signed in where a proxy in front asks, by OpenID Connect for example, and tells."""
+"""Trusted proxy: users that a proxy has signed in, by OpenID Connect for example, and names in a header."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from streamapp.web.users import ANNOTATOR, NAME, OPERATOR, Role
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A header of requests, and the addresses it is believed from; nobody else is let in."""
+    """A header with the user's name, and the addresses of proxies from which it is believed."""
 
     header: str
     networks: tuple[IPv4Network | IPv6Network, ...]
@@ -22,7 +22,7 @@ class Proxy:
 
     @staticmethod
     def of(header: str, trusted: Sequence[str], operators: Sequence[str]) -> Proxy:
-        """Read what an operator wrote; UsageError."""
+        """Read the options of the operator; UsageError if they are wrong."""
         if not trusted:
             message = (
                 f"--proxy-header {header} needs --trusted-proxy ADDRESS: from other addresses anybody could "
@@ -40,9 +40,10 @@ class Proxy:
         return Proxy(header, networks, frozenset(operators))
 
     def user(self, headers: Headers, address: str) -> tuple[str, Role] | None:
-        """Return whom the proxy names, and his role; None: it is not the proxy, or it names nobody.
+        """Return the user that the proxy names, with their role; None: the request has no user from a trusted
+        proxy.
 
-        A header that comes twice may have come from the browser once: it is not believed.
+        A header that occurs twice is not believed: the browser may have sent one of the two.
         """
         try:
             peer = ip_address(address)

@@ -1,4 +1,4 @@
-"""Rate limits: token buckets by name, of a bounded number of names."""
+"""Rate limits: token buckets by name, for a bounded number of names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _REMEMBERED: Final = 10_000
 
 
 class RateLimit:
-    """So many a second for each name, and at first, or after a rest, a burst of more."""
+    """A token bucket for each name: `per_s` actions a second, with bursts of `burst` after a rest."""
 
     def __init__(self, per_s: float, burst: int) -> None:
         self._per_ms, self._burst = per_s / 1000, burst
-        self._buckets: OrderedDict[str, tuple[float, int]] = OrderedDict()  # what is left, and when
+        self._buckets: OrderedDict[str, tuple[float, int]] = OrderedDict()  # tokens left, time of last action
 
     def admits(self, name: str, now: int) -> bool:
-        """Take one from the bucket of a name; whether there was one. now: ms since the epoch.
+        """Take a token from the bucket of a name; return whether there was one. now: ms since the epoch.
 
         >>> limit = RateLimit(per_s=1, burst=2)
         >>> [limit.admits("ann", ms) for ms in (0, 0, 0, 1000)]

@@ -1,8 +1,8 @@
-"""Store: what the web application keeps in SQLite.
+"""Store: the data of the web application in SQLite.
 
-Requests and labels are copies of what the topics have, written in one transaction with the positions behind
-them: a restart goes on where it stopped, and a store that is lost is read from the topics again. Only leases,
-skips, answers within their undo window and sessions are here alone.
+Requests and labels are copies of what the topics have, written in one transaction with the next offsets. A
+restart continues where the process stopped, and a lost store is read from the topics again. Only leases,
+skips, sessions and answers within their undo window exist here alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from streamapp.errors import StreamappError
 VERSION: Final = 4
 CHECKPOINT_S: Final = 5.0
 LOG_PAGES: Final = 16_384
-"""Pages (of 4 KiB) above which all wait until the log is copied, and it begins anew."""
+"""With more log pages (of 4 KiB) than this, all threads wait until the log is copied and starts again."""
 _BUSY_S: Final = 5.0
 
 _SCHEMA: Final = """
@@ -111,26 +111,25 @@ DELETE FROM position WHERE topic LIKE '%controls';
 DELETE FROM session;
 ALTER TABLE session ADD COLUMN proof TEXT NOT NULL DEFAULT '';
 """
-"""Of a file of the release before: controls are read again, for which classes they close, and people sign in
-again."""
+"""Upgrade from format 3. Controls are read again, for the classes they close, and people sign in again."""
 
 
 class Store:
-    """One file; one connection writes and one reads, each of one thread at a time.
+    """One file, with one connection for writing and one for reading, each used by one thread at a time.
 
-    Who asks does not wait for who writes, and nobody waits for another's disk: what several threads have
-    committed is on the disk with one wait, and a third connection, in a thread of its own, copies the log
-    into the file while others write. `:memory:` for what need not last has one connection for all.
+    Readers do not wait for writers. Transactions that several threads have committed reach the disk with
+    one sync. A third connection, in a separate thread, copies the log into the file while other threads
+    write. `:memory:`, for data that need not last, has one connection for everything.
     """
 
     def __init__(self, path: Path | str) -> None:
-        """Open or make the file; StreamappError if another process has it, or if it is none of ours."""
+        """Open or create the file; StreamappError if another process has it or it has another format."""
         self._turn = threading.RLock()
         self._reading = threading.Lock()
         self._syncing = threading.Lock()
         self._committed = self._synced = 0  # durable transactions, and those that are on the disk
-        self._log: int | None = None  # what SQLite writes ahead
-        self._writer: int | None = None  # the thread whose transaction it is
+        self._log: int | None = None  # descriptor of SQLite's write-ahead log
+        self._writer: int | None = None  # the thread whose transaction is open
         self._closing = threading.Event()
         self._checkpoints: threading.Thread | None = None
         self._lock_file = self._locked(Path(path)) if str(path) != ":memory:" else None
@@ -161,7 +160,7 @@ class Store:
     def _prepare(self, path: Path | str) -> None:
         run = self._connection.execute
         run("PRAGMA journal_mode = WAL")
-        run("PRAGMA synchronous = NORMAL")  # `_wait_for_disk` is for what has to last
+        run("PRAGMA synchronous = NORMAL")  # `_wait_for_disk` syncs durable transactions
         run("PRAGMA foreign_keys = ON")
         if str(path) != ":memory:":
             Path(path).chmod(0o600)
@@ -179,32 +178,32 @@ class Store:
         self._reader = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
         self._reader.execute("PRAGMA query_only = ON")
         self._log = os.open(f"{path}-wal", os.O_RDONLY)
-        self._connection.execute("PRAGMA wal_autocheckpoint = 0")  # whoever commits would copy
+        self._connection.execute("PRAGMA wal_autocheckpoint = 0")  # or each commit would copy the log
         self._checkpoints = threading.Thread(
             target=self._keep_log_short, args=(path,), name="checkpoints", daemon=True
         )
         self._checkpoints.start()
 
     def _keep_log_short(self, path: Path | str) -> None:
-        """Copy the log into the file now and then; it begins anew when nobody writes or reads meanwhile."""
+        """Copy the log into the file now and then; the log starts again when no thread writes or reads."""
         with closing(sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None)) as connection:
             while not self._closing.wait(CHECKPOINT_S):
-                if self._checkpoint(connection) > LOG_PAGES:  # what came meanwhile is little
+                if self._checkpoint(connection) > LOG_PAGES:  # only a little has come since the first copy
                     with self._turn, self._reading:
                         self._checkpoint(connection)
 
     def _checkpoint(self, connection: sqlite3.Connection) -> int:
-        """Copy what can be copied without waiting; return how many pages the log has."""
+        """Copy the pages that can be copied without waiting; return how many pages the log has."""
         _, pages, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         return int(pages)
 
     @contextmanager
     def transaction(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
-        """Give the connection to this thread; what is done with it happens whole or not at all.
+        """Give the connection to this thread for one atomic transaction.
 
-        A transaction within another is a part of it. Durable: when this returns it is on the disk. Not
-        durable: the disk is not waited for, and the machine's end may take it back, with all that came later
-        and was not durable either.
+        A transaction within another is a part of it. Durable: the changes are on disk when the context
+        ends. Not durable: there is no wait for the disk, and if the machine fails, these changes and later
+        ones that are not durable may be lost.
         """
         mine = 0
         with self._turn:
@@ -228,10 +227,10 @@ class Store:
         self._wait_for_disk(mine)
 
     def _wait_for_disk(self, mine: int) -> None:
-        """Wait until the first `mine` durable transactions are on the disk.
+        """Wait until the first `mine` durable transactions are on disk.
 
-        What is committed lies in the log, which SQLite writes in order: one sync is for all that were
-        committed before it began, whoever asked.
+        SQLite writes commits to the log in order, so that one sync covers all commits before it, of any
+        thread.
         """
         if self._log is None or mine <= self._synced:
             return
@@ -244,7 +243,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection to this thread for questions; within a transaction that of the transaction."""
+        """Give a connection to this thread for queries; within a transaction, the transaction's."""
         if self._log is None or self._writer == threading.get_ident():
             with self._turn:
                 yield self._connection
@@ -253,7 +252,7 @@ class Store:
             yield self._reader
 
     def close(self) -> None:
-        """Close the file; nothing is lost by a process that ends without it."""
+        """Close the file; a process that ends without this loses nothing."""
         self._closing.set()
         if self._checkpoints is not None:
             self._checkpoints.join()

@@ -1,6 +1,6 @@
-"""Topic reader: all partitions of some topics, committed records only, from stored positions on, no group.
+"""Topic reader: committed records of all partitions of some topics, from stored positions on, no group.
 
-What is read is handed to whoever stores it, together with the positions behind it.
+Subclasses store the records, together with the next offsets.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ BATCH_BYTES: Final = 8 << 20
 Runs = Mapping[tuple[str, int], list[Message]]
 """Records by topic and partition, in their order."""
 Positions = Mapping[tuple[str, int], int]
-"""Offsets behind what was read."""
+"""Offset of the next record by topic and partition."""
 
 
 class TopicReader(ABC):
     """A consumer that assigns itself all partitions; `run` in one thread, `stop` from any."""
 
     batch_records = 500
-    """How many at most are stored together."""
+    """Records that are stored together, at most."""
 
     def __init__(
         self,
@@ -53,9 +53,10 @@ class TopicReader(ABC):
         *,
         whole: tuple[str, ...] = (),
     ) -> None:
-        """Reach the broker.
+        """Connect to the broker.
 
-        `since_ms`: where topics begin of which nothing was read; those of `whole` begin at their beginning.
+        `since_ms`: time from which topics are read of which nothing is stored; topics of `whole` are read
+        from their beginning.
         """
         self._since_ms, self._whole = since_ms, whole
         self._access = Access.of(kafka)
@@ -68,28 +69,28 @@ class TopicReader(ABC):
             {**without_group(kafka, "earliest"), "error_cb": _log_error}, logger=logger
         )
 
-    # -- what is done with it -----------------------------------------------------------------------------
+    # -- for subclasses ----------------------------------------------------------------------------------
 
     @abstractmethod
     def _begin(self, origin: dict[str, str]) -> bool:
-        """Compare the topics with those of the store; True: they are others, and it was emptied."""
+        """Compare the topics with the topics of the store; True: they differ, and the store was emptied."""
 
     @abstractmethod
     def _stored(self, topic: str) -> Mapping[int, int]:
-        """Return the offset behind what is stored of each partition."""
+        """Return the next offset of each partition in the store."""
 
     @abstractmethod
     def _store(self, runs: Runs, positions: Positions) -> None:
-        """Store what was read, and the offsets behind it, together."""
+        """Store the records and the next offsets together."""
 
     def _starts(self, topic: str, partition: int, offset: int) -> None:  # noqa: B027 - need not
-        """Hear where reading begins; negative: at the beginning."""
+        """Called with the offset at which reading begins; negative: at the beginning."""
 
     def _ends(self, topic: str, partition: int, offset: int) -> None:  # noqa: B027 - need not
-        """Hear that there is nothing more before an offset, for the moment."""
+        """Called when all records before an offset have been read, for the moment."""
 
     def _between(self) -> None:  # noqa: B027 - as above
-        """Do what is due between two reads."""
+        """Called between two reads."""
 
     # -- reading ------------------------------------------------------------------------------------------
 
@@ -98,7 +99,7 @@ class TopicReader(ABC):
         self._stop.set()
 
     def run(self) -> None:
-        """Read until stopped; raises what no waiting will cure."""
+        """Read until stopped; raises errors that waiting cannot cure."""
         try:
             self._consumer.assign(self._places())
             while not self._stop.is_set():
@@ -108,7 +109,7 @@ class TopicReader(ABC):
             self._consumer.close()
 
     def _places(self) -> list[TopicPartition]:
-        """Return where to begin: behind what is stored, else at `since`, else at the beginning."""
+        """Return where to begin: at the stored offset, else at the time `since`, else at the beginning."""
         places = []
         for topic in self._topics:
             stored = self._stored(topic)
@@ -121,7 +122,7 @@ class TopicReader(ABC):
         return places
 
     def _sought(self, topic: str, numbers: list[int]) -> list[TopicPartition]:
-        """Return the places of the time `since`."""
+        """Return the offsets of the time `since`."""
         if self._since_ms is None or topic in self._whole or not numbers:
             return []
         try:
@@ -133,7 +134,7 @@ class TopicReader(ABC):
             raise BrokerError(message) from None
 
     def _take(self) -> None:
-        """Read what comes within a moment, and store it."""
+        """Read the records that come within a moment, and store them."""
         runs: dict[tuple[str, int], list[Message]] = defaultdict(list)
         count = size = 0
         wait = POLL_S
@@ -158,10 +159,10 @@ class TopicReader(ABC):
             self._store(runs, {place: (found[-1].offset() or 0) + 1 for place, found in runs.items()})
 
     def _raise_or_log(self, error: KafkaError, topic: str | None) -> None:
-        """Raise what no waiting will cure; a broker that is away comes back."""
+        """Raise an error that waiting cannot cure; a broker that cannot be reached may come back."""
         denied = denied_kind(error.code())
         if denied == "group":
-            return  # librdkafka looks for the coordinator of a group that is not joined
+            return  # librdkafka looks for the coordinator of a group, which this consumer does not join
         if denied is not None:
             raise BrokerError(self._access.denied(denied, topic or "", "Read,Describe"))
         if error.fatal() or error.code() == KafkaError.UNKNOWN_TOPIC_OR_PART:
@@ -171,7 +172,7 @@ class TopicReader(ABC):
 
 
 def _partitions(kafka: Mapping[str, Any], topics: tuple[str, ...]) -> int:
-    """Return the number of partitions of the topics, which is one: a label goes where its request was."""
+    """Return the common number of partitions: a label goes to the partition number of its request."""
     cluster = Cluster(kafka)
     counts = {topic: cluster.partition_count(topic) for topic in topics}
     if len(set(counts.values())) != 1:
@@ -181,7 +182,7 @@ def _partitions(kafka: Mapping[str, Any], topics: tuple[str, ...]) -> int:
 
 
 def _origin(kafka: Mapping[str, Any], prefix: str, topics: tuple[str, ...]) -> dict[str, str]:
-    """Return what tells these topics from others, also from earlier ones of the same names."""
+    """Return prefix, cluster id and topic ids, which differ for topics that were deleted and made again."""
     cluster = Cluster(kafka)
     futures = cluster.client.describe_topics(TopicCollection(list(topics)), request_timeout=cluster.timeout)
     found = {

@@ -1,4 +1,4 @@
-"""Users: who may sign in and as what, in a file of argon2 hashes; how often a password may be wrong."""
+"""Users: a file with names, roles and argon2 hashes; limits of failed sign-ins; sessions."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ ATTEMPTS: Final = 5
 ATTEMPTS_OF_ALL: Final = 50
 WITHIN_MS: Final = 60_000
 SESSIONS_MAX: Final = 20
-"""Sessions of a user: one more ends the oldest."""
-_REMEMBERED: Final = 10_000  # names and addresses with failures
+"""Sessions of a user at most; a further one ends the oldest."""
+_REMEMBERED: Final = 10_000  # names and addresses with failures, at most
 _HASHER: Final = PasswordHasher()
-_NOBODY: Final = _HASHER.hash(secrets.token_hex(16))  # checked for a name nobody has: it takes as long
+_NOBODY: Final = _HASHER.hash(secrets.token_hex(16))  # checked for unknown names: takes as long
 
 
 class User(NamedTuple):
-    """What the file has of a user beside his name."""
+    """The entry of a user in the file."""
 
     digest: str
     role: Role
 
 
 class Users:
-    """The file, read again when it has changed: a line a user, NAME:HASH, or NAME:operator:HASH."""
+    """The file, read again when it has changed; each line is NAME:HASH or NAME:operator:HASH."""
 
     def __init__(self, path: Path) -> None:
-        """Read the file once; UsageError where it is none, or has nobody."""
+        """Read the file once; UsageError if it is missing, malformed or empty."""
         self._path = path
         self._known: tuple[tuple[int, int, int], dict[str, User]] = ((0, 0, 0), {})
         if not self._read():
@@ -65,7 +65,7 @@ class Users:
         return self._known[1]
 
     def check(self, name: str, password: str) -> bool:
-        """Whether this is the password of a user; about 50 ms of CPU."""
+        """Whether this is the password of a user; takes about 50 ms of CPU."""
         known = self._read().get(name)
         try:
             right = _HASHER.verify(known.digest if known else _NOBODY, password[:PASSWORD_MAX])
@@ -74,18 +74,18 @@ class Users:
         return right and known is not None
 
     def proof(self, name: str) -> str:
-        """Return what changes when a user's password does; "": he is not in the file."""
+        """Return a text that changes with the user's password; "": the user is not in the file."""
         known = self._read().get(name)
         return "" if known is None else hashlib.sha256(known.digest.encode()).hexdigest()
 
     def role(self, name: str) -> Role | None:
-        """Return as what a user may come in; None: he is not (any more) in the file."""
+        """Return the role of a user; None: they are not, or no longer, in the file."""
         known = self._read().get(name)
         return None if known is None else known.role
 
 
 def read_users(path: Path) -> dict[str, User]:
-    """Return the users by name; a file that is not there has nobody."""
+    """Return the users by name; a missing file has no users."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
@@ -110,7 +110,7 @@ def read_users(path: Path) -> dict[str, User]:
 
 
 def add_user(path: Path, name: str, password: str, role: Role = ANNOTATOR) -> None:
-    """Add a user to the file, or give him another password and role; readers see the file whole."""
+    """Add a user to the file, or change their password and role; the file is replaced as a whole."""
     if not NAME.fullmatch(name):
         message = f"--add-user {name!r} must have 1 to 100 letters, digits, '.', '_', '@', '+' or '-'"
         raise UsageError(message)
@@ -120,19 +120,19 @@ def add_user(path: Path, name: str, password: str, role: Role = ANNOTATOR) -> No
     users = read_users(path) | {name: User(_HASHER.hash(password), role)}
     text = "".join(f"{each}:{user.role}:{user.digest}\n" for each, user in users.items())
     handle, written = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:  # mkstemp: only its owner may read it
+    with os.fdopen(handle, "w", encoding="utf-8") as file:  # mkstemp: only the file's owner may read it
         file.write(text)
     Path(written).replace(path)
 
 
 class SignInLimit:
-    """At most so many wrong passwords a minute for a name, and for all names of an address."""
+    """Limits wrong passwords per minute for each name, and for all names of an address together."""
 
     def __init__(self) -> None:
         self._failures: OrderedDict[str, deque[int]] = OrderedDict()
 
     def admits(self, name: str, address: str, now: int) -> bool:
-        """Whether another attempt may be made; it is counted until `succeeded` takes it back."""
+        """Whether another attempt may be made; it counts as failed until `succeeded` takes it back."""
         places = ((f"name {name}", ATTEMPTS), (f"address {address}", ATTEMPTS_OF_ALL))
         found = [(self._of(place, now), limit) for place, limit in places]
         if any(len(times) >= limit for times, limit in found):
@@ -142,7 +142,7 @@ class SignInLimit:
         return True
 
     def succeeded(self, name: str, address: str) -> None:
-        """Take back the attempt: the password was right."""
+        """Take back the attempt, because the password was right."""
         self._failures.pop(f"name {name}", None)
         if times := self._failures.get(f"address {address}"):
             times.pop()
@@ -158,10 +158,10 @@ class SignInLimit:
 
 
 class Sessions:
-    """Who is signed in, by a random token in a cookie; the store has only its hash.
+    """The sessions, each with a random token in a cookie; the store keeps only hashes of the tokens.
 
-    Every page asks every second, in the thread that serves all of them: it must not wait for the store, of
-    which this has a copy.
+    Every page checks its session once a second in the thread that serves all pages, which must not wait
+    for the store. Therefore the sessions are also kept in memory.
     """
 
     def __init__(self, store: Store) -> None:
@@ -173,7 +173,7 @@ class Sessions:
         }
 
     def begin(self, annotator: str, now: int, proof: str = "") -> str:
-        """Return the token of a new session; proof: `Users.proof`, with which it ends."""
+        """Return the token of a new session. The session ends when `Users.proof` is no longer `proof`."""
         token = secrets.token_urlsafe(32)
         digest, until = _digest(token), now + SESSION_MS
         with self._store.transaction() as db:
@@ -189,12 +189,12 @@ class Sessions:
         return token
 
     def annotator(self, token: str, now: int) -> str | None:
-        """Return whose session a token is of."""
+        """Return the annotator of a session; None: there is no such session."""
         annotator, until, _ = self._known.get(_digest(token), (None, 0, ""))
         return annotator if until > now else None
 
     def proof(self, token: str) -> str:
-        """Return what was given when the session of a token began."""
+        """Return the proof with which the session of a token began."""
         return self._known.get(_digest(token), ("", 0, ""))[2]
 
     def end(self, token: str) -> None:

@@ -1,4 +1,4 @@
-"""Wording: cards, numbers and times as people read them; texts of others are never markup."""
+"""Wording: cards, numbers and times as people read them; texts from records are never markup."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SEEN: Final = "records"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
-    """Return a table as HTML; whatever its texts are, they are texts.
+    """Return a table as HTML; its texts are escaped.
 
     >>> table(["a"], [["<b>"]]).partition("<tbody>")[2]
     '<tr><td>&lt;b&gt;</td></tr></tbody></table>'
@@ -25,7 +25,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "")
 
 
 def features_table(card: Card, units: Mapping[str, str]) -> str:
-    """Return what is known of a card's instance, as HTML; below it, of what the ranges are."""
+    """Return the known features of a card's instance as HTML, with the source of the ranges below."""
     rows = []
     for name, cell in card.features.items():
         unit = f" {units[name]}" if name in units and cell is not None else ""
@@ -34,7 +34,7 @@ def features_table(card: Card, units: Mapping[str, str]) -> str:
 
 
 def _where(card: Card, name: str) -> str:
-    """Return where a value lies: among all that the model has seen, if it tells that."""
+    """Return where a value lies in its feature's range, among all records of the model if they are known."""
     cell, declared = card.features[name], card.attributes.get(name)
     if card.seen:
         return place_in(cell, card.seen.get(name), declared, SEEN)
@@ -42,7 +42,7 @@ def _where(card: Card, name: str) -> str:
 
 
 def _of_what(card: Card) -> str:
-    """Return of which records the ranges of a card are, and as of when; "": it has none."""
+    """Return to which records the ranges of a card belong, and of which time; "": it has none."""
     if card.seen:
         return "Ranges are those of the records that the model had answered when it asked."
     if card.ranges:
@@ -62,7 +62,7 @@ def shown(cell: Cell) -> str:
 
 
 def place_in(cell: Cell, range_: Range | None, declared: Attribute | None = None, of: str = ASKED) -> str:
-    """Return where a number lies between those that some records had; "": it cannot be said.
+    """Return where a number lies in the range of some records; "": there is no range or no number.
 
     >>> place_in(7.5, Range(0.0, 10.0, 20))
     '75 % of the way from 0 to 10 (20 requests)'

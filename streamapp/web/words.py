@@ -7,7 +7,7 @@ from typing import Any
 
 
 def share(value: object) -> str:
-    """Return a share in per cent; a dash for what is no number, which a topic may have in its place.
+    """Return a share in per cent; a dash for a value that is not a number, which a topic may contain.
 
     >>> share(0.9312), share(None), share("<b>")
     ('93.1 %', '–', '–')
@@ -16,7 +16,7 @@ def share(value: object) -> str:
 
 
 def number(value: object) -> str:
-    """Return a count or a measure; a dash for what is no number.
+    """Return a count or a measure; a dash for a value that is not a number.
 
     >>> number(12345), number(0.123456), number(None), number([1])
     ('12,345', '0.1235', '–', '–')
@@ -53,7 +53,7 @@ def test_of(detail: dict[str, Any]) -> str:
 
 
 def event_in_words(event: dict[str, Any]) -> str:
-    """Return what a model event says, in a line."""
+    """Return a model event as one line."""
     kind, detail = event["event"], event["detail"]
     node = detail.get("node")
     if kind in ("split", "revised"):
@@ -83,7 +83,7 @@ def event_in_words(event: dict[str, Any]) -> str:
 
 
 def gap_in_words(detail: dict[str, Any]) -> str:
-    """Return by how much a decision was taken."""
+    """Return the gap by which a decision was taken."""
     gap, bound, labels = (detail.get(name) for name in ("gap", "bound", "labels"))
     why = {"tie": "a tie", "only": "the only test"}.get(str(detail.get("reason")), "the gap")
     return f"{why}: gap {number(gap)}, bound {number(bound)}, after {number(labels)} labels"

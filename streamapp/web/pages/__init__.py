@@ -1,1 +1,1 @@
-"""The pages of `grove web`, a file each, and the parts that they share."""
+"""The pages of `grove web`, one file each, and the parts that they share."""

@@ -1,4 +1,4 @@
-"""Charts: options of ECharts for curves and trees. Names of others are text: tooltips are drawn, not HTML."""
+"""Charts: options of ECharts for curves and trees. Names from records are text: no tooltip is HTML."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from streamapp.web.words import event_in_words, gap_in_words, moment, number, share
 
-# Okabe and Ito's colours, told apart with any sort of colour vision.
+# The colours of Okabe and Ito, which are distinct with any kind of colour vision.
 COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B8A800", "#000000")
 _TOOLTIP: Final = {"renderMode": "richText", "confine": True}
 _GRID: Final = {"left": 48, "right": 24, "top": 56, "bottom": 40}
@@ -22,7 +22,8 @@ _NONE: Final[Point] = {"classes": {}}
 
 
 def learning_curve(curves: Mapping[str, Sequence[Point]], events: Sequence[Point] = ()) -> dict[str, Any]:
-    """Return accuracy against labels: of each model naive and unbiased, of a single one with its interval.
+    """Return accuracy against labels: for several models the naive and unbiased accuracy, for one model its
+    interval.
 
     events: drifts and splits of a single model, drawn as lines at their label.
     """
@@ -114,7 +115,10 @@ def _marks(events: Sequence[Point]) -> dict[str, Any]:
 
 
 def budget_chart(points: Sequence[Point], limit: float | None) -> dict[str, Any]:
-    """Return what became of the labels asked for, against records; limit: labels a record it may ask for."""
+    """Return how many requested labels arrived, were declined or expired, against records.
+
+    limit: the labels per record that the budget allows.
+    """
     names = ("answered", "declined", "expired", "outstanding")
     series: list[dict[str, Any]] = [
         {
@@ -154,9 +158,9 @@ def budget_chart(points: Sequence[Point], limit: float | None) -> dict[str, Any]
 
 
 def class_history(points: Sequence[Point]) -> dict[str, Any]:
-    """Return which share of the labels each class had from one evaluation to the next, stacked.
+    """Return the share of each class among the labels between consecutive evaluations, stacked.
 
-    The classes with most labels have an area each, all others that evaluations name one together.
+    The classes with most labels have one area each; all other classes share one area.
     """
     known = [each for each in points if each.get("classes")]
     names = list(known[-1]["classes"])[:CLASSES_DRAWN] if known else []
@@ -195,7 +199,7 @@ def class_history(points: Sequence[Point]) -> dict[str, Any]:
 
 
 def drift_timeline(events: Sequence[Point]) -> dict[str, Any]:
-    """Return drifts, splits and revisions at their times, a row for each kind."""
+    """Return drifts, splits and revisions at their times, with one row for each kind."""
     kinds = ("split", "revised", "pruned", "drift")
     return {
         "animation": False,
@@ -255,9 +259,11 @@ def class_shares(classes: Sequence[str], masses: Sequence[float]) -> dict[str, A
 def tree_chart(
     nodes: Sequence[Point], classes: Sequence[str], splits: Mapping[int, Point], depth: int = 4
 ) -> dict[str, Any]:
-    """Return a tree that can be dragged, zoomed and folded; a node's area grows with the records that came.
+    """Return a tree that can be dragged, zoomed and folded; a node's area grows with the number of its
+    records.
 
-    splits: the event that gave a node its test, by number; depth: levels that are unfolded at first.
+    splits: by node number, the event that gave the node its test. depth: levels that are unfolded at
+    first.
     """
     drawn: dict[int, dict[str, Any]] = {}
     most = max((each["records"] for each in nodes), default=0.0) or 1.0
@@ -273,7 +279,7 @@ def tree_chart(
         if node["parent"] is not None:
             drawn[node["parent"]]["children"].append(drawn[node["node"]])
     label = {"position": "bottom", "fontSize": 11, "lineHeight": 14, "distance": 6, "color": "#111"}
-    label |= {"backgroundColor": "#fffffff0"}  # lines go behind it
+    label |= {"backgroundColor": "#fffffff0"}  # edges pass below the label
     return {
         "aria": {"enabled": True},
         "tooltip": {**_TOOLTIP, "trigger": "item"},
@@ -302,7 +308,7 @@ def tree_chart(
 
 
 def _colour(node: Point) -> str:
-    """Return the colour of the class with most weight; a node that is far from pure is paler."""
+    """Return the colour of the class with most weight, paler the further a node is from pure."""
     if node["majority"] is None or node["purity"] is None:
         return "#ffffff"
     base = COLOURS[node["majority"] % len(COLOURS)]
@@ -335,12 +341,12 @@ def _story(node: Point, classes: Sequence[str], split: Point | None) -> str:
         lines.append(f"purity {share(node['purity'])}")
     if node["children"]:
         lines.append(split_in_words(split))
-    # Templates of ECharts have braces.
+    # ECharts reads braces as templates.
     return "\n".join(lines).replace("{", "(").replace("}", ")")
 
 
 def split_in_words(split: Point | None) -> str:
-    """Return when a node got its test, and by which gap; None: it is not known."""
+    """Return when a node got its test, and by which gap; None: the event is not known."""
     if split is None:
         return "when it split is not known: before what the topic has, or in a background tree"
     when = f"split {moment(split['time_ms'])} after {number(split['version'])} labels"
@@ -348,7 +354,7 @@ def split_in_words(split: Point | None) -> str:
 
 
 def matched(nodes: Sequence[Point], splits: Mapping[int, Point]) -> dict[int, Point]:
-    """Return the splits that gave the nodes of a tree the tests that they have."""
+    """Return the splits that gave the nodes of a tree their present tests."""
     found: dict[int, Point] = {}
     for node in nodes:
         split = splits.get(node["node"])
@@ -362,7 +368,7 @@ def matched(nodes: Sequence[Point], splits: Mapping[int, Point]) -> dict[int, Po
 
 
 def cut(text: str, most: int = TEXT_MAX) -> str:
-    """Return a text of at most so many characters.
+    """Return a text, shortened to at most `most` characters.
 
     >>> cut("abcdef", 4)
     'abc…'

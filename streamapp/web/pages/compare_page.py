@@ -1,4 +1,4 @@
-"""Compare page: the curves of two models in one chart, and what they differ in."""
+"""Compare page: the curves of two models in one chart, and the differences between the models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MEASURES = (
 
 
 class ComparePage:
-    """The elements of one browser's page on two models."""
+    """The elements of the page in one browser."""
 
     def __init__(self, watching: Watching, person: Person, first: str, second: str) -> None:
         self._watching, self._keys = watching, (first, second)

@@ -1,4 +1,4 @@
-"""Dead letters page: what was put aside and why; records go back to their topics, or one is skipped."""
+"""Dead letters page: records with the reason why they failed; they are sent again or skipped."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SHOWN: Final = (
 
 
 class DeadLettersPage:
-    """The elements of one browser's page."""
+    """The elements of the page in one browser."""
 
     def __init__(self, watching: Watching, person: Person) -> None:
         self._watching, self._person = watching, person
@@ -115,7 +115,7 @@ class DeadLettersPage:
         facts(shown)
 
     async def _replay(self, at: str | None) -> None:
-        """Send one dead letter, or all that are asked for, to where they came from."""
+        """Send one dead letter, or all that match the filter, to their topics again."""
         if not self._person.signed_in():
             return
         given: dict[str, Any] = {"at": at} if at else self._wanted()

@@ -1,4 +1,4 @@
-"""Experiment results: what `grove experiment` and `grove prequential --json` wrote into a folder."""
+"""Experiment results: reads folders that `grove experiment` and `grove prequential --json` have written."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 import orjson
 
 BYTES_MAX: Final = 64 << 20
-"""Of a file that is read."""
+"""Files larger than this many bytes are not read."""
 CHART_BYTES_MAX: Final = 4 << 20
 ROWS_MAX: Final = 2000
 POINTS_MAX: Final = 1000
@@ -17,7 +17,7 @@ POINTS_MAX: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class ExperimentResult:
-    """One experiment: its tables have published figures beside ours, where there are any."""
+    """One experiment: its tables, with the published figures beside the measured ones if there are any."""
 
     name: str
     size: str
@@ -28,7 +28,7 @@ class ExperimentResult:
 
 @dataclass(frozen=True, slots=True)
 class PrequentialResult:
-    """One run of `grove prequential`: its figures, and the curve of its events if they lie beside it."""
+    """One run of `grove prequential`: its figures, and the curve if a file of its events lies beside it."""
 
     name: str
     figures: dict[str, Any]
@@ -41,12 +41,12 @@ def experiments_in(folder: Path) -> list[str]:
 
 
 def runs_in(folder: Path) -> list[str]:
-    """Return the names of the JSON files beside them that are runs."""
+    """Return the names of the JSON files of the folder that are prequential runs."""
     return sorted(place.stem for place in folder.glob("*.json") if read_run(folder, place.stem) is not None)
 
 
 def read_experiment(folder: Path, name: str) -> ExperimentResult | None:
-    """Return the results of an experiment; None: there are none, or they are not what was written."""
+    """Return the results of an experiment; None if they are missing or have another format."""
     if name not in experiments_in(folder):
         return None
     body = _read(folder / name / "results.json")
@@ -72,7 +72,7 @@ def read_experiment(folder: Path, name: str) -> ExperimentResult | None:
 
 
 def read_run(folder: Path, name: str) -> PrequentialResult | None:
-    """Return a run; None: it is none."""
+    """Return a prequential run; None if the file is missing or has another format."""
     place = folder / f"{name}.json"
     if place.parent != folder or not place.is_file():
         return None

@@ -1,4 +1,4 @@
-"""Experiments page: what experiments and prequential runs came to, published figures beside ours."""
+"""Experiments page: results of experiments and prequential runs, with published figures beside them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHARES: Final = ("accuracy", "accuracy_windowed", "accuracy_unbiased")
 
 
 class ExperimentsPage:
-    """The elements of one browser's page."""
+    """The elements of the page in one browser."""
 
     def __init__(self, watching: Watching, person: Person) -> None:
         self._folder, self._person = watching.experiments, person
@@ -86,7 +86,7 @@ def _draw_experiment(found: ExperimentResult) -> None:
     for name, svg in found.charts.items():
         heading(name, 2)
         data = base64.b64encode(svg).decode()
-        # As an image: scripts in it do not run.
+        # As an image, because scripts in an image do not run.
         ui.image(f"data:image/svg+xml;base64,{data}").classes("grove-picture").props(f'alt="{_plain(name)}"')
 
 
@@ -106,5 +106,5 @@ def _said(value: Any) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a name that has no place where it could end an attribute."""
+    """Return a name without the characters that could end an HTML attribute."""
     return "".join(letter if letter.isalnum() or letter in " -_.," else "_" for letter in name)

@@ -1,4 +1,4 @@
-"""Feature form: a field for each feature that a request asks for, and whether it is not to be had."""
+"""Feature form: a field for each requested feature, with a box for features that cannot be obtained."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ NOT_TO_BE_HAD = "not to be had"
 
 
 class FeatureForm:
-    """The fields of the card that is shown; none for a card that asks for a class."""
+    """The fields of the card on display. There are none if the card is for a class."""
 
     def __init__(self, send: Callable[[bool], Awaitable[None]], units: Mapping[str, str]) -> None:
-        """Make the place for the fields; send: called with whether the rest is not to be waited for."""
+        """Make the container of the fields; send: called with True if the rest need not be waited for."""
         self._send, self._units = send, units
-        self._fields: dict[str, tuple[Any, Any]] = {}  # of each feature: its value, and the box beside it
+        self._fields: dict[str, tuple[Any, Any]] = {}  # by feature: its field, and the box beside it
         self._shown: tuple[int, tuple[str, ...]] | None = None
         self._column = ui.column().classes("w-full")
 
     def show(self, card: Card) -> None:
-        """Make the fields of a card, empty; those of the same card again keep what was typed."""
+        """Make empty fields for a card; if it is the same card as before, keep what was typed."""
         self._column.set_visibility(bool(card.wanted))
         shown = (card.number, card.wanted)
         if shown == self._shown:
@@ -58,7 +58,7 @@ class FeatureForm:
         self._fields[name] = (value, missing)
 
     def given(self, card: Card, finish: bool) -> Given:
-        """Return what the fields say; an empty one says nothing."""
+        """Return the values of the fields that are filled."""
         features: dict[str, float | str] = {}
         unavailable: dict[str, str | None] = {}
         for name, (field, missing) in self._fields.items():
@@ -71,7 +71,7 @@ class FeatureForm:
 
 
 def value_of(text: str, declared: Attribute | None) -> float | str:
-    """Return a text as the value that it stands for: a number if it is one and may be one.
+    """Return the value that a text stands for: a number if the text is one and the declaration allows it.
 
     >>> value_of("1e3", None), value_of("red", None), value_of("12", Attribute("k", "x", "nominal"))
     (1000.0, 'red', '12')

@@ -1,4 +1,4 @@
-"""Label page: one card, one key a class. What it shows is text: names and ids of others are never markup."""
+"""Label page: one card at a time, one key for each class. Names from records are text, never markup."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from streamapp.web.wording import features_table, span
 DONT_KNOW, SKIP, UNDO, GUESS = "x", "s", "u", "g"
 CLASS_KEYS: Final = "1234567890abcdefhijklmnopqrtvwyz"
 UNSEEN_MS: Final = 250
-"""A key that comes so soon after a card was for the card before: nobody has read this one."""
+"""A key pressed this soon after a card appears was meant for the card before it."""
 NOTHING: Final = "Nothing is asked at the moment. A card appears here by itself."
 
 
 class LabelPage:
-    """The elements of one browser's page, and what its keys do.
+    """The elements of the page in one browser, and the actions of its keys.
 
-    They are made once; a card changes their texts, which is quicker than to make others.
+    The elements are made once and get new texts with each card, which is faster than making them again.
     """
 
     def __init__(self, around: Surroundings, person: Person) -> None:
-        """Make the elements; a card comes with the first tick."""
+        """Make the elements; the first tick shows a card."""
         self._around, self._queue, self._person = around, around.queue, person
         self._card: Card | None = None
-        self._ahead: Card | None = None  # comes after it
+        self._ahead: Card | None = None  # the card that comes after the present one
         self._shown_ms = 0
         self._guess_shown = not around.hide_guess
         self._busy = False
@@ -73,10 +73,10 @@ class LabelPage:
         """Return the number of the request that is shown."""
         return None if self._card is None else self._card.number
 
-    # -- what it shows ------------------------------------------------------------------------------------
+    # -- display ------------------------------------------------------------------------------------------
 
     def _draw(self) -> None:
-        """Show the card, or that there is none."""
+        """Show the card, or a notice that there is none."""
         card = self._card
         self._shown_ms = now_ms()
         self._guess_shown = not self._around.hide_guess
@@ -116,7 +116,7 @@ class LabelPage:
         self._guess.set_text(_guess(card))
 
     async def tick(self) -> None:
-        """Look whether the card is still his, and for one if there is none."""
+        """Check that the card is still leased to this person; if there is none, look for one."""
         if not self._messages.tick(self._person) or self._busy:
             return
         card = self._card
@@ -145,13 +145,14 @@ class LabelPage:
             self._draw()
         self._ahead = await run.io_bound(self._queue.card_ahead, self._person.annotator, now_ms())
 
-    # -- what a person does -------------------------------------------------------------------------------
+    # -- actions ------------------------------------------------------------------------------------------
 
     async def _do(self, act: Callable[[], Card | None], said: str, *, ends_card: bool = True) -> None:
-        """Carry out one thing at a time, say what came of it, and show the card that is next.
+        """Carry out one action at a time, show its result, and show the next card.
 
-        ends_card: that is shown at once, before the disk has what was said; until then nothing else is taken.
-        Not after what people type, which may be refused and is theirs to mend.
+        ends_card: show the next card at once, before the answer is on disk; until it is, further actions
+        are ignored. This is not done for typed text, which may be refused and which the person may then
+        correct.
         """
         if self._busy or not self._person.signed_in():
             return
@@ -174,7 +175,7 @@ class LabelPage:
         self._draw_undo(turn.undoable_ms)
 
     async def answer(self, label: str | None, *, new_class: bool = False) -> None:
-        """Answer the card that is shown; None: he does not know."""
+        """Answer the card that is shown; None: the person does not know the class."""
         card = self._card
         if card is None or card.wanted:
             return
@@ -189,7 +190,7 @@ class LabelPage:
         await self.answer(self._field.value.strip(), new_class=True)
 
     async def give(self, finish: bool) -> None:
-        """Answer the card that is shown with its fields; finish: the rest is not to be waited for."""
+        """Send the fields of the card that is shown; finish: the model need not wait for the rest."""
         card = self._card
         if card is None or not card.wanted:
             return
@@ -200,7 +201,7 @@ class LabelPage:
         await self._do(act, f"{card.instance_id}: values given", ends_card=False)
 
     async def skip(self) -> None:
-        """Give the card back."""
+        """Return the card to the queue."""
         card = self._card
         if card is not None:
             annotator = self._person.annotator
@@ -209,13 +210,13 @@ class LabelPage:
             )
 
     async def undo(self) -> None:
-        """Take the last answer back, and show its card."""
+        """Take back the last answer, and show its card."""
         await self._do(
             lambda: self._queue.undo(self._person.annotator, now_ms()), "Taken back.", ends_card=False
         )
 
     def show_guess(self) -> None:
-        """Show what the model answered, and why."""
+        """Show the model's prediction, and the rules that led to it."""
         self._guess_shown = True
         if self._card is not None:
             self._draw_guess(self._card)
@@ -227,7 +228,7 @@ class LabelPage:
         await self.press(str(event.key))
 
     async def press(self, key: str) -> None:
-        """Do what a key stands for."""
+        """Carry out the action of a key."""
         if key == UNDO:
             await self.undo()
             return

@@ -1,4 +1,4 @@
-"""Model page: curve, budget, class shares, events, the tree, and why a record was answered so."""
+"""Model page: curve, budget, class shares, events, the tree, and the explanation of an answer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from streamapp.web.watch.watching import LOOK_S, Looking, Watching, facts, headi
 from streamapp.web.words import event_in_words, moment, number, share
 
 MARKED: Final = 200
-"""Events that are drawn into the curve, and shown on the timeline."""
+"""Events that are drawn into the curve, and shown on the timeline, at most."""
 LISTED: Final = 50
 NODES_LISTED: Final = 200
 TREE_EVENTS: Final = (
@@ -41,7 +41,7 @@ TREE_EVENTS: Final = (
 
 
 class ModelPage:
-    """The elements of one browser's page on one model."""
+    """The elements of the page on one model in one browser."""
 
     def __init__(self, watching: Watching, person: Person, key: str) -> None:
         self._watching, self._person, self._key = watching, person, key
@@ -88,7 +88,7 @@ class ModelPage:
         await self._explanation.look("explanation", key=self._key, at=at)
 
     async def tick(self) -> None:
-        """Show what the topics brought since the last look."""
+        """Show what has come from the topics since the last tick."""
         if not self._person.signed_in():
             ui.navigate.to("/sign-in")
             return

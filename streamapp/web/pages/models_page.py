@@ -1,4 +1,4 @@
-"""Models page: a list of all models, a page of it at a time, with search."""
+"""Models page: the list of all models, in pages, with a search."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COLUMNS: Final = {
 
 
 class ModelsPage:
-    """The elements of one browser's page."""
+    """The elements of the page in one browser."""
 
     def __init__(self, watching: Watching, person: Person) -> None:
         self._watching, self._person = watching, person
@@ -72,7 +72,7 @@ class ModelsPage:
         await self.tick()
 
     async def tick(self) -> None:
-        """Show the page of the list as it is now."""
+        """Show the current state of the listed models."""
         if not self._person.signed_in():
             ui.navigate.to("/sign-in")
             return

@@ -1,4 +1,4 @@
-"""Partitions page: what is behind, restores, snapshots, and who works."""
+"""Partitions page: lag, restores and snapshots of partitions, and the workers that process them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS: Final = {
 
 
 class PartitionsPage:
-    """The elements of one browser's page."""
+    """The elements of the page in one browser."""
 
     def __init__(self, watching: Watching, person: Person) -> None:
         self._person = person
@@ -38,7 +38,7 @@ class PartitionsPage:
         ui.timer(0.0, self.tick, once=True)
 
     async def tick(self) -> None:
-        """Look again, at most every few seconds however many pages do."""
+        """Read the state again, at most every few seconds for all pages together."""
         if not self._person.signed_in():
             ui.navigate.to("/sign-in")
             return

@@ -1,4 +1,4 @@
-"""Page of sure ones: several requests that the model answers alike and is sure of, confirmed together."""
+"""Page of sure requests: several requests with the same confident prediction, confirmed together."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from streamapp.web.queue.cards import Card, Refused
 from streamapp.web.wording import shown
 
 MOST: Final = 20
-CELLS: Final = 8  # features of a row
+CELLS: Final = 8  # features shown in a row
 
 
 class SurePage:
-    """The elements of one browser's page."""
+    """The elements of the page in one browser."""
 
     def __init__(self, around: Surroundings, person: Person) -> None:
-        """Make the elements; cards come with the first tick."""
+        """Make the elements; the first tick shows cards."""
         self._around, self._queue, self._person = around, around.queue, person
         self._cards: list[Card] = []
         self._boxes: list[Any] = []
@@ -68,7 +68,7 @@ class SurePage:
             self._draw()
 
     async def confirm(self) -> None:
-        """Answer what is ticked with what the model says; the others come back as cards."""
+        """Answer the ticked requests with the predicted class; the rest return to the queue."""
         if not self._cards or not self._admitted():
             return
         cards, ticked = self._cards, [bool(box.value) for box in self._boxes]
@@ -84,7 +84,7 @@ class SurePage:
         self._draw()
 
     async def undo(self) -> None:
-        """Take back what was confirmed last; it comes again."""
+        """Take back the answers that were confirmed last; their requests come again."""
         if not self._admitted():
             return
         try:

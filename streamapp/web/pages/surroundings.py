@@ -1,4 +1,4 @@
-"""Surroundings: what all pages of annotators share, and what each shows of it."""
+"""Surroundings: objects that the annotators' pages share, and the messages at the top of each page."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from streamapp.web.queue.cards import Counts
 from streamapp.web.queue.label_queue import LabelQueue
 from streamapp.web.rate_limit import RateLimit
 
-ACTIONS_PER_S, ACTIONS_BURST = 10.0, 50  # of an annotator: nobody reads faster
+ACTIONS_PER_S, ACTIONS_BURST = 10.0, 50  # per annotator: nothing is read faster
 TOO_FAST: Final = "That was too fast; nothing was taken. Wait a moment."
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What all pages share."""
+    """Objects that all pages share."""
 
     queue: LabelQueue
-    counts: Callable[[], Counts]  # of a moment ago
-    trouble: Callable[[], str]  # why nothing is read or sent; "": all is well
+    counts: Callable[[], Counts]  # counts that are at most about a second old
+    trouble: Callable[[], str]  # why reading or sending fails; "": both work
     hide_guess: bool = True
     has_users: bool = False
-    units: Mapping[str, str] = field(default_factory=dict)  # of features
+    units: Mapping[str, str] = field(default_factory=dict)  # by feature
     rate: RateLimit = field(default_factory=lambda: RateLimit(ACTIONS_PER_S, ACTIONS_BURST))
 
 
 class Messages:
-    """The elements at the top of a page: how much is asked, what is wrong, what came of the last action."""
+    """The elements at the top of a page: open requests, trouble, and the result of the last action."""
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around
@@ -41,11 +41,11 @@ class Messages:
         self._said.classes("text-weight-bold grove-text")
 
     def say(self, text: str) -> None:
-        """Tell what came of an action."""
+        """Show the result of an action."""
         self._said.set_text(text)
 
     def tick(self, person: Person) -> bool:
-        """Show the counts of now, and what is wrong; send him to sign in if he has to, and return False."""
+        """Show counts and trouble; if the session has ended, go to the sign-in page and return False."""
         if not person.signed_in():
             ui.navigate.to("/sign-in")
             return False

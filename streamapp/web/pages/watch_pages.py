@@ -18,7 +18,7 @@ from streamapp.web.watch.watching import Watching
 
 
 def add_watch_pages(watching: Watching, person_of: Callable[[Request], Person]) -> None:
-    """Let the pages be found."""
+    """Register the addresses of these pages."""
 
     def models(request: Request) -> None:
         ModelsPage(watching, person_of(request))

@@ -1,7 +1,7 @@
-"""Agreement: one label from what several annotators said, by plurality.
+"""Agreement: one label from the answers of several annotators, by plurality.
 
-`needed` of a request is how many have to answer; a tie asks one more, up to twice as many, and is declined
-then. "I do not know" is an answer like any other.
+`needed` of a request is how many annotators have to answer. A tie needs one more answer, up to twice as
+many; if there is still a tie, the label is declined. "I do not know" is an answer like any other.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ FROM vote v CROSS JOIN request r ON r.number = v.request WHERE v.due_ms <= ?
 AND NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number)
 GROUP BY r.number HAVING count(*) >= r.needed
 """
-"""Requests that enough annotators have answered. CROSS JOIN: SQLite goes from the votes, which are few, to
-their requests, and not through all requests."""
+"""Requests that enough annotators have answered. CROSS JOIN makes SQLite go from the votes, which are few, to
+their requests, not through all requests.
+"""
 
 
 class Outcome(NamedTuple):
-    """What a vote came to."""
+    """The result of a vote."""
 
     label: str | None  # None: declined
-    share: float  # of the votes that were for it
+    share: float  # of the votes that were for the label
 
 
 def outcome(votes: Sequence[str | None]) -> Outcome | None:
-    """Return what has most votes; None if there are several.
+    """Return the label with most votes; None if several labels have equally many.
 
     >>> outcome(["a", "b", "a"])
     Outcome(label='a', share=0.6666666666666666)
@@ -44,7 +45,8 @@ def outcome(votes: Sequence[str | None]) -> Outcome | None:
 
 
 def decide(db: sqlite3.Connection, now: int, agree: int, text_max: int, *, weighted: bool) -> None:
-    """Make an answer of each request that enough annotators have answered, their undo windows over.
+    """Turn the votes of each request that enough annotators have answered, and whose undo windows are over,
+    into an answer.
 
     weighted: the label's weight is the share of the votes for it; otherwise 1.
     """
@@ -75,6 +77,6 @@ def decide(db: sqlite3.Connection, now: int, agree: int, text_max: int, *, weigh
 
 
 def _together(names: Sequence[str], text_max: int) -> str:
-    """Return names as the one that a label bears, of no more bytes than it may have."""
+    """Return the names joined by "+"; if that is longer than `text_max` bytes, the number of annotators."""
     text = "+".join(names)
     return text if len(text.encode()) <= text_max else f"{len(names)} annotators"

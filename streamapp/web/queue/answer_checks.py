@@ -1,4 +1,4 @@
-"""Answer checks: whether what somebody typed can be a class or a value; longest: bytes of a text."""
+"""Answer checks: whether a typed text can be a class or a value; longest: bytes that a text may have."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_name(text: str, longest: int) -> bool:
 
 
 def check_given(given: Given, wanted: Sequence[str], declared: Mapping[str, Attribute], longest: int) -> None:
-    """Raise Refused if values are missing, were not asked for, or cannot be had by their features."""
+    """Raise Refused if values are missing, were not requested, or are not allowed by their attributes."""
     names = {*given.features, *given.unavailable}
     if extra := sorted(names - set(wanted)):
         message = f"{extra[0]} is not asked for, or was given meanwhile."
@@ -34,7 +34,7 @@ def check_given(given: Given, wanted: Sequence[str], declared: Mapping[str, Attr
 
 
 def _problem(value: float | str, declared: Attribute | None, longest: int) -> str:
-    """Return what is wrong about a value; "": nothing."""
+    """Return what is wrong with a value; "": nothing."""
     if isinstance(value, str):
         if declared is not None and declared.kind == "numeric":
             return f"{value[:40]!r} is no number."

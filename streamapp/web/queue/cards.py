@@ -1,4 +1,4 @@
-"""Cards: a request as a person sees it, and what may be wrong with an answer to it."""
+"""Cards: a request as a person sees it, and the values that their answers can have."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 CELLS_MAX: Final = 500
-"""Features of a card at most: nobody reads more, and a record may be as large as 8 MiB."""
+"""Features of a card at most. A record may be as large as 8 MiB, and people read no more."""
 WANTED_MAX: Final = 50
-"""Features that a card asks for at most; a request for more is left to machines."""
+"""Requested features of a card at most; a request for more is left to programs."""
 TEXT_MAX: Final = 1024
 """Characters of a cell at most."""
 RULES_MAX: Final = 4096
 """Characters of a path of rules at most."""
 
 Cell = float | str | None
-Kind = Literal["label", "features"]  # what is asked for
+Kind = Literal["label", "features"]  # what a request is for
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The numbers that a feature had in some records."""
+    """The range of a feature's numbers in some records."""
 
     low: float
     high: float
@@ -30,7 +30,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request for a label or, if it names features, for these, as it came from its topic."""
+    """A request from its topic: for the features that it names or, if it names none, for the label."""
 
     partition: int
     key: str  # the model key
@@ -38,31 +38,31 @@ class Request:
     instance_id: str
     asked_ms: int  # timestamp of the record
     expires_ms: int  # event time after which an answer comes too late; -1: never
-    utility: float  # NaN: the strategy does not say
+    utility: float  # NaN: the strategy gives none
     prediction: str | None
     strategy: str
-    features: dict[str, Cell]  # what is known of the instance
+    features: dict[str, Cell]  # the known features of the instance
     left_out: int = 0  # features beyond CELLS_MAX
-    wanted: tuple[str, ...] = ()  # features that are asked for; none: the label is
-    cost: float | None = None  # of these together
+    wanted: tuple[str, ...] = ()  # requested features; none: the label is requested
+    cost: float | None = None  # of these features together
     rules: str | None = None  # path of the tree that led to the prediction
     shares: Mapping[str, float] = field(default_factory=dict)  # class → probability where the path ends
-    seen: Mapping[str, Range] = field(default_factory=dict)  # by feature: of all that its model has answered
+    seen: Mapping[str, Range] = field(default_factory=dict)  # by feature: among all records of its model
 
     @property
     def kind(self) -> Kind:
-        """Return what it asks for."""
+        """Return what the request is for."""
         return "features" if self.wanted else "label"
 
     @property
     def subject(self) -> str:
-        """Return by what it is known: an instance has one label, but may be asked about more than once."""
+        """Return the id of what is requested: one instance may have several requests for features."""
         return self.request_id if self.wanted else self.instance_id
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label that came from its topic, whoever sent it."""
+    """A label from its topic, of any sender."""
 
     key: str
     instance_id: str
@@ -73,25 +73,25 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a person, or anybody, says to a request for features."""
+    """Values with which a person or a program answers a request for features."""
 
     features: Mapping[str, float | str] = field(default_factory=dict)
-    unavailable: Mapping[str, str | None] = field(default_factory=dict)  # and why not
-    finish: bool = False  # the model is to answer with what it knows
+    unavailable: Mapping[str, str | None] = field(default_factory=dict)  # by feature: the reason, if any
+    finish: bool = False  # True: the model is to answer with the features that it has
 
     @property
     def names(self) -> set[str]:
-        """Return the features that it speaks of; `FINISH` stands for all others."""
+        """Return the features that were given or are unavailable; `FINISH` stands for all other features."""
         return {*self.features, *self.unavailable, *([FINISH] if self.finish else [])}
 
 
 FINISH: Final = ""
-"""In the place of a feature's name, which is never empty: no other value is waited for."""
+"""Stands in the place of a feature's name, which is never empty: no other value is waited for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Feature values that came from their topic, whoever sent them."""
+    """Feature values from their topic, of any sender."""
 
     key: str
     instance_id: str
@@ -101,20 +101,20 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """What a control declares of a feature."""
+    """The declaration of a feature in a control."""
 
     key: str
     name: str
     kind: str = "numeric"  # or "nominal"
-    values: tuple[str, ...] = ()  # of a nominal one
-    open: bool = False  # it takes in other values too
-    low: float | None = None  # of a numeric one, as far as its schema says
+    values: tuple[str, ...] = ()  # if nominal
+    open: bool = False  # values not listed are allowed, too
+    low: float | None = None  # if numeric, and if the schema has a range
     high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A request that one annotator has before him."""
+    """A request that is leased to one annotator."""
 
     number: int  # of the request in the store
     key: str
@@ -129,13 +129,13 @@ class Card:
     cost: float | None
     rules: str | None
     shares: Mapping[str, float]
-    wanted: tuple[str, ...]  # features that are asked for and have not come; none: the label is
-    classes: tuple[str, ...]  # known of this model key, in the order of their names
-    attributes: Mapping[str, Attribute]  # declared ones among the features, by name
-    ranges: Mapping[str, Range]  # by feature: of the requests of its model that were read
+    wanted: tuple[str, ...]  # requested features that have not come yet; none: the label is requested
+    classes: tuple[str, ...]  # known classes of the model key, in the order of their names
+    attributes: Mapping[str, Attribute]  # by feature: its declaration, if there is one
+    ranges: Mapping[str, Range]  # by feature: range among the requests of the model that were read
     seen: Mapping[str, Range] = field(
         default_factory=dict
-    )  # of all that its model had answered when it asked
+    )  # by feature: range among all records that the model had answered at the request
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,22 +148,22 @@ class Outgoing:
     instance_id: str
     label: str | None  # None: declined
     annotator: str
-    timestamp: int  # ms: that of the answer, never before that of the request
+    timestamp: int  # ms: time of the answer, never before the time of the request
     weight: float = 1.0
-    given: Given | None = None  # of a request for features
+    given: Given | None = None  # if features were requested
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a page shows of the whole queue."""
+    """Counts of the whole queue, for pages."""
 
-    open: int  # nobody has answered
+    open: int  # without an answer
     leased: int
     undoable: int  # answered, within the undo window or not confirmed by the broker
     sent: int
-    overtaken: int  # somebody else's answer came within the undo window
-    dropped: int  # requests above the limit, those of least utility
+    overtaken: int  # another sender's answer came within the undo window
+    dropped: int  # requests of least utility, dropped because there were too many
 
 
 class Refused(Exception):
-    """An answer or an undo that cannot be taken; the text is for the person who gave it."""
+    """An answer or an undo that cannot be accepted; the text is for the person who gave it."""

@@ -1,7 +1,7 @@
-"""Closed classes: which classes a model's schema lets in, as far as the controls of its key tell.
+"""Closed classes: the classes that a model's schema allows, as far as the controls of its key show.
 
-The worker carries out controls in their order, and so does `after`. A model that its first instance made, or
-whose schema does not close them, takes any class.
+The worker carries out controls in their order, and so does `after`. A model that was made by its first
+instance, or whose schema is open, takes any class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from topics.codecs.cells import class_name
 from topics.columns.records import Control
 
 SHOWN: Final = 20
-"""Classes that a refusal names."""
+"""Classes that the text of a refusal lists."""
 _MEMBERS: Final = {"attributes", "classes", "max_classes", "open_attributes", "classes_open"}
 _HEAD: Final = struct.Struct("<8sIIQ")  # of a model file: magic, version, bytes of head and body
 _MAGIC: Final = b"grovetrv"
@@ -29,12 +29,12 @@ class Incoming(NamedTuple):
     """A model file of which some parts have come."""
 
     id: str
-    part: int  # that comes next
+    part: int  # number of the next part
     classes: tuple[str, ...] | None
 
 
 class Declared(NamedTuple):
-    """What controls have made of a key; `classes` None: any may come."""
+    """The classes that the controls of a key allow; `classes` None: any."""
 
     is_there: bool
     classes: tuple[str, ...] | None
@@ -44,15 +44,15 @@ class Declared(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ClassControl:
-    """A control as far as it tells which classes a model lets in."""
+    """The part of a control that decides which classes a model allows."""
 
     key: str
     command: str
     at_ms: int
     has_schema: bool = False
-    classes: tuple[str, ...] | None = None  # those that the schema closes; None: any may come
+    classes: tuple[str, ...] | None = None  # the classes of a closed schema; None: any class is allowed
     replaces: bool = False
-    id: str = ""  # of an import
+    id: str = ""  # id of an import
     part: int = 0
     parts: int = 0
 
@@ -61,7 +61,7 @@ NOTHING: Final = Declared(False, None, 0)
 
 
 def class_control(control: Control, at_ms: int) -> ClassControl | None:
-    """Return what a control tells of classes; None: nothing, or the worker refuses it.
+    """Return the effect of a control on classes; None: it has none, or the worker refuses it.
 
     >>> body = {"schema": {"attributes": [{"name": "x"}], "classes": ["a", True]}}
     >>> class_control(Control(0, "k", "create", body), 9).classes
@@ -84,7 +84,7 @@ def class_control(control: Control, at_ms: int) -> ClassControl | None:
 
 
 def after(declared: Declared, control: ClassControl) -> Declared:
-    """Return what is declared after a control.
+    """Return the declaration after a control.
 
     >>> closed = after(NOTHING, ClassControl("k", "create", 5, True, ("a", "b")))
     >>> after(closed, ClassControl("k", "create", 6, True, None)) == closed  # it exists: refused
@@ -102,10 +102,10 @@ def after(declared: Declared, control: ClassControl) -> Declared:
 
 
 def _after_part(declared: Declared, control: ClassControl) -> Declared:
-    """Return what is declared after a part of a model file; the last one puts the model in effect."""
+    """Return the declaration after a part of a model file; the last part puts the model in effect."""
     came = declared.incoming
     if came is not None and came.id == control.id and control.part < came.part:
-        return declared  # it came twice: the first one is kept
+        return declared  # the part came twice: the first one is kept
     if control.part == 1:
         came = Incoming(control.id, 1, control.classes)
     if came is None or (came.id, came.part) != (control.id, control.part):
@@ -118,10 +118,10 @@ def _after_part(declared: Declared, control: ClassControl) -> Declared:
 
 
 def lets_in(declared: Declared, named: Iterable[tuple[str, int]]) -> tuple[str, ...] | None:
-    """Return the classes that a model lets in, None: any.
+    """Return the classes that a model allows, None: any.
 
-    named: classes that the model itself has answered, each with the newest time. One that came after the
-    control and is none of those declared shows that the control was refused, or not the last word.
+    named: classes that the model itself has answered, each with its newest time. If one of them is newer
+    than the control and is not declared, the control was refused or a later change replaced it.
     """
     if declared.classes is None:
         return None
@@ -132,19 +132,19 @@ def lets_in(declared: Declared, named: Iterable[tuple[str, int]]) -> tuple[str, 
 
 
 def refusal(label: str, classes: tuple[str, ...]) -> str:
-    """Return why a class is not taken."""
+    """Return why a class is refused."""
     listed = ", ".join(classes[:SHOWN]) + (", …" if len(classes) > SHOWN else "")
     return f"{label[:80]!r} must be one of {listed}: the schema of this model closes its classes."
 
 
 def written(declared: Declared) -> str:
-    """Return what is declared as text."""
+    """Return a declaration as text."""
     came = declared.incoming
     return orjson.dumps([*declared[:3], None if came is None else list(came)]).decode()
 
 
 def read_declared(text: str) -> Declared:
-    """Return what `written` wrote."""
+    """Return the declaration that `written` wrote."""
     is_there, classes, since_ms, incoming = orjson.loads(text)
     return Declared(is_there, _names(classes), since_ms, incoming and _incoming(*incoming))
 
@@ -158,7 +158,7 @@ def _names(classes: list[str] | None) -> tuple[str, ...] | None:
 
 
 def _is_sound(schema: Any) -> bool:
-    """Return whether the worker would take a schema, as far as its classes tell."""
+    """Return whether the worker would accept a schema, as far as its classes show."""
     if not isinstance(schema, dict) or not schema.keys() <= _MEMBERS:
         return False
     attributes, classes = schema.get("attributes"), schema.get("classes", [])
@@ -170,13 +170,13 @@ def _is_sound(schema: Any) -> bool:
 
 
 def _closed(schema: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the classes that a schema closes; None: it lets others in."""
+    """Return the classes of a closed schema; None: the schema takes further classes."""
     names = [name for each in schema.get("classes") or () if (name := class_name(each)) is not None]
     return None if schema.get("classes_open", not names) else tuple(names)
 
 
 def _in_file(data: Any) -> tuple[str, ...] | None:
-    """Return the classes that the first part of a model file closes (docs/portable-models.md: format 1)."""
+    """Return the closed classes in the first part of a model file (docs/portable-models.md: format 1)."""
     try:
         given = base64.b64decode(data, validate=True) if isinstance(data, str) else b""
         magic, _, size, _ = _HEAD.unpack_from(given)

@@ -1,4 +1,4 @@
-"""Decoding: records of topics as requests, labels, feature values and what controls declare."""
+"""Decoding: records of topics as requests, labels, feature values and declarations of controls."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from topics.columns.records import FeatureRequest, Features, Headers, RawRecords
 
 
 def requests_of(messages: Sequence[Message]) -> list[Request]:
-    """Return the requests among records of one partition of `label-requests`; what is none is left out."""
+    """Return the requests among records of one partition of `label-requests`; other records are left out."""
     usable = [(message, key) for message in messages if (key := _key(message)) is not None]
     found = decode_label_requests([message.value() or b"" for message, _ in usable])
     features: dict[int, dict[str, Cell]] = {}
@@ -66,7 +66,7 @@ def requests_of(messages: Sequence[Message]) -> list[Request]:
 
 
 def feature_requests_of(messages: Sequence[Message]) -> list[Request]:
-    """Return the requests among records of `feature-requests`, without those that ask for too much."""
+    """Return the requests among records of `feature-requests`, without requests for too many features."""
     usable = [(message, key) for message in messages if (key := _key(message)) is not None]
     requests = []
     for (message, key), found in zip(
@@ -102,7 +102,9 @@ def feature_requests_of(messages: Sequence[Message]) -> list[Request]:
 
 
 def values_of(messages: Sequence[Message]) -> list[Values]:
-    """Return what records of one partition of `feature-values` say; the worker dead-letters what is wrong."""
+    """Return the values in records of one partition of `feature-values`; wrong records are left to the
+    worker.
+    """
     found = decode_feature_values(_raw(messages))
     return [
         Values(
@@ -116,7 +118,7 @@ def values_of(messages: Sequence[Message]) -> list[Values]:
 
 
 def labels_of(messages: Sequence[Message]) -> list[Label]:
-    """Return the labels among records of one partition of `labels`; the worker dead-letters what is none."""
+    """Return the labels among records of one partition of `labels`; wrong records are left to the worker."""
     found = decode_labels(_raw(messages))
     return [
         Label(
@@ -131,7 +133,7 @@ def labels_of(messages: Sequence[Message]) -> list[Label]:
 
 
 def declared_in(messages: Sequence[Message]) -> tuple[list[tuple[str, str]], list[Attribute]]:
-    """Return (model key, class) of every class, and every feature, that a control names in a schema."""
+    """Return (model key, class) of every class, and every feature, that a control declares in a schema."""
     classes: list[tuple[str, str]] = []
     attributes: list[Attribute] = []
     for control in decode_controls(_raw(messages)).items:
@@ -151,7 +153,7 @@ def declared_in(messages: Sequence[Message]) -> tuple[list[tuple[str, str]], lis
 
 
 def class_controls_of(messages: Sequence[Message]) -> list[ClassControl]:
-    """Return what the controls of one partition tell of the classes that models let in, in their order."""
+    """Return the effects of one partition's controls on the classes that models allow, in their order."""
     given = [
         class_control(control, messages[control.record].timestamp()[1])
         for control in decode_controls(_raw(messages)).items
@@ -160,7 +162,7 @@ def class_controls_of(messages: Sequence[Message]) -> list[ClassControl]:
 
 
 def _attribute(key: str, declared: dict[str, Any]) -> Attribute:
-    """Return what a control declares, without judging it: whether it is sound the worker says."""
+    """Return the declaration of a feature in a control, without a check: the worker checks it."""
     values, limits = declared.get("values"), declared.get("range")
     low, high = None, None
     if (
@@ -217,7 +219,7 @@ def _key(message: Message) -> str | None:
 
 
 def _cells(features: Features, place: int) -> dict[str, Cell]:
-    """Return the features of one row by name; by position they are f0, f1, …, as models call them."""
+    """Return the features of one row by name; features by position are named f0, f1, … as in models."""
     values = features.values[place].tolist()
     names = features.names or tuple(f"f{column}" for column in range(len(values)))
     cells: dict[str, Cell] = {}

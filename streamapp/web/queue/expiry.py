@@ -1,4 +1,4 @@
-"""Expiry: which requests come too late to be answered, and what is let go."""
+"""Expiry: removes requests that can no longer be answered, and entries that are too old to matter."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from streamapp.web.queue.outbox import Terms
 
 NEVER: Final = -1
 KEEP_MS: Final = 14 * 24 * 3600 * 1000
-"""How long answers and settled instances are remembered: twice what the topics keep."""
+"""How long answers and settled instances are kept: twice the retention of the topics."""
 
 
 def tidy(db: sqlite3.Connection, terms: Terms, now: int) -> None:
-    """Let go of what has expired, of what is above the limit, and of what is too old to matter."""
+    """Delete what has expired, the requests above the limit, and entries that are too old to matter."""
     unanswered = "number NOT IN (SELECT request FROM answer WHERE request IS NOT NULL)"
     for partition, event_ms in db.execute("SELECT partition, event_ms FROM clock").fetchall():
         db.execute(
@@ -41,9 +41,10 @@ def tidy(db: sqlite3.Connection, terms: Terms, now: int) -> None:
 
 
 def event_time(terms: Terms, event_ms: int, now: int) -> int:
-    """Return the event time of a partition as far as it can be told from here.
+    """Return the event time of a partition, as far as this process can infer it.
 
-    A stream of the present goes on with the clock though nothing is asked; one of the past does not.
+    The event time of a stream of the present follows the clock even if no request comes. A stream of the
+    past stops with its requests.
     """
     return max(event_ms, now) if now - event_ms <= terms.jump_ms else event_ms
 

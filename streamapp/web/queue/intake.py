@@ -1,7 +1,8 @@
-"""Intake: what the topics say, into the store. The order in which topics are read makes no difference.
+"""Intake: stores what was read from the topics. The order in which topics are read makes no difference.
 
-Every function takes the connection of a transaction. A request is closed by a label of its instance or, if it
-asks for features, when each of them was given or declared unavailable, by whomever.
+Every function takes the connection of a transaction. A request for a label is closed by a label of its
+instance. A request for features is closed when each of them was given or declared unavailable, by any
+sender.
 """
 
 from __future__ import annotations
@@ -27,23 +28,23 @@ from streamapp.web.queue.closed_classes import (
 )
 
 EARLIER_MS: Final = 60_000
-"""An answer may bear a time so long before its request and be one to it: clocks differ."""
+"""The time of an answer may be this much earlier than the time of its request, because clocks differ."""
 RANGES_MAX: Final = 500
-"""Features of a model whose ranges are kept."""
+"""Features of a model whose ranges are kept, at most."""
 
 
 def written_given(given: Given) -> str:
-    """Return what was given as text, equal for what is equal."""
+    """Return an answer to a request for features as text; equal answers have equal texts."""
     return orjson.dumps(asdict(given), option=orjson.OPT_SORT_KEYS).decode()
 
 
 def read_given(text: str) -> Given:
-    """Return what `written_given` wrote."""
+    """Return the answer that `written_given` wrote."""
     return Given(**orjson.loads(text))
 
 
 def take_labels(db: sqlite3.Connection, labels: Iterable[Label], now: int) -> None:
-    """Close the requests that these labels are for."""
+    """Close the requests that these labels answer."""
     for label in labels:
         settle(db, label.key, label.instance_id, label.timestamp, now)
         found = db.execute(
@@ -64,7 +65,7 @@ def settle(db: sqlite3.Connection, key: str, instance_id: str, label_ms: int, no
 
 
 def take_values(db: sqlite3.Connection, values: Iterable[Values], now: int) -> None:
-    """Close the requests for features of which nothing is left to be given."""
+    """Close the requests for features of which all features have been given."""
     for each in values:
         remember_given(db, each.key, each.instance_id, each.given, each.timestamp, now)
         asked = db.execute(
@@ -80,7 +81,7 @@ def take_values(db: sqlite3.Connection, values: Iterable[Values], now: int) -> N
 def remember_given(
     db: sqlite3.Connection, key: str, instance_id: str, given: Given, given_ms: int, now: int
 ) -> None:
-    """Remember which features of an instance are known, or not to be had."""
+    """Remember which features of an instance are known or unavailable."""
     db.executemany(
         "INSERT INTO given VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         "given_ms = max(given_ms, excluded.given_ms), seen_ms = excluded.seen_ms",
@@ -91,7 +92,7 @@ def remember_given(
 def left(
     db: sqlite3.Connection, key: str, instance_id: str, wanted: Sequence[str], asked_ms: int
 ) -> tuple[str, ...]:
-    """Return what is still wanted of the features that a request names."""
+    """Return the requested features that have not been given yet."""
     found = db.execute(
         "SELECT name FROM given WHERE key = ? AND instance_id = ? AND given_ms >= ?",
         (key, instance_id, asked_ms - EARLIER_MS),
@@ -101,7 +102,7 @@ def left(
 
 
 def _close(db: sqlite3.Connection, request: int, column: str, theirs: str | None) -> None:
-    """Close a request that has its answer, by ours if the answer bears our mark in that column."""
+    """Close a request that has its answer. The answer is ours if it bears our mark in that column."""
     found = db.execute(
         f"SELECT number, state, {column} FROM answer WHERE request = ?",  # noqa: S608 - a name of ours
         (request,),
@@ -110,13 +111,13 @@ def _close(db: sqlite3.Connection, request: int, column: str, theirs: str | None
         answer, state, mine = found
         ours = state in ("sending", "doubt") and mine == theirs
         if state == "sending" and not ours:
-            return  # the broker may get it yet: `sent` or `caught_up` follows
+            return  # the broker may still get it: `sent` or `caught_up` follows
         db.execute("UPDATE answer SET state = ? WHERE number = ?", ("sent" if ours else "overtaken", answer))
     db.execute("DELETE FROM request WHERE number = ?", (request,))
 
 
 def open_requests(db: sqlite3.Connection, requests: Sequence[Request], needed: int) -> None:
-    """Open the requests that have no answer; needed: of how many annotators a label is wanted."""
+    """Open the requests that have no answer; needed: how many annotators have to answer."""
     for request in requests:
         db.execute(
             "INSERT INTO clock VALUES (?, ?) ON CONFLICT DO UPDATE "
@@ -179,7 +180,7 @@ def read_ranges(text: str) -> dict[str, Range]:
 def take_names(
     db: sqlite3.Connection, classes: Iterable[tuple[str, str]], attributes: Iterable[Attribute]
 ) -> None:
-    """Take in names of classes, each with its model key, and what controls declare of features."""
+    """Store the names of classes, each with its model key, and declarations of features."""
     db.executemany("INSERT OR IGNORE INTO class VALUES (?, ?, NULL)", sorted(set(classes)))
     db.executemany(
         "INSERT OR REPLACE INTO attribute VALUES (?, ?, ?)",
@@ -188,7 +189,7 @@ def take_names(
 
 
 def take_answered(db: sqlite3.Connection, requests: Iterable[Request]) -> None:
-    """Take in the classes that models themselves have answered, with the newest time of each."""
+    """Store the classes that models themselves have answered, with the newest time of each."""
     newest: dict[tuple[str, str], int] = {}
     for request in requests:
         named = request.shares.keys() | ({request.prediction} if request.prediction is not None else set())
@@ -203,7 +204,7 @@ def take_answered(db: sqlite3.Connection, requests: Iterable[Request]) -> None:
 
 
 def take_class_controls(db: sqlite3.Connection, controls: Iterable[ClassControl]) -> None:
-    """Take in what controls tell of the classes that models let in; those of a key in their order."""
+    """Apply controls to the classes that models allow; the controls of a key come in their order."""
     for control in controls:
         declared = after(_declared(db, control.key), control)
         db.execute("INSERT OR REPLACE INTO declared VALUES (?, ?)", (control.key, written(declared)))
@@ -215,7 +216,7 @@ def _declared(db: sqlite3.Connection, key: str) -> Declared:
 
 
 def lets_in_of(db: sqlite3.Connection, key: str) -> tuple[str, ...] | None:
-    """Return the classes that a model lets in, None: any."""
+    """Return the classes that a model allows, None: any."""
     answered = db.execute(
         "SELECT name, answered_ms FROM class WHERE key = ? AND answered_ms IS NOT NULL", (key,)
     )
@@ -223,9 +224,9 @@ def lets_in_of(db: sqlite3.Connection, key: str) -> tuple[str, ...] | None:
 
 
 def widen_ranges(db: sqlite3.Connection, requests: Iterable[Request]) -> None:
-    """Take the numbers of these requests into the ranges of their models' features.
+    """Add the numbers of these requests to the ranges of their models' features.
 
-    A request that stands on its topic twice counts twice.
+    A request that is on its topic twice counts twice.
     """
     by_key: dict[str, list[Request]] = defaultdict(list)
     for request in requests:
@@ -258,7 +259,7 @@ def ranges_of(db: sqlite3.Connection, key: str, names: Iterable[str]) -> dict[st
 
 
 def attributes_of(db: sqlite3.Connection, key: str, names: Iterable[str]) -> dict[str, Attribute]:
-    """Return what controls declare of some features of a model."""
+    """Return the declarations of some features of a model."""
     wanted = set(names)
     found = db.execute("SELECT name, declared FROM attribute WHERE key = ?", (key,))
     return {
@@ -269,7 +270,7 @@ def attributes_of(db: sqlite3.Connection, key: str, names: Iterable[str]) -> dic
 
 
 def forget(db: sqlite3.Connection) -> None:
-    """Give up what is stored: the topics are others."""
+    """Delete all entries, because the topics have been replaced."""
     for table in (
         "answer",
         "request",
@@ -287,7 +288,7 @@ def forget(db: sqlite3.Connection) -> None:
 
 
 def next_offsets(db: sqlite3.Connection, positions: Mapping[tuple[str, int], int]) -> None:
-    """Store the offsets behind what was read, by topic and partition."""
+    """Store the offset of the next record to read, by topic and partition."""
     db.executemany(
         "INSERT INTO position VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET next = excluded.next",
         [(topic, partition, offset) for (topic, partition), offset in positions.items()],

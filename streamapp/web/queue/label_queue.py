@@ -1,15 +1,15 @@
 """Label queue: open requests, leases, answers and their undo window. No clock, no broker, no page.
 
-A request is open from the moment it was read until its answer is known: ours when the broker has it, or
-anybody's on the topic. Of each there is at most one answer that is on its way.
+A request is open from the moment it was read until its answer is known. The answer is ours, when the
+broker has it, or another sender's on the topic. For each request at most one answer of ours is on its way.
 
     open ── answer ──▶ waiting ── undo window over ──▶ sending ── broker has it ──▶ sent
-      ▲                  │  └── somebody else's answer ──▶ overtaken  │
+      ▲                  │  └─ answer of another sender ─▶ overtaken  │
       └───── undo ───────┘                          process died ──▶ doubt ──▶ sent, or sending again
 
-After a restart an answer in doubt waits until the answers of before are read: if it is among them it was
-sent. Where several annotators have to agree (`Terms.agree`), what they say are votes, and the answer is made
-of them (`agreement.py`).
+After a restart, an answer in doubt waits until all earlier answers on the topic are read; if it is among
+them, it was sent. If several annotators have to agree (`Terms.agree`), their answers are votes, and the
+answer is made of the votes (`agreement.py`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from streamapp.web.queue.closed_classes import ClassControl, refusal
 from streamapp.web.queue.outbox import Outbox, Terms
 from streamapp.web.store import Store
 
-LOOKED_AT: Final = 2000  # requests that are looked at for those that go together
+LOOKED_AT: Final = 2000  # requests that are searched for those with the same prediction
 
 ONE, SEVERAL, AHEAD = 0, 1, 2
-"""Leases: of the card that somebody has before him, of sure ones that he has, of the card that comes next."""
+"""Kinds of leases: the card on display, the sure requests on display, and the card that comes next."""
 
 _OPEN: Final = """
 FROM request r LEFT JOIN lease l ON l.request = r.number
@@ -49,11 +49,11 @@ _CHOICES: Final = (
     f"{_FREE} AND s.request IS NOT NULL ORDER BY s.skipped_ms, r.number",
     f"AND l.several = {AHEAD} AND l.annotator <> :annotator {_BY_UTILITY}",
 )
-"""What a card is chosen from, one after the other: what somebody else has for later comes last."""
+"""Filters of requests, tried in this order; the last one takes a card that another annotator leased ahead."""
 
 
 class _Asked(NamedTuple):
-    """A request that somebody answers."""
+    """A request that an annotator answers."""
 
     number: int
     kind: str
@@ -66,22 +66,22 @@ class _Asked(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """What came of an action, and what the annotator has now."""
+    """The result of an action, and the annotator's state after it."""
 
-    refused: str  # why nothing was done; "": it was
-    card: Card | None  # that he has before him
-    ahead: Card | None  # that comes after it, unless somebody gets it who has none
+    refused: str  # why the action was refused; "": it was carried out
+    card: Card | None  # the card on display
+    ahead: Card | None  # the card after it, unless an annotator without a card takes it
     undoable_ms: int
 
 
 class LabelQueue(Outbox):
-    """What is asked, who has it before him, what he said; every change is one transaction of the store.
+    """Requests, leases and answers; every change is one transaction of the store.
 
     `now` is the time in ms since the epoch. One process has the store; any thread may call.
     """
 
     def __init__(self, store: Store, terms: Terms | None = None) -> None:
-        """Take up what a process before had: what it was sending is in doubt."""
+        """Open the queue; answers that an earlier process was sending are in doubt."""
         super().__init__(store, terms or Terms())
         with store.transaction() as db:
             db.execute("UPDATE answer SET state = 'doubt' WHERE state = 'sending'")
@@ -89,17 +89,18 @@ class LabelQueue(Outbox):
                 "UPDATE request SET needed = ? WHERE kind = 'label' AND needed <> ?", (self.terms.agree,) * 2
             )
 
-    # -- what the topics say ------------------------------------------------------------------------------
+    # -- from the topics ---------------------------------------------------------------------------------
 
     def positions(self, topic: str) -> dict[int, int]:
-        """Return partition → offset of the next record to read, of those that were read before."""
+        """Return partition → offset of the next record to read, for the partitions that were read before."""
         with self._store.reading() as db:
             return dict(db.execute("SELECT partition, next FROM position WHERE topic = ?", (topic,)))
 
     def begin(self, origin: Mapping[str, str]) -> bool:
-        """Note where the topics are; return whether what is stored is of others, and so was given up.
+        """Store the identities of the topics; return whether they are other topics, so that the queue was
+        emptied.
 
-        A topic that was not there before makes no others of the rest.
+        A topic that did not exist before does not make the rest other topics.
         """
         with self._store.transaction() as db:
             before = dict(db.execute("SELECT name, value FROM origin"))
@@ -122,12 +123,12 @@ class LabelQueue(Outbox):
         attributes: Sequence[Attribute] = (),
         controls: Sequence[ClassControl] = (),
     ) -> None:
-        """Take in what was read, with the positions behind it.
+        """Store what was read, with the next offsets.
 
-        The order in which records come makes no difference, but for the controls of a key. `classes`: model
-        key and class name.
+        The order in which records come makes no difference, except for the controls of one key. `classes`:
+        model key and class name.
         """
-        with self._store.transaction(durable=False) as db:  # the topics have it
+        with self._store.transaction(durable=False) as db:  # not durable: the topics have the records
             intake.take_labels(db, labels, now)
             intake.take_values(db, values, now)
             intake.open_requests(db, requests, self.terms.agree)
@@ -139,14 +140,14 @@ class LabelQueue(Outbox):
             intake.next_offsets(db, positions)
 
     def tidy(self, now: int) -> None:
-        """Let go of what has expired, of what is above the limit, and of what is too old to matter."""
+        """Delete what has expired, the requests above the limit, and entries that are too old to matter."""
         with self._store.transaction() as db:
             expiry.tidy(db, self.terms, now)
 
-    # -- what people do -----------------------------------------------------------------------------------
+    # -- actions of people -------------------------------------------------------------------------------
 
     def act(self, annotator: str, action: Callable[[], Card | None], now: int) -> Turn:
-        """Carry out an action and lease what comes next in one transaction: the disk is waited for once."""
+        """Carry out an action and lease the next card in one transaction, with one wait for the disk."""
         refused, card = "", None
         with self._store.transaction():
             try:
@@ -157,10 +158,10 @@ class LabelQueue(Outbox):
             return Turn(refused, card, self.card_ahead(annotator, now), self.undoable_ms(annotator, now))
 
     def next_card(self, annotator: str, now: int) -> Card | None:
-        """Lease the most useful request that nobody has; the one he has already, if he has one.
+        """Lease the most useful request that is free, or return the card that the annotator has already.
 
-        That is the card that he has before him, or the one that was to come after it. What he skipped comes
-        again when nothing else is left, and last what is to come for somebody else.
+        This is the card on display, or the card that was leased ahead. Skipped cards come again when no
+        other request is left; requests that are leased ahead to another annotator come last.
         """
         with self._store.transaction(durable=False) as db:
             number = self._held(db, annotator, now, ONE)
@@ -174,7 +175,7 @@ class LabelQueue(Outbox):
             return self._card(db, number)
 
     def card_ahead(self, annotator: str, now: int) -> Card | None:
-        """Lease the card that comes after the one he has, so that a page need not wait for it."""
+        """Lease the card that comes after the displayed card, so that a page need not wait for it."""
         with self._store.transaction(durable=False) as db:
             if self._held(db, annotator, now, ONE) is None:
                 return None
@@ -187,7 +188,7 @@ class LabelQueue(Outbox):
             return self._card(db, number)
 
     def _held(self, db: sqlite3.Connection, annotator: str, now: int, kind: int) -> int | None:
-        """Return the request that he has a lease of; one that is to come must not have expired."""
+        """Return the request that the annotator leases; a card leased ahead must not have expired."""
         found = db.execute(
             "SELECT r.number, r.partition, r.expires_ms FROM lease l JOIN request r ON r.number = l.request "
             "WHERE l.annotator = ? AND l.until_ms > ? AND l.several = ?",
@@ -208,9 +209,9 @@ class LabelQueue(Outbox):
         return None
 
     def sure(self, annotator: str, now: int, most: int) -> list[Card]:
-        """Lease requests of one model that it answers alike and is sure of, the surest first.
+        """Lease requests of one model that have the same confident prediction, the surest first.
 
-        Those that he had so before are given back. Their cards are answered by `confirm`.
+        Earlier leases of this kind are returned. `confirm` answers the cards.
         """
         with self._store.transaction() as db:
             db.execute("DELETE FROM lease WHERE annotator = ? AND several = ?", (annotator, SEVERAL))
@@ -246,7 +247,7 @@ class LabelQueue(Outbox):
             return [self._card(db, number) for number in alike]
 
     def confirm(self, annotator: str, right: Sequence[int], others: Sequence[int], now: int) -> list[str]:
-        """Answer requests with what the model predicts, and give others back; return what was refused."""
+        """Answer requests with the predicted class, and return others to the queue; return the refusals."""
         refused = []
         with self._store.transaction() as db:
             for number in right:
@@ -269,7 +270,7 @@ class LabelQueue(Outbox):
         return expiry.has_expired(db, self.terms, partition, expires_ms, now)
 
     def _lease(self, db: sqlite3.Connection, number: int, annotator: str, now: int, kind: int = ONE) -> None:
-        """Give him a request; another one that he had in the same way goes back."""
+        """Lease a request to an annotator; an earlier lease of the same kind ends."""
         db.execute("DELETE FROM lease WHERE annotator = ? AND several = ?", (annotator, kind))
         until = now + self.terms.lease_ms
         db.execute("INSERT OR REPLACE INTO lease VALUES (?, ?, ?, ?)", (number, annotator, until, kind))
@@ -298,11 +299,11 @@ class LabelQueue(Outbox):
         return Card(**members)
 
     def looked_at(self, annotator: str, number: int | None, now: int) -> tuple[bool, int]:
-        """Return whether a request is still his, and for how long he can undo: a page asks every second."""
+        """Return whether the annotator still has a request, and the ms left to undo the last answer."""
         return number is not None and self.holds(annotator, number), self.undoable_ms(annotator, now)
 
     def holds(self, annotator: str, number: int) -> bool:
-        """Whether a request is still his, unanswered: pages ask when they are drawn anew."""
+        """Whether the annotator still has an unanswered request; pages check this when they are redrawn."""
         with self._store.reading() as db:
             found = db.execute(
                 "SELECT 1 FROM lease l WHERE l.annotator = ? AND l.request = ? "
@@ -316,8 +317,8 @@ class LabelQueue(Outbox):
     ) -> None:
         """Take an answer, None for declined; it is sent when its undo window is over.
 
-        Refused if the request is gone, answered, leased to somebody else or expired, or nobody knows the
-        class (`new_class`: he says that it is one).
+        Refused if the request no longer exists, is answered, leased to another annotator or expired, or if
+        the class is unknown (and `new_class` is not set).
         """
         with self._store.transaction() as db:
             asked = self._asked(db, annotator, number, now)
@@ -342,9 +343,10 @@ class LabelQueue(Outbox):
         self._note(db, annotator, "decline" if label is None else "label", now, asked.number, label)
 
     def give(self, annotator: str, number: int, given: Given, now: int) -> None:
-        """Take features that were asked for; they are sent when their undo window is over.
+        """Take the values of requested features; they are sent when their undo window is over.
 
-        Refused as an answer is, and if a feature is missing, was not asked for, or cannot have such a value.
+        Refused for the reasons of `answer`, and if a feature is missing, was not requested, or cannot have
+        such a value.
         """
         with self._store.transaction() as db:
             asked = self._asked(db, annotator, number, now)
@@ -358,7 +360,7 @@ class LabelQueue(Outbox):
             self._note(db, annotator, "features", now, number, intake.written_given(given))
 
     def _asked(self, db: sqlite3.Connection, annotator: str, number: int, now: int) -> _Asked:
-        """Return the request that he may answer; Refused."""
+        """Return the request that the annotator may answer; Refused."""
         row = db.execute(
             "SELECT r.number, r.kind, r.key, r.instance_id, r.request_id, r.partition, r.asked_ms, r.needed, "
             "r.expires_ms, l.annotator, l.until_ms, "
@@ -431,13 +433,13 @@ class LabelQueue(Outbox):
         db.execute("INSERT INTO class VALUES (?, ?, NULL)", (key, label))
 
     def _check_let_in(self, db: sqlite3.Connection, key: str, label: str) -> None:
-        """Refuse a class that the schema of a model shuts out: its label would be a dead letter."""
+        """Refuse a class that the schema of a model does not allow: its label would be a dead letter."""
         classes = intake.lets_in_of(db, key)
         if classes is not None and label not in classes:
             raise Refused(refusal(label, classes))
 
     def skip(self, annotator: str, number: int, now: int) -> None:
-        """Give a card back unanswered."""
+        """Return a card to the queue unanswered."""
         with self._store.transaction() as db:
             if not db.execute("SELECT 1 FROM request WHERE number = ?", (number,)).fetchone():
                 return
@@ -446,9 +448,10 @@ class LabelQueue(Outbox):
             self._note(db, annotator, "skip", now, number)
 
     def undo(self, annotator: str, now: int) -> Card:
-        """Take back what he answered last, and lease its request again; Refused if it is on its way.
+        """Take back the annotator's last answer, and lease its request again; Refused if it is on its way.
 
-        Of answers that were confirmed together all are taken back, and one is leased.
+        If several requests were confirmed together, all their answers are taken back, and one request is
+        leased.
         """
         with self._store.transaction() as db:
             rows = db.execute(
@@ -469,7 +472,7 @@ class LabelQueue(Outbox):
             return self._card(db, together[0])
 
     def undoable_ms(self, annotator: str, now: int) -> int:
-        """Return for how long his last answer can still be taken back; 0: not at all."""
+        """Return for how many ms the annotator's last answer can still be taken back; 0: not at all."""
         with self._store.reading() as db:
             (answer,) = db.execute(
                 "SELECT max(due_ms) FROM answer WHERE annotator = ? AND state = 'waiting'", (annotator,)
@@ -478,7 +481,7 @@ class LabelQueue(Outbox):
         return max(0, max(answer or 0, vote or 0) - now)
 
     def counts(self, now: int) -> Counts:
-        """Return what there is."""
+        """Return the counts of the queue."""
         with self._store.reading() as db:
             tally = dict(db.execute("SELECT name, n FROM tally"))
             (leased,) = db.execute(

@@ -1,4 +1,4 @@
-"""Outbox: answers on their way to the broker, and those of which it is not known whether they arrived."""
+"""Outbox: answers on their way to the broker, and answers that may or may not have arrived."""
 
 from __future__ import annotations
 
@@ -15,32 +15,31 @@ from streamapp.web.queue.intake import EARLIER_MS
 from streamapp.web.store import Store
 
 OUTGOING_MAX: Final = 500
-ANSWERED_LIMIT: Final = 1024  # bytes of a class name, as text.max.bytes has it by default
+ANSWERED_LIMIT: Final = 1024  # bytes of a class name, the default of text.max.bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How long things last, in ms, how many requests are kept, and how many annotators have to agree."""
+    """Durations in ms, the limit of kept requests, and the number of annotators that have to agree."""
 
     lease_ms: int = 300_000
     undo_ms: int = 5_000
-    jump_ms: int = 24 * 3600 * 1000  # event time further behind the clock than this is that of the past
+    jump_ms: int = 24 * 3600 * 1000  # a stream whose event time lags the clock by more is of the past
     open_max: int = 200_000
     text_max: int = ANSWERED_LIMIT
     agree: int = 1
-    weighted: bool = False  # a label's weight is the share of votes for it
-    sure_utility: float = 0.1  # of this utility and less the model is sure
+    weighted: bool = False  # a label's weight is the share of the votes for it
+    sure_utility: float = 0.1  # the model is sure if the utility is at most this
 
 
 class Outbox:
     """The answers of a store that wait, are being sent, or are in doubt."""
 
     def __init__(self, store: Store, terms: Terms) -> None:
-        """Take the store and its terms."""
         self._store, self.terms = store, terms
 
     def due(self, now: int) -> list[Outgoing]:
-        """Return answers whose undo window is over; from now on they are being sent."""
+        """Return answers whose undo window is over, and mark them as being sent."""
         with self._store.transaction() as db:
             agreement.decide(db, now, self.terms.agree, self.terms.text_max, weighted=self.terms.weighted)
             rows = db.execute(
@@ -55,7 +54,7 @@ class Outbox:
         return [Outgoing(*(*row[:8], None if row[8] is None else intake.read_given(row[8]))) for row in rows]
 
     def sent(self, answers: Sequence[Outgoing], now: int) -> None:
-        """Note that the broker has these."""
+        """Note that the broker has these answers."""
         with self._store.transaction() as db:
             for each in answers:
                 if each.given is None:
@@ -70,7 +69,7 @@ class Outbox:
                 db.execute("UPDATE answer SET state = 'sent' WHERE number = ?", (each.number,))
 
     def not_sent(self, answers: Sequence[Outgoing]) -> None:
-        """Note that it is not known whether the broker has these."""
+        """Note that these answers are in doubt: the broker may or may not have them."""
         with self._store.transaction() as db:
             db.executemany(
                 "UPDATE answer SET state = 'doubt' WHERE number = ? AND state = 'sending'",
@@ -78,14 +77,15 @@ class Outbox:
             )
 
     def in_doubt(self) -> list[int]:
-        """Return the answers that may have been sent by a client that is gone."""
+        """Return the answers that an earlier client may have sent."""
         with self._store.reading() as db:
             return [number for (number,) in db.execute("SELECT number FROM answer WHERE state = 'doubt'")]
 
     def caught_up(self, numbers: Sequence[int]) -> None:
-        """Note that what the topics had when these were in doubt is read: those that still are, are due.
+        """Decide answers in doubt, after all answers that the topics had are read.
 
-        Not those of which somebody else's answer came while they were on their way.
+        An answer whose request is still open is sent again. If another sender's answer came, ours is
+        overtaken.
         """
         with self._store.transaction() as db:
             for number in numbers:

@@ -1,7 +1,6 @@
-"""Reader: requests, answers to them and controls, from where the store has them on; without a group.
+"""Reader: requests, answers and controls, from the positions in the store on, without a consumer group.
 
-Controls are read for the names of classes and features. What was read and the positions behind it are stored
-together.
+Controls are read for the names of classes and features. Records and the next offsets are stored together.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ TIDY_S: Final = 5.0
 class Reader(TopicReader):
     """Fills the label queue; `run` in one thread, `stop` from any."""
 
-    batch_records = 50  # of a transaction, which nobody who answers should wait for
+    batch_records = 50  # of a transaction, so that annotators do not wait long for it
 
     def __init__(
         self, kafka: Mapping[str, Any], names: TopicNames, queue: LabelQueue, since_ms: int | None = None
     ) -> None:
-        """Reach the broker; `since_ms`: where topics begin of which nothing was read yet."""
+        """Connect to the broker; `since_ms`: time from which topics are read of which nothing is stored."""
         self._names, self._queue = names, queue
         self._tidied = time.monotonic()
-        self._doubts: list[int] = []  # answers that are decided when answers are read up to `_awaited`
+        self._doubts: list[int] = []  # answers to decide when the topics of answers are read up to `_awaited`
         self._awaited: dict[tuple[str, int], int] = {}
-        self._reached: dict[tuple[str, int], int] = {}  # of the answers: the offset behind what was read
+        self._reached: dict[tuple[str, int], int] = {}  # next offset in the topics of answers
         self._answers = (names.labels, *((names.feature_values,) if names.features else ()))
         asked = (names.label_requests, *((names.feature_requests,) if names.features else ()))
         topics = (names.controls, *self._answers, *asked)
@@ -89,16 +88,16 @@ class Reader(TopicReader):
             self._queue.tidy(now_ms())
 
     def _decide_doubts(self) -> None:
-        """Let answers in doubt be decided when all answers are read that the topics have by now."""
+        """Decide answers in doubt once all answers that the topics have now are read."""
         if not self._doubts and (doubts := self._queue.in_doubt()):
-            self._awaited = self._answer_ends()  # after the question: no doubt is about a later answer
+            self._awaited = self._answer_ends()  # read after `in_doubt`: no doubt is about a later answer
             self._doubts = doubts if self._awaited else []
         if self._doubts and all(self._reached[place] >= end for place, end in self._awaited.items()):
             self._queue.caught_up(self._doubts)
             self._doubts = []
 
     def _answer_ends(self) -> dict[tuple[str, int], int]:
-        """Return the end of each partition of each topic of answers; none if the broker is away."""
+        """Return the end offsets of the topics of answers; empty if the broker cannot be reached."""
         ends: dict[tuple[str, int], int] = {}
         for topic, number in [(topic, n) for topic in self._answers for n in range(self._partitions)]:
             try:
@@ -109,6 +108,6 @@ class Reader(TopicReader):
             if found is None:
                 return {}
             first, ends[topic, number] = found
-            # What is gone cannot be read.
+            # Records before the first offset are deleted and cannot be read.
             self._reached[topic, number] = max(self._reached[topic, number], first)
         return ends

@@ -1,7 +1,8 @@
-"""Writer: sends answers whose undo window is over, and the audit log; of an answer the broker has one.
+"""Writer: sends answers whose undo window is over, and the audit log; the broker gets each answer once.
 
-An answer is marked before it is given to the client and marked again when the broker has it. Between the two
-it is in doubt for whoever comes after a failure, who looks at the topic first (`LabelQueue.caught_up`).
+An answer is marked before it is handed to the client and marked again when the broker has it. If the
+process dies between the two, the answer is in doubt, and the next process reads the topic first
+(`LabelQueue.caught_up`).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from topics.errors import BrokerError
 logger = logging.getLogger(__name__)
 
 STEP_S: Final = 0.1
-AGAIN_S: Final = 5.0  # until the next client, after one that failed
+AGAIN_S: Final = 5.0  # seconds until a new client is made after one that failed
 
 
 class Writer:
@@ -41,7 +42,7 @@ class Writer:
         """Open the producer; `kafka` holds client properties under Kafka's names."""
         self._kafka, self._names, self._queue, self._audit = kafka, names, queue, audit
         self._stop = threading.Event()
-        self.trouble = ""  # why answers are not sent at the moment; "": they are
+        self.trouble = ""  # why answers are not sent at the moment; "": they are sent
         self._partitions = Cluster(kafka).partition_count(names.audit)
         self._sender = Sender(kafka, self._stop.is_set)
 
@@ -62,13 +63,13 @@ class Writer:
             self._sender.close()
 
     def _guarded(self, send: Callable[[], None], answers: Sequence[Outgoing]) -> None:
-        """Send something; if the client fails, these answers are in doubt and another client comes."""
+        """Send something; if the client fails, these answers are in doubt and a new client is made."""
         try:
             send()
         except BrokerError as error:
             self.trouble = str(error)
             logger.warning("%d answers are not confirmed: %s", len(answers), error)
-            self._sender.close()  # nothing of it comes later
+            self._sender.close()  # no record of it arrives later
             self._queue.not_sent(answers)
             if not self._stop.wait(AGAIN_S):
                 self._sender = Sender(self._kafka, self._stop.is_set)
@@ -102,7 +103,7 @@ class Writer:
         self._queue.sent(answers, now_ms())
 
     def _weights(self, labels: Sequence[Outgoing]) -> Floats | None:
-        """Return the weights of labels; None: all are 1, which need not be said."""
+        """Return the weights of labels; None if all are 1, the default."""
         weights = np.array([each.weight for each in labels])
         return None if (weights == 1.0).all() else weights
 

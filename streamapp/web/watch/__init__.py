@@ -1,1 +1,1 @@
-"""Watching: the state of models, partitions and dead letters that pages show."""
+"""Watching: the state of models, partitions and dead letters, for pages."""

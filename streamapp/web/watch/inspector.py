@@ -1,7 +1,7 @@
-"""Inspector: questions about an installation, put to a process of its own (`streamapp.tools.inspection`).
+"""Inspector: sends questions about an installation to a separate process (`streamapp.tools.inspection`).
 
-Models are rebuilt there: this process neither waits for that nor keeps what it took. It is started by the
-first question and ended when nobody has asked for a while.
+That process rebuilds models, so that this one neither waits nor keeps their memory. It starts with the
+first question and ends when no question has come for a while.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from streamapp.web.clock import now_ms
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 120.0
-"""How long an answer is waited for: a large partition is rebuilt."""
+"""Timeout of an answer: the process may have to rebuild a large partition."""
 IDLE_S: Final = 120.0
-"""After so long without a question the process ends, and gives back what it took."""
+"""After this time without a question the process ends, and its memory is free."""
 KEPT: Final = 32
-"""Answers that are kept."""
+"""Answers that are kept, at most."""
 FRESH_MS: Final = 15_000
-"""An answer as old as that is given again without asking: whoever reloads a page asks nothing anew."""
+"""An answer of this age or less is returned again, so that reloading a page costs nothing."""
 
 
 class InspectionError(Exception):
-    """Why there is no answer; for people."""
+    """A question that could not be answered; the text is for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An answer, and when it was asked for: what it tells is not older."""
+    """An answer, and the time of the question: the answer's state is not older."""
 
     at_ms: int
     answer: Any
 
 
 class Inspector:
-    """One question at a time, from any thread."""
+    """Sends one question at a time, from any thread."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        """environment: of the process, with the settings of the installation."""
+        """environment: variables of the process, with the settings of the installation."""
         self._environment = dict(environment)
         self._turn = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -59,7 +59,7 @@ class Inspector:
     def look(self, ask: str, *, fresh_ms: int = FRESH_MS, **given: Any) -> Found:
         """Return the answer to a question that changes nothing; InspectionError.
 
-        One that was given within `fresh_ms` is given again.
+        An answer that is at most `fresh_ms` old is returned again.
         """
         question = _question(ask, given)
         with self._turn:
@@ -75,7 +75,7 @@ class Inspector:
             return found
 
     def do(self, ask: str, **given: Any) -> Any:
-        """Carry something out, once; InspectionError, after which it may have been carried out or not."""
+        """Carry something out, once; after an InspectionError it may have been carried out or not."""
         with self._turn:
             self._kept.clear()
             return self._ask(_question(ask, given))
@@ -141,7 +141,7 @@ class Inspector:
         if process is not None:
             _of(process.stdout).close()
             try:
-                _of(process.stdin).close()  # it ends by itself
+                _of(process.stdin).close()  # the process ends when its input does
                 process.wait(5.0)
             except (OSError, subprocess.TimeoutExpired):
                 process.kill()

@@ -1,4 +1,4 @@
-"""Watch reader: evaluations and model events, from where the file has them on."""
+"""Watch reader: evaluations and model events, from the positions in the file on."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from topics.definitions import TopicNames
 
 
 class WatchReader(TopicReader):
-    """Fills what is watched; `run` in one thread, `stop` from any."""
+    """Fills the file of watched models; `run` in one thread, `stop` from any."""
 
     def __init__(
         self, kafka: Mapping[str, Any], names: TopicNames, watched: Watched, since_ms: int | None = None
     ) -> None:
-        """Reach the broker; `since_ms`: where the topics begin if nothing was read yet."""
+        """Connect to the broker; `since_ms`: time from which topics are read of which nothing is stored."""
         self._names, self._watched = names, watched
         super().__init__(kafka, names.prefix, (names.evaluations, names.model_events), since_ms)
 
@@ -45,11 +45,11 @@ class WatchReader(TopicReader):
 MEASURES: Final = tuple(
     each.name for each in fields(EvaluationRecord) if each.name not in ("classes", "growth_stopped")
 )
-"""Members of an evaluation that are numbers."""
+"""Fields of an evaluation that are numbers."""
 
 
 def evaluations_of(messages: Sequence[Message]) -> list[Evaluated]:
-    """Return the evaluations among records of one partition; what is none is left out."""
+    """Return the evaluations among records of one partition; other records are left out."""
     found = decode_evaluations([message.value() or b"" for message in messages])
     return [
         Evaluated(key, message.partition() or 0, message.timestamp()[1], each)
@@ -62,7 +62,7 @@ def evaluations_of(messages: Sequence[Message]) -> list[Evaluated]:
 
 
 def events_of(messages: Sequence[Message]) -> list[Said]:
-    """Return the model events among records of one partition; what is none is left out."""
+    """Return the model events among records of one partition; other records are left out."""
     found = decode_model_events([message.value() or b"" for message in messages])
     return [
         Said(key, message.partition() or 0, each)

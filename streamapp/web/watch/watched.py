@@ -1,8 +1,8 @@
-"""Watched: what evaluations and model events tell of each model, in SQLite.
+"""Watched: evaluations and model events of each model, in SQLite.
 
-All of it is a copy of what the topics have, written in one transaction with the positions behind it: a file
-that is lost is filled anew. Of each model a curve of POINTS_MAX points and the newest EVENTS_MAX events are
-kept: the file is bounded by the number of models, and memory does not know it.
+All of it is a copy of what the topics have, written in one transaction with the next offsets; a lost file
+is filled again. For each model a curve of POINTS_MAX points and the newest EVENTS_MAX events are kept. The
+size of the file depends on the number of models; the use of memory does not.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ VERSION: Final = 1
 POINTS_MAX: Final = 400
 EVENTS_MAX: Final = 1000
 NODES_MAX: Final = 4000
+"""Nodes of a model whose splits are kept, at most."""
 LARGEST: Final = 2**53
-"""Numbers of a record, beyond which it is none of ours."""
-"""Nodes of which is kept when they split."""
+"""A record with a larger number was not written by a worker."""
 BEGINS: Final = ("created", "reset", "imported")
-"""Events after which a model is another one: its curve begins anew."""
+"""Events that begin another model under the same key: its curve starts again."""
 NEW_TREE: Final = ("new tree", "background tree took over")
-"""What a drift did to a tree, after which its nodes are others."""
+"""Actions of a drift that replace a tree, so that its nodes are new."""
 
 Order = Literal["key", "records", "labels", "accuracy", "splits", "drifts", "last_ms"]
 ORDERS: Final = ("key", "records", "labels", "accuracy", "splits", "drifts", "last_ms")
@@ -66,7 +66,7 @@ _MEASURES: Final = tuple(field.name for field in fields(EvaluationRecord))
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """An evaluation as it came from its topic."""
+    """An evaluation, as read from its topic."""
 
     key: str
     partition: int
@@ -76,7 +76,7 @@ class Evaluated:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A model event as it came from its topic."""
+    """A model event, as read from its topic."""
 
     key: str
     partition: int
@@ -100,10 +100,10 @@ class ModelRow:
 
 
 class Watched:
-    """One file and one connection, which threads take in turn; `:memory:` for what need not last."""
+    """One file and one connection, which threads use in turn; `:memory:` for data that need not last."""
 
     def __init__(self, path: Path | str) -> None:
-        """Open or make the file; one of another format, or that is none, is made anew: it is a copy."""
+        """Open or create the file; a file of another format is made again, since it is a copy."""
         self._turn = threading.RLock()
         try:
             self._open(path)
@@ -119,7 +119,7 @@ class Watched:
         self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         run = self._connection.execute
         run("PRAGMA journal_mode = WAL")
-        run("PRAGMA synchronous = NORMAL")  # what a dying machine takes is read again
+        run("PRAGMA synchronous = NORMAL")  # writes that a failing machine loses are read again
         if str(path) != ":memory:":
             Path(path).chmod(0o600)
         (version,) = run("PRAGMA user_version").fetchone()
@@ -134,10 +134,10 @@ class Watched:
         with self._turn:
             self._connection.close()
 
-    # -- filling ------------------------------------------------------------------------------------------
+    # -- writing ------------------------------------------------------------------------------------------
 
     def begin(self, origin: Mapping[str, str]) -> bool:
-        """Empty the file if it is of other topics; return whether it was."""
+        """Empty the file if it has records of other topics; return whether it had."""
         with self._turn:
             run = self._connection.execute
             known = dict(run("SELECT name, value FROM origin").fetchall())
@@ -151,7 +151,7 @@ class Watched:
             return bool(known)
 
     def positions(self, topic: str) -> dict[int, int]:
-        """Return the offset behind what is stored, by partition."""
+        """Return the next offset by partition."""
         with self._turn:
             found = self._connection.execute("SELECT partition, next FROM position WHERE topic = ?", [topic])
             return dict(found.fetchall())
@@ -162,7 +162,7 @@ class Watched:
         events: Iterable[Said],
         positions: Mapping[tuple[str, int], int],
     ) -> None:
-        """Take in what was read, and the offsets behind it."""
+        """Store records, and the next offsets."""
         with self._turn:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -187,12 +187,12 @@ class Watched:
         )
 
     def _evaluation(self, given: Evaluated) -> None:
-        """Keep every `stride`-th point; when there are too many, every second is dropped."""
+        """Keep every `stride`-th point; when there are too many, drop every second one."""
         run, key, found = self._connection.execute, given.key, given.evaluation
         self._model(key, given.partition, given.time_ms)
         (begun,) = run("SELECT begun_ms FROM model WHERE key = ?", [key]).fetchone()
         if given.time_ms < begun:
-            return  # of the model that had the key before; the topics are read side by side
+            return  # of an earlier model of the key; the topics are read side by side
         body = orjson.dumps({name: getattr(found, name) for name in _MEASURES} | {"time_ms": given.time_ms})
         accuracy = None if math.isnan(found.accuracy) else found.accuracy
         run(
@@ -233,7 +233,7 @@ class Watched:
             entry,
         )
         if not added.rowcount:
-            return  # at least once it may come again
+            return  # the event was read before: delivery is at least once
         self._change(key, event, body)
         (events,) = run(
             "UPDATE model SET events = events + 1, records = max(records, ?), labels = max(labels, ?) "
@@ -249,11 +249,11 @@ class Watched:
             run("UPDATE model SET events = ? WHERE key = ?", [EVENTS_MAX, key])
 
     def _change(self, key: str, event: ModelEvent, body: bytes) -> None:
-        """Let an event change what is known of its model, and of the nodes of its tree."""
+        """Apply an event to the state of its model, and to the nodes of its tree."""
         run, kind, detail = self._connection.execute, event.event, event.detail
         given = detail.get("node")
         has_node = False
-        node = 0  # if it is not known which: all may have got other numbers
+        node = 0  # without a number: all nodes may have been renumbered
         if isinstance(given, int) and 0 <= given <= LARGEST:
             has_node, node = True, given
         if kind in BEGINS or kind == "deleted":
@@ -276,7 +276,7 @@ class Watched:
                 run("DELETE FROM split WHERE key = ?", [key])
         is_drawn = not detail.get("pair") and detail.get("member") is None and not self._renumbers(key)
         if kind in ("revised", "pruned") and detail.get("action") != "moved" and is_drawn:
-            # The nodes behind a subtree that goes get other numbers; which, the event does not say.
+            # The nodes after a removed subtree get other numbers, which the event does not contain.
             run("DELETE FROM split WHERE key = ? AND node >= ?", [key, node])
         if kind in ("split", "revised"):
             run("UPDATE model SET splits = splits + 1 WHERE key = ?", [key])
@@ -284,16 +284,16 @@ class Watched:
                 run("INSERT OR REPLACE INTO split VALUES (?, ?, ?)", [key, node, body])
 
     def _renumbers(self, key: str) -> bool:
-        """Return whether nodes of a model's tree get other numbers by what no event says."""
+        """Return whether the nodes of a model's tree are renumbered without an event."""
         row = self._connection.execute("SELECT learner FROM model WHERE key = ?", [key]).fetchone()
         return row is not None and row[0] == "hat"
 
-    # -- asking -------------------------------------------------------------------------------------------
+    # -- reading ------------------------------------------------------------------------------------------
 
     def models(
         self, search: str, order: str, *, descending: bool, first: int, count: int
     ) -> tuple[list[ModelRow], int]:
-        """Return a page of the models whose keys have a text in them, and how many these are in all."""
+        """Return a page of the models whose keys contain a text, and the number of all such models."""
         by = order if order in ORDERS else "key"
         names = ", ".join(field.name for field in fields(ModelRow))
         where = "instr(lower(key), lower(?)) > 0" if search else "? = ''"
@@ -308,7 +308,7 @@ class Watched:
         return [ModelRow(*row) for row in rows], total
 
     def model(self, key: str) -> ModelRow | None:
-        """Return one model; None: nothing was heard of it."""
+        """Return one model; None: no record of it has been read."""
         names = ", ".join(field.name for field in fields(ModelRow))
         with self._turn:
             row = self._connection.execute(f"SELECT {names} FROM model WHERE key = ?", [key]).fetchone()  # noqa: S608
@@ -321,7 +321,7 @@ class Watched:
         return None if row is None or row[0] is None else dict(orjson.loads(row[0]))
 
     def curve(self, key: str) -> list[dict[str, Any]]:
-        """Return the evaluations of a model that are kept, oldest first, and the newest."""
+        """Return the stored evaluations of a model, oldest first, and the newest one."""
         with self._turn:
             rows = self._connection.execute(
                 "SELECT body FROM point WHERE key = ? ORDER BY number", [key]
@@ -335,7 +335,7 @@ class Watched:
     def events(
         self, key: str, kinds: Sequence[str] = (), *, first: int = 0, count: int = 50
     ) -> list[dict[str, Any]]:
-        """Return events of a model, newest first; kinds: only these."""
+        """Return events of a model, newest first; kinds: only events of these kinds."""
         marks = ", ".join("?" * len(kinds))
         where = f"AND kind IN ({marks})" if kinds else ""
         with self._turn:
@@ -346,7 +346,7 @@ class Watched:
         return [orjson.loads(body) for (body,) in rows]
 
     def splits(self, key: str) -> dict[int, dict[str, Any]]:
-        """Return the event that gave each node its test, by the node's number; of those that are known."""
+        """Return, by node number, the event that gave the node its test; only nodes with a known event."""
         with self._turn:
             rows = self._connection.execute("SELECT node, body FROM split WHERE key = ?", [key]).fetchall()
         return {node: orjson.loads(body) for node, body in rows}

@@ -1,4 +1,4 @@
-"""Watching: what the pages on models share, and small parts of pages."""
+"""Watching: objects that the pages on models share, and small parts of pages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from streamapp.web.watch.inspector import Found, InspectionError, Inspector
 from streamapp.web.watch.watched import Watched
 
 LOOK_S: Final = 2.0
-"""Between two looks at what the topics brought."""
+"""Seconds between two looks for new records."""
 STYLE: Final = """
 .grove-chart { width: 100%; height: 22rem; }
 .grove-low { width: 100%; height: 14rem; }
@@ -38,18 +38,18 @@ STYLE: Final = """
 .grove-facts dt { font-weight: bold; }
 """
 LINKS: Final = '<q-td :props="props"><a :href="props.row.link">{{ props.value }}</a></q-td>'
-"""A cell that leads to where `link` of its row says; Vue escapes both."""
+"""A cell with a link to the address in its row's field `link`; Vue escapes both texts."""
 
 
 class Note(Protocol):
-    """Writes down what somebody did."""
+    """Writes an action of a person into the audit log."""
 
     def __call__(self, user: str, action: str, detail: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Watching:
-    """What all pages on models share."""
+    """Objects that all pages on models share."""
 
     watched: Watched
     inspector: Inspector
@@ -60,9 +60,9 @@ class Watching:
 
 @contextmanager
 def watch_frame(active: str, person: Person, watching: Watching) -> Iterator[None]:
-    """Draw what is around a page on models, which takes the width of a large screen."""
+    """Draw the frame of a page on models, which uses the width of a large screen."""
     with frame(active, person, has_users=watching.has_users, wide=True):
-        ui.add_css(STYLE)  # behind that of the frame, which it changes
+        ui.add_css(STYLE)  # after the frame's style, which it changes
         yield
 
 
@@ -76,7 +76,6 @@ def model_link(key: str) -> str:
 
 
 def heading(text: str, level: int = 1) -> ui.label:
-    """Make a heading."""
     size = {1: "text-h5", 2: "text-h6"}[level]
     return (
         ui.label(text).classes(size).props(f"role=heading aria-level={level}").style("overflow-wrap:anywhere")
@@ -84,7 +83,7 @@ def heading(text: str, level: int = 1) -> ui.label:
 
 
 def facts(given: Mapping[str, str]) -> None:
-    """Make a list of names and what they are."""
+    """Make a list of names and values."""
     with ui.element("dl").classes("grove-facts"):
         for name, value in given.items():
             with ui.element("div"):
@@ -97,7 +96,7 @@ def facts(given: Mapping[str, str]) -> None:
 def table(
     columns: Mapping[str, str], rows: Sequence[Mapping[str, Any]], key: str, links: str | None = None
 ) -> ui.table:
-    """Make a table; columns: label by name of field, numbers to the right; links: a column that leads on."""
+    """Make a table; columns: label by name of field, numbers to the right; links: a column with links."""
     shown = [
         {
             "name": name,
@@ -107,7 +106,7 @@ def table(
         }
         for name, label in columns.items()
     ]
-    # Who has no mouse moves what is too wide for a phone by arrow keys.
+    # People without a mouse scroll a table that is too wide with the arrow keys.
     with ui.element("div").classes("grove-scroll").props('tabindex=0 role=region aria-label="Table"'):
         made = ui.table(rows=[*map(dict, rows)], columns=shown, row_key=key)
     made.props("flat bordered dense wrap-cells").classes("w-full")
@@ -117,17 +116,17 @@ def table(
 
 
 class Looking:
-    """A place of a page that is filled by an answer which may take a while."""
+    """A part of a page that is filled by an answer which may take a while."""
 
     def __init__(self, inspector: Inspector, draw: Callable[[Found], None], person: Person) -> None:
-        """draw: makes the elements, again for each answer. person: gets none when he is not signed in."""
+        """draw: makes the elements for each answer. person: gets no answer when they are not signed in."""
         self._inspector, self._draw, self._person = inspector, draw, person
         self._busy = False
         self._said = ui.label().props("role=status")
         self._place = ui.column().classes("w-full")
 
     async def look(self, ask: str, *, fresh_ms: int = 15_000, **given: Any) -> None:
-        """Ask, and draw what was found; what is there stays until then."""
+        """Send the question, and draw the answer; the old content stays until then."""
         if not self._person.signed_in():
             ui.navigate.to("/sign-in")
             return
@@ -149,7 +148,7 @@ class Looking:
 
 
 async def confirmed(question: str) -> bool:
-    """Ask whether something is to be done."""
+    """Ask the user to confirm an action."""
     with ui.dialog() as dialog, ui.card():
         ui.label(question).style("overflow-wrap:anywhere")
         with ui.row():
@@ -161,7 +160,7 @@ async def confirmed(question: str) -> bool:
 
 
 async def carried_out(watching: Watching, user: str, action: str, ask: str, **given: Any) -> tuple[Any, str]:
-    """Carry something out in somebody's name and write that down; return what came of it, or why nothing."""
+    """Carry out an action for a person and log it; return its result, and why it failed."""
     detail = ", ".join(f"{name}={value}" for name, value in sorted(given.items()) if value is not None)
     watching.note(user, action, detail)
     try:
