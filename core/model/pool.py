@@ -1,7 +1,7 @@
 """Pool survey: answers, places and scores of many records of one model, of which none is counted.
 
 In a pool the records are all known and the labels are not: before each label a model is asked where each of
-them ends and how useful its label would be (streamapp/pool). It is read, and not a byte of it changes.
+them ends and how useful its label would be (streamapp/lab/pool). It is read, and not a byte of it changes.
 """
 
 from __future__ import annotations

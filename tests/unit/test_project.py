@@ -97,7 +97,8 @@ def test_what_a_night_needs_is_said_where_contributors_look() -> None:
     (install,) = [line for line in commands_of("test-all") if "bench]" in line]
     for extra in re.findall(r"\[(.*)\]", install)[0].split(","):
         assert f"`{extra}`" in said
-    sources = [ROOT / "benchmarks" / "datasets.py", *(ROOT / "streamapp" / "experiments").glob("*_data.py")]
+    experiments = ROOT / "streamapp" / "lab" / "experiments"
+    sources = [ROOT / "benchmarks" / "datasets.py", *experiments.rglob("*_data.py")]
     needed = {name for file in sources for name in re.findall(r'"([\w.-]+\.gz)"', file.read_text())}
     missing = {name for name in needed if not name.startswith("a9a") and f"`{name}`" not in said}
     assert len(needed) > 5

@@ -16,7 +16,13 @@ from core.model.file import write_whole
 from streamapp.errors import UsageError
 from streamapp.lab.experiments.base import Row
 
-SOURCES = ("core", "topics/readers", "streamapp/lab/datasets.py", "streamapp/pool", "streamapp/experiments")
+SOURCES = (
+    "core",
+    "topics/readers",
+    "streamapp/lab/datasets.py",
+    "streamapp/lab/pool",
+    "streamapp/lab/experiments",
+)
 """What a result may depend on, below the folder of the packages."""
 FRAME = ("base.py", "chart.py", "conduct.py", "kept.py")
 """Files among them that run cells and report on them, and do not decide what comes of them."""
@@ -76,7 +82,7 @@ class ResultCache:
 @functools.cache
 def code_version() -> str:
     """Return the hash of the sources that results depend on."""
-    home = Path(__file__).parents[2]
+    home = Path(__file__).parents[3]
     digest = hashlib.sha256()
     for source in SOURCES:
         place = home / source

@@ -16,7 +16,7 @@ The protocol of a commit, numbered as in the code here, in `commit_schedule.py` 
 
 If any of the steps 3 to 6 finds that the transaction cannot be committed, it is aborted. The tasks are ahead
 of what is committed then: all are dropped, the worker joins the group again, and each partition is restored
-like any that arrives (`streamapp/restore`). If it is not known what has become of it, the worker ends.
+like any that arrives (`streamapp/worker/restore`). If it is not known what has become of it, the worker ends.
 """
 
 from __future__ import annotations

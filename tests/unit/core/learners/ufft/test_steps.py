@@ -18,7 +18,7 @@ from core.spec import Spec
 from core.streams import open_generator
 from tests.unit.core.builders import answer, schema_of, table_of
 
-GOLDEN = Path(__file__).parents[3] / "golden"
+GOLDEN = Path(__file__).parents[4] / "golden"
 
 
 def ufft(**learner):

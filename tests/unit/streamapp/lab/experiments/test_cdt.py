@@ -23,7 +23,7 @@ from streamapp.lab.experiments.cdt.cdt_systems import (
 from streamapp.lab.experiments.trace import f1_of_rarer, in_memory, trace
 from tests.unit.core.builders import halves, schema_of
 
-EXAMPLES = Path(__file__).parents[4] / "examples" / "data"
+EXAMPLES = Path(__file__).parents[5] / "examples" / "data"
 
 
 def test_the_last_performance_before_a_leaf_count_is_left() -> None:

@@ -171,10 +171,10 @@ def test_a_cell_of_other_code_is_run_again_and_told_of(
 def test_the_version_of_the_code_is_that_of_what_results_depend_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    home = tmp_path / "streamapp" / "experiments"
+    home = tmp_path / "streamapp" / "lab" / "experiments"
     home.mkdir(parents=True)
     monkeypatch.setattr(kept, "__file__", str(home / "kept.py"))
-    monkeypatch.setattr(kept, "SOURCES", ("streamapp/experiments",))
+    monkeypatch.setattr(kept, "SOURCES", ("streamapp/lab/experiments",))
     versions = []
     for name, text in (("sea.py", "1"), ("sea.py", "2"), ("chart.py", "1"), ("led.py", "2")):
         (home / name).write_text(text, encoding="utf-8")

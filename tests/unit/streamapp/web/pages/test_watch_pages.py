@@ -137,7 +137,7 @@ def test_questions_go_to_a_process_and_its_errors_come_back(
     python.write_text(f"#!/bin/sh\nexec {sys.executable} {module}\n")
     python.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(python))
-    inspector = Inspector({"PYTHONPATH": str(Path(__file__).parents[4])})
+    inspector = Inspector({"PYTHONPATH": str(Path(__file__).parents[5])})
     try:
         first = inspector.look("twice", n=4)
         assert first.answer == 8

@@ -10,7 +10,7 @@ import pytest
 
 from streamapp.worker.observability.metrics import Metrics
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[5]
 PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 TABLE = PAGE.split("| line | what it means | what to do |\n|---|---|---|\n")[1].split("\n\n")[0]
 LINES = [line for row in TABLE.splitlines() for line in re.findall(r"`([^`]+)`", row.split(" | ")[0])]

@@ -14,7 +14,7 @@ from streamapp.worker.task.effects.effects import DeadLetter, Origin
 from tests.topology.partition import NEVER, Partition, Record, config
 from topics.errors import Reason
 
-PAGE = (Path(__file__).parents[4] / "docs" / "outcomes.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[5] / "docs" / "outcomes.md").read_text(encoding="utf-8")
 
 
 def test_the_counters_are_those_that_are_counted() -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[5]
+ROOT = Path(__file__).parents[6]
 
 PROGRAM = """
 import asyncio

@@ -44,7 +44,7 @@ def test_an_old_file_can_be_imported(path: Path) -> None:
 
 
 def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[5] / "docs" / "portable-models.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[6] / "docs" / "portable-models.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", page, re.S)
     shutil.copy(golden.files()[-1], tmp_path / "user-17.grove")
     monkeypatch.chdir(tmp_path)
