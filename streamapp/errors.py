@@ -1,6 +1,6 @@
-"""Errors that a person or an operator is meant to read: one line, what is wrong and what to do.
+"""Errors whose text is for a person: one line with the problem and the remedy.
 
-And what is no error yet, because waiting may end it (`NotYetError`).
+`NotYetError` is not an error yet, because waiting may end it.
 """
 
 
@@ -11,7 +11,7 @@ class StreamappError(Exception):
 
 
 class UsageError(StreamappError):
-    """The command line asks for something that does not exist."""
+    """The command line names something that does not exist."""
 
     exit_code = 64
 
@@ -23,7 +23,7 @@ class SettingsError(StreamappError):
 
 
 class DownloadError(StreamappError):
-    """A file of the embedded broker could not be fetched or is not what the lock file says."""
+    """A file of the embedded broker could not be downloaded or does not match the lock file."""
 
 
 class EmbeddedBrokerError(StreamappError):
@@ -31,11 +31,11 @@ class EmbeddedBrokerError(StreamappError):
 
 
 class NotYetError(Exception):
-    """Something is not there yet, a transaction of another worker is open, say; it has to be waited for."""
+    """A condition that waiting may end, such as an open transaction of another worker."""
 
 
 class ChangelogError(StreamappError):
-    """A changelog that is not the one whose beginning this worker has on disk."""
+    """A changelog with another beginning than the worker's copy on disk."""
 
     def __init__(self, reason: str, directory: str) -> None:
         """`reason`: names topic, partition and offsets; `directory`: where the worker's copy is."""

@@ -1,9 +1,9 @@
-"""Bridge: one thread sends requests as tasks, one sends annotations as labels, webhooks hurry the second one.
+"""Bridge: one thread sends requests as tasks, one sends annotations as labels; webhooks speed up the second.
 
-Both ways may be repeated without harm. Out: offsets are committed when Label Studio has the tasks, and who
-begins, or is in doubt after a failure, looks at the tasks that are there. In: an annotation is remembered in
-`store` when the broker has its label; whoever dies between the two sends it again, which a worker counts as a
-duplicate.
+Both directions may repeat work without harm. Requests: offsets are committed when Label Studio has the
+tasks. A bridge that starts, or is in doubt after a failure, first reads the tasks that exist. Labels: an
+annotation is remembered in `store` when the broker has its label. A bridge that dies between the two sends
+the label again, which a worker counts as a duplicate.
 """
 
 from __future__ import annotations
@@ -40,26 +40,26 @@ BATCH: Final = 100
 POLL_S: Final = 0.5
 AGAIN_S: Final = 5.0
 REFUSED_MAX: Final = 10_000
-"""Labels whose refusal is remembered, so that it is not logged by every sweep."""
+"""Refused labels that are remembered, so that not every sweep logs them again."""
 
 
 @dataclass(frozen=True, slots=True)
 class BridgePlan:
-    """What is bridged, and how."""
+    """Options of the bridge."""
 
     names: TopicNames
     group_id: str
     store: Path
     choice: Choice = field(default_factory=Choice)
-    sweep_s: float = 60.0  # between looks at all tasks, for webhooks that did not come
+    sweep_s: float = 60.0  # between reads of all tasks, which find annotations without a webhook
     text_max: int = 1024  # bytes of a class, text.max.bytes of the workers
 
 
 class Bridge:
-    """Requests out, labels in; `run` until `stop`."""
+    """Sends requests out and labels in; `run` until `stop`."""
 
     def __init__(self, plan: BridgePlan, kafka: Mapping[str, Any], tool: LabelStudio) -> None:
-        """Reach the broker and the label tool; what is wrong with either is raised here."""
+        """Connect to the broker and the label tool; raises errors of either."""
         self._plan, self._tool = plan, tool
         cluster = Cluster(kafka)
         cluster.partition_count(plan.names.label_requests)
@@ -70,10 +70,8 @@ class Bridge:
         self._taken = _Taken(plan.store)
         self._declared = DeclaredClasses(kafka, plan.names.controls)
         self._refused: OrderedDict[tuple[int, str], None] = OrderedDict()  # labels whose refusal was logged
-        self._known: set[str] | None = None  # request ids that the tool has; None: to be asked for
-        self._lock = (
-            threading.Lock()
-        )  # of the sender and of what was taken: webhooks come in threads of theirs
+        self._known: set[str] | None = None  # request ids of the tool's tasks; None: not read yet
+        self._lock = threading.Lock()  # for the sender and `taken`: webhooks call from their own threads
         self._sender = Sender(kafka, self._stop.is_set)
         self._consumer = BoundedConsumer(
             {
@@ -92,7 +90,7 @@ class Bridge:
         self._stop.set()
 
     def run(self) -> None:
-        """Send both ways until stopped; raises what no waiting will cure."""
+        """Send in both directions until stopped; raises errors that waiting cannot cure."""
         failures: list[BaseException] = []
 
         def sweep() -> None:
@@ -117,14 +115,14 @@ class Bridge:
             finally:
                 self._stop.set()
                 thread.join()
-                self._lock.acquire()  # a webhook's label that is on its way goes first; no other one begins
+                self._lock.acquire()  # a label of a webhook is sent to its end; no other one begins
         if failures:
             raise failures[0]
 
     # -- requests out -----------------------------------------------------------------------------------
 
     def _bring_out(self) -> None:
-        """Take what comes within a moment, and commit it when the tool has it."""
+        """Read the requests that come within a moment, and commit them when the tool has them."""
         messages = self._good(self._consumer.consume(BATCH, POLL_S))
         if not messages:
             return
@@ -140,7 +138,7 @@ class Bridge:
         if not new:
             return
         tasks = [task_of(each, self._plan.choice) for each in new.values()]
-        known, self._known = self._known, None  # in doubt until the answer is here
+        known, self._known = self._known, None  # in doubt until the tool answers
         self._tool.add(tasks)
         self._known = known | new.keys()
         logger.info("%d requests are tasks of project %d", len(new), self._tool.project)
@@ -163,7 +161,7 @@ class Bridge:
         return good
 
     def _until_done(self, call: Callable[[], None]) -> None:
-        """Call until the tool has answered; what it refuses for good is raised."""
+        """Call until the tool has answered; raises an error that will not pass."""
         while not self._stop.is_set():
             try:
                 call()
@@ -180,8 +178,8 @@ class Bridge:
     def taken(self, task: Mapping[str, Any], annotations: Iterable[Mapping[str, Any]]) -> int:
         """Send labels of annotations that were not sent before; return how many, once the broker has them.
 
-        A label that the worker would put aside is not sent, but logged: the request stays open, and another
-        choice is taken when it comes.
+        A label that the worker would dead-letter is not sent, but logged. The request stays open, and a
+        later choice is sent when it comes.
         """
         given = [
             each for each in (given_by(task, annotation) for annotation in annotations) if each is not None
@@ -210,7 +208,7 @@ class Bridge:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Give this thread the sender and what was taken; BrokerError when the bridge ends."""
+        """Give this thread the sender and the file of sent annotations; BrokerError when the bridge ends."""
         while not self._lock.acquire(timeout=POLL_S):
             if self._stop.is_set():
                 message = "the bridge ends"
@@ -221,7 +219,7 @@ class Bridge:
             self._lock.release()
 
     def _is_learnable(self, given: Given) -> bool:
-        """Return whether the worker would learn a label; log why not, once for each."""
+        """Return whether the worker would learn a label; if not, log the reason once for each label."""
         problem = self._problem(given)
         place = (given.annotation, given.label or "")
         if problem and place not in self._refused:
@@ -232,7 +230,7 @@ class Bridge:
         return not problem
 
     def _problem(self, given: Given) -> str:
-        """Return what is wrong about a label; "": nothing."""
+        """Return what is wrong with a label; "": nothing."""
         if given.partition >= min(self._partitions, self._declared.partitions):
             return f"grove_partition={given.partition} must be below {self._partitions}: its task was changed"
         if given.label is None:
@@ -263,7 +261,7 @@ class Bridge:
 
 
 class _Taken:
-    """The annotations whose label the broker has, in a file; one that changes its label counts anew."""
+    """The annotations whose label the broker has, in a file; a changed label is a new entry."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
-"""Declared classes: which classes a model lets in now, read from the controls before a label is sent.
+"""Declared classes: the classes that a model allows now, read from the controls before a label is sent.
 
-A label of another class would be a dead letter of the worker, and its request closed for everybody.
+A label of another class would be a dead letter of the worker, and its request would be closed for all
+annotators.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ POLL_S: Final = 0.2
 
 
 class NotReadError(BrokerError):
-    """Controls that cannot be read at the moment; what was to be sent is sent later."""
+    """Controls that cannot be read at the moment; the label is sent later."""
 
 
 class DeclaredClasses:
-    """A consumer of all controls without a group; of one thread at a time."""
+    """A consumer of all controls without a group, for one thread at a time."""
 
     def __init__(self, kafka: Mapping[str, Any], topic: str) -> None:
-        """Reach the broker; what is wrong with the topic is raised."""
+        """Connect to the broker; raises errors of the topic."""
         self._topic, self._access = topic, Access.of(kafka)
         self._declared: dict[str, Declared] = {}
         self._reached: dict[int, int] = {}
@@ -46,15 +47,15 @@ class DeclaredClasses:
         self._consumer.assign([TopicPartition(topic, n, OFFSET_BEGINNING) for n in range(self.partitions)])
 
     def of(self, key: str, partition: int) -> tuple[str, ...] | None:
-        """Return the classes that the model of a key lets in, None: any; as of now.
+        """Return the classes that the model of a key allows now, None: any.
 
-        NotReadError where controls cannot be read up to their end, BrokerError where that is denied.
+        NotReadError if the controls cannot be read up to their end, BrokerError if access is denied.
         """
         self._catch_up(partition)
         return lets_in(self._declared.get(key, NOTHING), ())
 
     def close(self) -> None:
-        """Leave the broker."""
+        """Close the consumer."""
         self._consumer.close()
 
     def _catch_up(self, partition: int) -> None:

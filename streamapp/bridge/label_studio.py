@@ -1,4 +1,4 @@
-"""Label Studio: a client of as much of its HTTP API as the bridge needs; its token is in no message."""
+"""Label Studio: a client of the part of its HTTP API that the bridge needs; no message has its token."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOWN: Final = 200  # characters of an answer in a message
 
 
 class LabelStudioError(StreamappError):
-    """Label Studio refuses a request, or does not answer; `passes`: the same one may do later."""
+    """Label Studio refuses a request, or does not answer; `passes`: the same request may succeed later."""
 
     def __init__(self, message: str, *, passes: bool) -> None:
         super().__init__(message)
@@ -28,17 +28,17 @@ class LabelStudioError(StreamappError):
 
 
 class _NoRedirect(HTTPRedirectHandler):
-    """Another address must not get the token."""
+    """Refuses redirects, because another address must not get the token."""
 
     def redirect_request(self, *given: Any) -> None:  # noqa: ARG002 - whatever it is
         return None
 
 
 class LabelStudio:
-    """One project of a Label Studio. Safe for several threads."""
+    """One project of a Label Studio server. Several threads may use it."""
 
     def __init__(self, url: str, token: str, project: int, timeout_s: float = TIMEOUT_S) -> None:
-        """token: a legacy token, or a personal access token, which access tokens of minutes are got for."""
+        """token: a legacy token, or a personal access token, which is exchanged for short-lived tokens."""
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
             message = (
@@ -54,7 +54,7 @@ class LabelStudio:
         self._opener = build_opener(_NoRedirect)
 
     def check(self) -> str:
-        """Return the title of the project; LabelStudioError if it is not to be had."""
+        """Return the title of the project; LabelStudioError if it cannot be read."""
         return str(self._call("GET", f"/api/projects/{self.project}").get("title", ""))
 
     def tasks(self) -> Iterator[dict[str, Any]]:
@@ -66,7 +66,7 @@ class LabelStudio:
                 answer = self._call("GET", f"/api/tasks?{urlencode(asked)}")
             except LabelStudioError as error:
                 if page > 1 and "404" in str(error):
-                    return  # behind the last page
+                    return  # after the last page
                 raise
             found = answer["tasks"] if isinstance(answer, dict) else answer
             yield from found
@@ -75,7 +75,7 @@ class LabelStudio:
             page += 1
 
     def add(self, tasks: Sequence[Mapping[str, Any]]) -> int:
-        """Import tasks; return how many Label Studio says it has taken."""
+        """Import tasks; return the number of tasks that Label Studio has accepted."""
         answer = self._call("POST", f"/api/projects/{self.project}/import", list(tasks))
         return int(answer.get("task_count", len(tasks)))
 

@@ -13,17 +13,17 @@ from streamapp.web.queue.cards import Request
 from streamapp.web.queue.decoding import requests_of
 
 REQUEST, KEY, INSTANCE, PARTITION = "grove_request_id", "grove_key", "grove_instance_id", "grove_partition"
-"""Members of a task's data that an annotation is brought back by."""
+"""Members of a task's data that identify the request of an annotation."""
 OURS: Final = (REQUEST, KEY, INSTANCE, PARTITION, "grove_asked_ms", "grove_expires_ms", "grove_strategy")
 MODEL: Final = "grove"
 INT32, INT64 = 1 << 31, 1 << 63
 WHO_MAX: Final = 200
-"""Characters of a user's name in a label."""
+"""Characters of a user's name in a label, at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """A label that somebody gave in the label tool."""
+    """A label that an annotator gave in the label tool."""
 
     annotation: int
     key: bytes
@@ -35,14 +35,14 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What choices are called in the project's labelling configuration."""
+    """Names of the choices in the project's labelling configuration."""
 
     from_name: str = "label"
     to_name: str = "record"
 
 
 def tasks_of(messages: Sequence[Message], choice: Choice) -> list[dict[str, Any]]:
-    """Return a task for each request: its features as data, the model's guess as a prediction."""
+    """Return a task for each request: its features as data, the model's prediction as a pre-annotation."""
     return [task_of(request, choice) for request in requests_of(messages)]
 
 
@@ -68,16 +68,16 @@ def task_of(request: Request, choice: Choice) -> dict[str, Any]:
             "type": "choices",
             "value": {"choices": [request.prediction]},
         }
-        # The Data Manager sorts by the score, lowest first: what is most useful comes first.
+        # The Data Manager sorts by the score, lowest first, so that the most useful request comes first.
         score = 0.0 if math.isnan(request.utility) else 1.0 - min(max(request.utility, 0.0), 1.0)
         task["predictions"] = [{"model_version": MODEL, "score": score, "result": [result]}]
     return task
 
 
 def given_by(task: Mapping[str, Any], annotation: Mapping[str, Any]) -> Given | None:
-    """Return the label of an annotation; None: the task is not ours, or nothing was chosen yet.
+    """Return the label of an annotation; None: the task is not ours, or no class was chosen yet.
 
-    A cancelled one (skipped in the label tool) is declined.
+    A cancelled annotation (skipped in the label tool) is a declined label.
     """
     data = task.get("data")
     if not isinstance(data, dict) or not all(
@@ -107,7 +107,7 @@ def _list(given: Any) -> list[Any]:
 
 
 def _is_text(text: str) -> bool:
-    """Return whether a text can be sent: JSON may hold half a surrogate pair, UTF-8 not."""
+    """Return whether a text can be sent: JSON may contain half a surrogate pair, UTF-8 may not."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -116,7 +116,7 @@ def _is_text(text: str) -> bool:
 
 
 def _choice_of(result: Any) -> str | None:
-    """Return the class that was chosen; None: not exactly one."""
+    """Return the class that was chosen; None if there is not exactly one."""
     choices = [
         choice
         for region in _list(result)

@@ -1,8 +1,9 @@
-"""Webhooks: Label Studio tells of an annotation when it is made; nobody has to wait for the next sweep.
+"""Webhooks: Label Studio reports an annotation when it is made, so that its label need not wait for a sweep.
 
-A request has TIMEOUT_S to come whole, however its bytes drip. CONNECTIONS_MAX of them are read at a time, and
-BODIES_MAX bytes of them held; one more makes room by ending the one that has been incomplete for longest. So
-slow clients hold up themselves. Requests that came whole are dealt with one after the other.
+A request must be complete within TIMEOUT_S, however slowly its bytes come. At most CONNECTIONS_MAX
+requests are read at a time, and at most BODIES_MAX bytes of them are held. A further request makes room by
+ending the request that has been incomplete for longest, so that slow clients delay only themselves.
+Complete requests are handled one at a time.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from topics.errors import TopicsError
 
 logger = logging.getLogger(__name__)
 
-BODY_MAX: Final = 9 << 20  # a task repeats its features, which may be one record as large as the largest
+BODY_MAX: Final = 9 << 20  # a task repeats its features, which may come from a record of the largest size
 BODIES_MAX: Final = 4 * BODY_MAX  # of all requests together
 TIMEOUT_S: Final = 10.0
 CONNECTIONS_MAX: Final = 64
@@ -37,37 +38,37 @@ Take = Callable[[Mapping[str, Any], Iterable[Mapping[str, Any]]], int]
 
 
 class _Connection:
-    """A request on its way: since when, how many bytes of its body are here, whether it is whole."""
+    """A request that is being read: its start, the bytes of its body so far, and whether it is complete."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock, self.began, self.bytes, self.is_whole = sock, time.monotonic(), 0, False
 
     def end(self) -> None:
-        """End the connection; the thread that reads it sees its end."""
+        """End the connection; the thread that reads it gets an end of file."""
         with contextlib.suppress(OSError):
             self.sock.shutdown(socket.SHUT_RDWR)
 
 
 class Webhooks(ThreadingHTTPServer):
-    """Listens for webhooks; each is answered with 200 when its label is at the broker."""
+    """Listens for webhooks; each is answered with 200 when the broker has its label."""
 
     daemon_threads = True
     request_queue_size = 2 * CONNECTIONS_MAX
 
     def __init__(self, address: tuple[str, int], secret: str, take: Take) -> None:
-        """secret: what the header Authorization has to be, "" for none; take: `Bridge.taken`."""
+        """secret: the expected header Authorization, "" for none; take: `Bridge.taken`."""
         self.secret, self.take = secret, take
-        self.turn = threading.Lock()  # a body of 9 MiB takes much more when it is read
+        self.turn = threading.Lock()  # held while a body is parsed: 9 MiB need much more memory then
         self._open: dict[socket.socket, _Connection] = {}  # the oldest first
         self._changing = threading.Lock()
         with contextlib.suppress(ValueError):
             self.address_family = socket.AF_INET6 if ip_address(address[0]).version == 6 else socket.AF_INET
         super().__init__(address, _Handler)
 
-    # -- connections: which are open, and which make room ---------------------------------------------------
+    # -- open connections, and room for further connections -----------------------------------------------
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Read a request in a thread of its own; without room for it end the connection."""
+        """Read a request in a new thread; if there is no room for it, end the connection."""
         with self._changing:
             if len(self._open) >= CONNECTIONS_MAX and not self._make_room():
                 self.shutdown_request(request)
@@ -76,7 +77,7 @@ class Webhooks(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Read and answer a request, and forget it."""
+        """Read and answer a request, then remove it."""
         try:
             super().process_request_thread(request, client_address)
         finally:
@@ -84,20 +85,20 @@ class Webhooks(ThreadingHTTPServer):
                 self._open.pop(request, None)
 
     def service_actions(self) -> None:
-        """End what has not come whole in time."""
+        """End requests that are not complete in time."""
         with self._changing:
             for each in self._open.values():
                 if not each.is_whole and each.began < time.monotonic() - TIMEOUT_S:
                     each.end()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as socketserver calls it
-        """Log in a line what ended a request; a client that leaves is no news."""
+        """Log in one line why a request ended; clients that disconnect are not logged."""
         error = sys.exc_info()[1]
         if not isinstance(error, OSError):
             logger.error("a webhook ended with %s: %s", type(error).__name__, error)
 
     def came(self, request: socket.socket, count: int, *, is_whole: bool) -> None:
-        """Note how many bytes of a body are here; what is too much for all together makes room."""
+        """Note how many bytes of a body have come; if all bodies together are too large, make room."""
         with self._changing:
             self._open[request].bytes, self._open[request].is_whole = count, is_whole
             while sum(each.bytes for each in self._open.values()) > BODIES_MAX and self._make_room():
@@ -139,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(*answer)
 
     def _refuse(self, code: int, text: str) -> None:
-        """Answer a request, and throw its body away: left unread it would take the answer along."""
+        """Refuse a request and read its body away: an unread body would make the client lose the answer."""
         self._answer(code, text)
         self.wfile.flush()
         self.connection.shutdown(socket.SHUT_WR)
@@ -148,7 +149,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return
 
     def _body(self, length: int) -> bytes | None:
-        """Return the body; None: the client left before its end, or had to make room."""
+        """Return the body; None: the client disconnected before its end, or was ended to make room."""
         parts: list[bytes] = []
         count = 0
         while count < length:
@@ -164,14 +165,14 @@ class _Handler(BaseHTTPRequestHandler):
         return b"".join(parts)
 
     def _taken(self, data: bytes) -> tuple[int, str]:
-        """Return code and text of the answer to a body, whose labels are sent."""
+        """Send the labels of a body; return code and text of the answer."""
         try:
             body = orjson.loads(data)
         except orjson.JSONDecodeError:
             return 400, "the body must be JSON"
         task = body.get("task") if isinstance(body, dict) else None
         if not isinstance(task, dict) or body.get("action") not in ACTIONS:
-            return 200, "nothing to do"  # of another action; the tool shall not take it for an error
+            return 200, "nothing to do"  # a webhook of another action; the tool must not see an error
         found = body.get("annotation")
         annotations = found if isinstance(found, list) else [found]
         try:
@@ -190,4 +191,4 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *arguments: Any) -> None:
-        """Say nothing: a request line is somebody else's text."""
+        """Log nothing, because a request line is text from outside."""

@@ -1,4 +1,4 @@
-"""The models of the demo: one tree on one stream, with three ways of asking for labels; or one's own."""
+"""The models of the demo: one tree on one stream, with three ways of requesting labels; or given models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,18 +6,19 @@ from typing import Any
 
 from streamapp.errors import UsageError
 
-# A tree that grows early: a tenth of 48,842 labels is little to decide splits with.
+# A tree that grows early, because a tenth of 48,842 labels is little evidence for splits.
 LEARNER = {"name": "h-tree", "grace_period": 50, "delta": 0.01, "tau": 0.2}
-# Who asks where it is unsure sees hard records, now more, now fewer: an alarm needs more evidence.
+# A model that requests labels of unsure answers sees varying shares of hard records: an alarm needs more
+# evidence.
 DRIFT = {"name": "ddm", "warning": 3, "drift": 5, "min_errors": 30}
 TENTH = {"name": "count", "limit": 0.1}
-# After a split the leaves are more or less sure all at once: the threshold must follow within a few requests.
+# A split makes all leaves more or less sure at once, so that the threshold must adapt within a few requests.
 UNSURE = {"name": "variable_uncertainty", "step": 0.03}
 
 
 @dataclass(frozen=True)
 class DemoModel:
-    """A model key, what it asks for in words, and the spec for that."""
+    """A model key, the description of its requests, and its spec."""
 
     key: str
     asks: str
@@ -42,7 +43,7 @@ MODELS = (
     ),
 )
 
-# Nothing is lost here, so every episode ends by itself.
+# Nothing is lost here, so that every episode ends without its timeout.
 PATIENT = {"timeout_ms": 600_000}
 
 FEATURE_MODELS = (
@@ -62,13 +63,14 @@ FEATURE_MODELS = (
         {"learner": LEARNER, "query": "always", "acquire": {"name": "random", "share": 0.15, **PATIENT}},
     ),
 )
-"""One tree on one stream of records that bring nothing, with three ways of buying features."""
+"""One tree on one stream of records without features, with three ways of buying features."""
 
 
 def read_models(given: Sequence[str], *, features: bool = False) -> tuple[DemoModel, ...]:
-    """Return the models of `NAME=SPEC` arguments (a preset, JSON or @FILE); without any the three.
+    """Return the models of `NAME=SPEC` arguments (a preset, JSON or @FILE); without arguments, the three
+    defaults.
 
-    features: they buy features, and are not about labels.
+    features: the models buy features instead of labels.
     """
     if not given:
         return FEATURE_MODELS if features else MODELS

@@ -1,4 +1,4 @@
-"""Demo progress: records in the demo's topics, what the workers have committed, who has joined."""
+"""Demo progress: records in the demo's topics, offsets that are committed, and groups with members."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LOOK_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class DemoProgress:
-    """Records in the topics, and what is not committed."""
+    """Records in the topics, and records that are not committed."""
 
     sent: int = 0
     labels: int = 0
     controls: int = 0
     lag: int = 0
-    """Of the inputs, and of the requests that an oracle answers."""
+    """Lag of the inputs, and of the requests that an oracle answers."""
 
 
 class DemoCluster:
@@ -34,16 +34,18 @@ class DemoCluster:
     def __init__(
         self, kafka: Mapping[str, Any], names: TopicNames, group: str, partitions: int, *, features: bool
     ) -> None:
-        """`group`: of the workers, with whose name those of the oracles begin; `features`: there are two."""
+        """`group`: of the workers; its name begins the names of the oracles' groups. `features`: two oracles
+        run.
+        """
         self._client = AdminClient({**kafka, "log_level": 0})
         self._names = names
         inputs = (names.instances, names.feature_values, names.labels, names.controls)
         reads = {group: inputs, f"{group}-oracle": (names.label_requests,)}
         if features:
             reads[f"{group}-feature-oracle"] = (names.feature_requests,)
-        # For committed offsets: AdminClient.list_consumer_group_offsets of confluent-kafka 2.16.1 corrupts
-        # memory (a crash, or a client that cannot be destroyed, within a few hundred calls). Those of a
-        # transaction that is open are not waited for: the next look has them.
+        # These consumers read committed offsets: AdminClient.list_consumer_group_offsets of confluent-kafka
+        # 2.16.1 corrupts memory (a crash, or a client that cannot be destroyed, within a few hundred calls).
+        # They do not wait for offsets of an open transaction; the next look has these.
         self._readers = {
             group: (
                 Consumer({**kafka, "group.id": group, "isolation.level": "read_uncommitted", "log_level": 0}),
@@ -55,7 +57,7 @@ class DemoCluster:
         self.progress = DemoProgress()
 
     def look(self) -> None:
-        """Renew `progress`, at most once a second; an answer the broker does not have yet changes nothing."""
+        """Update `progress`, at most once a second; if the broker has no answer yet, it stays as it is."""
         if time.monotonic() - self._looked < LOOK_SECONDS:
             return
         self._looked = time.monotonic()
@@ -63,7 +65,7 @@ class DemoCluster:
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         asked = dict.fromkeys(everywhere, latest)
         try:
-            # Before the ends: what is committed goes on meanwhile, and no lag is below 0.
+            # Read before the ends: commits go on between the two reads, and no lag may be below 0.
             committed = [
                 each
                 for consumer, places in self._readers.values()
@@ -71,7 +73,7 @@ class DemoCluster:
             ]
             ends = self._client.list_offsets(asked, request_timeout=REQUEST_SECONDS)
             found = {(p.topic, p.partition): future.result().offset for p, future in ends.items()}
-        except KafkaException:  # a leader or coordinator that moves; the next look has it
+        except KafkaException:  # a leader or coordinator is moving; the next look succeeds
             return
         done = sum(max(0, p.offset) for p in committed)  # -1001: nothing committed there
         counts: Counter[str] = Counter()
@@ -83,7 +85,7 @@ class DemoCluster:
         )
 
     def has_members(self, group: str) -> bool:
-        """Whether a consumer group has shared out its partitions."""
+        """Whether a consumer group has assigned its partitions."""
         asked = self._client.describe_consumer_groups([group], request_timeout=REQUEST_SECONDS)[group]
         try:
             return bool(asked.result().state == ConsumerGroupState.STABLE)
@@ -96,7 +98,7 @@ class DemoCluster:
             deleted.result()
 
     def close(self) -> None:
-        """Leave the broker, while it is still there: a client may wait long for one that is gone."""
+        """Close the clients while the broker is up: without it, a client may wait long."""
         for consumer, _ in self._readers.values():
             consumer.close()
         self._readers.clear()

@@ -1,4 +1,4 @@
-"""Demo run: what is started, in which order, and how everything ends."""
+"""Demo run: starts the processes in their order, follows the stream, and ends everything."""
 
 from __future__ import annotations
 
@@ -48,22 +48,22 @@ from topics.readers.inference import inference_lines
 PARTITIONS = 8
 # Rows a second: labels come back within a few hundred rows, and the 48,842 rows take 41 s.
 DEFAULT_RATE = 1200.0
-# With --features: a record is several questions and answers, 123 features of them for who buys all.
+# With --features: each record leads to several requests and answers, for 123 features if a model buys all.
 FEATURES_RATE = 60.0
 FEATURES_RECORDS = 3_000
-# Rows that the replay may be ahead of the labels: about twice what is under way on a machine that keeps up.
+# Rows that the replay may be ahead of the labels: about twice the rows in flight on a machine that keeps up.
 MAX_OUTSTANDING = 1_500
 FEATURES_MAX_OUTSTANDING = 300
 READY_POLL_SECONDS = 0.1
 READ_SECONDS = 0.2
-SILENT_SECONDS = 30.0  # without a record although all is committed: then there are no more
-REQUEST_SECONDS = 30.0  # to a worker's pages; one that is busy is asked again
+SILENT_SECONDS = 30.0  # without a record although all is committed: no more will come
+REQUEST_SECONDS = 30.0  # timeout of a request to a worker; it is repeated
 BUNDLED = Path(__file__).parents[2] / "examples" / "data"
 
 
 @dataclass(frozen=True)
 class DemoPlan:
-    """What the command line asks for."""
+    """Options of the command line."""
 
     data: str | None = None
     form: Format | None = None
@@ -86,11 +86,11 @@ class DemoPlan:
     bootstrap_servers: str | None = None
     models: tuple[DemoModel, ...] = MODELS
     web: bool = False
-    """The web application runs beside it, and all goes on until it is interrupted."""
+    """The web application runs as well, and all processes run until they are interrupted."""
 
     @property
     def address(self) -> str:
-        """The data set: the one asked for, or the one that comes with the project."""
+        """The data set of the option, or the data set that comes with the project."""
         if self.data is not None:
             return self.data
         files = [BUNDLED / "a9a.gz", BUNDLED / "a9a.t.gz"]
@@ -100,7 +100,7 @@ class DemoPlan:
         return ",".join(map(str, files))
 
     def data_options(self) -> list[str]:
-        """The options that name the data set to replay and oracle."""
+        """The options that name the data set for replay and oracle."""
         options = ["--data", self.address]
         if self.form:
             options += ["--format", self.form]
@@ -130,7 +130,7 @@ class DemoPlan:
 
 
 def run_demo(plan: DemoPlan, display: Display) -> DemoSummary | FeatureSummary:
-    """Run everything and return the summary; raises when not every record was answered."""
+    """Run the demo and return the summary; raises when not every record was answered."""
     truth = read_truth(plan, display.note)
     with ExitStack() as cleanup:
         directory = cleanup.enter_context(_work_directory())
@@ -143,15 +143,15 @@ def run_demo(plan: DemoPlan, display: Display) -> DemoSummary | FeatureSummary:
         demo.make_topics()
         cold = kernels_are_cold()
         with display.waiting(f"compiling kernels (once; {TAKES_SOME})" if cold else "loading kernels"):
-            # The worker warms those of the default spec before it says that it is ready.
+            # The worker itself warms the kernels of the default spec before it is ready.
             warm_kernels(Spec.parse(), *(Spec.parse(dict(model.spec)) for model in plan.models))
         return demo.run()
 
 
 def read_truth(plan: DemoPlan, note: Callable[[str], None] | None = None) -> Truth:
-    """Read the data set once, for the classes of its rows and to find mistakes before anything is started.
+    """Read the data set once, for the classes of its rows, and to find mistakes before any process starts.
 
-    `note` gets the lines with the inferred form of a file that the plan names.
+    `note` gets the lines with the inferred format of a file that the plan names.
     """
     dataset = open_data(
         plan.address,
@@ -190,7 +190,7 @@ def read_truth(plan: DemoPlan, note: Callable[[str], None] | None = None) -> Tru
 
 
 class _Demo:
-    """The processes of one demo and what they did."""
+    """The processes of one demo and their results."""
 
     def __init__(self, plan: DemoPlan, display: Display, truth: Truth, directory: Path, servers: str) -> None:
         self._plan = plan
@@ -224,7 +224,7 @@ class _Demo:
         return self._truth.rows * len(self._plan.models)
 
     def make_topics(self) -> None:
-        """Create the topics; a broker that is not there is found here, before anything slow."""
+        """Create the topics; a missing broker is found here, before any slow step."""
         self._display.say("creating topics")
         create(self._kafka, self._names, PARTITIONS, tell=self._display.say)
         self._created = True
@@ -253,7 +253,7 @@ class _Demo:
         return summary
 
     def close(self) -> None:
-        """End every process, last started first, and on a broker of somebody else remove our topics."""
+        """End every process, last started first; on a given broker, delete the demo's topics."""
         for process in reversed(self._processes.values()):
             process.ask_to_stop()
         for process in self._processes.values():
@@ -263,7 +263,7 @@ class _Demo:
         self._cluster.close()
 
     def _send_controls(self) -> None:
-        # A model that is to buy features must know which there are.
+        # A model that is to buy features needs a schema of them.
         truth, buy = self._truth, self._plan.features
         bodies: list[dict[str, Any]] = [
             {"spec": model.spec} | ({"schema": truth.schema} if buy else {}) for model in self._plan.models
@@ -283,7 +283,7 @@ class _Demo:
         )
 
     def _start_web(self) -> None:
-        """Start the web application, and say where it is."""
+        """Start the web application, and show its address."""
         self._start("web", "web", "--port", "0")
 
         def is_there() -> bool:
@@ -296,7 +296,7 @@ class _Demo:
         self._display.say(f"grove web is at {self._web}")
 
     def _stay(self) -> None:
-        """Keep everything running until somebody interrupts it, who may be as quick as what is said."""
+        """Keep all processes running until an interrupt, which may come while the message is shown."""
         with contextlib.suppress(KeyboardInterrupt):
             self._display.say(f"the replay is over; grove web is at {self._web} until Ctrl-C")
             while True:
@@ -312,9 +312,9 @@ class _Demo:
         return [*keys, *rows, *withheld, *ahead, "--labels", "none", "--rate", str(self._plan.rate), "--json"]
 
     def _wait_until_warm(self) -> None:
-        """Wait for worker and oracle: what is sent earlier is answered before labels can come back.
+        """Wait for worker and oracle, because earlier records would be answered before labels can come back.
 
-        The worker has made the models by then, with all that has to be compiled or loaded for them.
+        The worker then has made the models and compiled or loaded everything for them.
         """
         self._wait_for("oracle", lambda: self._oracle_is_ready("oracle"))
         if self._plan.features:
@@ -323,7 +323,7 @@ class _Demo:
         self._wait_for("worker", self._models_are_made)
 
     def _wait_for(self, name: str, is_ready: Callable[[], bool]) -> None:
-        """Wait until a process is ready, as long as it runs, and say now and then that it is waited for."""
+        """Wait until a process is ready, as long as it runs, and report now and then that it starts."""
         patience = Patience(math.inf, self._display.say)
         while not is_ready():
             patience.note(f"the {name} is not ready yet; {self._last_words(name)}")
@@ -337,7 +337,7 @@ class _Demo:
         return progress.controls == len(self._plan.models) and progress.lag == 0
 
     def _oracle_is_ready(self, name: str) -> bool:
-        """Whether it has joined its group; it has read the data set by then."""
+        """Whether an oracle has joined its group; it has read the data set before."""
         return self._cluster.has_members(f"{self._settings.application_id}-{name}")
 
     def _worker_is_ready(self) -> bool:
@@ -349,9 +349,9 @@ class _Demo:
             return False
 
     def _follow(self, watch: Watch) -> None:
-        """Read what comes back until every record is answered and every label asked for is learned.
+        """Read results until every record is answered and every requested label is learned.
 
-        Also until nothing comes any more although worker and oracles have committed all there is.
+        Also stop when no record comes any more although worker and oracles have committed all there is.
         """
         moved = time.monotonic()
         while True:
@@ -370,11 +370,11 @@ class _Demo:
         return self._processes["replay"].status == 0
 
     def _settled(self, watch: Watch) -> bool:
-        """Whether every label asked for has come back and everything sent is committed."""
+        """Whether every requested label has come back and all records are committed."""
         return self._cluster.progress.labels >= watch.asked and self._cluster.progress.lag == 0
 
     def _check_processes(self) -> None:
-        """Raise if a process has ended that should not have."""
+        """Raise if a process has ended that should still run."""
         for name, process in self._processes.items():
             if process.status is not None and not (name == "replay" and process.status == 0):
                 message = f"the {name} ended with status {process.status}: {self._last_words(name)}"
@@ -416,10 +416,10 @@ class _Demo:
         )
 
     def _learned(self) -> int:
-        """Labels learned, as the workers count them."""
+        """Labels learned, by the workers' metrics."""
         total = 0.0
         first, n = self._settings.web_port, self._plan.workers
-        # Several workers have a parent, which has the port; worker n has port + n.
+        # Several workers have a parent process, which has the port; worker n has port + n.
         for port in [first] if n == 1 else range(first + 1, first + n + 1):
             text = self._metrics(port)
             for family in text_string_to_metric_families(text):
@@ -432,7 +432,7 @@ class _Demo:
         return int(total)
 
     def _metrics(self, port: int) -> str:
-        """Return what a worker counts; a worker that is too busy to answer is asked again while it runs."""
+        """Return the metrics of a worker; a request to a busy worker is repeated while the worker runs."""
         while True:
             try:
                 with urllib.request.urlopen(
@@ -445,7 +445,7 @@ class _Demo:
 
 
 def _environment(settings: Settings) -> dict[str, str]:
-    """This process's environment with the demo's settings in place of whatever GROVE_ variables there are."""
+    """This process's environment, with all GROVE_ variables replaced by the demo's settings."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GROVE_")}
     return kept | to_environment(settings)
 

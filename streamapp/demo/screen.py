@@ -22,12 +22,12 @@ from streamapp.demo.watch import Watch
 
 RATE_SECONDS = 3.0
 LINE_SECONDS = 5.0
-WIDE = 120  # columns where there is no terminal
+WIDE = 120  # columns without a terminal
 
 
 @dataclass(frozen=True)
 class DemoSummary:
-    """What `--json` prints."""
+    """The output of `--json`."""
 
     instances: int
     predictions: int
@@ -45,19 +45,19 @@ class DemoSummary:
 
 @dataclass(frozen=True)
 class FeatureSummary:
-    """What `--features --json` prints; a feature costs 1 where the schema does not say."""
+    """The output of `--features --json`; a feature costs 1 if the schema gives no cost."""
 
     instances: int
     predictions: int
     features_requested: int
     features_available: int
-    """What buying everything for every prediction would have asked for."""
+    """Requests that a model would have made if it had bought every feature for every prediction."""
     cost: float
     dead_letters: int
     accuracy: float
     seconds: float
     models: dict[str, dict[str, float]]
-    """Of each model: its cost for each record, and its accuracy."""
+    """By model: its cost for each record, and its accuracy."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -79,7 +79,7 @@ class Speed:
 
 
 class Display:
-    """What a person sees: steps, the live table, the summary; if `quiet` only steps, on standard error."""
+    """The output of the demo: steps, live table and summary; if `quiet`, only steps, on standard error."""
 
     def __init__(self, quiet: bool = False, features: bool = False) -> None:
         self._table_of = features_table if features else models_table
@@ -96,12 +96,12 @@ class Display:
         self._steps.print(_dim(step), highlight=False)
 
     def note(self, line: str) -> None:
-        """Show a line that is no step."""
+        """Show a line that is not a step."""
         self._steps.print(Text(line, style="dim"), highlight=False)
 
     @contextmanager
     def waiting(self, step: str) -> Iterator[None]:
-        """Name a step that takes long, and on a terminal show that it goes on."""
+        """Show the name of a long step and, on a terminal, that it goes on."""
         if not self._steps.is_terminal:
             self.say(step)
             yield
@@ -111,7 +111,7 @@ class Display:
 
     @contextmanager
     def live(self, watch: Watch, total: int) -> Iterator[None]:
-        """Show the table until the block ends; the last one stays."""
+        """Show the table until the block ends; the last one stays on the screen."""
         self._total = total
         if not self._console.is_terminal:
             yield
@@ -121,7 +121,7 @@ class Display:
             yield
 
     def update(self, watch: Watch, lag: int) -> None:
-        """Show how things are now; without a terminal one line every few seconds."""
+        """Show the present state; without a terminal, one line every few seconds."""
         speed = self._speed.now(watch.answered)
         if self._live is not None:
             self._live.update(self._table(watch, speed, lag))
@@ -164,12 +164,12 @@ class Display:
 
 
 def _dim(step: str) -> Text:
-    """Return a step as it is shown: rich would take brackets of addresses and names for its markup."""
+    """Return a step without markup: rich would read brackets in addresses and names as markup."""
     return Text(f"{step} …", style="dim")
 
 
 def models_table(models: Sequence[DemoModel], tallies: Mapping[str, ModelTally], truth: Truth) -> Table:
-    """The models side by side, below what needs no model; 80 columns are enough for it."""
+    """The models side by side, below a baseline without a model; at most 80 columns wide."""
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     table.add_column("\nmodel", no_wrap=True)
     table.add_column("\nasks for")
@@ -208,7 +208,7 @@ def models_table(models: Sequence[DemoModel], tallies: Mapping[str, ModelTally],
 
 
 def features_table(models: Sequence[DemoModel], tallies: Mapping[str, ModelTally], truth: Truth) -> Table:
-    """What each model has paid beside how often it is right; the first row needs no model."""
+    """The cost of each model beside its accuracy; the first row is a baseline without a model."""
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     table.add_column("\nmodel", no_wrap=True)
     table.add_column("\nbuys")

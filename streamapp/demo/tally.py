@@ -1,6 +1,7 @@
-"""Demo tally: what came back for one model, compared with the data set.
+"""Demo tally: the results of one model, compared with the data set.
 
-A stream has five fifths: how much better the last one is answered than the first shows what was learned.
+The stream is divided into fifths: the gain in accuracy from the first to the last fifth shows what was
+learned.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ PARTS = 5
 
 
 class Truth:
-    """Class of every row of the stream: codes int32[rows] (-1 none) into `classes`; its schema, too."""
+    """Class of every row of the stream: codes int32[rows] (-1 none) into `classes`; and the schema."""
 
     def __init__(
         self,
@@ -37,7 +38,7 @@ class Truth:
 
     @property
     def features(self) -> int:
-        """How many features a row has."""
+        """Number of features of a row."""
         return len(self.schema.get("attributes", ()))
 
     @property
@@ -45,19 +46,19 @@ class Truth:
         return max(1, self.rows // PARTS)
 
     def base_rate(self, rows: slice = slice(None)) -> float:
-        """Accuracy of who always answers the commonest class, without looking at a record."""
+        """Accuracy of a model that always answers the most frequent class."""
         known = self.codes[self.codes >= 0]
         judged = self.codes[rows]
         judged = judged[judged >= 0]
         return float((judged == np.bincount(known).argmax()).mean()) if len(judged) else 0.0
 
     def code(self, name: str | None) -> int:
-        """Code of a class name; -2 for none or an unknown one, so that it equals no row's."""
+        """Code of a class name; -2 for none or an unknown class, which equals no row's code."""
         return -2 if name is None else self._code_of.get(name, -2)
 
 
 class ModelTally:
-    """Answers and questions of one model; repeats (at least once) are counted once."""
+    """Answers and requests of one model; repeated records (at-least-once delivery) are counted once."""
 
     def __init__(self, truth: Truth) -> None:
         self._truth = truth
@@ -93,20 +94,20 @@ class ModelTally:
                 self._first.append(right)
 
     def ask(self, row: int) -> None:
-        """Take in one label request."""
+        """Count one label request."""
         if not self._asked[row]:
             self._asked[row] = True
             self.asked += 1
 
     def ask_features(self, request_id: str, n: int) -> None:
-        """Take in one request for n features."""
+        """Count one request for n features."""
         if request_id not in self._feature_requests:
             self._feature_requests.add(request_id)
             self.features_requested += n
 
     @property
     def evaluated(self) -> tuple[int, int]:
-        """Answers to rows whose class is known, and how many of them were right."""
+        """Number of answers to rows whose class is known, and how many of them were right."""
         return self._evaluated, self._right
 
     @property
@@ -119,7 +120,7 @@ class ModelTally:
 
     @property
     def last_accuracy(self) -> float:
-        """Accuracy over the latest answers, as many as a fifth of the stream: in the end its last fifth."""
+        """Accuracy over the latest answers, a fifth of the stream: in the end, its last fifth."""
         return sum(self._last) / len(self._last) if self._last else 0.0
 
     @property

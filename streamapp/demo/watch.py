@@ -1,4 +1,4 @@
-"""Demo watch: reads every output topic of the demo and counts."""
+"""Demo watch: reads and counts the output topics of the demo."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Watch:
         self._consumer.close()
 
     def read(self, seconds: float) -> int:
-        """Take in what arrives within so many seconds, at most one batch; returns the number of records."""
+        """Count the records that arrive within `seconds`, at most one batch; return the number of records."""
         messages = self._consumer.consume(BATCH, seconds)
         by_topic: dict[str, list[Message]] = {}
         for message in messages:
@@ -114,7 +114,7 @@ class Watch:
 
     @property
     def asked(self) -> int:
-        """Distinct labels asked for."""
+        """Distinct requested labels."""
         return sum(model.asked for model in self.models.values())
 
     @property

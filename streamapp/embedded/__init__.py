@@ -1,6 +1,6 @@
-"""A real Apache Kafka (KRaft, one node) that needs nothing but Python: jars from Maven, Java from a wheel.
+"""A real Apache Kafka (KRaft, one node) that needs only Python: jars from Maven, Java from a wheel.
 
-`with EmbeddedBroker() as broker: broker.bootstrap_servers` is all a caller needs.
+Callers need only `with EmbeddedBroker() as broker: broker.bootstrap_servers`.
 """
 
 from streamapp.embedded.broker import EmbeddedBroker

@@ -1,4 +1,4 @@
-"""One Kafka node as a child process: format, start, wait until it serves, stop, start again."""
+"""Embedded broker: one Kafka node as a child process, which is formatted, started and stopped."""
 
 import fcntl
 import math
@@ -21,16 +21,17 @@ from streamapp.worker.child_process import GuardedProcess
 from topics.patience import Patience
 
 HOST = "127.0.0.1"
-QUIET_PORTS = range(20_000, 32_000)  # below those that systems give to connections
+QUIET_PORTS = range(20_000, 32_000)  # below the ports that systems give to connections
 POLL_SECONDS = 0.2
-QUICK = ["-XX:TieredStopAtLevel=1"]  # what runs for seconds only is not worth Java's second compiler
+QUICK = ["-XX:TieredStopAtLevel=1"]  # Java's second compiler does not pay within seconds
 
 
 class EmbeddedBroker:
-    """A Kafka broker on free loopback ports, its data in `directory` or in a temporary one that goes with it.
+    """A Kafka broker on free loopback ports, with its data in `directory` or in a temporary one that is
+    removed.
 
     `with EmbeddedBroker() as broker: broker.bootstrap_servers`; `stop()` and `start()` keep data and port.
-    A `brief` one starts with half the work and is slower for good.
+    A `brief` broker starts with half the CPU time and stays slower.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class EmbeddedBroker:
         brief: bool = False,
         tell: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """`tell`: takes a line every few seconds for which the broker takes to start."""
+        """`tell`: called with a line every few seconds while the broker starts."""
         self._tell = tell
         self._temporary = directory is None
         self.directory = Path(tempfile.mkdtemp(prefix="grove-broker-")) if directory is None else directory
@@ -55,7 +56,7 @@ class EmbeddedBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """`host:port`, known after the first start and the same after every further one."""
+        """`host:port`, known after the first start and the same after every further start."""
         if self._ports is None:
             message = "the broker has no address before its first start(); call start() or use it with `with`"
             raise EmbeddedBrokerError(message)
@@ -88,7 +89,7 @@ class EmbeddedBroker:
             raise
 
     def _take_lock(self) -> None:
-        """Refuse a directory that another broker uses: Kafka reads its logs before it minds its own lock."""
+        """Refuse a directory that another broker uses: Kafka reads its logs before it checks its own lock."""
         lock = (self.directory / "lock").open("w", encoding="ascii")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -103,7 +104,7 @@ class EmbeddedBroker:
     def _start(self) -> None:
         command = self._java(fetch_jars())
         if self._ports is None:
-            first = free_ports(2)  # nobody's, while Java starts and whenever the broker is away
+            first = free_ports(2)  # they stay free while Java starts and while the broker is stopped
             self._ports = (self._port or first, first + 1)
         (self.directory / "log4j2.properties").write_text(logging_properties(self.log_file), encoding="utf-8")
         properties = self.directory / "server.properties"
@@ -136,7 +137,7 @@ class EmbeddedBroker:
                 shutil.rmtree(self.directory, ignore_errors=True)
 
     def wait(self) -> int:
-        """Block until the process ends by itself; returns its exit status."""
+        """Block until the process ends; returns its exit status."""
         status = None if self._process is None else self._process.wait()
         return 0 if status is None else status
 
@@ -163,9 +164,9 @@ class EmbeddedBroker:
             "-XX:MaxGCPauseMillis=20",
             "-XX:+ExitOnOutOfMemoryError",
             "-XX:-UsePerfData",
-            "--sun-misc-unsafe-memory-access=allow",  # how Kafka 4.1 unmaps its indexes
+            "--sun-misc-unsafe-memory-access=allow",  # Kafka 4.1 needs it to unmap its indexes
             "-Djava.net.preferIPv4Stack=true",
-            f"-Djava.io.tmpdir={self.directory}",  # libraries that are unpacked there outlive a kill
+            f"-Djava.io.tmpdir={self.directory}",  # unpacked libraries would outlive a kill elsewhere
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",
             "-cp",
             ":".join(map(str, class_path)),
@@ -173,7 +174,7 @@ class EmbeddedBroker:
 
     def _format(self, command: list[str], properties: Path) -> None:
         cluster = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-        # One word: an id may begin with a dash.
+        # One argument, because an id may begin with a dash.
         arguments = ["kafka.tools.StorageTool", "format", f"--cluster-id={cluster}", "-c", str(properties)]
         with self.log_file.open("ab") as log:
             formatted = subprocess.run(
@@ -191,7 +192,7 @@ class EmbeddedBroker:
         from confluent_kafka import KafkaError, KafkaException
         from confluent_kafka.admin import AdminClient
 
-        patience = Patience(math.inf, self._tell)  # a process that ends is noticed at once
+        patience = Patience(math.inf, self._tell)  # the end of the process is noticed at once
         client = AdminClient(
             {
                 "bootstrap.servers": self.bootstrap_servers,
@@ -214,7 +215,7 @@ class EmbeddedBroker:
             patience.note(f"Apache Kafka starts; its log is {self.log_file}")
 
     def last_words(self) -> str:
-        """The last error line of the log (a temporary log is gone when somebody wants to look)."""
+        """The last error line of the log, for messages: a temporary log is deleted with the broker."""
         log = self.log_file.read_text(encoding="utf-8", errors="replace") if self.log_file.exists() else ""
         lines = log.splitlines()
         errors = [line.strip() for line in lines if "ERROR" in line or "Exception" in line or "Error" in line]
@@ -222,7 +223,7 @@ class EmbeddedBroker:
 
 
 def free_port() -> int:
-    """A loopback port that nobody listens on now."""
+    """A loopback port on which no process listens now."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         port: int = probe.getsockname()[1]
@@ -230,9 +231,10 @@ def free_port() -> int:
 
 
 def free_ports(n: int) -> int:
-    """The first of `n` loopback ports in a row that nobody listens on now, nor is likely to take soon.
+    """The first of `n` consecutive loopback ports on which no process listens now, or is likely to listen
+    soon.
 
-    A neighbour of `free_port()` may become the near end of any connection before somebody listens on it.
+    A neighbour of `free_port()` may become the local port of any connection before it is used.
     """
     while True:
         first = secrets.choice(QUIET_PORTS)

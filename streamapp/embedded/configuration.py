@@ -29,7 +29,7 @@ def server_properties(data: Path, port: int, controller_port: int) -> str:
         "share.coordinator.state.topic.replication.factor": 1,
         "share.coordinator.state.topic.min.isr": 1,
         "share.coordinator.state.topic.num.partitions": N_INTERNAL_PARTITIONS,
-        # A lone node has nobody to wait for: groups start at once, and dead members may be found quickly.
+        # A single node waits for no other: groups start at once, and dead members may be found quickly.
         "group.initial.rebalance.delay.ms": 0,
         "group.min.session.timeout.ms": 1000,
         # The cleaner's default buffer (128 MiB) is a quarter of the whole heap here.

@@ -1,4 +1,4 @@
-"""The broker's jars in a cache per user: fetched once, checked, safe for two starts at once."""
+"""The broker's jars in a cache per user: downloaded once, checked, safe for concurrent starts."""
 
 import fcntl
 import os
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 N_CONNECTIONS = 4
 ATTEMPTS = 3
-BUSY = (429, 500, 502, 503, 504)  # HTTP statuses worth another attempt
+BUSY = (429, 500, 502, 503, 504)  # HTTP statuses that are worth another attempt
 CHUNK_BYTES = 1 << 16
 CONNECT_SECONDS, READ_SECONDS = 10, 60
 
@@ -33,7 +33,7 @@ def cache_directory() -> Path:
 
 
 def fetch_jars(directory: Path | None = None) -> list[Path]:
-    """Return the files of the class path, each with exactly the locked bytes; missing ones are fetched."""
+    """Return the files of the class path, checked against the lock file; missing files are downloaded."""
     directory = directory or cache_directory()
     jars = read_lock()
     with _exclusive(directory):
@@ -45,7 +45,7 @@ def fetch_jars(directory: Path | None = None) -> list[Path]:
 
 @contextmanager
 def _exclusive(directory: Path) -> Iterator[None]:
-    """Hold the cache's lock: the second of two concurrent starts waits here and finds the jars fetched."""
+    """Hold the cache's lock, so that the second of two concurrent starts waits and then finds the jars."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
         lock = (directory / ".lock").open("w")
@@ -116,7 +116,7 @@ def _download(
 def _download_from(
     source: maven.Repository, session: "Session", jar: Jar, target: Path, advance: Advance
 ) -> str | None:
-    """None when `target` holds the jar now, else why not."""
+    """Download a jar; return None when `target` holds it, else the reason why not."""
     from requests import RequestException, codes
 
     done = 0
@@ -141,7 +141,7 @@ def _download_from(
 
 
 def _reason(error: Exception) -> str:
-    """Return the innermost cause in a few words (the outer ones repeat URL and pool)."""
+    """Return the innermost cause in a few words (the outer exceptions repeat URL and pool)."""
     cause: BaseException = error
     while True:
         inner = getattr(cause, "reason", None) or (cause.args[0] if cause.args else None)
@@ -154,8 +154,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _replacing(target: Path) -> Iterator[Path]:
-    """Yield a scratch file that replaces the target atomically if the block succeeds, and is removed if
-    not."""
+    """Yield a scratch file that replaces the target atomically if the block succeeds, else is removed."""
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     scratch = Path(name)

@@ -1,4 +1,4 @@
-"""The locked list of jars; `python -m streamapp.embedded.lock` resolves it anew (`ENDPOINT`)."""
+"""The locked list of jars; `python -m streamapp.embedded.lock` resolves it again (`ENDPOINT`)."""
 
 import hashlib
 import sys
@@ -6,7 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-# The `!` matters: without it the versions managed by one POM decide over the jars of the other.
+# The `!` matters: without it, the versions that one POM manages would apply to the other artifact's jars.
 ENDPOINT = "org.apache.kafka:kafka_2.13:4.1.1!+org.apache.logging.log4j:log4j-slf4j-impl:2.24.3!"
 LOCK_FILE = Path(__file__).with_name("jars.lock")
 HEADER = (
@@ -55,7 +55,7 @@ def read_lock(file: Path = LOCK_FILE) -> list[Jar]:
 
 
 def write_lock(file: Path = LOCK_FILE) -> int:
-    """Resolve `ENDPOINT` with jgo into an empty repository and lock what came; returns the number of jars."""
+    """Resolve `ENDPOINT` with jgo into an empty repository and lock the result; return the number of jars."""
     from jgo.env import EnvironmentBuilder
     from jgo.maven import MavenContext, PythonResolver
 

@@ -21,7 +21,7 @@ class Repository:
 
 @dataclass
 class MavenSettings:
-    """What a `settings.xml` says about reaching the central repository."""
+    """The settings in `settings.xml` that concern access to the central repository."""
 
     mirror: Repository | None = None
     local: Path | None = None
@@ -30,7 +30,7 @@ class MavenSettings:
 
 
 def settings_files() -> list[Path]:
-    """Maven's places for `settings.xml`: the user's, then the installation's."""
+    """Maven's places for `settings.xml`: first the user's, then the installation's."""
     homes = [os.environ.get(name) for name in ("MAVEN_HOME", "M2_HOME")]
     installed = [Path(home) / "conf" / "settings.xml" for home in homes if home]
     return [Path.home() / ".m2" / "settings.xml", *installed]
@@ -51,7 +51,9 @@ def read_maven_settings(files: list[Path] | None = None) -> MavenSettings:
 
 
 def sources(settings: MavenSettings) -> list[Repository]:
-    """Remote repositories in the order to ask: the mirror alone, or jgo's configured ones and its default."""
+    """Remote repositories in the order of use: the mirror alone, or jgo's configured repositories and its
+    default.
+    """
     if settings.mirror:
         return [settings.mirror]
     from jgo.config import GlobalSettings
@@ -62,14 +64,14 @@ def sources(settings: MavenSettings) -> list[Repository]:
 
 
 def local_repositories(settings: MavenSettings) -> list[Path]:
-    """Local repositories whose jars are taken when they are the locked ones."""
+    """Local repositories whose jars are used if they match the lock file."""
     from jgo.maven import MavenContext
 
     return [path for path in (settings.local, MavenContext().repo_cache) if path]
 
 
 def proxies_for(url: str, settings: MavenSettings) -> dict[str, str]:
-    """Proxies of `settings.xml` for this URL; empty where the environment's variables decide."""
+    """Proxies of `settings.xml` for this URL; empty if the environment's variables decide."""
     host = urlsplit(url).hostname or ""
     if any(fnmatch(host, pattern) for pattern in settings.no_proxy):
         return {}
@@ -102,7 +104,7 @@ def _parse(file: Path) -> MavenSettings:
 
 
 def mirrors_central(mirror_of: str) -> bool:
-    """Whether a mirror's `mirrorOf` pattern covers the central repository (`!central` takes it out)."""
+    """Whether a mirror's `mirrorOf` pattern covers the central repository (`!central` excludes it)."""
     patterns = [pattern.strip() for pattern in mirror_of.split(",")]
     return "!central" not in patterns and any(p in ("central", "*", "external:*") for p in patterns)
 
