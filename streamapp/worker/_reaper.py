@@ -1,10 +1,10 @@
-"""Reaper: ends its child process when the program that started it is gone, however that ended.
+"""Reaper: ends its child process when the program that started the reaper has ended, however that happened.
 
-Started as a script with only the standard library. Standard input is a pipe from the starter: `stop`
-(SIGTERM), `drain` (SIGUSR2) or `kill`, also one after the other, asks for an orderly or an immediate end; end
-of file without a word means that the starter has died, and then `--remove DIR` is removed too, because no
-other process will.
-A child that a signal ended is told as a shell tells it: 128 and the signal's number.
+Started as a script with only the standard library. Standard input is a pipe from the starter. The words
+`stop` (SIGTERM), `drain` (SIGUSR2) and `kill` on it, also several after one another, request an orderly or an
+immediate end. End of file without a word means that the starter has died; then `--remove DIR` is removed too,
+because no other process will do it. The exit status of a child that a signal ended is the shell's: 128 and
+the signal's number.
 """
 
 import os
@@ -52,6 +52,6 @@ def _end(child: "subprocess.Popen[bytes]", words: list[bytes]) -> None:
 
 
 if __name__ == "__main__":
-    # A Ctrl-C in the terminal is for the starter, which then says what it wants.
+    # A Ctrl-C in the terminal is for the starter, which then writes a word to the pipe.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(main(sys.argv[1:]))

@@ -29,9 +29,9 @@ from topics.definitions import TopicNames
 from topics.fetching.batches import Limit
 from topics.fetching.frames import MOST_BYTES, frame_bound
 
-# Properties of Kafka's consumer that aiokafka takes; given ones replace these.
+# Defaults for Kafka's consumer properties that aiokafka supports; configured values replace them.
 FETCH = {
-    "fetch.min.bytes": 1,  # of an idle worker; while records flow the driver asks for more at once
+    "fetch.min.bytes": 1,  # of an idle worker; while records flow the driver requests more at once
     "fetch.max.wait.ms": 500,
     "fetch.max.bytes": 50 << 20,
     "max.partition.fetch.bytes": 1 << 20,
@@ -60,7 +60,7 @@ def create_app(
     app = App(
         **faust_arguments(settings, instance),
         env_prefix="GROVE_FAUST_",  # nothing is read from variables that some other Faust app may have set
-        canonical_url=f"http://{instance}",  # Faust's assignor knows a worker by it
+        canonical_url=f"http://{instance}",  # the name by which Faust's assignor identifies a worker
         # The table of another prefix must not be taken for this one's.
         datadir=str(settings.state_dir / instance / f"topics-{settings.topics_prefix}"),
         store="rocksdb://",
@@ -75,7 +75,7 @@ def create_app(
         web_port=settings.web_port,
         web_in_thread=True,
     )
-    # None of Faust's own pages, whatever a later Faust may have: they tell of the cluster, and read and
+    # None of Faust's own pages, in this or a later version of Faust: they show the cluster, and read and
     # forward keys of tables, from the server's thread.
     app.web.blueprints = BlueprintManager()
     app.wiring = Wiring(
@@ -99,7 +99,7 @@ def create_app(
             settings, instance, librdkafka_properties(settings), lambda: health.stopping
         ),
     )
-    # acks=False: the committer, not Faust, knows what is processed and what may be committed.
+    # acks=False: the committer, not Faust, keeps track of what is processed and may be committed.
     add_agent(app, app.topic(*sources, schema=DeliverySchema(), acks=False), manager)
     manager.attach_table(add_table(app, names.snapshots))
     metrics.watch(lambda: manager_gauges(manager, health, settings.application_id))
@@ -111,8 +111,8 @@ def create_app(
 def add_agent(app: Any, channel: Any, manager: TaskManager) -> None:
     """Give `app` the agent that hands the deliveries of `channel` to `manager`.
 
-    One for all input topics, concurrency 1: a worker has one total order of events. An exception ends the
-    worker: a restarted agent would go on behind the hole.
+    One agent for all input topics, with concurrency 1: a worker has one total order of events. An exception
+    ends the worker, because a restarted agent would continue after the records that were lost.
     """
 
     async def process(stream: Any) -> None:
@@ -125,13 +125,13 @@ def add_agent(app: Any, channel: Any, manager: TaskManager) -> None:
 
 
 def _frame_bytes(settings: Settings) -> int:
-    """Return how long an answer of a broker may be that the consumer reads."""
+    """Return the largest size of a broker's response that the consumer reads."""
     receive_max = int(str(settings.kafka.get("receive.message.max.bytes", MOST_BYTES)))
     return frame_bound(receive_max, int(_fetch(settings)["fetch_max_bytes"]))
 
 
 def _fetch(settings: Settings) -> dict[str, Any]:
-    """Return what aiokafka's consumer is given beyond Faust's arguments."""
+    """Return the options of aiokafka's consumer that Faust's arguments do not cover."""
     given = {name: int(str(settings.kafka.get(name, default))) for name, default in FETCH.items()}
     return {name.replace(".", "_"): value for name, value in given.items()} | {
         "isolation_level": "read_committed"

@@ -8,9 +8,10 @@ from pathlib import Path
 
 
 class GuardedProcess:
-    """A command with its output in a file; ended by `stop()`, or by the guard when this process is gone.
+    """A command whose output goes to a file; ended by `stop()`, or by the guard when this process has ended.
 
-    It runs in a session of its own: a Ctrl-C in the terminal reaches only us, and we say what ends when.
+    The command runs in a separate session: a Ctrl-C in the terminal reaches only this process, which decides
+    the order in which processes end.
     """
 
     def __init__(
@@ -21,8 +22,11 @@ class GuardedProcess:
         remove: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Start it; `log` None: its output goes where ours does; `remove` is a directory that the guard
-        deletes if we die without a word."""
+        """Start the command.
+
+        `log`: None: its output goes where the output of this process goes. `remove`: a directory that the
+        guard deletes if this process dies without a word to it.
+        """
         self._asked: set[bool] = set()  # False: to end in order, True: to be killed
         options = ["--remove", str(remove)] if remove else []
         guard = [sys.executable, "-I", "-S", str(Path(__file__).with_name("_reaper.py")), *options, "--"]
@@ -39,28 +43,32 @@ class GuardedProcess:
 
     @property
     def status(self) -> int | None:
-        """Exit status, 128 and its number if a signal ended it; None while it runs."""
+        """The exit status (128 plus the signal's number if a signal ended it); None while it runs."""
         return self._guard.poll()
 
     def ask_to_stop(self, kill: bool = False, *, drain: bool = False) -> None:
-        """Say that it shall end, in order (`drain`: by SIGUSR2) or at once, without waiting for it.
+        """Request an orderly end (`drain`: by SIGUSR2) or an immediate one (`kill`), without waiting for it.
 
-        Said twice is said once; `kill` after another word is heard. One that has ended hears nothing."""
+        A repeated request has no effect, except `kill` after another request. A command that has ended
+        ignores it.
+        """
         assert self._guard.stdin is not None
         if self._guard.stdin.closed or kill in self._asked or True in self._asked:
             return
         self._asked.add(kill)
         word = b"kill\n" if kill else b"drain\n" if drain else b"stop\n"
-        with contextlib.suppress(BrokenPipeError):  # it has ended by itself
+        with contextlib.suppress(BrokenPipeError):  # it has already ended
             self._guard.stdin.write(word)
 
     def stop(self, kill: bool = False) -> int:
-        """End it and wait for that; returns the exit status."""
+        """End the command, wait for its end and return its exit status."""
         self.ask_to_stop(kill)
         return self._wait(None)  # the reaper kills a process that does not end
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Block until it ends by itself, at most so long; exit status, or None if it still runs."""
+        """Block until the command ends, for at most `seconds`; return its exit status, or None if it still
+        runs.
+        """
         try:
             return self._wait(seconds)
         except subprocess.TimeoutExpired:

@@ -10,15 +10,15 @@ from streamapp.worker.task.config import TaskConfig
 
 logger = logging.getLogger(__name__)
 
-MAIN_KERNEL = "run.run"  # of core/run.py: most of the time of compiling is its
+MAIN_KERNEL = "run.run"  # of core/run.py: it takes most of the time of compiling
 TAKES = "a minute or two"
-"""How long compiling all takes, where it is said to somebody who waits: 73 to 146 s on a quiet machine."""
+"""How long compiling everything takes, for messages to users who wait: 73 to 146 s on a quiet machine."""
 TAKES_SOME = "half a minute"
-"""The same of what the specs of a few Hoeffding trees need: 17 to 31 s."""
+"""How long compiling what a few Hoeffding trees need takes: 17 to 31 s."""
 
 
 def kernels_are_cold() -> bool:
-    """Tell whether no process has compiled these kernels into the cache yet: then warming takes a while."""
+    """Return whether no process has compiled these kernels into the cache yet: then warming takes a while."""
     from core.kernels import jit
 
     if jit.DISABLED:
@@ -28,10 +28,10 @@ def kernels_are_cold() -> bool:
 
 
 def warm_kernels(*specs: Spec) -> float:
-    """Compile every kernel there is, or with specs those that their models need; seconds it took.
+    """Compile every kernel, or with specs only those that their models need; return the seconds it took.
 
-    Kernels of other learners and plug-ins are then compiled, or loaded, when a plan names them for the first
-    time (core/plan_words.py says so in the log).
+    With specs, kernels of other learners and plug-ins are compiled, or loaded, when a plan names them for the
+    first time (core/plan_words.py logs it).
     """
     began = time.perf_counter()
     from core import registry
@@ -60,7 +60,9 @@ def warm_kernels(*specs: Spec) -> float:
 
 
 def tell_ready(settings: Settings) -> None:
-    """Warm the kernels of the models that come into being by their first record, and say so."""
+    """Compile or load the kernels of the models that are created by their first record, and log when it is
+    done.
+    """
     spec = TaskConfig.from_settings(settings).default_spec()
     logger.info(
         "kernels of %s are ready after %.1f s; those of other learners and plug-ins are compiled, or loaded, "

@@ -1,7 +1,7 @@
 """Worker control: drain and scale the workers that run on this machine.
 
-The worker (or the parent of several) is found by the directory it holds below `state.dir`; a signal says that
-something is wanted, and for a parent a file in its directory says how many workers:
+The worker (or the parent of several) is found by the directory it holds below `state.dir`. A signal makes it
+look for a request; for a parent a file in its directory holds the requested number of workers:
 
     <state.dir>/<name>/lock            process id of a worker
     <state.dir>/<name>-parent/lock     process id of a parent
@@ -33,11 +33,11 @@ class NotRunningError(StreamappError):
 
 
 class RefusedError(StreamappError):
-    """A parent cannot have so many workers."""
+    """A parent cannot have the requested number of workers."""
 
 
 class TooSlowError(StreamappError):
-    """What was asked for has not come true in time."""
+    """A request was not fulfilled in time."""
 
 
 def parent_name(settings: Settings) -> str:
@@ -46,7 +46,9 @@ def parent_name(settings: Settings) -> str:
 
 
 def drain(settings: Settings, seconds: float) -> str:
-    """Let a worker, or all workers of a parent, leave the group and end; return who it was."""
+    """Let a worker, or all workers of a parent, leave the group and end; return the worker's or parent's
+    name.
+    """
     name = settings.group_instance_id or default_instance(0)
     process = holder(settings.state_dir, name)
     if process is None:
@@ -57,7 +59,7 @@ def drain(settings: Settings, seconds: float) -> str:
 
 
 def scale(settings: Settings, n: int, seconds: float) -> str:
-    """Give a parent `n` workers; those that are too many leave the group. Return who it was."""
+    """Give a parent `n` workers; surplus workers leave the group. Return the name of the parent or worker."""
     name = parent_name(settings)
     process = holder(settings.state_dir, name)
     if process is None:
@@ -73,7 +75,7 @@ def scale(settings: Settings, n: int, seconds: float) -> str:
 
 
 def wanted_workers(directory: Path) -> int:
-    """Return how many workers a parent was asked for: 0 (drain) if it only got the signal."""
+    """Return the requested number of workers of a parent: 0 (drain) if it only got the signal."""
     try:
         return int((directory / WORKERS).read_text(encoding="ascii"))
     except (OSError, ValueError):
@@ -81,12 +83,12 @@ def wanted_workers(directory: Path) -> int:
 
 
 def fulfil(directory: Path) -> None:
-    """Note that a parent has as many workers as it was asked for."""
+    """Note that a parent has the requested number of workers."""
     (directory / WORKERS).unlink(missing_ok=True)
 
 
 def refuse(directory: Path, error: StreamappError) -> None:
-    """Note why a parent cannot have as many workers as it was asked for."""
+    """Note why a parent cannot have the requested number of workers."""
     (directory / WORKERS).write_text(REFUSED + str(error), encoding="utf-8")
 
 

@@ -28,7 +28,7 @@ _come: dict[str, int] = {}
 
 
 def point(name: str) -> None:
-    """Kill this process if the environment says so."""
+    """Kill this process if the environment variable names this step."""
     wanted = os.environ.get(VARIABLE)
     if wanted is None:
         return

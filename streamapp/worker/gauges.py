@@ -54,7 +54,7 @@ def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator
 
 
 def task_gauges(manager: TaskManager) -> Iterator[Metric]:
-    """Yield the gauges of what the tasks hold."""
+    """Yield the gauges of the state that tasks hold."""
     tasks = [state.task for state in list(manager.partitions.values())]
     sums = (
         ("grove_models_loaded", "Models that live here (model state).", sum(len(t.models) for t in tasks)),
@@ -95,7 +95,7 @@ def task_gauges(manager: TaskManager) -> Iterator[Metric]:
 
 
 def memory_counts(memory: ModelMemory) -> Iterator[Metric]:
-    """Yield how often models were in memory when a run needed them, and how often they had to make room."""
+    """Yield how often models were in memory when a run needed them, and how often models were evicted."""
     counts = (
         (
             "grove_model_hits_total",
@@ -124,7 +124,7 @@ def memory_counts(memory: ModelMemory) -> Iterator[Metric]:
 
 
 def model_gauges(models: Iterable[tuple[Spec, Scale]]) -> Iterator[Metric]:
-    """Yield the gauges of what the models are and ask for, summed up over all of them."""
+    """Yield the gauges of the sizes and label requests of models, summed up over all of them."""
     nodes = size = records = asked = 0
     granted = 0.0
     for spec, scale in models:

@@ -1,8 +1,8 @@
 """Group check: what a worker compares with its consumer group before it joins it.
 
-The broker gives a static member that comes back what it had, and nobody is asked whether that still is what
-the worker reads. So a worker looks first: whether others are in the group with topics that are not its own,
-and whether the topics still have the partitions that the group has processed them with.
+The broker gives a returning static member its previous assignment, without a check whether the worker still
+reads these topics. So a worker checks two things first: whether the group has members that read other topics,
+and whether the topics still have the number of partitions with which the group has processed them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,9 @@ logger = logging.getLogger(__name__)
 
 
 class ForeignGroupError(StreamappError):
-    """Workers of other topics are in the group: it may pass, for one that has ended is waited for."""
+    """Workers of other topics are in the group. The error may pass: a worker that has ended remains for a
+    while.
+    """
 
 
 def check_group(
@@ -43,7 +45,9 @@ def check_others(kafka: Mapping[str, Any], group: str, instance: str, names: Top
 
 
 def check_again(kafka: Mapping[str, Any], group: str, instance: str, names: TopicNames) -> None:
-    """Raise the same for a worker that has joined and got nothing; usually there are more than partitions."""
+    """Repeat the check for a worker that has joined and got no partition; usually there are more workers than
+    partitions.
+    """
     try:
         check_others(kafka, group, instance, names)
     except TopicsError as error:  # it is looked at again after the next rebalance
@@ -53,7 +57,7 @@ def check_again(kafka: Mapping[str, Any], group: str, instance: str, names: Topi
 def check_members(members: Iterable[GroupMember], group: str, instance: str, names: TopicNames) -> None:
     """Raise ForeignGroupError if another member reads other topics.
 
-    Not for a member of our own name: we take its place.
+    A member with this worker's name is skipped: this worker takes its place.
     """
     ours = {*source_topics(names).values(), names.snapshots}
     for member in members:
@@ -71,9 +75,9 @@ def check_members(members: Iterable[GroupMember], group: str, instance: str, nam
 def check_partitions(
     committed: Iterable[TopicPartition], group: str, names: TopicNames, partitions: int
 ) -> None:
-    """Raise SettingsError if something was committed when the topics had another number of partitions.
+    """Raise SettingsError if offsets were committed when the topics had another number of partitions.
 
-    Offsets from before that number was noted are taken as they are; it is noted with the next ones.
+    Offsets committed before that number was recorded are accepted; the next commit records it.
     """
     for each in committed:
         before = partitions_in(each.metadata)

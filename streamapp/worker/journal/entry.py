@@ -1,8 +1,8 @@
 """Records of the journal: what a commit processed of a partition, snapshots, resets, skips (docs/journal.md).
 
-The state of a partition is a function of its journal and of the instances and labels the journal speaks of.
-Whatever else a run depended on is in the entry: its order, the configuration, the controls themselves, and
-the records that became dead letters.
+The state of a partition is a function of its journal and of the instances and labels that the journal refers
+to. An entry holds everything else on which a run depended: its order, the configuration, the controls
+themselves, and the records that became dead letters.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from streamapp.worker.task.sources import SOURCES, Positions, SourceName, named,
 from topics.columns.records import RawRecords
 
 FORMAT_VERSION: Final = 4
-"""The newest. A record is written in an older one that can hold it: earlier releases read it then."""
+"""The newest version. A record is written in the oldest version that can hold it, so that earlier releases
+can read it.
+"""
 
 _WITHOUT_UNREAD: Final = 3
 """The last version whose steps have no batches that were passed over."""
@@ -28,15 +30,15 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 class JournalError(StreamappError):
-    """A journal that does not say what happened; its partition cannot be restored."""
+    """A journal that does not determine what happened; its partition cannot be restored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Records of one source that were processed one after the other."""
+    """Consecutive records of one source that were processed."""
 
     source: SourceName
-    to: int  # position behind them; they begin at the source's position before
+    to: int  # position after them; they begin at the source's position before
     skipped: Ranges = ()  # dead letters `processing-error`, `skipped`: they left no trace in the state
     refused: Ranges = ()  # dead letters `too-many-models`: the worker had no room then
     records: RawRecords | None = None  # of a journalled source only: the records themselves
@@ -46,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What one commit processed."""
+    """The records that one commit processed, step by step, for one partition."""
 
     incarnation: int  # of the task: one more than the highest before, whenever it was restored
     state_version: int
@@ -59,14 +61,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """A snapshot that is complete: what it is of, and how to know it again in the table."""
+    """A complete snapshot: the cut it was taken at, and how to find and verify it in the table."""
 
     incarnation: int  # of the task that was cut
     sequence: int  # of the snapshot within the incarnation
     state_version: int
     platform: str
     positions: Positions  # where the cut was
-    start: int  # offset in the journal at or before the first entry behind the cut
+    start: int  # offset in the journal at or before the first entry after the cut
     config: str  # of the task at the cut
     units: int
     size: int  # bytes of all units, compressed
@@ -77,7 +79,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """What was learned before is given up: new models from these positions on."""
+    """A partition gave up what its models had learned: new models begin at these positions."""
 
     incarnation: int  # the highest so far
     positions: Positions
@@ -85,23 +87,24 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """A record that is to become a dead letter unread, for an operator said so (`grove dlq skip`).
+    """A record that becomes a dead letter without being read, because an operator chose so (`grove dlq
+    skip`).
 
-    It holds until the partition has passed the record. A worker writes it once more behind each snapshot, so
-    that what is read or kept from the newest snapshot on tells every skip that lies ahead.
+    It holds until the partition has passed the record. A worker writes it again after each snapshot: a reader
+    that begins at the newest snapshot then finds every skip that lies ahead.
     """
 
     incarnation: int  # the highest so far
     source: SourceName
     offset: int
-    topic_id: str  # of the source's topic: one that is made anew has other records; "": not known
+    topic_id: str  # of the source's topic: a topic that was created again has other records; "": not known
 
 
 Record = Entry | Manifest | Reset | Skip
 
 _KINDS: Final[tuple[type[Record], ...]] = (Entry, Manifest, Reset, Skip)
 _KINDS_OF_VERSION: Final = {1: 3, 2: 4, 3: 4, 4: 4}
-"""How many of them a version of the format has."""
+"""The number of kinds of records in each version of the format."""
 
 _POSITIONS: Final = frozenset({"before", "after", "positions"})
 """Fields that are positions."""
@@ -113,7 +116,7 @@ _COUNT_AND_UNREAD: Final = 2
 """Members of a step after its ranges, if it passed over batches."""
 
 _NUMBERED: Final[tuple[SourceName, ...]] = ("controls", "instances", "labels")
-"""The sources of the versions before, which number them."""
+"""The sources of earlier versions, which refer to them by number."""
 
 
 def encode(record: Record) -> bytes:
@@ -125,7 +128,7 @@ def encode(record: Record) -> bytes:
 
 
 def decode(value: bytes, topic: str = "", partition: int = -1) -> Record:
-    """Return what a record's value says; JournalError if this release cannot read it."""
+    """Return the journal record of a value; JournalError if this release cannot read it."""
     where = f"topic={topic} partition={partition}"
     try:
         body = msgpack.unpackb(value, use_list=False)
@@ -156,18 +159,18 @@ def decode(value: bytes, topic: str = "", partition: int = -1) -> Record:
 
 
 class _UnknownSourceError(Exception):
-    """A source that is none of this release's."""
+    """A source that this release does not have."""
 
 
 def _body(field: str, value: Any) -> Any:
-    """Return what a field of a record is in its value."""
+    """Return the JSON form of a field of a record."""
     if field in _POSITIONS:
         return dict(named(value))
     return [_step_body(step) for step in value] if field == "steps" else value
 
 
 def _read(field: str, value: Any, version: int, partition: int) -> Any:
-    """Return what a field of a record is, of its value: the other way round."""
+    """Return a field of a record from its JSON form: the inverse of `_body`."""
     if field in _POSITIONS:
         at = value if version >= _BY_NAME else dict(zip(_NUMBERED, value, strict=True))
         return positions_of({_known(name): position for name, position in at.items()})

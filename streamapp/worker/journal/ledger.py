@@ -24,7 +24,7 @@ ENTRY_BYTES: Final = 512  # of an entry without steps and configuration, and the
 
 
 class LedgerError(RuntimeError):
-    """Records were handed out in another order than that of their log."""
+    """Records were handed out in an order that is not the order of their log."""
 
 
 class Ledger:
@@ -33,11 +33,13 @@ class Ledger:
     def __init__(
         self, positions: Positions, incarnation: int, config: str, most: int = JOURNAL.max_message_bytes or 0
     ) -> None:
-        """`positions`: of the task; `config`: the task's, as JSON; `most`: bytes of an entry."""
+        """`positions`: of the task; `config`: of the task, as JSON; `most`: largest size of an entry in
+        bytes.
+        """
         self.positions = dict(positions)
-        self.starts = False  # where it begins is to be committed, although nothing has happened yet
+        self.starts = False  # its first positions are to be committed, although nothing has happened yet
         self.incarnation = incarnation
-        self._config: str | None = config  # said once
+        self._config: str | None = config  # None once an entry holds it
         self._room = room_for_steps(config, most)
         self._before: Positions = dict(positions)
         self._steps: list[Step] = []
@@ -48,9 +50,9 @@ class Ledger:
         return not self._steps and not self.starts
 
     def note(self, step: Step) -> None:
-        """Add what was processed; records that follow upon those of the same source extend its last step.
+        """Add processed records; records that follow those of the same source extend its last step.
 
-        Raise LedgerError for a step back: what would be committed then is not what was processed.
+        Raise LedgerError for a step back: the commit would not match what was processed.
         """
         if step.to == self.positions[step.source]:
             return
@@ -61,7 +63,7 @@ class Ledger:
             )
             raise LedgerError(message)
         at = self.positions[step.source]
-        lost = step.skipped == ((at, step.to),)  # retention took them: not to be read
+        lost = step.skipped == ((at, step.to),)  # retention deleted them: they cannot be read
         self.positions[step.source] = step.to
         last = self._steps[-1] if self._steps and not lost else None
         if last is not None and last.source == step.source and _can_grow(last) and step.records is None:
@@ -76,7 +78,7 @@ class Ledger:
             self._steps += _by_record(step)
 
     def cut(self) -> list[Entry]:
-        """Return what happened since the last cut, and begin anew: one entry, or several if it is large."""
+        """Return what happened since the last cut as one entry, or several if it is large, and start over."""
         entries: list[Entry] = []
         steps: list[Step] = []
         size = 0
@@ -107,8 +109,11 @@ def step_of(
     effects: Effects,
     batches: Mapping[int, RefusedBatch] = NO_REFUSED,
 ) -> Step:
-    """Return what the journal has to say of a run; `position`: behind it; `batches`: those that were refused,
-    by the offset of the record that stands for each."""
+    """Return the journal step of a run.
+
+    `position`: the offset after the run; `batches`: refused batches, by the offset of the record that stands
+    for each.
+    """
     aside = effects.dead_lettered(*TRACELESS)
     skipped = ranges_of(raw, aside)
     refused = ranges_of(raw, effects.dead_lettered(Reason.TOO_MANY_MODELS))
@@ -120,7 +125,7 @@ def step_of(
 
 
 def _without(raw: RawRecords, offsets: Collection[int]) -> RawRecords | None:
-    """Return the other records of a run; None: there are none."""
+    """Return the records of a run without those at the given offsets; None if none are left."""
     kept = [record for record, offset in enumerate(raw.offsets) if offset not in offsets]
     if len(kept) == len(raw):
         return raw
@@ -128,7 +133,7 @@ def _without(raw: RawRecords, offsets: Collection[int]) -> RawRecords | None:
 
 
 def check_controls(raw: RawRecords, effects: Effects, room: int) -> None:
-    """Raise JournalError for a control that an entry, which has `room` for steps, cannot repeat."""
+    """Raise JournalError for a control that is too large for an entry with `room` bytes for steps."""
     aside = set(effects.dead_lettered(*TRACELESS))
     for record, offset in enumerate(raw.offsets):
         size = STEP_BYTES + control_bytes(raw, record)
@@ -141,14 +146,14 @@ def check_controls(raw: RawRecords, effects: Effects, room: int) -> None:
 
 
 def step_bytes(step: Step) -> int:
-    """Return what a step takes in the journal at most."""
+    """Return the most bytes that a step takes in the journal."""
     raw = step.records
     size = STEP_BYTES + 20 * (len(step.skipped) + len(step.refused) + len(step.unread))
     return size if raw is None else size + sum(control_bytes(raw, record) for record in range(len(raw)))
 
 
 def control_bytes(raw: RawRecords, record: int) -> int:
-    """Return what a control takes in the journal at most."""
+    """Return the most bytes that a control takes in the journal."""
     headers = sum(16 + len(name.encode()) + len(value or b"") for name, value in raw.headers[record])
     return 64 + len(raw.topic) + len(raw.keys[record] or b"") + len(raw.values[record] or b"") + headers
 
@@ -159,7 +164,7 @@ def room_for_steps(config: str, most: int) -> int:
 
 
 def _by_record(step: Step) -> list[Step]:
-    """Return a step of controls as steps of one control each: they may be large."""
+    """Return a step of controls as steps of one control each, because controls may be large."""
     raw = step.records
     if raw is None or len(raw) == 1:
         return [step]
@@ -169,14 +174,14 @@ def _by_record(step: Step) -> list[Step]:
 
 
 def _can_grow(step: Step) -> bool:
-    """Whether later records of the source may be added to a step: not to controls, nor to what is lost."""
+    """Whether later records of the source may be added to a step: not if it has controls or lost records."""
     if step.records is not None or len(step.skipped) + len(step.refused) + len(step.unread) > MAX_RANGES:
         return False
     return not (len(step.skipped) == 1 and step.skipped[0][1] == step.to)
 
 
 def joined(ranges: Ranges, more: Iterable[tuple[int, int]]) -> Ranges:
-    """Return ranges followed by later ones, as few as possible."""
+    """Return ranges extended by later ranges, with neighbours merged."""
     result = list(ranges)
     for first, end in more:
         if result and result[-1][1] == first:
@@ -187,7 +192,7 @@ def joined(ranges: Ranges, more: Iterable[tuple[int, int]]) -> Ranges:
 
 
 def ranges_of(raw: RawRecords, offsets: Iterable[int]) -> Ranges:
-    """Return records of a run as ranges: offsets that the log does not have count as neighbours."""
+    """Return records of a run as ranges; offsets that the log does not have count as part of a range."""
     wanted = set(offsets)
     if not wanted:
         return ()

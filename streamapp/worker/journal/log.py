@@ -18,7 +18,7 @@ REQUEST_S: Final = 10.0
 
 
 class JournalLog:
-    """Requests about one topic; all wait for the broker, so call them in threads, several at once if need be.
+    """Requests about one topic. All wait for the broker: call them in threads, several at once if necessary.
 
     The administration client needs no polling: it handles the events of its connections itself.
     """
@@ -28,10 +28,10 @@ class JournalLog:
         self._topic = topic
         self._admin = AdminClient(Cluster.properties(kafka))
         self._access = Access.of(kafka)
-        self._denied = False  # and said
+        self._denied = False  # and the denial was logged
 
     def end(self, partition: int) -> int:
-        """Return the offset of the next record, or a lower bound of it while others write."""
+        """Return the offset of the next record, or a lower bound of it while other clients write."""
         here = TopicPartition(self._topic, partition)
         found = self._admin.list_offsets(
             {here: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
@@ -45,7 +45,7 @@ class JournalLog:
             raise
 
     def trim(self, partition: int, before: int) -> None:
-        """Delete the records before an offset; where that is denied it is said, once, and left undone."""
+        """Delete the records before an offset. If the broker denies it, log that once and keep them."""
         wanted = TopicPartition(self._topic, partition, before)
         for done in self._admin.delete_records([wanted], request_timeout=REQUEST_S).values():
             try:

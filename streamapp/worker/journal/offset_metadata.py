@@ -1,7 +1,8 @@
 """Offset metadata: the topic that a committed offset belongs to, by its id and its number of partitions.
 
-A topic that is deleted and made anew has another id, and other records: old positions say nothing of them. A
-topic that was given more partitions has the records of a key elsewhere than its model.
+A topic that is deleted and created again has another id and other records, to which old positions do not
+apply. In a topic that was given more partitions, the records of a key may be in another partition than the
+key's model.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ from typing import Final
 PREFIX: Final = "topic-id="
 
 COUNT: Final = re.compile(r"partitions=(\d+) ?")
-"""Stands before the id: a release that does not know it then reads no id, and goes on."""
+"""Stands before the id: an earlier release, which does not support it, then finds no id, and continues."""
 
 UNKNOWN: Final = ""
-"""The id of a topic whose broker gives it none (before Kafka 2.8), or with which nothing was committed."""
+"""The id of a topic whose broker gives it no id (before Kafka 2.8), or whose offsets were committed without
+one.
+"""
 
 _ANEW: Final = " anew"
-"""Follows the id if an operator has changed what the partition goes on with while it had no owner."""
+"""Follows the id if an operator has changed the state of the partition while it had no owner."""
 
 
 def metadata_of(topic_id: str, partitions: int | None = None, *, anew: bool = False) -> str:
-    """Return the metadata of an offset of a topic with so many partitions (None: not known).
+    """Return the metadata of an offset of a topic with `partitions` partitions (None: not known).
 
-    `anew`: a task at this offset is not to be kept.
+    `anew`: a worker must not keep a task that it has at this offset.
     """
     words = [] if partitions is None else [f"partitions={partitions}"]
     if topic_id != UNKNOWN:
@@ -33,7 +36,7 @@ def metadata_of(topic_id: str, partitions: int | None = None, *, anew: bool = Fa
 
 
 def id_in(metadata: str | None) -> str:
-    """Return the id of the topic that an offset is of, as its metadata has it."""
+    """Return the id of the topic that an offset belongs to, from the offset's metadata."""
     said = COUNT.sub("", (metadata or "").removesuffix(_ANEW), count=1)
     return said.removeprefix(PREFIX) if said.startswith(PREFIX) else UNKNOWN
 
@@ -45,5 +48,5 @@ def partitions_in(metadata: str | None) -> int | None:
 
 
 def is_anew(metadata: str | None) -> bool:
-    """Whether a task at an offset is not to be kept, as the offset's metadata has it."""
+    """Return whether the metadata of an offset forbids a worker to keep a task that it has at this offset."""
     return (metadata or "").endswith(_ANEW)

@@ -13,8 +13,8 @@ def outstanding(
 ) -> tuple[Skip, ...]:
     """Return the skips that lie ahead of positions, each once.
 
-    `topic_ids`: of the sources as they are now ("": not known; None: as they were): what was said of a topic
-    that was made anew since says nothing of its new records.
+    `topic_ids`: current ids of the sources' topics ("": not known; None: unchanged). A skip of a topic that
+    was created again since does not apply to its new records.
     """
     ahead = {
         (skip.source, skip.offset): skip

@@ -1,7 +1,8 @@
 """Grafana boards: three dashboards made of the metrics of `/metrics`; `python -m tests.boards` writes them.
 
-What a panel shows follows from the kind of its metrics: a counter is a rate, a histogram two quantiles, a
-gauge a sum. What they mean is said by their help texts (`streamapp.worker.observability.metrics`).
+The kind of a panel's metrics determines what the panel shows: a rate for a counter, two quantiles for a
+histogram, a sum for a gauge. Panels are described by the help texts of their metrics
+(`streamapp.worker.observability.metrics`).
 """
 
 from __future__ import annotations
@@ -20,13 +21,16 @@ JOB: Final = 'job=~"$job"'
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Chart: metrics as `/metrics` names them (histograms without suffix), a line for each value of by."""
+    """A chart of metrics with a line for each value of `by`.
+
+    Metrics are named as on `/metrics`, histograms without suffix.
+    """
 
     title: str
     metrics: tuple[str, ...]
     by: tuple[str, ...] = ()
     unit: str = "short"  # Grafana's names
-    mean: bool = False  # of a gauge over the workers, instead of their sum
+    mean: bool = False  # for a gauge: show the mean over the workers instead of the sum
 
 
 Row = tuple[str, tuple[Panel, ...]]

@@ -21,8 +21,9 @@ Write = Callable[[int, Event, Schema], None]
 def event_of(record: int, event: Event, schema: Schema) -> dict[str, Any]:
     """Return an event as a JSON object: ``event`` names its kind, attributes are named, NaN is null.
 
-    A split carries both merits, the bound they were compared with, the weight behind them, and, if an inner
-    node got another test, the one it had. ``classes`` are the two whose tree it is, null: one tree for all.
+    A split carries both merits, the bound they were compared with, the weight of the records they were
+    computed from, and, if an inner node got another test, its previous test. ``classes`` are the two classes
+    of a pair's tree; null: there is one tree for all classes.
     """
     name = "".join(f"-{c.lower()}" if c.isupper() else c for c in type(event).__name__).lstrip("-")
     body: dict[str, Any] = {"event": name, "record": record}

@@ -1,4 +1,4 @@
-"""Health: whether this worker is alive and ready, judged in a thread that the event loop cannot block.
+"""Health: whether this worker is alive and ready, checked in a thread that the event loop cannot block.
 
 *Alive*: the event loop turns, and committed offsets move while there is lag. A worker is never called dead
 for lag alone, nor for what waits because the broker does not answer or does not serve a partition: a restart
@@ -46,7 +46,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at."""
+    """One check of a health page, with its result."""
 
     name: str
     ok: bool
@@ -55,9 +55,11 @@ class Check:
 
 @dataclass(slots=True)
 class Health:
-    """The worker's pulse. Plain attributes, written in the event loop and read in the web server's thread.
+    """The state that health checks read.
 
-    Only how far a restore is, is written in a thread of its own.
+    Plain attributes, written in the event loop and read in the web server's thread.
+
+    Only the progress of a restore is written in a separate thread.
     """
 
     max_beat_age: float = 30.0  # seconds the event loop may be held
@@ -118,7 +120,7 @@ class Health:
         return Check("progress", ok, detail)
 
     def not_served(self) -> str:
-        """Say in words what the broker does not serve (there is something)."""
+        """Return what the broker does not serve, as text; something must be unserved."""
         name, why = next(iter(self.unserved.items()))
         more = len(self.unserved) - 1
         return f"the broker does not serve {name}{f' and {more} more' if more else ''} ({why})"

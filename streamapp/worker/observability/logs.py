@@ -38,7 +38,9 @@ def configure_logs(
 
 
 def _without_needless_traceback(record: logging.LogRecord) -> bool:
-    """Take the traceback off an error whose text says it all: those are meant for operators."""
+    """Remove the traceback of an error whose text is complete without it: such errors are meant for
+    operators.
+    """
     said = (record.exc_info or (None, None))[1], *(record.args if isinstance(record.args, tuple) else ())
     if any(isinstance(each, (StreamappError, TopicsError)) for each in said):
         record.exc_info = record.exc_text = None
@@ -57,13 +59,15 @@ class TextLines(logging.Formatter):
         return printable(super().formatMessage(record) + fields + self._worker)
 
     def formatException(self, ei: Any) -> str:
-        """Return a traceback, indented: what an error says may come from a record, and is no line of ours."""
+        """Return a traceback, indented: the text of an error may come from a record, and must not look like a
+        log line.
+        """
         lines = super().formatException(ei).split("\n")
         return "\n".join(f"    {printable(line)}" for line in lines)
 
 
 class JsonLines(logging.Formatter):
-    """One object a line: time, level, logger, message, and whatever was given as `extra`."""
+    """One object a line: time, level, logger, message, and the fields given as `extra`."""
 
     def __init__(self, worker: str) -> None:
         super().__init__()
@@ -83,7 +87,7 @@ class JsonLines(logging.Formatter):
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         text = json.dumps(line, default=str, ensure_ascii=False)
-        # JSON escapes what ends a line of ASCII; terminals and viewers know other such characters.
+        # JSON escapes the line ends of ASCII; terminals and viewers also break lines at other characters.
         return (
             text
             if text.isprintable()
@@ -92,10 +96,10 @@ class JsonLines(logging.Formatter):
 
 
 def printable(text: str) -> str:
-    """Return a text in one line, with what does not print escaped: line ends, control and unpaired ones.
+    """Return a text in one line, with unprintable characters escaped: line ends, control characters, lone
+    surrogates.
 
-    Keys, names and values come from whoever sends records: none may look like a line of ours, or steer a
-    terminal.
+    Keys, names and values come from producers: none may look like a line of this log, or control a terminal.
     """
     if text.isprintable():
         return text
@@ -103,5 +107,5 @@ def printable(text: str) -> str:
 
 
 def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
-    """What a call gave as `extra={"partition": 3}`."""
+    """Return what a log call gave as `extra={"partition": 3}`."""
     return {name: value for name, value in vars(record).items() if name not in _STANDARD and name[0] != "_"}

@@ -2,7 +2,7 @@
 
 Names follow Kafka's and Prometheus' conventions: prefix `grove_`, base units, no label whose values grow with
 the instances. Each help text ends with what it counts: `process` (starts at 0 with the worker, a replay adds
-nothing) or `model state` (what the models say of themselves, wherever they live).
+nothing) or `model state` (counts that models keep).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.sources import SOURCES
 from topics.columns.records import RawRecords
 
-MAX_MODEL_KEYS: Final = 20  # models that get a label of their own; the others are only in the sums
+MAX_MODEL_KEYS: Final = 20  # models that have a label in metrics; further models are only in the sums
 
 _RUN_BUCKETS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 _RELOAD_BUCKETS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2)
@@ -41,14 +41,16 @@ SPLIT_REASONS: Final = (
 
 
 def _metric_name(counter: str) -> str | None:
-    """Return the metric of what a task counts; None for what shares one by labels: outcomes, splits."""
+    """Return the metric of a task's counter; None for counters that share a metric by labels: outcomes,
+    splits.
+    """
     if counter == counters.SPLITS or counter.partition(".")[0] in SOURCES:
         return None
     return "grove_" + counter.replace(".", "_").replace("-", "_")
 
 
 class Metrics:
-    """Everything a worker measures, in a registry of its own."""
+    """All metrics of a worker, in a separate registry."""
 
     def __init__(self) -> None:
         prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
@@ -57,7 +59,7 @@ class Metrics:
         self._records()
         self._driver()
         self._model_keys: set[bytes | None] = set()
-        self._outcomes: dict[str, Counter] = {}  # children of `records`, by what a task calls them
+        self._outcomes: dict[str, Counter] = {}  # children of `records`, by a task's name for the outcome
 
     def _build_info(self) -> None:
         info = Info("grove_build", "What runs here (process).", registry=self.registry)
@@ -245,7 +247,9 @@ class Metrics:
         self.end_to_end_seconds.observe(max(0.0, time.time() - raw.timestamps[-1] / 1000))
 
     def _outcome(self, name: str) -> Counter:
-        """Return the counter of a topic's outcome; to find it by its labels costs more than to count."""
+        """Return the counter of a topic's outcome from a cache: finding it by its labels costs more than
+        counting.
+        """
         if (found := self._outcomes.get(name)) is None:
             found = self._outcomes[name] = self.records.labels(*name.split(".", 1))
         return found
@@ -258,7 +262,7 @@ class Metrics:
         self.accuracy.labels((key or b"").decode("utf-8", "replace")).set(accuracy)
 
     def watch(self, gauges: Callable[[], Iterable[Metric]]) -> None:
-        """Add gauges that are read when somebody asks."""
+        """Add gauges that are read at each scrape."""
         self.registry.register(_Watched(gauges))
 
 

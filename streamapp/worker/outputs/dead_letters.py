@@ -1,4 +1,4 @@
-"""Dead letters to send: the untouched record, and headers that say why (Kafka Streams' names, and ours).
+"""Dead letters to send: the untouched record, with the reason in headers (Kafka Streams' names, and ours).
 
 __streams.errors.topic .partition .offset    where the record was
 __streams.errors.exception .message          what is wrong with it
@@ -10,8 +10,9 @@ grove-dlq-rows                               bad rows of a block: {"wrong-type":
 grove-dlq-last-offset                        of a batch that was put aside whole: its last offset
 grove-dlq-left-out                           what of the record the topic had no room for: value, headers, key
 
-A dead letter always fits its topic. Compressed, a record of a hundred megabytes may have come through the
-topic of the instances: its dead letter says where it lies, without what is too large.
+A dead letter always fits its topic. A record of a hundred megabytes may have come through the topic of the
+instances, compressed: its dead letter holds its topic, partition and offset, without the parts that are too
+large.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def dead_letters(topic: str, letters: Sequence[DeadLetter], limit: int) -> Outpu
 
 
 def _shortened(letter: DeadLetter, headers: HeaderList, limit: int) -> tuple[Origin, HeaderList]:
-    """Return what fits of a dead letter: without the value, then without headers, then without the key."""
+    """Return the parts of a dead letter that fit: drop the value first, then headers, then the key."""
     origin, ours = letter.origin._replace(value=None), headers[len(letter.origin.headers) :]
     steps = (
         ("value", origin, headers),
@@ -85,7 +86,7 @@ def _shortened(letter: DeadLetter, headers: HeaderList, limit: int) -> tuple[Ori
 
 
 def dead_letter_headers(letter: DeadLetter) -> HeaderList:
-    """Return the headers of a dead letter: those of the record, then ours."""
+    """Return the headers of a dead letter: the record's headers, then ours."""
     origin = letter.origin
     ours = [
         (f"{ERRORS}topic", origin.topic),
@@ -105,7 +106,7 @@ def dead_letter_headers(letter: DeadLetter) -> HeaderList:
         ours.append((ROWS, rows_text(letter.rows)))
     # Names that are not UTF-8 cannot be sent again: "?" stands for the headers (topics/columns/headers.py).
     theirs = [(name.replace(UNDECODABLE, "?"), value) for name, value in origin.headers]
-    # What an exception says may hold what no UTF-8 can.
+    # The text of an exception may contain characters that UTF-8 cannot encode.
     return [*theirs, *((name, text.encode(errors="backslashreplace")) for name, text in ours)]
 
 
@@ -136,14 +137,14 @@ def _ranges(numbers: list[int]) -> str:
 
 
 def _earlier_attempts(letter: DeadLetter) -> int:
-    """Return the attempts that a dead letter sent back to its topic has behind it."""
+    """Return how often a record that was sent back to its topic had become a dead letter before."""
     return _number(letter, ATTEMPTS, MAX_DIGITS) or 0
 
 
 def _first_seen(letter: DeadLetter) -> int:
-    """Return the timestamp of a record in its first life: what is sent back gets a new one.
+    """Return the timestamp of a record when it first came: a record that is sent back gets a new one.
 
-    No clock is asked, so that a record that is processed again leads to the same dead letter.
+    No clock is read, so that a record that is processed again leads to the same dead letter.
     """
     earlier = _number(letter, FIRST_SEEN, MAX_TIME_DIGITS)
     return letter.origin.timestamp if earlier is None else earlier
@@ -152,5 +153,5 @@ def _first_seen(letter: DeadLetter) -> int:
 def _number(letter: DeadLetter, header: str, digits: int) -> int | None:
     """Return the number in a header of ours that the record came with."""
     given = [value for name, value in letter.origin.headers if name == header]
-    last = given[-1] if given else None  # anybody may have written it, or null
+    last = given[-1] if given else None  # any producer may have written it, and it may be null
     return int(last) if last and len(last) < digits and last.isdigit() else None

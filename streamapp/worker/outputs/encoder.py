@@ -58,9 +58,9 @@ class Encoder:
         limits: OutputLimits | None = None,
         most_bytes: int = OUTPUT_BYTES,
     ) -> None:
-        """`form`: of the answers to single records; None: that of the record answered.
+        """`form`: of the answers to single records; None: the form of the record answered.
 
-        `limits`: None: those of the catalogue; `most_bytes`: of an output about a small record.
+        `limits`: None: those in the catalogue; `most_bytes`: of an output about a small record.
         """
         self._names = names
         self._limits = limits or OutputLimits.of_catalogue(names)
@@ -70,7 +70,7 @@ class Encoder:
 
     @staticmethod
     def from_settings(settings: Settings, names: TopicNames, limits: OutputLimits) -> Encoder:
-        """Return what the settings say."""
+        """Return an encoder with the options that the settings hold."""
         return Encoder(
             names,
             application_id=settings.application_id,
@@ -106,7 +106,7 @@ class Encoder:
         return [each for each in fitting if len(each)]
 
     def encode_together(self, some: Sequence[tuple[RawRecords, Effects]]) -> list[list[OutputRecords] | None]:
-        """Return the records that each of several runs of JSON leads to; None: `encode` has to do it."""
+        """Return the records that each of several runs of JSON leads to; None: use `encode` for this run."""
         if self._full is not None or self._form == "packed":
             return [None] * len(some)
         topic = self._names.predictions
@@ -144,10 +144,12 @@ class Encoder:
         return found
 
     def _fixed_form(self, answers: PredictionGroup) -> Format | None:
-        """Return the format that answers have whatever their records have; None: that of their records."""
+        """Return the format of answers if it is the same for all of them; None: each has the format of its
+        record.
+        """
         if answers.block:
             return "arrow"
-        if answers.predictions.acquired is not None:  # what was bought, only JSON says
+        if answers.predictions.acquired is not None:  # only JSON can hold which features were bought
             return "json"
         return self._form
 
@@ -217,9 +219,10 @@ class Encoder:
         own: OwnHeaders | None = None,
         keys: Sequence[bytes | None] | None = None,
     ) -> OutputRecords:
-        """Return records about `records` of the run; `own`: our headers of the kind.
+        """Return records about `records` of the run.
 
-        `keys`: of each, if another model's record led to it; None: that of the record it is about.
+        `own`: headers that only this kind has; `keys`: one for each record, if another model's record led to
+        it; None: the key of the record it is about.
         """
         about = np.asarray(records, dtype=np.int64)
         n = len(raw)
@@ -248,7 +251,7 @@ class Encoder:
 def _events(prefix: str, offsets: Ints64) -> Spans:
     """Return a name for each record; several about one input (rows of a block) are numbered.
 
-    The name of a record does not depend on the other inputs of its run.
+    The name of a record does not depend on other inputs of its run.
     """
     if len(offsets) < 2 or (np.diff(offsets) > 0).all():
         return numbered(f"{prefix}-".encode(), offsets)
@@ -262,7 +265,7 @@ def _events(prefix: str, offsets: Ints64) -> Spans:
 
 
 def _writable(answers: PredictionGroup, form: Format, too_large: TooLarge) -> PredictionGroup:
-    """Return the answers that their format can say."""
+    """Return the answers that their format can hold."""
     unwritable = unwritable_predictions(answers.predictions, form)
     if not unwritable:
         return answers
@@ -272,7 +275,7 @@ def _writable(answers: PredictionGroup, form: Format, too_large: TooLarge) -> Pr
 
 
 def _wire(raw: RawRecords, record: int) -> Wire:
-    """Return what a record that was decoded is written in."""
+    """Return the wire format of a record that was decoded."""
     stated = content_type(raw.headers[record])
     wire = None if stated is None else wire_of_content_type(stated)
     return wire or wire_of_value(raw.values[record] or b"")

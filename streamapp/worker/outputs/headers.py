@@ -1,7 +1,7 @@
-"""Headers of outgoing records: `minimal` passes on what is not ours, `full` says what the record is.
+"""Headers of outgoing records: `minimal` passes on the input's headers, `full` also describes the record.
 
-Full headers are CloudEvents in binary mode plus `grove-…`. The names of what a codec or a later reader
-would take for a statement about the *answer* are not passed on from the question.
+Full headers are CloudEvents in binary mode plus `grove-…`. Header names that a codec or a later reader would
+take for a statement about the *answer* are not passed on from the question.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OwnHeaders = Mapping[str, Spans]
 
 
 def passed_on(headers: Headers) -> HeaderList:
-    """Return the headers an answer takes over from its question: trace context, and what we do not know."""
+    """Return the headers an answer takes over from its question: trace context, and names not used by us."""
     return [header for header in headers if not header[0].lower().startswith(_ABOUT_THE_RECORD)]
 
 
@@ -42,9 +42,10 @@ class FullHeaders:
         self._source = f"/streamgrove/{application_id}".encode()
 
     def most_bytes(self, record_bytes: int) -> int:
-        """Return what the headers of a record add at most; `record_bytes`: of its key, value and others.
+        """Return the most bytes that the headers of a record add.
 
-        They repeat the key twice, and names that are in the value.
+        `record_bytes`: of its key, value and passed-on headers. Full headers repeat the key twice, and names
+        that are in the value.
         """
         return _OUR_BYTES + len(self._source) + 2 * record_bytes
 
@@ -60,8 +61,8 @@ class FullHeaders:
     ) -> HeaderColumns:
         """Return the headers of n records of one kind and format.
 
-        `events`: what makes each unique among the records of its kind; timestamps: int64[n]; `inputs`: the
-        headers of their questions.
+        `events`: a name for each record, unique among the records of its kind; timestamps: int64[n];
+        `inputs`: the headers of their questions.
         """
         fixed = {
             "content-type": CONTENT_TYPES[form].encode(),
@@ -95,7 +96,7 @@ def all_passed_on(inputs: Sequence[Headers]) -> HeaderColumns:
 
 
 def _named(keys: Spans) -> Spans:
-    """Return the model keys, those that are null as nothing."""
+    """Return the model keys, with an empty text for each null key."""
     found = coded(keys)
     return repeated([key or b"" for key in found.distinct], found.codes.astype(np.int64))
 

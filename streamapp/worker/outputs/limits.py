@@ -1,8 +1,9 @@
 """Record sizes: how many bytes a record takes on the wire, and how many its topic allows.
 
-A record alone must fit into a batch, for a batch larger than `max.message.bytes` of its topic is refused, and
-one larger than `message.max.bytes` of the producer is not even sent. Sizes are those before compression, so
-that the same record fits or does not whatever it is compressed with, and from above by a few bytes.
+A record alone must fit into a batch. The broker refuses a batch larger than `max.message.bytes` of its topic,
+and the producer does not send a batch larger than its `message.max.bytes`. Sizes are taken before
+compression, so that whether a record fits does not depend on the compression. They are upper bounds, by a few
+bytes.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ OUTPUT_BYTES: Final = 64 << 10
 """Bytes of the value of an output about a record, however small that is (max.output.bytes)."""
 
 TIMES_INPUT: Final = 64
-"""Bytes of it for each byte of that record, if they are more."""
+"""Bytes of such a value for each byte of the record it is about, if that is more."""
 
 ROW_BYTES: Final = 256
-"""Bytes of the answer to a block for each of its rows, if they are more: a row may be sent in a bit."""
+"""Bytes of the answer to a block for each of its rows, if that is more: a row may be sent in a bit."""
 
-HeaderList = list[tuple[str, bytes | None]]  # Kafka knows headers without a value
+HeaderList = list[tuple[str, bytes | None]]  # Kafka allows headers without a value
 
 
 def record_bytes(key: bytes | None, value: bytes | None, headers: Iterable[tuple[str, bytes | None]]) -> int:
@@ -49,22 +50,22 @@ class OutputLimits:
 
     @staticmethod
     def of_catalogue(names: TopicNames) -> OutputLimits:
-        """Return the limits of topics that are as the catalogue says."""
+        """Return the limits of topics that have the catalogue's settings."""
         return OutputLimits(
             {name: names.all()[name].max_message_bytes or BROKER_BYTES for name in _outputs(names)}
         )
 
     @staticmethod
     def of_cluster(kafka: Mapping[str, Any], names: TopicNames) -> OutputLimits:
-        """Return the limits of the topics as they are; `kafka`: properties of librdkafka's clients.
+        """Return the limits that the cluster's topics have; `kafka`: properties of librdkafka's clients.
 
-        SettingsError if the dead letters' topic has no room for what a dead letter says.
+        SettingsError if the dead letters' topic has no room for the headers of a dead letter.
         """
         producer = str(kafka.get("message.max.bytes", BLOCK_BYTES + ROOM_BYTES))
         if not producer.isdecimal():
             message = f"message.max.bytes={producer!r} must be a whole number of bytes; correct the setting"
             raise SettingsError(message)
-        visible = Cluster(kafka).message_limits(_outputs(names))  # of those whose settings we may see
+        visible = Cluster(kafka).message_limits(_outputs(names))  # settings that the client may read
         limits = OutputLimits({**OutputLimits.of_catalogue(names).topics, **visible}, int(producer))
         if limits.of(names.dead_letters) < ROOM_BYTES:
             message = (
@@ -76,7 +77,7 @@ class OutputLimits:
 
     @property
     def batch(self) -> int:
-        """Return the bytes of a batch that every topic takes; a single record may be larger."""
+        """Return the size of a batch, in bytes, that every topic takes; a single record may be larger."""
         return min(self.topics.values(), default=self.producer)
 
     def of(self, topic: str) -> int:
@@ -84,7 +85,7 @@ class OutputLimits:
         return min(self.topics[topic], self.producer)
 
     def rule(self, topic: str) -> str:
-        """Return what limits the records of a topic, for people."""
+        """Return the settings that limit the records of a topic, as text for people."""
         if self.producer < self.topics[topic]:
             return f"message.max.bytes={self.producer} of the worker's producer"
         return f"max.message.bytes={self.topics[topic]} of topic {topic!r}"

@@ -18,12 +18,12 @@ class OutputRecords:
     """Records for one topic; columns of equal length."""
 
     topic: str
-    kind: str  # what each of them is
+    kind: str  # the kind of each record
     values: Spans
     keys: Spans
     timestamps: Numbers
     headers: HeaderColumns | None  # None: no record has any
-    records: Ints64  # int64[n] index in RawRecords of what each is about
+    records: Ints64  # int64[n] index in RawRecords of the input that each is about
     most_bytes: int  # no record is larger
 
     def __len__(self) -> int:
@@ -50,7 +50,7 @@ class OutputRecords:
 
 
 def in_input_order(parts: Sequence[OutputRecords]) -> OutputRecords:
-    """Return the records of several parts (of one topic, at least one) in the order of what they answer."""
+    """Return the records of several parts (of one topic, at least one) in the order of their inputs."""
     if len(parts) == 1:
         return parts[0]
     headers: HeaderColumns | None = None

@@ -1,7 +1,7 @@
-"""Plain answers: what small runs of several partitions lead to, written in one go.
+"""Plain answers: the outputs of small runs of several partitions, written in one call.
 
-What it costs to write the answers to a run hardly depends on how many they are. So those of all runs whose
-models name the same classes are written one behind the other, and each run gets its part.
+The cost of writing the answers to a run hardly depends on their number. So the answers of all runs whose
+models have the same classes are written together, and each run gets its part.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def plain_answers(
 ) -> list[OutputRecords | None]:
     """Return the records that each run leads to; None: the encoder has to write them.
 
-    some: runs of JSON, and what they lead to; limit: bytes that a record of the topic may take.
+    some: runs of JSON, with their effects; limit: largest size of a record of the topic in bytes.
     """
     found: list[OutputRecords | None] = [None] * len(some)
     alike: dict[tuple[str, ...], list[int]] = {}
@@ -40,7 +40,7 @@ def plain_answers(
 
 
 def _is_plain(raw: RawRecords, effects: Effects) -> bool:
-    """Tell whether a run without headers leads to as many answers as it has records, and to nothing else."""
+    """Return whether a run without headers leads to one answer for each record, and to nothing else."""
     if len(effects.answers) != 1 or not len(raw) or any_headers(raw.headers):
         return False
     if effects.requests or effects.feature_requests or effects.alerts or effects.evaluations:
@@ -54,7 +54,7 @@ def _is_plain(raw: RawRecords, effects: Effects) -> bool:
 
 
 def _written(some: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[OutputRecords]:
-    """Return the answers to each run, nothing at all if some are not in the order of the records."""
+    """Return the answers to each run; an empty list if some are not in the order of the records."""
     answers = [effects.answers[0] for _, effects in some]
     lengths = [len(raw) for raw, _ in some]
     ends = np.cumsum([0, *lengths])
@@ -71,7 +71,7 @@ def _written(some: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[Out
     found = []
     for number, (raw, _) in enumerate(some):
         rows = slice(begins[number], begins[number + 1])
-        # Each has its own bytes: one that is held back keeps no other's in memory.
+        # Bytes are copied for each run: a run whose outputs are held keeps no other run's in memory.
         own = values.buffer[bounds[number] : bounds[number + 1]]
         columns = (Spans(own, starts[rows], values.lengths[rows]), keys[number], raw.spans.timestamps)
         most = int(most_bytes[number])

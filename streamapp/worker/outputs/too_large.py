@@ -1,7 +1,7 @@
 """Outputs too large for their topic: dead letters of the records they are about replace them.
 
-What the task did stays done: the model has learned what it learned, the record's other outputs go out. An
-answer is not cut into several: a block is answered by one block, row for row.
+The task's work is not undone: the model keeps what it learned, and the record's further outputs are sent. An
+answer is not divided: a block is answered by one block, row for row.
 """
 
 from __future__ import annotations
@@ -45,8 +45,7 @@ class TooLarge:
         self._outputs.append(_Output(record, kind, why))
 
     def without(self, outgoing: OutputRecords) -> OutputRecords:
-        """Return the records that their topic takes, and that what they are about may lead to; note the
-        others."""
+        """Return the records that fit their topic and are in proportion to their inputs; note the rest."""
         outgoing = self._in_proportion(outgoing)
         limit = self._limits.of(outgoing.topic)
         if outgoing.most_bytes <= limit:
@@ -59,10 +58,10 @@ class TooLarge:
         return outgoing.taken(np.flatnonzero(np.array(sizes) <= limit))
 
     def _in_proportion(self, outgoing: OutputRecords) -> OutputRecords:
-        """Return the records that are not too large for what they are about; note the others.
+        """Return the records that are not too large for the records they are about; note the rest.
 
-        An answer repeats the names of all classes, a request may name all features: a few bytes shall not
-        make us write megabytes.
+        An answer repeats the names of all classes, and a request may name all features: an input of a few
+        bytes must not lead to megabytes of output.
         """
         if outgoing.values.longest <= self._most:
             return outgoing

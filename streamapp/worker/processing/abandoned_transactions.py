@@ -29,7 +29,7 @@ from topics.errors import TopicsError
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 20.0
-"""After so long the broker has ended the transaction by itself."""
+"""After this time the broker itself has ended the transaction."""
 
 UNKNOWN: Final = (KafkaException, TopicsError, TimeoutError)
 
@@ -38,8 +38,9 @@ class AbandonedTransactions:
     """Remembers the members of the group, and aborts the transactions of those that have left it."""
 
     def __init__(self, own: str, members: Callable[[], set[str]], end: Callable[[str], None]) -> None:
-        """`own`: our name; `members`: returns the members of the group; `end`: aborts the transaction of the
-        worker of a name. Both calls wait for the broker."""
+        """`own`: the name of this worker; `members`: returns the members of the group; `end`: aborts the
+        transaction of the worker with a name. Both calls wait for the broker.
+        """
         self._own = own
         self._members = members
         self._end = end
@@ -50,7 +51,7 @@ class AbandonedTransactions:
     def of(
         cls, settings: Settings, own: str, kafka: Mapping[str, Any], stopped: Callable[[], bool]
     ) -> AbandonedTransactions:
-        """Return the one for the worker `own`; `stopped`: whether that worker is ending."""
+        """Return the instance for the worker `own`; `stopped`: whether that worker is ending."""
         limits = OutputLimits.of_catalogue(TopicNames(settings.topics_prefix))
 
         def end(name: str) -> None:
@@ -64,7 +65,9 @@ class AbandonedTransactions:
         return cls(own, lambda: static_members_of(kafka, settings.application_id), end)
 
     def check(self, *, abort: bool) -> None:
-        """Find out, in a thread, who has left since the last call; `abort`: abort their transactions."""
+        """Look, in a thread, for members that have left since the last call; `abort`: abort their
+        transactions.
+        """
         threading.Thread(
             target=self.check_now, args=(abort,), name="abandoned-transactions", daemon=True
         ).start()
@@ -72,7 +75,7 @@ class AbandonedTransactions:
     def check_now(self, abort: bool) -> None:
         """Do what `check` does in this thread; return at once if another thread is doing it."""
         if not self._lock.acquire(blocking=False):
-            return  # by another thread, which may wait seconds for the broker
+            return  # another thread does it, and may wait seconds for the broker
         try:
             here = self._members()
             gone, self._seen = self._seen - here - {self._own}, here
@@ -85,7 +88,7 @@ class AbandonedTransactions:
 
     def _abort_of(self, name: str) -> None:
         if name in self._members():
-            return  # it has joined again, and its transaction may be a new one
+            return  # the worker has joined again, and its transaction may be a new one
         try:
             self._end(name)
         except TopicsError as error:  # the broker aborts it after transaction.timeout.ms

@@ -1,6 +1,6 @@
 """Assignments: which partitions this worker has, and how each gets its task.
 
-    assigned ──> restoring ──> live ──> revoked, or assigned anew
+    assigned ──> restoring ──> live ──> revoked, or assigned again
                     │  ^         │
                     v  │         v
                    waits      stopped
@@ -45,7 +45,7 @@ WAIT_LOG_S: Final = 10.0  # between two lines about a partition that waits
 
 
 class Assignments:
-    """Restores the tasks of assigned partitions, and drops those of revoked ones.
+    """Restores the tasks of assigned partitions, and drops the tasks of revoked partitions.
 
     All methods run in the event loop; only `restore` itself runs in a thread.
     """
@@ -66,9 +66,11 @@ class Assignments:
         commit_start: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`restore`: where the task of a partition comes from, called in a thread; `topics`: of the sources,
-        in causal order; `commit_start`: a partition of which nothing was ever committed begins at the end of
-        its logs, wherever that is by then."""
+        """`restore`: returns the task of a partition, called in a thread.
+
+        `topics`: of the sources, in causal order; `commit_start`: commit the start of a partition without
+        committed offsets, which is the end of its logs at that time.
+        """
         self.restoring: dict[int, RestoreProgress] = {}
         self._pipeline = pipeline
         self._restore = restore
@@ -84,9 +86,9 @@ class Assignments:
         self._wait_logged_at: dict[int, float] = {}  # when a partition's wait was last logged
 
     async def assigned(self, partitions: Iterable[int]) -> set[int]:
-        """Forget the tasks of partitions that are not ours any more; the others are not live yet.
+        """Forget the tasks of partitions that this worker has no longer; new partitions are not live yet.
 
-        Return those whose task is here.
+        Return the partitions whose task is still here.
         """
         keep = set(partitions)
         async with self._snapshots.tasks_lock:
@@ -103,9 +105,9 @@ class Assignments:
     async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:
         """Give a partition a task at its committed offsets; return these, by topic.
 
-        `first`: the offsets at which a partition begins that was never processed. None: it cannot be
-        restored and is stopped. Raises NotYetError while a transaction of another worker has to be waited
-        for.
+        `first`: the offsets at which a partition that was never processed begins. None: the partition cannot
+        be restored and is stopped. Raises NotYetError while it has to wait for a transaction of another
+        worker.
         """
         state, membership = self._partitions.get(partition), self.consumer.membership
         keepable = state is not None and state.stopped is None and state.ledger.is_empty
@@ -149,20 +151,20 @@ class Assignments:
             if restored.task is not None:
                 self._metrics.restored(wanted.progress.beginning, restored.records, restored.seconds)
             elif self._commit_start and not await self._commit_start_of(partition):
-                return None  # aborted: it is assigned anew
+                return None  # aborted: the partition is assigned again
         return {topic: restored.positions[source] for source, topic in self._topics.items()}
 
     async def _commit_start_of(self, partition: int) -> bool:
         """Commit where a new partition begins, before it goes live; return whether that succeeded.
 
-        Else its next worker, after a crash of this one, would begin at the ends that the logs have then, and
-        skip what came in between.
+        Without this commit, if this worker crashes, the next one would begin at the ends that the logs have
+        then, and would skip the records in between.
         """
         self._partitions[partition].ledger.starts = True
         return await self._committer.commit_now()
 
     def _place(self, partition: int, restored: Restored, membership: Membership | None) -> None:
-        """Replace what is here of a partition by its restored task, or by a new one."""
+        """Replace the task of a partition by its restored task, or by a new one."""
         self._partitions.drop(partition)
         if restored.task is None:
             task = self._pipeline.new_task(partition)
@@ -179,7 +181,7 @@ class Assignments:
         ledger = Ledger(restored.positions, incarnation, self._pipeline.config, self._pipeline.journal_bytes)
         state = Partition(task, ledger, restored.positions, membership, restored.topic_ids, restored.skips)
         self._partitions.add(partition, state, restored.base)
-        if restored.records:  # what had to be replayed now need not be replayed the next time
+        if restored.records:  # a replay was needed: a snapshot now makes the next restore shorter
             self._snapshots.note(partition, restored.seconds, 0, self._clock())
 
     def live(self, partition: int) -> None:
@@ -205,7 +207,7 @@ class Assignments:
             logger.info("Partition %d waits: %s", partition, reason)
 
     def revoked(self) -> None:
-        """Note that the group takes the partitions away; what comes back will be assigned again."""
+        """Note that the group takes the partitions away; those that remain are assigned again."""
         self._snapshots.pause()
         self._health.assigned = False
         self._health.reading = ""

@@ -1,18 +1,18 @@
-"""Commit schedule: when processed work is committed, and how computing goes on meanwhile.
+"""Commit schedule: when processed work is committed, and how computing continues during a commit.
 
     runs      ──1──2──3──────4────5──────6──7──
     at least once             outputs 1 2 3 │ flush 1-3 │ 4 5   6  7
                               journal, offsets          └─ 3 ─┘
     exactly once              outputs 1 2 3 │ transaction: 1-3, journal, offsets │ 4 5 6 7
 
-At least once flushes the outputs until the broker has acknowledged them, and commits journal and offsets in
-a transaction after that: a few outputs may be sent meanwhile (else a slow stream would wait for every
-commit). Exactly once has outputs, journal and offsets in one transaction; what comes meanwhile belongs to the
-next one. What is held is bounded.
+At least once flushes the outputs until the broker has acknowledged them, and commits journal and offsets in a
+transaction after that. A few outputs may be sent during the flush (else a slow stream would wait for every
+commit). Exactly once has outputs, journal and offsets in one transaction; outputs computed during it are held
+for the next transaction. The number and size of held outputs are bounded.
 
 Nothing here blocks the event loop. While the producer's queue is full (a slow or unreachable broker) the
-outputs of one run (or of a delivery of small ones) are kept, and `room` returns when a thread has handed them
-to the producer. It is awaited after each run, so that no more outputs than these are kept.
+outputs of one run (or of a delivery of small runs) are kept, and `room` returns when a thread has handed them
+to the producer. It is awaited after each run, so that the outputs of further runs are not kept too.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from collections.abc import Awaitable, Callable
 from streamapp.worker.blocking_calls import run_blocking
 from streamapp.worker.processing.pipeline import Pipeline, Results
 
-# Commits that take longer than half the interval come less often, but not because one waited out an outage.
+# Slow commits stretch the interval, up to this limit: a commit that waited out an outage must not stretch it
+# further.
 MAX_STRETCHED_INTERVAL = 2.0  # seconds
 MAX_PASSED_RECORDS = 500
-MAX_HELD_RECORDS = 200_000  # what comes while a commit takes a fifth of a second at a million a second
+MAX_HELD_RECORDS = 200_000  # records processed during a commit of a fifth of a second, at a million a second
 MAX_HELD_BYTES = 64 << 20  # of the records held and their outputs; a block may have megabytes
 
 
@@ -54,9 +55,9 @@ class CommitSchedule:
         self._passed_records = 0  # sent since the flush under way began
         self._flushed = asyncio.Event()
         self._flushed.set()
-        self._last_round_s = 0.0  # what the last round of runs before a commit takes
+        self._last_round_s = 0.0  # duration of the last round of runs before a commit
         self._counts_from: float | None = None  # the interval to the next commit; None: there was none yet
-        self.seconds = 0.0  # the last commit took
+        self.seconds = 0.0  # duration of the last commit
         self.due: float | None = None  # None: nothing is uncommitted
 
     @property
@@ -66,25 +67,26 @@ class CommitSchedule:
 
     def note(self) -> None:
         """Note that something was processed: a commit is due an interval after the last one, or at once if
-        that is over."""
+        that time is over.
+        """
         if self.due is None:
             now = self._clock()
             self.due = max(now, self._next(now))
 
     def _next(self, now: float) -> float:
-        """Return when the next commit may be; the first one an interval after the first run."""
+        """Return when the next commit may begin; the first one is due an interval after the first run."""
         return self.interval + (now if self._counts_from is None else self._counts_from)
 
     def is_due(self, now: float) -> bool:
-        """Tell whether it is time to commit: no other round of runs can be over before."""
+        """Return whether it is time to commit: no further round of runs can end before the commit is due."""
         return self.due is not None and now >= self.due - self._last_round_s
 
     def seconds_to_last_round(self, now: float, round_s: float) -> float:
         """Return how long the last round of runs before the next commit, of `round_s` seconds, may wait.
 
-        Exactly once nobody sees outputs before their commit: to wait loses nothing, and as many records as
-        can be have a part in that commit, which begins when the round is over. 0: what is processed now is
-        seen at once, or the next commit would be due at once.
+        Exactly once, outputs are not visible before their commit. So waiting loses nothing, and as many
+        records as possible are part of that commit, which begins when the round is over. Returns 0 if outputs
+        are visible at once, or if the next commit would be due at once.
         """
         if not self._exactly_once:
             return 0.0
@@ -117,7 +119,7 @@ class CommitSchedule:
             await run_blocking(self._pipeline.sender.drain)
 
     def forget(self) -> None:
-        """Throw away what is held: it will be computed again."""
+        """Discard the held outputs: they will be computed again."""
         self._held, self._held_records, self._held_bytes = [], 0, 0
         self.due = None
 
@@ -127,7 +129,8 @@ class CommitSchedule:
         Raise AbortedError if the transaction has to be aborted.
         """
         started = self._clock()
-        # Behind its last round it may begin a little before it is due: that must not add up.
+        # After its last round a commit may begin a little before it is due; the next interval counts from
+        # when it was due, so that this does not add up.
         self._counts_from = max(started, self.due or started) if self.is_due(started) else started
         self.due = None
         self._passed_records = 0

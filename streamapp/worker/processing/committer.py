@@ -2,21 +2,22 @@
 
 The protocol of a commit, numbered as in the code here, in `commit_schedule.py` and in `transactions.py`:
 
-    1. Between two runs every ledger with anything new is *cut*: closed into journal entries. With them go
-       the manifests of snapshots that are written, and the positions behind the entries.
+    1. Between two runs every ledger with anything new is *cut*: closed into journal entries. With them go the
+       manifests of snapshots that are written, and the positions after the entries.
     2. At the same point the tasks whose snapshots are due are cut too (copies of what has changed).
     3. At least once: the outputs sent so far are flushed, until the broker has acknowledged each of them.
-       Exactly once: they are in the transaction, and later ones are held back.
+       Exactly once: they are in the transaction, and later outputs are held back.
     4. The journal records are sent as parts of the transaction.
     5. The positions become its offsets, in the name of the member that processed the records: the group's
-       coordinator refuses them if that one was taken out of the group (KIP-447).
+       coordinator refuses them if that member was taken out of the group (KIP-447).
     6. The transaction is committed: journal and offsets (and outputs) count together, or none of them does.
-    7. What is committed is noted: positions, manifests. The cuts of step 2 begin to be written as snapshots;
+    7. The committed positions and manifests are noted. The cuts of step 2 begin to be written as snapshots;
        their manifests go with step 1 of a later commit.
 
-If any of the steps 3 to 6 finds that the transaction cannot be committed, it is aborted. The tasks are ahead
-of what is committed then: all are dropped, the worker joins the group again, and each partition is restored
-like any that arrives (`streamapp/worker/restore`). If it is not known what has become of it, the worker ends.
+If any of the steps 3 to 6 finds that the transaction cannot be committed, it is aborted. The tasks are then
+ahead of the committed state: all are dropped, the worker joins the group again, and each partition is
+restored like a newly assigned one (`streamapp/worker/restore`). If the outcome of the transaction is unknown,
+the worker ends.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-MAX_ABORTS: Final = 5  # in a row: then it is no accident, a record that its topic does not take for example
+MAX_ABORTS: Final = 5  # in a row: then the cause is permanent, such as a record that its topic does not take
 
 
 class Committer:
@@ -72,9 +73,10 @@ class Committer:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`topics`: of the sources, in causal order; `interval`: seconds; `exactly_once`: outputs are part of
-        the transaction."""
+        the transaction.
+        """
         self.lock = asyncio.Lock()
-        """Held by a run and by who waits for a commit, so that these have one order."""
+        """Held by a run, and while waiting for a commit, so that runs and commits have one order."""
         self.failed = False
         """Outputs were lost, or a stop gave up: nothing may be committed any more."""
         self._pipeline = pipeline
@@ -91,7 +93,7 @@ class Committer:
         self._aborts = 0  # since the last commit that succeeded
 
     async def open(self) -> None:
-        """Return when no predecessor of ours has a transaction open; HungError."""
+        """Return when no predecessor of this worker has an open transaction; HungError."""
         await self._in_client(self._transactions.open)
 
     # -- when -----------------------------------------------------------------------------------------------
@@ -108,7 +110,7 @@ class Committer:
         """Return how long a poll may wait."""
         due = self.schedule.due
         if due is None or self._is_committing or not self._partitions.uncommitted(self.consumer.membership):
-            return float("inf")  # no tick would come of it
+            return float("inf")  # a tick would have no effect
         return max(0.0, due - now)
 
     def seconds_to_last_round(self, now: float, round_s: float) -> float:
@@ -124,7 +126,9 @@ class Committer:
             self._committing = asyncio.get_running_loop().create_task(self._commit())
 
     async def commit(self, why: str, timeout_s: float | None = None) -> None:
-        """Commit all that is processed, after the run and the commit at hand; give up after `timeout_s`."""
+        """Commit everything processed, after the current run and the current commit; give up after
+        `timeout_s`.
+        """
         if self.failed:
             return
         try:
@@ -135,7 +139,9 @@ class Committer:
             self._give_up(f"{why}: not everything could be committed within {timeout_s:.0f} s")
 
     async def commit_now(self) -> bool:
-        """Commit after the run and the commit at hand; tell whether nothing is left of what was processed."""
+        """Commit after the current run and the current commit; return whether everything processed is
+        committed.
+        """
         async with self.lock:
             if self._committing is not None:
                 await asyncio.wait([self._committing])
@@ -149,8 +155,10 @@ class Committer:
         return self._committing is not None and not self._committing.done()
 
     async def room(self) -> None:
-        """Return when the outputs of another run may be sent; AbortedError. Whatever else fails ends the
-        worker."""
+        """Return when the outputs of another run may be sent.
+
+        Raise AbortedError if the transaction has to be aborted; any other failure ends the worker.
+        """
         try:
             await self.schedule.room()
         except AbortedError:
@@ -167,11 +175,11 @@ class Committer:
             await self.end(error)
             return False
         finally:
-            if self.schedule.due is not None:  # who polls could not know when, while this one was under way
+            if self.schedule.due is not None:  # a poll that waits had no time of the next tick
                 self.consumer.wake()
 
     async def _commit_all(self) -> bool:
-        """Commit what is uncommitted; tell whether nothing of it is left."""
+        """Commit everything uncommitted; return whether nothing uncommitted is left."""
         membership = self.consumer.membership
         if membership is None:
             return False
@@ -183,7 +191,7 @@ class Committer:
             return False
         async with self._snapshots.tasks_lock:
             for number, records in transaction.records.items():  # 7.
-                # Restored meanwhile, it stands where the group's offsets were then.
+                # A partition restored during the commit is at the position that the group's offsets had then.
                 if self._partitions.get(number) is dirty[number] and dirty[number].membership == membership:
                     self._note_committed(number, records)
             for number, (state, task_cut, positions) in kept.items():
@@ -200,18 +208,20 @@ class Committer:
         for number, state in dirty.items():
             records[number] = []
             if (manifest := self._snapshots.manifest(number)) is not None:
-                # The journal is trimmed, and read, up to a snapshot: what lies ahead is said behind it anew.
+                # The journal is trimmed, and read, up to a snapshot: the skips that lie ahead are written
+                # again after it.
                 ahead = outstanding(state.skips, state.ledger.positions)
                 records[number] += [manifest, *ahead]
             if not state.ledger.is_empty:
                 entries = state.ledger.cut()
                 records[number] += entries
-                # At first all of them: a source without an offset has lost it later.
+                # The first commit has the offsets of all sources: a source without an offset later has then
+                # lost it.
                 begins = entries[0].config is not None
                 before, after = entries[0].before, entries[-1].after
                 moved = [source for source in self._topics if begins or after[source] != before[source]]
                 offsets |= {TP(self._topics[source], number): after[source] for source in moved}
-            else:  # without any offsets the coordinator would not be asked whether this is still ours
+            else:  # without offsets the coordinator would not check the member
                 source, topic = next(iter(self._topics.items()))
                 offsets[TP(topic, number)] = state.committed[source]
         ids = {tp: topic_id for tp in offsets if (topic_id := dirty[tp.partition].topic_ids.get(tp.topic))}
@@ -228,9 +238,9 @@ class Committer:
         return kept
 
     async def _transact(self, transaction: Transaction) -> bool:
-        """Take the steps 3 to 6; tell whether the transaction is committed.
+        """Take the steps 3 to 6; return whether the transaction is committed.
 
-        If it is not, no task of before is left.
+        If it is not, all tasks that were here before are dropped.
         """
         try:
             await self.schedule.commit(
@@ -255,11 +265,11 @@ class Committer:
     # -- going back, and the end ----------------------------------------------------------------------------
 
     async def abort_unless_dropped(self, here: Mapping[int, Partition], reason: AbortedError) -> None:
-        """Abort what runs of these partitions have found impossible to commit, unless the commit at hand
-        does, or has done so: then none of them is here any more.
+        """Abort because a run of these partitions found that the transaction cannot be committed.
 
-        The client takes one step at a time, and what two find is one transaction. No commit can begin
-        meanwhile: the runs have the lock.
+        Do nothing if the current commit aborts, or has aborted: then none of the partitions is here any more.
+        The client takes one step at a time, so a run and a commit that fail at the same time mean the same
+        transaction. No commit can begin in between: the runs have the lock.
         """
         if self._committing is not None:
             await asyncio.wait([self._committing])
@@ -269,7 +279,7 @@ class Committer:
             await self._abort(reason)
 
     async def _abort(self, reason: AbortedError) -> None:
-        """Go back to what is committed: drop the tasks, which are ahead of it, and join the group again."""
+        """Go back to the committed state: drop the tasks, which are ahead of it, and join the group again."""
         logger.warning("a transaction is aborted, its records will be processed again: %s", reason)
         self._metrics.transactions_aborted.inc()
         self._aborts += 1
@@ -291,8 +301,8 @@ class Committer:
             await self.consumer.rejoin()
 
     async def end(self, error: Exception) -> None:
-        """Commit nothing any more, and end the worker: what was processed is not what would be committed."""
-        if self.failed:  # ending already: whatever else fails on the way is no other reason
+        """Commit nothing any more, and end the worker: a commit would not match what was processed."""
+        if self.failed:  # ending already: a further failure on the way is not the reason
             logger.warning("nothing was committed: %s", error)
             return
         if self._health.stopping and isinstance(error, TopicsError):  # of the broker
@@ -303,6 +313,6 @@ class Committer:
         await self.consumer.crash(error)
 
     def _give_up(self, why: str) -> None:
-        """Commit nothing any more: a stop does not wait for the broker any longer."""
+        """Commit nothing any more: a stop does not wait longer for the broker."""
         self.failed = True
         logger.error("%s; what is uncommitted will be processed again", why)

@@ -1,6 +1,6 @@
 """Model loading: evicted models that a run needs are loaded before it, in slices, the disk in a thread.
 
-A model that is found missing later (that of a request that expires) is read when it is needed.
+A model that is found missing later (for example, the model of an expiring request) is read when it is needed.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from topics.codecs.compiled.keys import coded
 from topics.columns.records import RawRecords
 
 if TYPE_CHECKING:
-    from streamapp.worker.task.models.store import ModelStore  # compiled kernels: not for who only looks
+    from streamapp.worker.task.models.store import ModelStore  # loads compiled kernels
 
 SLICE_MODELS: Final = 256
 SLICE_BYTES: Final = 4 << 20
 
 
 async def reload(models: ModelStore, raw: RawRecords) -> bool:
-    """Return when the models that records name by their keys are in memory; whether one was not.
+    """Load the models that records name by their keys; return whether one was not in memory.
 
-    Nothing else may use or evict models of the task meanwhile, but cuts are made and read.
+    During this nothing else may use or evict models of the task, but cuts are made and read.
     """
     cache = models.cache
     if not cache.n_evicted:
@@ -37,12 +37,12 @@ async def reload(models: ModelStore, raw: RawRecords) -> bool:
             for slot, words in zip(waiting, found, strict=True):
                 cache.install(slot, words)
         else:
-            await asyncio.sleep(0)  # others have their turn
+            await asyncio.sleep(0)  # give other coroutines a turn
     return bool(missing)
 
 
 def _slices(slots: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the slots, so many at once that they are read in a few milliseconds."""
+    """Yield the slots in groups that are read in a few milliseconds each."""
     some: list[int] = []
     total = 0
     for slot, size in zip(slots, sizes, strict=True):

@@ -1,4 +1,4 @@
-"""Partitions: the tasks of this worker (Kafka Streams' `Tasks`), each with what is known of its partition."""
+"""Partitions: the tasks of this worker (Kafka Streams' `Tasks`), each with the data kept of its partition."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Partition:
     task: Task
     ledger: Ledger
     committed: Positions
-    membership: Membership | None  # as whom it was restored: with no other may its offsets be committed
+    membership: Membership | None  # that restored it; only this one may commit its offsets
     topic_ids: Mapping[str, str]  # of the sources whose records it processes
-    skips: tuple[Skip, ...] = ()  # records of it that are to become dead letters, passed ones too
+    skips: tuple[Skip, ...] = ()  # its records that become dead letters, including passed records
     live: bool = False  # its records are being fetched
     stopped: str | None = None  # why its processing was stopped for good
 
@@ -35,32 +35,36 @@ class Partition:
 class Partitions(dict[int, Partition]):
     """The partitions whose tasks live here, by number; other threads than the event loop's may read it.
 
-    `add`, `drop` and `stop` are for who holds `SnapshotWriter.tasks_lock`, or has just computed a run.
+    Callers of `add`, `drop` and `stop` hold `SnapshotWriter.tasks_lock`, or have just computed a run.
     """
 
     def __init__(self, snapshots: SnapshotWriter, metrics: Metrics, health: Health) -> None:
-        """Begin with none; `snapshots`: writes those of every partition that is here."""
+        """Begin without partitions; `snapshots`: writes the snapshots of every partition that is here."""
         super().__init__()
         self._snapshots = snapshots
         self._metrics = metrics
         self._health = health
 
     def add(self, number: int, partition: Partition, base: Base) -> None:
-        """Take in a partition that stands where its ledger begins; `base`: the snapshot that it is from."""
+        """Add a partition that is at the position where its ledger begins; `base`: the snapshot it was
+        restored from.
+        """
         self._snapshots.add(number, base, partition.ledger.incarnation)
         self[number] = partition
 
     def drop(self, number: int) -> None:
-        """Give up the task of a partition: it left, or its state is not to be trusted."""
+        """Drop the task of a partition: the partition left, or its state cannot be trusted."""
         partition = self.pop(number, None)
         if partition is not None:
             self._snapshots.drop(number)
             partition.task.close()
 
     def stop(self, number: int, error: Exception) -> None:
-        """Process nothing more of a partition, whose task is here or could not be had; the others go on.
+        """Stop processing a partition, whose task is here or could not be restored; other partitions
+        continue.
 
-        What it did before is still committed. `error` names topic, partition, offset and model key.
+        Records that it processed before are still committed. `error` names topic, partition, offset and model
+        key.
         """
         partition = self.get(number)
         if partition is not None:
@@ -73,10 +77,10 @@ class Partitions(dict[int, Partition]):
         )
 
     def uncommitted(self, membership: Membership | None) -> dict[int, Partition]:
-        """Return the partitions restored as `membership` of which something is to be committed.
+        """Return the partitions restored as `membership` that have uncommitted work.
 
-        After a rebalance those that are not restored yet hold what an earlier member processed: others may
-        have gone on from there.
+        After a rebalance, partitions that are not restored yet hold what an earlier member processed: other
+        workers may have continued from there.
         """
         return {
             number: partition

@@ -1,12 +1,12 @@
 """Pipeline: a run through the worker, in one call: load models, decode, process (the task), encode.
 
-Its outputs are sent by another one, `send`, at once or when a commit that is under way is over. What the
-driver calls a run of the topic `grove.labels` is a run of the source `labels` for the task.
+Another call, `send`, sends its outputs, at once or when a commit that is under way is over. A run of the
+topic `grove.labels` in the driver is a run of the source `labels` in the task.
 
 Most runs take a few milliseconds, and are computed where they arrive, in the event loop. One with a large
 record (a block of ten thousand rows, a schema of thousands of values) may take seconds: a thread computes it,
-so that the group's heartbeats are answered, fetches, commits and pages go on. Meanwhile nobody else may touch
-a task: whoever would has to have `tasks_lock`.
+so that heartbeats, fetches, commits and pages continue. During this time no other code may touch a task: to
+do so it has to hold `tasks_lock`.
 """
 
 from __future__ import annotations
@@ -48,27 +48,28 @@ logger = logging.getLogger(__name__)
 MAX_REMEMBERED_KEYS: Final = 1 << 17  # keys whose partition was checked, per worker
 
 LARGE_RECORD: Final = 64 << 10
-"""Bytes of a record that may take longer than others wait: blocks take up to 1.4 µs a byte."""
+"""Bytes from which a record may take longer than other runs can wait: blocks take up to 1.4 µs a byte."""
 
 MANY_HEADERS: Final = 1024
-"""Of a record; each of its answers may carry them on."""
+"""Headers from which a record is large; each of its answers may repeat them."""
 
 LARGE_RUN: Final = 4 << 20
-"""Bytes of a run that may, whatever its records are."""
+"""Bytes from which a run may take that long, even if its records are small."""
 
 SMALL_RUN: Final = 200
-"""Records of a run that is read with others."""
+"""Most records of a run that is read together with other runs."""
 
 READ_TOGETHER: Final = 256 << 10
-"""Bytes of all of them, and of whatever else was fetched with them: they are copied. So many at most have
-runs whose outputs are handed over together."""
+"""Most bytes of runs that are read together, including all data fetched with them, because they are copied.
+It also limits runs whose outputs are handed over together.
+"""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
-    """What a run led to: the records that say so, ready to be sent, and what the journal has to say of it."""
+    """The results of a run: output records, ready to be sent, and the run's journal step."""
 
     run: runs.Run
     effects: Effects
@@ -78,12 +79,12 @@ class Results:
 
     @property
     def size(self) -> int:
-        """Bytes that they take in memory, roughly: the records of the run and those to be sent."""
+        """Approximate memory in bytes of the run's records and of its outputs."""
         return self.input_bytes + sum(each.values.total for each in self.records)
 
 
 class Pipeline:
-    """Makes tasks, and results of their runs, for one worker."""
+    """Makes tasks, and processes their runs into results, for one worker."""
 
     def __init__(
         self,
@@ -97,9 +98,11 @@ class Pipeline:
         tasks_lock: asyncio.Lock | None = None,
         features: bool = True,
     ) -> None:
-        """`sender`: the producer of the outputs; `partitions`: what every topic has; `limits`: how large its
-        records may be; `memory`: of the models of all tasks (None: no limit); `tasks_lock`: held while a task
-        changes in a thread; `features`: the topics of feature acquisition exist."""
+        """`sender`: the producer of the outputs; `partitions`: of every topic; `limits`: largest records.
+
+        `memory`: of the models of all tasks (None: no limit); `tasks_lock`: held while a task changes in a
+        thread; `features`: the topics of feature acquisition exist.
+        """
         names = TopicNames(settings.topics_prefix, features)
         self._sources = {topic: source for source, topic in source_topics(names).items()}
         self._config = TaskConfig.from_settings(settings, features=features)
@@ -116,7 +119,7 @@ class Pipeline:
 
     @property
     def config(self) -> str:
-        """The configuration of tasks, as the journal has it."""
+        """The configuration of tasks, as JSON for the journal."""
         return self._config.to_json()
 
     def new_task(self, partition: int) -> Task:
@@ -124,14 +127,14 @@ class Pipeline:
         return Task(partition, self._config, self._quota, self._memory)
 
     def adopt_task(self, task: Task) -> None:
-        """Make a restored task one of this worker's: its configuration, its share of models."""
+        """Give a restored task this worker's configuration and its share of memory for models."""
         task.configure(self._config)
         task.join(self._quota, self._memory)
 
     def read_together(self, some: Sequence[runs.Run]) -> list[Instances | None]:
-        """Return the instances of each run if they are many small ones; None: its task reads it.
+        """Return the instances of each run if these are many small runs; None: the run's task reads it.
 
-        What it costs to read one does not depend on how small it is.
+        The cost of reading a run does not depend on how small it is.
         """
         found: list[Instances | None] = [None] * len(some)
         small = [
@@ -144,7 +147,7 @@ class Pipeline:
             return found
         try:
             read = self._read_together(raws, self._config.limits)
-        except Exception:  # whose record it is shows when each run is read by itself, in isolation
+        except Exception:  # reading each run alone, in isolation, shows which record it is
             logger.exception("small runs of %d partitions could not be read together", len(raws))
             return found
         for number, instances in zip(small, read, strict=True):
@@ -154,10 +157,10 @@ class Pipeline:
     def process_together(
         self, some: Sequence[tuple[Task, runs.Run, Instances | None]]
     ) -> list[Results | Exception | None]:
-        """Return what runs of several partitions lead to, or the exception that `process` raises.
+        """Return the results of runs of several partitions, or the exception that `process` would raise.
 
-        None: one has to be processed by itself. `some`: small runs with what `read_together` has returned of
-        each; if they are ready, their answers are encoded in one go. Nothing else happens meanwhile.
+        None: the run has to be processed alone. `some`: small runs with the results of `read_together`; if
+        they are ready, their answers are encoded in one call. The event loop runs nothing else during this.
         """
         found: list[Results | Exception | None] = [None] * len(some)
         ready = [number for number, each in enumerate(some) if _is_ready(*each)]
@@ -182,8 +185,9 @@ class Pipeline:
         return found
 
     def are_small(self, some: Sequence[runs.Run]) -> bool:
-        """Tell whether runs take some milliseconds together, so that outputs of the first may wait for the
-        last."""
+        """Return whether runs take a few milliseconds together, so that outputs of the first may wait for the
+        last.
+        """
         spans = [run.raw.spans for run in some]
         in_all = sum(each.value_bytes for each in spans)
         return in_all <= READ_TOGETHER and all(each.values.longest < LARGE_RECORD for each in spans)
@@ -195,17 +199,17 @@ class Pipeline:
         is_ours: Callable[[], bool],
         instances: Instances | None = None,
     ) -> Results | None:
-        """Return what a run leads to; None if `is_ours` says, when its models are here, that it is not ours.
+        """Return the results of a run; None if `is_ours` returns False once its models are in memory.
 
-        `instances`: of the run, if they are read already.
-        Raise ProcessingError, with the record, if our own code fails; SwapFileError if models are lost.
+        `instances`: of the run, if they are read already. Raise ProcessingError, with the record, if our own
+        code fails; SwapFileError if models are lost.
         """
         try:
             await self._load_models(task, run)
         except Exception:
             if is_ours():
                 raise
-            return None  # of a task that was dropped it means nothing
+            return None  # the task was dropped: its failure has no consequence
         if not is_ours():
             return None
         self._placement.check(run)
@@ -229,7 +233,7 @@ class Pipeline:
         return Results(run, effects, records, step, size)
 
     async def _load_models(self, task: Task, run: runs.Run) -> None:
-        """Return when the models that a run names are in memory."""
+        """Load the models that a run names into memory."""
         started = time.perf_counter()
         if await reload(task.models, run.raw):
             self._metrics.model_reload_seconds.observe(time.perf_counter() - started)
@@ -243,17 +247,18 @@ class Pipeline:
     def _encode_together(
         self, some: Sequence[tuple[RawRecords, Effects]]
     ) -> list[list[OutputRecords] | None]:
-        """Return the outputs of runs of instances; None: one has to be encoded by itself."""
+        """Return the outputs of runs of instances; None: the run has to be encoded alone."""
         try:
             return self._encoder.encode_together(some)
-        except Exception:  # whose record it is shows when each is encoded by itself, in isolation
+        except Exception:  # encoding each run alone, in isolation, shows which record it is
             logger.exception("answers of %d partitions could not be encoded together", len(some))
             return [None] * len(some)
 
     def send(self, results: Results) -> None:
-        """Hand the outputs of a run to the producer, in order, and never wait for it; say what it led to.
+        """Hand the outputs of a run to the producer, in order and without waiting for it; log and count its
+        effects.
 
-        Order is that of the input, and so is the partition.
+        Outputs have the order and the partition of their inputs.
         """
         raw = results.run.raw
         for each in results.records:
@@ -265,7 +270,7 @@ class Pipeline:
 
 
 def _is_ready(task: Task, run: runs.Run, instances: Instances | None) -> bool:
-    """Tell whether a run was read with others, and can be processed without waiting for models."""
+    """Return whether a run was read together with other runs, and needs no models loaded."""
     is_read = instances is not None and not any_headers(run.raw.headers)
     return is_read and not (run.skipped or run.refused) and not task.models.cache.n_evicted
 
@@ -278,7 +283,7 @@ def _most_headers(headers: Sequence[Headers]) -> int:
 
 
 async def _to_the_end(compute: Callable[[], T]) -> T:
-    """Compute in a thread; return only when it has ended, even if nobody waits for the result any more."""
+    """Compute in a thread; return only when it has ended, even if the waiting task was cancelled."""
     computing = asyncio.ensure_future(run_blocking(compute))
     try:
         return await asyncio.shield(computing)
@@ -290,8 +295,7 @@ async def _to_the_end(compute: Callable[[], T]) -> T:
 
 
 class KeyPlacement:
-    """Finds keys whose producer does not partition as Java's clients do: their records are spread over
-    tasks."""
+    """Finds keys that a producer partitions unlike Java's clients: their records are spread over tasks."""
 
     def __init__(self, metrics: Metrics, partitions: int) -> None:
         self._metrics = metrics
@@ -300,7 +304,7 @@ class KeyPlacement:
         self._warned: set[str] = set()
 
     def check(self, run: runs.Run) -> None:
-        """Count the keys of a run that belong to another partition; warn once a topic."""
+        """Count the keys of a run that belong to another partition; warn once for each topic."""
         here = run.raw.partition
         new = {(here, key) for key in coded(run.raw.keys).distinct} - self._seen
         if not new:

@@ -1,4 +1,4 @@
-"""Read progress: what the driver tells of its reading: lag, parts of snapshots, positions sought back."""
+"""Read progress: what the driver reports of its reading: lag, parts of snapshots, positions sought back."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 
 class ReadProgress:
-    """Of the partitions here, live or stopped. Belongs to the event loop; others may read it."""
+    """Reading progress of live and stopped partitions. Belongs to the event loop; any thread may read it."""
 
     def __init__(
         self,
@@ -25,7 +25,7 @@ class ReadProgress:
         metrics: Metrics,
         health: Health,
     ) -> None:
-        """`partitions`: those here, as they come and go; `sources`: by their topics."""
+        """`partitions`: those here, a mapping that changes; `sources`: by their topics."""
         self._partitions = partitions
         self._sources = sources
         self._metrics = metrics
@@ -33,12 +33,15 @@ class ReadProgress:
         self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
 
     def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
-        """Note where the logs of the live partitions end (of a stopped one it is known as of then), and which
-        topic partitions the broker does not serve, and why."""
+        """Note where the logs of the live partitions end, and which topic partitions the broker does not
+        serve.
+
+        The last known end of a stopped partition is kept. `unserved` holds the reasons.
+        """
         stopped = {tp: end for tp, end in self._log_ends.items() if self._is_stopped(tp.partition)}
         self._log_ends = stopped | dict(log_ends)
-        # A restart would stop a partition again, and bring no leader back: what lags there does not make the
-        # worker dead.
+        # A restart would stop a partition again, and bring no leader back: lag there does not make the worker
+        # dead.
         waiting = {tp.partition for tp in unserved}
         self._note_unserved({f"{tp.topic}-{tp.partition}": why for tp, why in sorted(unserved.items())})
         self._health.lags(
@@ -64,7 +67,9 @@ class ReadProgress:
             self._health.reading = f"reading parts of snapshots, {left:,} offsets left"
 
     def sought_back(self, partitions: Iterable[TP]) -> None:
-        """Count partitions whose fetch position was not ours: nothing is lost, they are read again."""
+        """Count partitions whose fetch position was not the driver's: nothing is lost, records are read
+        again.
+        """
         for tp in partitions:
             self._metrics.sought_back.inc()
             logger.warning("topic %s partition %d: fetch position was not ours, sought back", *tp)

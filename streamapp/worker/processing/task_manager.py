@@ -1,10 +1,10 @@
-"""Task manager: the processing loop of a worker, run after run of whatever partition it is delivered.
+"""Task manager: the processing loop of a worker, run after run, of any partition.
 
     driver ── delivery ──> process ──> pipeline: load, decode, task, encode ──> results ──> outputs
                               │
                               └─ every commit.interval.ms: a cut of all partitions (`committer.py`)
 
-Which partitions are here, and where their tasks come from, is the matter of `assignments.py`.
+`assignments.py` decides which partitions are here, and restores their tasks.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ class TaskManager:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`restore`, `commit_start`: as `Assignments` takes them; `topics`: of the sources, in causal order;
-        `commit_interval`: seconds."""
+        `commit_interval`: seconds.
+        """
         self.partitions = Partitions(snapshots, metrics, health)
         self.committer = Committer(
             pipeline,
@@ -105,19 +106,19 @@ class TaskManager:
         self._metrics = metrics
         self._health = health
         self._clock = clock
-        self._left = False  # what had to be done before the end is done
+        self._left = False  # whether the work before the end is done
 
     def attach(self, consumer: Consumer) -> None:
-        """Get to know the driver's consumer."""
+        """Set the driver's consumer."""
         self.consumer = self.committer.consumer = self.assignments.consumer = consumer
         self._health.broker_reachable = lambda: consumer.broker_reachable
 
     def attach_table(self, table: Any) -> None:
-        """Get to know the table that snapshots lie in."""
+        """Set the table that holds snapshots."""
         self._snapshots.attach(table)
 
     async def stopping(self, timeout_s: float) -> None:
-        """Process no more and leave snapshots behind, while the table and its producer still work."""
+        """Stop processing and write final snapshots, while the table and its producer still work."""
         if self._health.stopping and self.partitions and not self._left:  # Faust stops us twice
             self._left = True
             self.consumer.abandon()
@@ -132,14 +133,14 @@ class TaskManager:
         await self._snapshots.stop()
 
     async def between_runs(self, read: Callable[[list[Task]], T]) -> T:
-        """Return what `read` makes of the tasks here while none of them is processing."""
+        """Return the result of `read` on the tasks here, called while none of them is processing."""
         async with self.committer.lock:
             return read([state.task for state in self.partitions.values()])
 
     # -- runs -----------------------------------------------------------------------------------------------
 
     async def process(self, delivery: Delivery) -> None:
-        """Process runs (or a tick), one after the other, and start a commit when it is time to."""
+        """Process runs (or a tick), one after another, and start a commit when it is due."""
         left = deque(delivery.runs)
         try:
             async with self.committer.lock:
@@ -158,7 +159,7 @@ class TaskManager:
                         left.popleft()
                 if gathers:
                     await self._hand_over_gathered(here)
-        except asyncio.CancelledError:  # they were handed out, and would be called processed
+        except asyncio.CancelledError:  # the runs were handed out, and would count as processed
             for run in left:
                 self.partitions.drop(run.raw.partition)
             raise
@@ -168,9 +169,10 @@ class TaskManager:
     async def _process_together(
         self, delivery: Delivery, left: deque[Run], read: Mapping[int, Instances | None]
     ) -> None:
-        """Process those of the runs that are left which can be in one go, and take them out.
+        """Process the remaining runs that can be processed together, and remove them from `left`.
 
-        Nobody else has a turn before all of them are noted: a commit would find tasks ahead of their ledgers.
+        No other coroutine runs before all of them are noted: a commit would find tasks ahead of their
+        ledgers.
         """
         here: dict[int, Partition] = {}
         some = []
@@ -197,14 +199,16 @@ class TaskManager:
         self.committer.commit_if_due()
 
     def _is_plain(self, delivery: Delivery, number: int, partition: Partition) -> bool:
-        """Whether nothing special is the matter with a partition."""
+        """Return whether a partition has no special state that needs its runs processed alone."""
         is_live = partition.live and partition.stopped is None and not partition.skips
         return is_live and self._is_ours(delivery, number, partition)
 
     def _settle(
         self, partition: Partition, number: int, results: Results | Exception, seconds: float
     ) -> None:
-        """Send and note what a run of a partition led to, or stop it; raise what ends the worker."""
+        """Send and note the result of a run of a partition, or stop the partition; raise errors that end the
+        worker.
+        """
         if isinstance(results, SwapFileError):
             raise results
         if isinstance(results, Exception):
@@ -216,7 +220,7 @@ class TaskManager:
         self._snapshots.note(number, seconds, results.input_bytes, self._clock())
 
     async def _hand_over_gathered(self, here: Mapping[int, Partition]) -> None:
-        """Hand over what was gathered of runs of these partitions."""
+        """Hand over the gathered outputs of runs of these partitions."""
         if self.committer.failed:
             return
         try:
@@ -230,7 +234,7 @@ class TaskManager:
     async def _process_if_ours(
         self, delivery: Delivery, number: int, run: Run | None, instances: Instances | None = None
     ) -> None:
-        """Process a run (or none) of a partition, unless it is not here any more."""
+        """Process a run (or none) of a partition, unless the partition is not here any more."""
         partition = self.partitions.get(number)
         if partition is None or not self._is_ours(delivery, number, partition):
             return
@@ -244,7 +248,9 @@ class TaskManager:
         self.committer.commit_if_due()
 
     def _is_ours(self, delivery: Delivery, number: int, partition: Partition) -> bool:
-        """Whether a delivery may be processed: its task is here, no rebalance dropped it, nothing failed."""
+        """Return whether a delivery may be processed: its task is here, no rebalance dropped it, nothing
+        failed.
+        """
         return (
             delivery.epoch == self.consumer.epoch
             and self.partitions.get(number) is partition
@@ -255,7 +261,7 @@ class TaskManager:
         self, partition: Partition, delivery: Delivery, run: Run, instances: Instances | None
     ) -> None:
         number = run.raw.partition
-        if not partition.live:  # skipped, the driver would count it as processed all the same
+        if not partition.live:  # else the driver would count the skipped run as processed
             error = RuntimeError(f"partition {number} is not live, and a run of it was handed out")
             await self.committer.end(error)
             return
@@ -267,10 +273,10 @@ class TaskManager:
             results = await self._pipeline.process(
                 partition.task, run, partial(self._is_ours, delivery, number, partition), instances
             )
-        except asyncio.CancelledError:  # it may be processed, and nobody will note it
+        except asyncio.CancelledError:  # it may be processed, but is never noted
             self.partitions.drop(number)
             raise
-        except SwapFileError as error:  # no fault of a record, nor of the state that is committed
+        except SwapFileError as error:  # neither a record nor the committed state is the cause
             await self.committer.end(error)
             return
         except Exception as error:  # noqa: BLE001 - a bug of ours: what it left of the state is not to be trusted
@@ -293,17 +299,17 @@ class TaskManager:
     # -- positions without records --------------------------------------------------------------------------
 
     def moved(self, partition: int, topic: str, position: int) -> None:
-        """Note that there is no record left before `position`."""
+        """Note that no record before `position` is left."""
         state, source = self.partitions[partition], self._sources[topic]
         if state.ledger.positions[source] != position:
             self._advance(state, Step(source, position, count=0))
 
     def out_of_range(self, tp: TP, position: int, first: int, end: int) -> int | None:
-        """Return where to go on in a log that does not have our position; None: the partition is stopped.
+        """Return where to continue in a log that does not have our position; None: the partition is stopped.
 
-        What retention took is lost, counted and noted in the journal. A log that ends before our position is
-        another one than models have learned from, or has lost records they learned: to go on anywhere would
-        be a guess.
+        Records that retention deleted are lost, counted and noted in the journal. A log that ends before our
+        position is not the log that models have learned from, or has lost records that they learned: any
+        position to continue from would be a guess.
         """
         state = self.partitions[tp.partition]
         if position >= first:
@@ -322,7 +328,7 @@ class TaskManager:
         return first
 
     def _advance(self, state: Partition, step: Step) -> None:
-        """Go to a position without records before it."""
+        """Advance to a position without records before it."""
         state.ledger.note(step)
         state.task.advance(step.source, step.to)
         self.committer.schedule.note()

@@ -2,7 +2,7 @@
 
 One transactional producer a worker, whose id is `<application.id>-<group.instance.id>`: a restart under the
 same name ends what its predecessor left open. The group's coordinator fences a worker that was taken out of
-the group: its transaction is aborted, whatever it still believes (KIP-447).
+the group: its transaction is aborted even if the worker has not noticed (KIP-447).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from topics.clients.transactional_sender import TransactionalSender
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """What is committed at a cut besides the outputs: journal and offsets."""
+    """The journal records and offsets that a cut commits in addition to the outputs."""
 
     records: Mapping[int, Sequence[Record]]  # for the journal, by partition
     offsets: Mapping[TP, int]
@@ -36,8 +36,9 @@ class Transactions:
     def __init__(
         self, sender: TransactionalSender, journal: str, group: str, partitions: int | None = None
     ) -> None:
-        """`journal`: the topic; `group`: the consumer group, whose offsets are committed; `partitions`: of
-        each source topic, noted with the offsets."""
+        """`journal`: the topic; `group`: the consumer group, whose offsets are committed; `partitions`:
+        number of partitions of each source topic, noted with the offsets.
+        """
         self._sender = sender
         self._journal = journal
         self._group = group
@@ -45,17 +46,17 @@ class Transactions:
 
     @property
     def call(self) -> int | None:
-        """The number of the call of the client that a method waits for; None: it waits for none."""
+        """The number of the client's call that a method waits for; None: it waits for none."""
         return self._sender.call
 
     def open(self) -> None:
-        """End what a predecessor of the same name left open; once for each client."""
+        """End a transaction that a predecessor of the same name left open; called once for each client."""
         self._sender.open()
 
     def commit(self, transaction: Transaction) -> None:
-        """Commit a transaction with everything that was sent; AbortedError if that cannot be.
+        """Commit a transaction with everything that was sent; AbortedError if it cannot be committed.
 
-        The steps 4 to 6 of `committer.py`; `TransactionalSender.commit` takes the last two.
+        These are the steps 4 to 6 of `committer.py`; `TransactionalSender.commit` takes the last two.
         """
         for partition, records in transaction.records.items():  # 4.
             n = len(records)
@@ -72,7 +73,7 @@ class Transactions:
         faults.point("commit-after")
 
     def abort(self) -> None:
-        """Throw away what was sent since the last commit."""
+        """Discard what was sent since the last commit."""
         self._sender.abort()
 
 

@@ -8,12 +8,15 @@ from streamapp.worker.restore.tail import Log
 
 
 class Changelog:
-    """The parts of one partition, read when the first one is asked for."""
+    """The parts of one partition, read at the first request for a part."""
 
     def __init__(self, log: Log, topic: str, partition: int, *, removed: bool = False) -> None:
-        """`log`: for this changelog alone; `removed`: parts that were removed since they were written are
-        there as long as the topic has them, which no worker's table has: no key is ever written twice, and
-        checksums tell what is whole."""
+        """`log`: for this changelog alone; `removed`: also return parts that were removed since they were
+        written.
+
+        Removed parts are there as long as the topic has them; a worker's table does not have them. They do no
+        harm: no key is ever written twice, and checksums show which snapshots are whole.
+        """
         self._log = log
         self._topic = topic
         self._partition = partition

@@ -6,17 +6,17 @@ from streamapp.errors import StreamappError
 
 
 class RestoreError(StreamappError):
-    """The state of a partition cannot be had; says why, and what can be done about it."""
+    """The state of a partition cannot be restored; the text holds the reason and the remedy."""
 
     def __init__(self, partition: int, reason: str, remedy: str = "") -> None:
-        """`remedy`: for a worker; a command that only looks shows the reason alone."""
+        """`remedy`: for a worker; a read-only command shows the reason alone."""
         self.reason = reason
         remedy = remedy or f"'grove models reset --partition {partition}' would give it new models"
         super().__init__(f"partition {partition} cannot be restored: {reason}; {remedy}")
 
 
 class SourceLogError(StreamappError):
-    """A source topic that is not the one, or not all of the one, that the models have learned from."""
+    """A source topic is not the topic that the models have learned from, or lacks a part of it."""
 
     def __init__(self, topic: str, partition: int, position: int, first: int, end: int) -> None:
         super().__init__(
@@ -26,7 +26,7 @@ class SourceLogError(StreamappError):
 
 
 def ways_out(partition: int) -> str:
-    """Say what an operator can do about a source that is another one."""
+    """Return the options of an operator when a source is another topic than before."""
     return (
         f"stop the workers, then 'grove models restore --partition {partition}' lets the models of its "
         f"newest snapshot go on with what the topic has now, 'grove models reset --partition {partition}' "

@@ -1,8 +1,8 @@
-"""Falling back: a partition whose journal cannot be replayed goes on from its newest whole snapshot.
+"""Falling back: a partition whose journal cannot be replayed continues from its newest whole snapshot.
 
-What was learned since that snapshot is given up; committed records are not read again.
-The journal gets a reset and, behind it, the record of that snapshot once more, with the committed offsets as
-its positions: a restore begins there, and the journal goes on there.
+What the models learned since that snapshot is lost; committed records are not read again. The journal gets a
+reset and, after it, the record of that snapshot once more, with the committed offsets as its positions:
+restores and further entries of the journal begin there.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ from topics.definitions import TopicNames
 
 
 class FellBack(NamedTuple):
-    """What a partition goes on with."""
+    """The state with which a partition continues."""
 
     snapshot: Positions  # at which the snapshot was cut
     positions: Positions  # from which records are read next
 
 
 def fall_back(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: int) -> FellBack:
-    """Let a partition go on from its newest whole snapshot; ResetError if there is none.
+    """Let a partition continue from its newest whole snapshot; ResetError if there is none.
 
-    If only its committed offsets are lost, it goes on where its journal ends.
+    If only its committed offsets are lost, it continues where its journal ends.
     """
     check_group_is_empty(kafka, group)
     with (
@@ -52,7 +52,7 @@ def fall_back(kafka: Mapping[str, Any], group: str, names: TopicNames, partition
         if is_end:  # only the offsets were gone: a worker can replay all of the journal
             return FellBack(positions, positions)
         tails = TailReader(reader.of(names.journal, partition), names.journal, partition)
-        get = Changelog(parts, names.snapshots, partition).get  # chunks as a worker finds them
+        get = Changelog(parts, names.snapshots, partition).get  # the chunks that a worker would find
         try:
             manifest = newest_whole(tails, get, partition)
         except RestoreError as error:
@@ -71,7 +71,7 @@ def restarted_from(manifest: Manifest, incarnation: int, positions: Positions, s
 
 
 def newest_whole(tails: TailReader, get: Get, partition: int) -> Manifest:
-    """Return the newest snapshot of which a task can be made; ResetError if there is none."""
+    """Return the newest snapshot from which a task can be made; ResetError if there is none."""
     damaged: list[str] = []
     for base in tails.since(0).bases:
         if isinstance(base, Manifest):

@@ -20,14 +20,14 @@ _NO_ID: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
 class Identity:
-    """Asks the broker about topics. Every method waits for it: call them in a thread."""
+    """Requests about topics. Every method waits for the broker: call them in threads."""
 
     def __init__(self, kafka: Mapping[str, Any]) -> None:
         """`kafka`: client properties under Kafka's names."""
         self._cluster = Cluster(kafka, REQUEST_S)
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
-        """Return the id of each topic as it is now; NotYetError if the broker does not say."""
+        """Return the current id of each topic; NotYetError if the broker does not return it."""
         wanted = TopicCollection(list(topics))
         futures = self._cluster.client.describe_topics(wanted, request_timeout=REQUEST_S)
         found = {}
@@ -37,7 +37,7 @@ class Identity:
         return found
 
     def check_led(self, topic: str, partition: int) -> None:
-        """Raise NotYetError if a partition has no leader: who reads it would wait for one."""
+        """Raise NotYetError if a partition has no leader: reading it would wait for one."""
         wanted = TopicCollection([topic])
         futures = self._cluster.client.describe_topics(wanted, request_timeout=REQUEST_S)
         found = {each.id: each.leader for each in self._answer(futures[topic], topic).partitions}

@@ -14,15 +14,15 @@ from topics.clients.access import Access
 from topics.clients.transactional_sender import TransactionalSender
 from topics.errors import AbortedError, BrokerError
 
-DENIED: Final = "Topic authorization failed"  # librdkafka of a transaction, without the name of the topic
+DENIED: Final = "Topic authorization failed"  # librdkafka's text, without the topic's name
 PAUSE_S: Final = 0.05
-TIMEOUT_S: Final = 60.0  # with a broker, or another transaction, that somebody waits for at a terminal
+TIMEOUT_S: Final = 60.0  # for a broker, or another transaction, while a user waits at a terminal
 
 
 def write_together(
     kafka: Mapping[str, Any], group: str, topic: str, partition: int, records: Sequence[Record]
 ) -> None:
-    """Write records of which a reader sees all or none, and return when it sees them; BrokerError.
+    """Write records atomically, and return when readers see them; BrokerError.
 
     `group`: of the workers, whose right to transactions is for ids that begin with its name.
     """

@@ -38,16 +38,16 @@ PASSING: Final = (
     KafkaError._TIMED_OUT,  # noqa: SLF001
     KafkaError.REQUEST_TIMED_OUT,
 )
-"""Errors while reading from which the client recovers by itself."""
+"""Errors while reading from which the client recovers without help."""
 
 
 class Offset(NamedTuple):
-    """What a group has committed of a partition."""
+    """The position that a group has committed in a partition."""
 
     position: int | None  # None: nothing
-    topic_id: str  # of the topic that it is a position of; "": not known
-    anew: bool = False  # committed while the partition had no owner: no task of before may go on there
-    partitions: int | None = None  # of the topic then; None: not noted
+    topic_id: str  # of the topic that the position belongs to; "": not known
+    anew: bool = False  # committed while the partition had no owner: no task from before may continue there
+    partitions: int | None = None  # number of partitions of the topic then; None: not noted
 
 
 class LogReader:
@@ -97,8 +97,7 @@ class LogReader:
         self._ahead = []
 
     def reuse(self, abandoned: Callable[[], bool]) -> None:
-        """Begin anew, for another restore; what the client said of its connections meanwhile does not
-        count."""
+        """Start over for another restore, without the client's connection errors so far."""
         self._abandoned = abandoned
         while self._consumer.consume(BATCH, 0):
             pass
@@ -106,17 +105,17 @@ class LogReader:
     def committed(self, topics: Iterable[str], partition: int) -> dict[str, int | None]:
         """Return the group's stable committed position of a partition in each topic (None: never committed).
 
-        Raise NotYetError while a transaction with their offsets is open: what it commits would be processed
-        twice.
+        Raise NotYetError while a transaction with their offsets is open: records that it commits would be
+        processed twice.
         """
         return {topic: each.position for topic, each in self.offsets(topics, partition).items()}
 
     def offsets(
         self, topics: Iterable[str], partition: int, timeout_s: float = REQUEST_S
     ) -> dict[str, Offset]:
-        """Return the same with the ids of the topics that the positions are of.
+        """Return the committed positions with the ids of the topics that they belong to.
 
-        `timeout_s`: seconds; while a transaction is pending the client waits so long for its end.
+        `timeout_s`: seconds that the client waits for the end of a pending transaction.
         """
         wanted = [TopicPartition(topic, partition) for topic in topics]
         try:
@@ -146,8 +145,8 @@ class LogReader:
     ) -> None:
         """Commit positions of a partition for the group, which must have no members.
 
-        `partitions`: of each topic, noted with its position; None: what was noted with the one before stays,
-        as long as that was of the same topic. A worker that was frozen meanwhile, and has a task at these
+        `partitions`: of each topic, noted with its position; None: keep the number noted with the previous
+        position, if that was of the same topic. A worker that was frozen during this, and has a task at these
         positions, will not keep it. Raise BrokerError if the broker refuses them, as it does when the group
         has got members.
         """
@@ -197,7 +196,9 @@ class LogReader:
         return int(first), int(end)
 
     def _not_now(self, error: KafkaError, what: str) -> Exception:
-        """Return the error for a request that failed: to be made again, unless it is denied."""
+        """Return the error for a request that failed: NotYetError, to try again, unless the request is
+        denied.
+        """
         denied = denied_kind(error.code())
         if error.code() == KafkaError._UNKNOWN_PARTITION and self._is_hidden(self._topic):  # noqa: SLF001
             denied = "topic"
@@ -208,14 +209,14 @@ class LogReader:
         )
 
     def _is_hidden(self, topic: str) -> bool:
-        """Whether a topic is not to be seen by this client; a broker that is away says nothing."""
+        """Whether this client may not see a topic; False if the broker is away."""
         try:
             return bool(Cluster(self._kafka, REQUEST_S, patience_s=0.0).hidden([topic]))
         except BrokerError:
             return False
 
     def offset_at(self, timestamp: int) -> int:
-        """Return the first offset whose record is as late as a timestamp (ms), else the end."""
+        """Return the first offset whose record has at least a timestamp (ms), or the end if there is none."""
         wanted = TopicPartition(self._topic, self._partition, timestamp)
         try:
             (found,) = self._consumer.offsets_for_times([wanted], timeout=REQUEST_S)
@@ -227,9 +228,10 @@ class LogReader:
     def open(
         self, topic: str, partition: int, position: int | None = None, limit: Limit | None = None
     ) -> None:
-        """Go to a position (default: the beginning of the log); `limit`: of a batch of records
-        that were processed: each must be there. Otherwise a batch that is refused is passed over: no worker
-        wrote it.
+        """Go to a position (default: the beginning of the log).
+
+        `limit`: of a batch of processed records, each of which must be there. Without it a refused batch is
+        passed over: no worker wrote it.
         """
         self._topic, self._partition = topic, partition
         self._consumer.limit, self._consumer.before, self._consumer.unread = limit or Limit(), None, ()
@@ -246,15 +248,16 @@ class LogReader:
         self._consumer.assign([TopicPartition(topic, partition, self.position)])
 
     def to_end(self) -> Iterator[RawRecords]:
-        """Yield what there is from the position to the last stable offset, in pieces."""
+        """Yield the records from the position to the last stable offset, in pieces."""
         self.end = None
         while self.end is None:
             yield from self._read(None)
 
     def up_to(self, position: int, unread: Ranges = ()) -> Iterator[RawRecords]:
-        """Yield the records from the position to before another one, in pieces.
+        """Yield the records from the current position to before `position`, in pieces.
 
-        `unread`: offsets of batches that are passed over, and not inflated; nor is what begins behind.
+        `unread`: offsets of batches that are passed over without decompression; batches after `position` are
+        not decompressed either.
         """
         self._consumer.before = {(self._topic, self._partition): position}
         self._consumer.unread = unread
@@ -317,7 +320,7 @@ class LogReader:
         return good
 
     def _arrived(self) -> list[Message]:
-        """Return what has arrived. If it is asked for a batch, the client waits for all of it."""
+        """Return the messages that have arrived. A request for a batch waits until the batch is complete."""
         here = self._consumer.consume(BATCH, 0)
         if here:
             return here

@@ -17,13 +17,14 @@ logger = logging.getLogger(__name__)
 LOG_SECONDS: Final = 5.0
 
 Beginning = Literal["snapshot", "older-snapshot", "reset", "journal"]
-"""What a replay begins with: the newest snapshot; one before it, as that is not whole; the point of a reset;
-or the beginning of the journal."""
+"""Where a replay begins: at the newest snapshot; at an earlier one, as the newest is not whole; at a reset;
+or at the beginning of the journal.
+"""
 
 
 @dataclass(slots=True)
 class RestoreProgress:
-    """Progress of one partition; written by the thread that restores, read by others without a lock."""
+    """Progress of one partition; written by the restoring thread, read by other threads without a lock."""
 
     partition: int
     say: Callable[[str], None] = lambda text: None  # noqa: ARG005 - takes the progress in words
@@ -43,13 +44,13 @@ class RestoreProgress:
         return self.total - self.done
 
     def reads(self, beginning: Beginning, what: str) -> None:
-        """Note that a snapshot is being read; `what`: which one, and how large it is."""
+        """Note that a snapshot is being read; `what`: its description and size."""
         self.beginning = beginning
         self.say(f"reading {what}")
         logger.info("partition %d: restoring from %s", self.partition, what)
 
     def begins(self, beginning: Beginning, total: int) -> None:
-        """Note what the replay begins with, and how many offsets it has to replay."""
+        """Note where the replay begins, and how many offsets it has to replay."""
         self.beginning, self.total = beginning, total
         self._logged = self.clock()
         if total:
@@ -62,7 +63,7 @@ class RestoreProgress:
             )
 
     def replayed(self, offsets: int) -> None:
-        """Note that so many more were replayed."""
+        """Note that `offsets` more offsets were replayed."""
         self.done += offsets
         self._say()
         now = self.clock()

@@ -1,4 +1,4 @@
-"""Pool of log readers, borrowed by one restore after the other.
+"""Pool of log readers, borrowed by one restore after another.
 
 A new client has to fetch metadata and to connect, which mostly takes longer than the read itself.
 """
@@ -11,17 +11,17 @@ from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
 IDLE_S: Final = 10.0
-"""Idle readers are kept so long: for the partitions of one assignment."""
+"""How long idle readers are kept: long enough for the partitions of one assignment."""
 
 
 class Reader(Protocol):
     """A reader that is reused."""
 
     def reuse(self, abandoned: Callable[[], bool]) -> None:
-        """Begin anew, for another restore."""
+        """Start over for another restore."""
 
     def release(self) -> None:
-        """Read nothing."""
+        """Read nothing until the next `reuse`."""
 
     def close(self) -> None:
         """Close the client."""
@@ -34,7 +34,9 @@ class Readers(Generic[R]):
     """Gives out readers, in any thread, and keeps those that are returned for a while."""
 
     def __init__(self, make: Callable[[Callable[[], bool]], R], idle_s: float = IDLE_S) -> None:
-        """`make`: returns a new one; it gets the function that says whether the restore was abandoned."""
+        """`make`: returns a new reader; its argument is a function that returns whether the restore was
+        abandoned.
+        """
         self._make = make
         self._idle_s = idle_s
         self._idle: list[R] = []
@@ -73,7 +75,7 @@ class Readers(Generic[R]):
             self._closing.start()
 
     def close(self) -> None:
-        """Close those that are not in use."""
+        """Close the readers that are not in use."""
         with self._lock:
             idle, self._idle = self._idle, []
         _close(idle)

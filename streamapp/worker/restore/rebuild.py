@@ -1,4 +1,4 @@
-"""Rebuilding a task: the newest whole snapshot, then replay of the journal behind it."""
+"""Rebuilding a task: the newest whole snapshot, then replay of the journal after it."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ class RestoreRequest:
     """A partition that is to be restored."""
 
     partition: int
-    first: Positions  # where it begins if nothing was ever committed of it
-    kept_positions: Positions | None  # positions of the task that is here, if it may stay
+    first: Positions  # where the partition begins if it was never committed
+    kept_positions: Positions | None  # positions of the current task, if it may stay
     chunks: Chunks  # of its snapshots
-    abandoned: Callable[[], bool]  # whether the partition was revoked meanwhile
+    abandoned: Callable[[], bool]  # whether the partition was revoked during the restore
     progress: RestoreProgress
-    membership: Hashable = None  # of the worker, for which it is restored
+    membership: Hashable = None  # of the worker when the restore began
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What a partition goes live with."""
+    """The state with which a partition goes live."""
 
-    task: Task | None  # None: the one that is here stays; a new one has seen nothing
+    task: Task | None  # None: the current task stays; a new task has processed nothing
     positions: Positions
-    incarnation: int  # the highest of the journal and of the chunks
+    incarnation: int  # the highest in the journal and in the chunks
     records: int = 0  # replayed
     seconds: float = 0.0
     base: Base = field(default_factory=Base)
@@ -69,7 +69,7 @@ class EndMismatchError(Exception):
 
     @property
     def gone(self) -> list[SourceName]:
-        """The sources without a committed offset, although records of them were processed."""
+        """The sources that lack a committed offset although records of them were processed."""
         return [source for source, at in self.committed.items() if at is None and self._ends[source] > 0]
 
 
@@ -77,29 +77,29 @@ class Rebuild:
     """Makes the task of one partition again."""
 
     def __init__(self, wanted: RestoreRequest, config: TaskConfig, tails: TailReader, replay: Replay) -> None:
-        """`config`: of a task that begins anew after a reset; `replay`: one without a task yet."""
+        """`config`: of a task that begins after a reset; `replay`: a replay without a task yet."""
         self._wanted = wanted
         self._config = config
         self._tails = tails
         self._replay = replay
 
     def run(self, committed: Committed) -> Restored:
-        """Return the task as it stood at the committed offsets.
+        """Return the task as it was at the committed offsets.
 
-        Raise EndMismatchError, or RestoreError if the state cannot be had.
+        Raise EndMismatchError, or RestoreError if the state cannot be restored.
         """
         began, replay = time.monotonic(), self._replay
         tail = self._tails.newest()
         end = tail.end
         if end is not None:
-            check_end(end, committed)  # before work that may be for nothing
+            check_end(end, committed)  # before work that may be useless
         tail, base, beginning = self._begin(tail)
         faults.point("restore-read")
         entries = entries_behind(tail, base.manifest or _reset(tail))
         self._wanted.progress.begins(beginning, sum(map(_offsets, entries)))
         self._go_through(entries)
         check_end(replay.positions, committed)
-        # A journal that was emptied does not know who wrote what still lies in the table.
+        # A journal that was emptied lacks the incarnations that wrote the chunks still in the table.
         incarnation = max(tail.incarnation, *map(incarnation_of, self._keys), 0)
         if replay.task is None or replay.positions is None:
             return Restored(None, self._wanted.first, incarnation, base=base, skips=tail.skips)
@@ -115,7 +115,7 @@ class Rebuild:
         )
 
     def _begin(self, tail: Tail) -> tuple[Tail, Base, Beginning]:
-        """Stand at the newest snapshot that is whole; return the tail that goes with it, and what it is."""
+        """Begin at the newest whole snapshot; return the tail that belongs to it, the base, and its kind."""
         tried: list[Manifest] = []
         while True:
             for found in tail.bases:
@@ -148,7 +148,7 @@ class Rebuild:
         return list(self._wanted.chunks.keys())
 
     def _check_new(self, reset: Reset, tried: Collection[Manifest]) -> None:
-        """Raise RestoreError if a reset stands there for a snapshot to go on from that is not whole."""
+        """Raise RestoreError if a reset was written to continue from a snapshot that is not whole."""
         if carries_one_of(reset, tried):
             number = self._wanted.partition
             reason = (
@@ -188,21 +188,21 @@ class Rebuild:
 
 
 def carries_one_of(reset: Reset, snapshots: Collection[Manifest]) -> bool:
-    """Whether a reset stands there for one of the snapshots behind it to go on from.
+    """Return whether a reset was written to continue from one of the snapshots after it.
 
-    One of an incarnation from before the reset can only be what the partition fell back to: then new models
-    are not what was asked for.
+    A snapshot after a reset with an incarnation from before the reset must be the snapshot that the partition
+    fell back to: new models would then be wrong.
     """
     return any(manifest.incarnation <= reset.incarnation for manifest in snapshots)
 
 
 def _offsets(entry: Entry) -> int:
-    """Return over how many offsets an entry goes."""
+    """Return the number of offsets that an entry covers."""
     return sum(after - entry.before[source] for source, after in entry.after.items())
 
 
 def check_end(positions: Positions | None, committed: Committed) -> None:
-    """Raise EndMismatchError unless a journal that ends at positions (None: is empty) agrees with offsets."""
+    """Raise EndMismatchError unless the journal's end (None: it is empty) matches committed offsets."""
     if positions is None and not any(at is not None for at in committed.values()):
         return
     if positions is None or not agree(committed, positions):
@@ -210,7 +210,9 @@ def check_end(positions: Positions | None, committed: Committed) -> None:
 
 
 def agree(committed: Committed, positions: Positions) -> bool:
-    """Whether committed offsets are the positions; of a source at its very beginning there may be none."""
+    """Return whether committed offsets equal the positions; a source at its very beginning may have no
+    offset.
+    """
     return any(at is not None for at in committed.values()) and all(
         (committed.get(source) or 0) == here for source, here in positions.items()
     )

@@ -23,14 +23,14 @@ from topics.errors import Reason
 
 logger = logging.getLogger(__name__)
 
-UNLIMITED: Final = 1 << 62  # models: which ones there was no room for, the journal says
+UNLIMITED: Final = 1 << 62  # models: the journal holds the records whose models had no room
 
 
 class SourceLog(Protocol):
     """The records of a source, in order."""
 
     def up_to(self, position: int, unread: Ranges = ()) -> Iterator[RawRecords]:
-        """Yield the records from where we are to before a position; `unread`: batches to pass over."""
+        """Yield the records from the current to before another position; `unread`: batches to skip."""
 
 
 class Replay:
@@ -42,8 +42,9 @@ class Replay:
         open_log: Callable[[SourceName, int], SourceLog],
         memory: ModelMemory | None = None,
     ) -> None:
-        """`open_log`: gives the records of a source from a position on; `memory`: of the models, of
-        the thread of this replay alone (None: no limit)."""
+        """`open_log`: returns the records of a source from a position on; `memory`: of the models, only for
+        the thread of this replay (None: no limit).
+        """
         self.positions: Positions | None = None
         self.records = 0  # replayed
         self.task: Task | None = None
@@ -52,18 +53,18 @@ class Replay:
         self._logs: dict[SourceName, SourceLog] = {}
         self._quota = ModelQuota(UNLIMITED)
         self._memory = memory or ModelMemory()
-        self._at: dict[SourceName, int] = {}  # positions while an entry is gone through
+        self._at: dict[SourceName, int] = {}  # positions while an entry is applied
 
     def begin(self, positions: Positions, units: Iterable[Unit] | None, config: TaskConfig) -> None:
-        """Stand at positions: with the task of a snapshot, or (None) with a new one."""
+        """Begin at positions: with the task of a snapshot, or (None) with a new one."""
         if units is None:
             self.task = Task(self._partition, config, self._quota, self._memory)
         else:
             self.task = Task.from_units(self._partition, config, self._quota, units, self._memory)
-        self.positions = positions  # now: of a snapshot that is not whole nothing may stay
+        self.positions = positions  # set now: nothing of a snapshot that is not whole may remain
 
     def begin_at(self, manifest: Manifest, get: Get) -> Index:
-        """Stand at a snapshot, whose chunks `get` gives; return what it consists of.
+        """Begin at a snapshot, whose chunks `get` returns; return its index.
 
         DamagedError if it is not whole.
         """
@@ -76,7 +77,7 @@ class Replay:
         return stored.index
 
     def apply(self, entry: Entry) -> None:
-        """Go through one entry; RestoreError if it does not follow upon the last one."""
+        """Replay one entry; RestoreError if it does not follow the last one."""
         task = self._begin(entry)
         self._at = dict(entry.before)
         for step in entry.steps:
@@ -106,7 +107,7 @@ class Replay:
         if SOURCES[source].journalled:
             return iter([step.records] if step.records is not None else [])
         at, self._at[source] = self._at[source], step.to
-        if step.skipped == ((at, step.to),):  # never read, or all of it dead letters
+        if step.skipped == ((at, step.to),):  # never read, or all records became dead letters
             self._logs.pop(source, None)
             return iter(())
         if source not in self._logs:
@@ -114,7 +115,7 @@ class Replay:
         return self._logs[source].up_to(step.to, step.unread)
 
     def _check_count(self, step: Step, at: int, found: int) -> None:
-        """Raise RestoreError if a log has not the records any more that were processed."""
+        """Raise RestoreError if a log has lost some of the records that were processed."""
         if step.count is not None and found != step.count and step.skipped != ((at, step.to),):
             reason = (
                 f"{step.count} records of {step.source} from offset {at} to before {step.to} were "
@@ -124,9 +125,10 @@ class Replay:
             raise RestoreError(self._partition, reason)
 
     def _process(self, task: Task, raw: RawRecords, step: Step, *, is_older: bool) -> None:
-        """Process records the way it was done, those that were became dead letters included.
+        """Process records as they were processed before, including those that became dead letters.
 
-        By the rules of today: what an older release took and this one refuses is left out, and said.
+        The rules of this release apply: a record that an older release accepted and this one refuses is left
+        out, with a line in the log.
         """
         for part, refused in parts(raw, step.skipped, step.refused):
             self._quota.closed = refused
@@ -146,7 +148,7 @@ class Replay:
 
 
 def parts(raw: RawRecords, skipped: Ranges, refused: Ranges) -> Iterator[tuple[RawRecords, bool]]:
-    """Yield the records that were processed, in order, with whether there was no room for their models."""
+    """Yield the records that were processed, in order, each time with whether their models had no room."""
     if not skipped and not refused:
         yield raw, False
         return

@@ -1,7 +1,7 @@
 """Reset: a partition that cannot be restored gives up what it learned.
 
 A reset is a record of the journal. It is written while the group has no members, so that no worker has a task
-that would go on as if nothing had happened.
+that would continue in spite of it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from topics.definitions import TopicNames
 
 
 class ResetError(StreamappError):
-    """A partition that may not be reset now; says what to do first."""
+    """A partition that cannot be reset now; the text holds the step to take first."""
 
 
 class StartingPoint(NamedTuple):
-    """Where a partition goes on, which is committed."""
+    """The positions from which a partition continues, after they were committed."""
 
     positions: Positions
     incarnation: int  # the highest of its journal
-    is_end: bool  # of the journal, whose offsets were gone: nothing has to be given up
-    skips: tuple[Skip, ...] = ()  # that lie ahead; to be written behind a reset, before which nothing counts
+    is_end: bool  # the journal ended there, and its committed offsets were lost: nothing has to be given up
+    skips: tuple[Skip, ...] = ()  # that lie ahead; written again after a reset
 
 
 def reset(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: int) -> Positions:
@@ -50,13 +50,14 @@ def reset(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: in
 def starting_point(
     reader: LogReader, identity: Identity, names: TopicNames, partition: int, count: int | None = None
 ) -> StartingPoint:
-    """Find out where a partition goes on, commit that and return it.
+    """Determine where a partition continues, commit these positions and return them.
 
-    `count`: partitions that new models belong to; None: those that there are belong to as many as before.
+    `count`: number of partitions that new models belong to; None: keep the number noted with the earlier
+    offsets.
 
-    In each source at its committed offset. Without offsets where the journal ends. In a topic that was made
-    anew at its first record, for none of them was processed; where retention took records, behind them; where
-    a log has lost its end, at what is its end now.
+    In each source it continues at the committed offset; without offsets, where the journal ends. In a topic
+    that was created again it begins at the first record, because none was processed. Where retention deleted
+    records, it continues after them. A log that has lost its end continues at its current end.
     """
     topics = source_topics(names)
     try:
@@ -88,9 +89,10 @@ def starting_point(
 def _position(
     log: tuple[int, int], offset: Offset, journalled: int | None, topic_id: str, *, may_be_kept: bool
 ) -> int:
-    """Return where to go on in a log (first offset, end); `journalled`: where the journal ends in it.
+    """Return where to continue in a log (first offset, end); `journalled`: where the journal ends in it.
 
-    `may_be_kept`: the group has no offsets at all; where it lacks this one only, it went with the topic.
+    `may_be_kept`: the group has no offsets at all; if only this source has none, they were lost with the
+    topic.
     """
     first, end = log
     if UNKNOWN not in (offset.topic_id, topic_id) and offset.topic_id != topic_id:
@@ -112,14 +114,15 @@ def check_group_is_empty(kafka: Mapping[str, Any], group: str) -> None:
 def check_group_stayed_empty(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: int) -> None:
     """Raise ResetError if a worker may have restored a partition before its journal was written to.
 
-    What is committed while a partition has no owner says so; a worker that has gone on from it does not.
+    Offsets committed while a partition has no owner are marked as such; offsets that a worker committed later
+    are not.
     """
     members = members_of(kafka, group)
     try:
         with LogReader(kafka, group, lambda: False) as reader:
             offsets = reader.offsets(source_topics(names).values(), partition)
         went_on = any(offset.position is not None and not offset.anew for offset in offsets.values())
-    except NotYetError:  # a transaction with offsets is open: a worker's
+    except NotYetError:  # a worker's transaction with offsets is open
         went_on = True
     if members or went_on:
         who = ", ".join(members) or "a worker that has left again"
@@ -131,9 +134,9 @@ def check_group_stayed_empty(kafka: Mapping[str, Any], group: str, names: TopicN
 
 
 def _journal(reader: LogReader, topic: str, partition: int) -> tuple[int, Positions | None, list[Skip]]:
-    """Return the highest incarnation in a journal, where it ends, and what was ever to be skipped.
+    """Return the highest incarnation in a journal, where the journal ends, and all its skips.
 
-    What cannot be read does not count.
+    Records that cannot be read are ignored.
     """
     reader.open(topic, partition)
     highest, end, skips = 0, None, list[Skip]()
@@ -142,7 +145,7 @@ def _journal(reader: LogReader, topic: str, partition: int) -> tuple[int, Positi
             try:
                 record = decode(value or b"", topic, partition)
             except StreamappError:
-                continue  # of another release: that may be why it is reset
+                continue  # of another release: this may be the reason for the reset
             highest = max(highest, record.incarnation)
             if isinstance(record, Skip):
                 skips.append(record)

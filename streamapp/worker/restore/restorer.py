@@ -1,12 +1,12 @@
-"""Restorer: committed offsets, snapshot, journal, replay; in a thread, on a task of its own.
+"""Restorer: committed offsets, snapshot, journal, replay; in a thread, on a separate task.
 
     committed offsets ──equal──> the task that is here stays
             │
-            └─> newest whole snapshot ─> journal behind it ─> replay ─> its end = committed offsets
+            └─> newest whole snapshot ─> journal after it ─> replay ─> its end = committed offsets
 
-The end of the journal and the committed offsets were written in one transaction. Where they differ, one of
-them is held back by a transaction of another worker that is still open: then it is waited for. If it stays
-so, it is never guessed which of them is right.
+The end of the journal and the committed offsets were written in one transaction. If they differ, an open
+transaction of another worker holds one of them back, and the restore waits for its end. If the difference
+stays, the restore fails: it never guesses which of them is right.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from topics.definitions import TopicNames
 from topics.fetching.batches import PROCESSED
 
 TIMEOUT_S: Final = 60.0
-"""How long the journal may be behind: a dead worker's transaction is ended by the broker long before."""
+"""How long the journal may be behind: the broker ends a dead worker's transaction long before."""
 
 AHEAD_TIMEOUT_S: Final = 5.0
-"""How long it may be ahead: offsets are read before it, and a commit may lie between."""
+"""How long the journal may be ahead: offsets are read before it, and a commit may lie between."""
 
 
 OFFSETS_S: Final = 1.0
-"""How long offsets are first asked for; a request takes some milliseconds."""
+"""How long the first request for offsets may take; usually it takes a few milliseconds."""
 
 
 class Restorer:
-    """Restores partitions, several at a time if it is asked to."""
+    """Restores partitions; calls in several threads restore several at a time."""
 
     def __init__(
         self,
@@ -55,8 +55,9 @@ class Restorer:
         config: TaskConfig,
         memory: Callable[[], ModelMemory] = ModelMemory,
     ) -> None:
-        """`kafka`: client properties under Kafka's names; `group`: whose offsets count; `memory`: gives one
-        to the models of a partition while it is restored."""
+        """`kafka`: client properties under Kafka's names; `group`: whose offsets count; `memory`: returns a
+        limit for the models of one partition during its restore.
+        """
         self._kafka = kafka
         self._group = group
         self._config = config
@@ -66,16 +67,16 @@ class Restorer:
         self._readers = Readers(lambda abandoned: LogReader(kafka, group, abandoned))
         self._timeout_s: dict[
             int, float
-        ] = {}  # seconds to wait for offsets that did not come in time the last time
+        ] = {}  # seconds to wait for offsets that did not arrive in time the last time
         self._differs_since: dict[
             int, tuple[Hashable, float]
-        ] = {}  # since when the journal's end differs, and our membership then
+        ] = {}  # time since when the journal's end differs, and the membership then
 
     def restore(self, wanted: RestoreRequest) -> Restored:
-        """Return the task of a partition, or that the task that is here may stay.
+        """Return the task of a partition, or that the current task may stay.
 
-        Raise NotYetError if another worker's transaction has to be waited for, RestoreError if the state
-        cannot be had, AbandonedError.
+        Raise NotYetError if another worker's transaction has to end first, RestoreError if the state cannot
+        be restored, AbandonedError.
         """
         number = wanted.partition
         with self._readers.borrow(wanted.abandoned) as reader:
@@ -108,8 +109,8 @@ class Restorer:
     def _offsets(self, reader: LogReader, partition: int) -> dict[str, Offset]:
         """Return the committed offsets; NotYetError after a moment if a transaction with them is pending.
 
-        The client does not say so, it waits: others want to be restored meanwhile. A broker that is merely
-        slow is given more time with each attempt.
+        The client does not report a pending transaction, it waits, while other partitions need the thread.
+        Each attempt allows more time for a broker that is merely slow.
         """
         timeout_s = self._timeout_s.get(partition, OFFSETS_S)
         self._timeout_s[partition] = min(2 * timeout_s, REQUEST_S)
@@ -122,9 +123,9 @@ class Restorer:
         return Identity(self._kafka)
 
     def _wait(self, wanted: RestoreRequest, difference: EndMismatchError) -> NotYetError | RestoreError:
-        """Return that a difference has to be waited out, or that it is one that stays.
+        """Return NotYetError for a difference that may pass, RestoreError for one that has lasted too long.
 
-        What was seen before the last rebalance does not count: others may have committed since.
+        Differences seen before the last rebalance do not count: other workers may have committed since.
         """
         partition, now = wanted.partition, time.monotonic()
         if difference.positions is None and self._is_empty(partition):
@@ -144,7 +145,7 @@ class Restorer:
         """Whether the journal has no records, not even of a transaction that is open."""
         if self._identity.has_open_transaction(self._journal, partition):
             return False
-        with LogReader(self._kafka, self._group, lambda: False) as log:  # anew: one may have ended meanwhile
+        with LogReader(self._kafka, self._group, lambda: False) as log:  # re-read: one may have ended
             return log.of(self._journal, partition).is_empty()
 
     def _without_journal(self, difference: EndMismatchError) -> str:
@@ -174,7 +175,7 @@ class Restorer:
 
 
 def check_identity(partition: int, topic_ids: Mapping[str, str], offsets: Mapping[str, Offset]) -> None:
-    """Raise RestoreError if an offset is of another topic than has its name now."""
+    """Raise RestoreError if an offset belongs to a topic other than the current topic of that name."""
     for topic, offset in offsets.items():
         now = topic_ids[topic]
         if UNKNOWN not in (now, offset.topic_id) and now != offset.topic_id:

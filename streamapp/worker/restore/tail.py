@@ -30,7 +30,7 @@ class Log(Protocol):
         """Go to a position."""
 
     def to_end(self) -> Iterator[RawRecords]:
-        """Yield what there is from there on."""
+        """Yield the records from there on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Tail:
 
     @property
     def skips(self) -> tuple[Skip, ...]:
-        """What was to be skipped: all that lies ahead, for each snapshot is followed by it."""
+        """The skips in the tail: all that lie ahead, because each snapshot is followed by them."""
         return tuple(record for _, record in self.records if isinstance(record, Skip))
 
     @property
@@ -76,7 +76,7 @@ class TailReader:
         self._first, self._end = log.range()
 
     def newest(self) -> Tail:
-        """Return as much of the end as it takes to find a snapshot or reset, or all there is."""
+        """Return as much of the end as contains a snapshot or reset, or everything."""
         window = WINDOW
         while True:
             tail = self.since(self._end - window)
@@ -85,7 +85,7 @@ class TailReader:
             window *= 8
 
     def since(self, position: int) -> Tail:
-        """Return what there is from an offset on."""
+        """Return the records from an offset on."""
         start = max(self._first, position)
         start, records = self._read(start)
         bases: list[Manifest | Reset] = []
@@ -97,9 +97,9 @@ class TailReader:
         return Tail(self._first, start, tuple(bases), records)
 
     def _read(self, start: int) -> tuple[int, tuple[tuple[int, Record], ...]]:
-        """Return the records from an offset on, and that offset; those of another release raise.
+        """Return the records from an offset on, and that offset; raise for records of another release.
 
-        Unless a reset gave them up: then the records begin with the reset.
+        If a reset gave up the unreadable records, the returned records begin with the reset.
         """
         self._log.open(self._topic, self._partition, start)
         records: list[tuple[int, Record]] = []

@@ -1,1 +1,1 @@
-"""Snapshots of tasks: cut at a commit, written behind it in slices, complete with a record in the journal."""
+"""Snapshots of tasks: cut at a commit, written after it in slices, complete with a record in the journal."""

@@ -3,9 +3,9 @@
     key     kind │ name │ 0 │ incarnation, 8 bytes │ sequence, 8 bytes │ chunk, 4 bytes      (big-endian)
     value   a part of the unit's bytes, zstd-compressed as a whole
 
-Incarnation and sequence are of the snapshot that wrote the unit. No snapshot has those of another one, for
-the incarnation of a task is higher than any in its journal and in the keys of its partition: so nothing is
-ever overwritten, and no index names the chunks that a fenced worker still writes.
+Incarnation and sequence are of the snapshot that wrote the unit. No two snapshots share both, because the
+incarnation of a task is higher than any in its journal and in the keys of its partition. So nothing is ever
+overwritten, and no index names the chunks that a fenced worker still writes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def chunk_keys(kind: bytes, name: bytes, copy: Copy) -> Iterator[bytes]:
 
 
 def incarnation_of(key: bytes) -> int:
-    """Return the incarnation whose snapshot wrote a chunk; 0 if the key is none of a chunk."""
+    """Return the incarnation whose snapshot wrote a chunk; 0 if the key is not a chunk's key."""
     if key[:1] not in (UNIT, INDEX) or len(key) <= _TAIL.size:
         return 0
     incarnation: int = _TAIL.unpack(key[-_TAIL.size :])[0]
@@ -66,7 +66,7 @@ def pack(
 
 
 def unpack(kind: bytes, name: bytes, copy: Copy, get: Callable[[bytes], bytes | None]) -> bytes:
-    """Return a unit's bytes; DamagedError if they are not all there as they were written."""
+    """Return a unit's bytes; DamagedError if they are incomplete or altered."""
     parts = [get(key) for key in chunk_keys(kind, name, copy)]
     what = f"unit {name.decode()} of snapshot {copy.incarnation}.{copy.sequence}"
     if any(part is None for part in parts):

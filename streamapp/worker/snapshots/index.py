@@ -1,7 +1,7 @@
 """The index of a snapshot: of each unit, which copy in the table is the valid one.
 
 It is a unit itself, written whole with every snapshot; its manifest in the journal names it with its
-checksum. What no index names is garbage, whoever wrote it.
+checksum. Chunks that no index names are garbage, including those of other workers.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ class Index:
     copies: dict[bytes, Copy] = field(default_factory=dict)
 
     def after(self, fresh: Mapping[bytes, Copy], removed: Collection[bytes]) -> Index:
-        """Return the index of the next snapshot: with what it wrote, without what is gone."""
+        """Return the index of the next snapshot: with the units it wrote, without the removed units."""
         gone = set(removed)
         kept = {name: copy for name, copy in self.copies.items() if name not in gone}
         return Index(kept | dict(fresh))
 
     def only_here(self, other: Index) -> list[bytes]:
-        """Return the keys of chunks that this index names and another one does not."""
+        """Return the keys of chunks that this index names and `other` does not."""
         return [
             key
             for name, copy in self.copies.items()

@@ -24,8 +24,8 @@ async def leave_snapshots(
 ) -> None:
     """Return when no partition has changed since its newest snapshot, or when that takes too long.
 
-    `commit` commits what there is to commit, cuts what is due, and commits finished snapshots; `goes_on`:
-    whether the partitions are still those of the beginning. Nothing is processed meanwhile.
+    `commit` commits uncommitted work, cuts due partitions, and commits finished snapshots; `goes_on`: whether
+    the partitions are still the same as at the beginning. Nothing is processed during this.
     """
     snapshots.finish()
     try:

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Final
 
 REST: Final = 20
-"""A snapshot that took a second of work is followed by at least so many seconds without one: 5 %."""
+"""Seconds without a snapshot after each second of work on one: at most 5 % of the time goes into snapshots.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotLimits:
-    """What a restore may have to make up for (settings `snapshot.*`)."""
+    """Limits of the work that a restore repeats (settings `snapshot.*`)."""
 
     replay_seconds: float
     replay_bytes: int
@@ -20,7 +21,7 @@ class SnapshotLimits:
 
 @dataclass(slots=True)
 class SnapshotSchedule:
-    """What happened to a partition since its last cut."""
+    """The changes of a partition since its last cut."""
 
     limits: SnapshotLimits
     compute: float = 0.0  # seconds
@@ -40,7 +41,7 @@ class SnapshotSchedule:
         return self.dirty_since is not None
 
     def is_due(self, now: float, *, at_once: bool = False) -> bool:
-        """Tell whether the next cut is to be kept; `at_once`: if only there is something to keep."""
+        """Return whether the next cut is to be kept; `at_once`: keep it if there is any change."""
         if at_once and self.is_dirty:
             return True
         if self.dirty_since is None or now < self.not_before:
@@ -52,7 +53,7 @@ class SnapshotSchedule:
         )
 
     def cut(self) -> None:
-        """Begin anew: the snapshot has everything up to now."""
+        """Start over: the snapshot has everything up to now."""
         self.compute, self.bytes, self.dirty_since = 0.0, 0, None
 
     def written(self, work: float, now: float) -> None:

@@ -56,26 +56,27 @@ def add_table(app: Any, changelog: str) -> Any:
 
 
 class ContiguousTable(Table[bytes, bytes]):
-    """A table that knows how far it has its changelog although others may have written to it.
+    """A table that keeps track of its copy of the changelog even if another worker has written to it.
 
-    Faust notes the offset of each write of its own as the point up to which RocksDB has everything. A worker
-    that was frozen, and writes on after another one has written, would then never read what that one wrote.
+    Faust notes the offset of each write of this process as the point up to which RocksDB has everything. A
+    worker that was frozen while another worker wrote, and that then writes again, would never read what the
+    other worker wrote.
     """
 
-    logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
+    logger = logging.getLogger("faust.kafkabatch")  # keeps service messages out of our log
 
     def _on_changelog_sent(self, sent: Any) -> None:
         written = sent.result()
         open_ones: Any = cast(Any, self.data)._dbs  # noqa: SLF001 - asking for a closed one would open it
         if written.topic_partition.partition not in open_ones:
-            return  # the partition is gone: whoever gets it reads this again
+            return  # the partition was revoked: its next owner reads this again
         known = self.data.persisted_offset(written.topic_partition)
         if written.offset == (0 if known is None else known + 1):
             self.data.set_persisted_offset(written.topic_partition, written.offset)
 
 
 class ClosedError(Exception):
-    """Chunks were asked for whose restore was abandoned."""
+    """Raised when an abandoned restore requests chunks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Chunks:
 
     get: Callable[[bytes], bytes | None]
     keys: Callable[[], Iterable[bytes]]
-    close: Callable[[], object] = lambda: None  # no more of them; whoever asks then gets ClosedError
+    close: Callable[[], object] = lambda: None  # afterwards requests raise ClosedError
 
 
 class SnapshotTable:
@@ -94,13 +95,13 @@ class SnapshotTable:
         self._table: Any = None
 
     def attach(self, table: Any) -> None:
-        """Get to know the table, once there is an app."""
+        """Set the table, once there is an app."""
         self._table = table
 
     def chunks(self, partition: int) -> Chunks:
         data = self._table.data
-        # Faust closes RocksDB by forgetting it, and its lock lasts as long as anybody else holds it: a
-        # restore that was abandoned must not.
+        # Faust closes RocksDB by dropping its reference, and RocksDB's lock lasts as long as any other
+        # reference to it: an abandoned restore must not keep one.
         held = [data._db_for_partition(partition)]  # noqa: SLF001 - Faust has no door to one partition
 
         def db() -> Any:

@@ -1,11 +1,11 @@
-"""Snapshot writer: writes behind the commit of a cut, in slices between runs.
+"""Snapshot writer: writes after the commit of a cut, in slices between runs.
 
     commit ──cut──> units ──> chunks in the table ──> index ──> manifest ──> journal (next transaction)
                      └ slices of a few ms ┘                                     └ now it counts
 
-What is superseded stays until one more snapshot is complete: the second newest one is what there is to fall
-back on. Then the chunks that only older ones name are removed, and the journal is cut off before the second
-newest one.
+Superseded chunks stay until one more snapshot is complete, because a restore falls back on the second newest
+one. Then the chunks that only older snapshots name are removed, and the journal is truncated before the
+second newest one.
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ class TaskCut(Protocol):
 
     @property
     def removed(self) -> Collection[UnitName]:
-        """What was in the cut before and is gone; known once all units are made."""
+        """Units that were in the previous cut and no longer exist; complete once all units are made."""
 
     def pieces(self) -> Iterator[Unit | LargeModel]:
-        """Yield what has changed since the cut before, one bounded piece of work each."""
+        """Yield the changes since the previous cut, in pieces of bounded work."""
 
     def keep(self, unit: Unit) -> bool:
-        """Count the unit of a large model as part of the cut; whether it is to be stored."""
+        """Count the unit of a large model as part of the cut; return whether it has to be stored."""
 
     def done(self) -> None:
         """Count everything as stored."""
 
     def abandon(self) -> None:
-        """Count what is in the cut as changed again."""
+        """Count the contents of the cut as changed again."""
 
 
 class Table(Protocol):
     """Where chunks lie (`streamapp/worker/snapshots/table.py`)."""
 
     def attach(self, table: Any) -> None:
-        """Get to know Faust's table."""
+        """Set Faust's table."""
 
     def chunks(self, partition: int) -> Chunks:
         """Return the chunks of a partition that is here."""
@@ -79,10 +79,10 @@ class Table(Protocol):
 
 
 class Journal(Protocol):
-    """The journal's log. Waits for the broker."""
+    """The journal's log. All methods wait for the broker."""
 
     def end(self, partition: int) -> int:
-        """Return an offset that no later record is before."""
+        """Return a lower bound of the offsets of later records."""
 
     def trim(self, partition: int, before: int) -> None:
         """Delete the records before an offset."""
@@ -117,10 +117,10 @@ class PartitionSnapshots:
 
     def __init__(self, base: Base, incarnation: int, limits: SnapshotLimits) -> None:
         self.schedule = SnapshotSchedule(limits)
-        self.start: int | None = None  # where in the journal a cut would begin; None: to be found out
+        self.start: int | None = None  # where in the journal a cut would begin; None: not determined yet
         self.live = asyncio.Event()  # the table of the partition is open
         self.moved = False  # something of this incarnation is in the journal
-        self.unreachable = False  # the journal did not say where a cut would begin, and time is up
+        self.unreachable = False  # the offset where a cut would begin could not be read in time
         self._gone = asyncio.Event()
         self._base = base
         self._incarnation = incarnation
@@ -143,7 +143,7 @@ class PartitionSnapshots:
 
     @property
     def has_changed(self) -> bool:
-        """Whether a snapshot of now would have what the newest complete one has not, and can be made."""
+        """Whether a snapshot taken now would differ from the newest complete one, and can be taken."""
         changed = not self.idle or (self.moved and self.schedule.is_dirty)
         return changed and self.live.is_set() and not self.unreachable
 
@@ -152,13 +152,13 @@ class PartitionSnapshots:
         return self._writing.manifest if self._writing else None
 
     def drop(self) -> None:
-        """Give up: the task is gone."""
+        """Stop all snapshots of the partition: its task was dropped."""
         self._gone.set()
         self.live.set()
         self.abandon()
 
     def abandon(self) -> None:
-        """Give up the snapshot under way; what it held counts as changed."""
+        """Stop the snapshot under way; its contents count as changed."""
         if self._writing is not None:
             self._writing.cut.abandon()
             self._writing = None
@@ -169,7 +169,7 @@ class PartitionSnapshots:
         self._writing = _Writing(cut, positions, start, config, began=time.monotonic())
 
     async def write(self, number: int, table: Table, tasks_lock: asyncio.Lock) -> None:
-        """Write what is left of the snapshot under way, whenever the partition is live."""
+        """Write the rest of the snapshot under way, whenever the partition is live."""
         writing = self._writing
         if writing is None:
             return
@@ -207,7 +207,7 @@ class PartitionSnapshots:
         return taken
 
     async def _seal(self, writing: _Writing, pieces: Sequence[Unit | LargeModel]) -> list[Unit]:
-        """Return the units that are to be stored, those of large models made in a thread."""
+        """Return the units that have to be stored; the units of large models are made in a thread."""
         units = []
         for piece in pieces:
             if isinstance(piece, Unit):
@@ -222,7 +222,7 @@ class PartitionSnapshots:
         ]
 
     async def _put(self, number: int, table: Table, items: list[tuple[bytes, bytes]]) -> None:
-        """Write chunks until that has succeeded: they are what the manifest will promise."""
+        """Write chunks until the write succeeds: the manifest will name them."""
         while True:
             await self.live.wait()
             if self.dropped:
@@ -236,7 +236,7 @@ class PartitionSnapshots:
                 return
 
     async def rest(self, seconds: float) -> None:
-        """Return after so long, at once if the partition is given up."""
+        """Wait for some seconds, but return at once if the partition is given up."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._gone.wait(), seconds)
 
@@ -259,14 +259,14 @@ class PartitionSnapshots:
     def committed(self, manifest: Manifest, now: float) -> tuple[list[bytes], int | None, float]:
         """Note that a manifest is in the journal: the snapshot is complete.
 
-        Return the keys that are not needed any more, where the journal may be cut off (None: nowhere), and
-        how many seconds it all took.
+        Return the keys that are not needed any more, where the journal may be truncated (None: nowhere), and
+        how many seconds the snapshot took.
         """
         writing, old = self._writing, self._base
         assert writing is not None
         assert writing.index is not None
         garbage = list(old.garbage)
-        if garbage:  # as a restore found it: whatever that thought of them, these are needed
+        if garbage:  # listed by a restore; the new snapshot needs some of them
             needed = writing.index.keys() | index_keys(manifest)
             garbage = [key for key in garbage if key not in needed]
         later = old.index.only_here(writing.index)
@@ -281,7 +281,7 @@ class PartitionSnapshots:
 
 
 class SnapshotWriter:
-    """Writes the snapshots of a worker's partitions, one after the other."""
+    """Writes the snapshots of a worker's partitions, one after another."""
 
     def __init__(
         self,
@@ -296,17 +296,18 @@ class SnapshotWriter:
         self._limits = limits
         self._partitions: dict[int, PartitionSnapshots] = {}
         self.tasks_lock = asyncio.Lock()
-        """Held while a task is read, cut or given up here, or changes in a thread; what changes or reads one
-        in the event loop without ever waiting needs it only to begin."""
+        """Held while a task is read, cut or dropped here, or changes in a thread. Code that changes or reads
+        a task in the event loop without ever waiting needs it only to begin.
+        """
         self.changed = asyncio.Event()  # something happened that `unfinished` or the next commit depends on
         self._finishing = False
         self._stopped = False
         self._busy: asyncio.Task[None] | None = None
         self.tidying: set[asyncio.Task[None]] = set()
-        self._looking: set[asyncio.Task[None]] = set()  # where journals end
+        self._looking: set[asyncio.Task[None]] = set()  # lookups of where journals end
 
     def attach(self, table: Any) -> None:
-        """Get to know Faust's table."""
+        """Set Faust's table."""
         self._table.attach(table)
 
     def chunks(self, number: int) -> Chunks:
@@ -314,7 +315,7 @@ class SnapshotWriter:
         return self._table.chunks(number)
 
     def finish(self) -> None:
-        """Let whatever has changed be due: the worker ends."""
+        """Make all partitions with changes due, because the worker ends."""
         self._finishing = True
 
     def unfinished(self) -> list[int]:
@@ -326,7 +327,7 @@ class SnapshotWriter:
         ]
 
     async def stop(self) -> None:
-        """Write nothing any more; return when what is under way is written, or after a while."""
+        """Stop writing; return when the current write is done, or after a while."""
         self._stopped = True
         async with self.tasks_lock:
             for partition in self._partitions.values():
@@ -337,15 +338,15 @@ class SnapshotWriter:
         if under_way:
             await asyncio.wait(under_way, timeout=STOP_SECONDS)
 
-    # -- what the task manager says -------------------------------------------------------------------------
+    # -- notes from the task manager ------------------------------------------------------------------------
 
     def add(self, number: int, base: Base, incarnation: int) -> None:
-        """Take on a partition that was restored from `base`."""
+        """Add a partition that was restored from `base`."""
         self.drop(number)
         self._partitions[number] = PartitionSnapshots(base, incarnation, self._limits)
 
     def drop(self, number: int) -> None:
-        """Give up a partition: its task is gone."""
+        """Remove a partition: its task was dropped."""
         partition = self._partitions.pop(number, None)
         if partition is not None:
             partition.drop()
@@ -382,15 +383,15 @@ class SnapshotWriter:
         return found
 
     def cut(self, number: int) -> None:
-        """Note that a task is being cut: what it does from now on is for the snapshot after."""
+        """Note that a task is being cut: its later changes belong to the next snapshot."""
         self._partitions[number].schedule.cut()
 
     def ready(self) -> list[int]:
-        """Return the partitions with a manifest that is to be committed."""
+        """Return the partitions with a manifest to commit."""
         return [number for number, state in self._partitions.items() if state.manifest is not None]
 
     def moved(self, number: int) -> None:
-        """Note that something a partition did is in the journal."""
+        """Note that the journal has an entry of a partition."""
         if number in self._partitions:
             self._partitions[number].moved = True
 
@@ -399,7 +400,7 @@ class SnapshotWriter:
         return partition.manifest if partition is not None else None
 
     def begin(self, number: int, cut: TaskCut, positions: Positions, config: str) -> None:
-        """Write a task that was cut at positions that are committed now."""
+        """Begin to write a task that was cut at positions that are committed now."""
         partition = self._partitions.get(number)
         if partition is None or partition.start is None or self._stopped:
             cut.abandon()
@@ -465,7 +466,8 @@ class SnapshotWriter:
             ]
             if not waiting:
                 return
-            # Who began first: else those in front, due again meanwhile, would keep the last one waiting.
+            # In order of their beginning: else the first partitions, when due again, would keep the last one
+            # waiting.
             number, partition = min(waiting, key=lambda each: each[1].began)
             try:
                 await partition.write(number, self._table, self.tasks_lock)
@@ -480,7 +482,7 @@ class SnapshotWriter:
     async def _tidy(
         self, number: int, partition: PartitionSnapshots, garbage: list[bytes], before: int | None
     ) -> None:
-        """Remove what no manifest needs. What is left undone is found as garbage by the next restore."""
+        """Remove chunks that no manifest needs; the next restore finds chunks that remain as garbage."""
         try:
             for at in range(0, len(garbage), REMOVED_AT_ONCE):
                 if partition.dropped or not partition.live.is_set():

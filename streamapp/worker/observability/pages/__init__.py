@@ -1,6 +1,7 @@
 """The pages of a worker on Faust's web server: `/livez`, `/readyz`, `/metrics` (`/models/KEY`: models.py).
 
-The server has a thread and a loop of its own (`web_in_thread`), so that a busy event loop does not matter.
+The server has a separate thread and event loop (`web_in_thread`), so that it answers while the worker's loop
+is busy.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The page `/models/KEY`: the snapshot of one model, as it is between two runs of records.
 
-Whoever reaches the port may ask, as often as they like: so no more is done between two runs than to copy the
-model's words, one request after the other, and the next copy waits until it is a small share of the time
-that has gone by. A model that takes too long to copy is not served; `grove models export` reads it from
-Kafka. The snapshot is made of the copy in a thread of its own.
+Any client that reaches the port may request it, as often as it likes. So between two runs only the model's
+words are copied, one request after another, and the next copy waits until copying is a small share of the
+elapsed time. A model that takes too long to copy is not served; `grove models export` reads it from Kafka.
+The snapshot is made from the copy in a separate thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SECONDS: Final = 30.0  # a worker is waited for: a run may be under way
 LARGEST: Final = 32 << 20
 """Bytes of a model that is served: their copy takes a run's time at most."""
 SHARE: Final = 0.02
-"""Of a worker's time that copies for this page may take."""
+"""The most of a worker's time that copies for this page may take, as a share."""
 TIMEOUT_S: Final = 5.0
 """How long a request waits for its turn, at most."""
 
@@ -56,16 +56,16 @@ def copy_of(tasks: Iterable[Any], key: str) -> Model | TooLarge | None:
 
 
 class Copies:
-    """Copies of models, of which all together take a small share of the time."""
+    """Makes copies of models, which together take a small share of the worker's time."""
 
     def __init__(self, read: Callable[[str], Awaitable[Model | TooLarge | None]]) -> None:
-        """Take what copies the model of a key between two runs."""
+        """`read`: copies the model of a key between two runs."""
         self._read = read
         self._turn = asyncio.Lock()
         self._next = 0.0  # when the next copy may be made (seconds of the monotonic clock)
 
     async def of(self, key: str) -> Model | TooLarge | None:
-        """Return the copy of a key's model, in its turn; Busy if that does not come in time."""
+        """Return the copy of a key's model when it is this request's turn; Busy if that takes too long."""
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 await self._turn.acquire()
@@ -82,12 +82,12 @@ class Copies:
             self._turn.release()
 
     def took(self, seconds: float) -> None:
-        """Say how long a copy held up the runs."""
+        """Note how long a copy held up the runs."""
         self._next = time.monotonic() + seconds / SHARE
 
 
 def add_model_page(app: Any, manager: Any) -> None:
-    """Give the Faust `app` the page: it is served in another thread than that of the models."""
+    """Give the Faust `app` the page, which is served in another thread than the models' thread."""
 
     def copy(tasks: list[Any], key: str) -> Model | TooLarge | None:
         start = time.perf_counter()
@@ -126,7 +126,7 @@ BUSY: Final = (
 
 
 def too_large(key: str, size: int) -> str:
-    """Return what a worker says of a model that it does not serve."""
+    """Return the text of the answer for a model that is too large to be served."""
     return (
         f"the model of {key!r} has {size} bytes; this page serves at most {LARGEST}, so that no run waits "
         "for it: 'grove models export' reads it from Kafka\n"

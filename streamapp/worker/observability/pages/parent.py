@@ -1,8 +1,10 @@
-"""The pages of a parent of several workers: `/livez` of itself, `/readyz` and `/metrics` of all, and
-`/models/KEY` of the worker that has it.
+"""Pages of a parent of several workers: health of all, their metrics, and their models.
 
-Its `/metrics` are those of every worker that answers, each with a label `worker`, and what the parent knows
-of their processes: who scrapes the parent sees everything and must not scrape the workers too.
+`/livez` is of the parent itself, `/readyz` and `/metrics` of all workers, and `/models/KEY` of the worker
+that has the model.
+
+Its `/metrics` are the metrics of every worker that answers, each with a label `worker`, and what the parent
+counts of their processes: a scrape of the parent has everything, so the workers must not be scraped too.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ class ChildWorker(Protocol):
 
 
 class ParentPages:
-    """A server in threads of its own, while the block lasts."""
+    """A server with separate threads, which runs while the block lasts."""
 
     def __init__(self, settings: Settings, workers: Sequence[ChildWorker]) -> None:
         self._server = ThreadingHTTPServer((settings.web_host, settings.web_port), _Handler)
@@ -96,7 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Do not log what is asked."""
+        """Do not log requests."""
 
 
 def address(worker: ChildWorker) -> str:
@@ -114,7 +116,7 @@ def model(workers: Sequence[ChildWorker], path: str) -> tuple[int, bytes, str]:
                 return 200, page.read(), SNAPSHOT
         except urllib.error.HTTPError as error:
             with error:
-                if error.code != 404:  # it has the model, and does not serve it now, or never
+                if error.code != 404:  # it has the model, and does not serve it now, or not at all
                     return error.code, error.read(), "text/plain; charset=utf-8"
         except OSError as error:
             silent.append(f"{worker.name} does not answer ({error})")
@@ -143,7 +145,7 @@ def ready(worker: ChildWorker) -> Check:
 
 
 def metrics(workers: Sequence[ChildWorker]) -> CollectorRegistry:
-    """Return what all workers measure, which of them run and how often they were started anew."""
+    """Return the metrics of all workers, which workers run and how often they were restarted."""
     registry = CollectorRegistry()
     up = Gauge(
         "grove_worker_up", "Whether the worker's process runs (process).", ["worker"], registry=registry
@@ -168,11 +170,11 @@ class _Merged(Collector):
         self._workers = workers
 
     def describe(self) -> list[Metric]:
-        """Name nothing: a registry would ask every worker for it."""
+        """Return no names: a registry would have to scrape every worker for them."""
         return []
 
     def collect(self) -> Iterator[Metric]:
-        """Yield what the workers that answer measure; one that does not is seen by its absence."""
+        """Yield the metrics of the workers that answer; a worker that does not is left out."""
         families: dict[str, Metric] = {}
         with ThreadPoolExecutor(max(1, len(self._workers))) as asking:
             texts = asking.map(_metrics_of, self._workers)
