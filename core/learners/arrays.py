@@ -3,13 +3,13 @@
     class Plugin(ArrayLearner):
         arrays = (Array("counts", ("class",), at_least=0.0),)
 
-and two kernels, ``answer`` and ``learn`` (core/learners/protocol.py), which find an array at
+The module also has two kernels, ``answer`` and ``learn`` (core/learners/protocol.py). They find an array at
 ``array_at(plan, t, number)``, row after row, numbered in the order of declaration. A block is
 
     words | array | array | …
 
-Arrays grow where the schema does, new parts are as if they had been there from the beginning; a snapshot that
-holds other words than the limits allow is refused.
+Arrays grow with the schema; new parts have the content that they would have had from the beginning. A
+snapshot that holds words beyond the limits is refused.
 """
 
 from __future__ import annotations
@@ -31,24 +31,25 @@ from core.tree.outline import Outline
 HEADER: Final = 1
 
 Axis = Literal["class", "attribute", "numeric", "nominal", "value"] | int
-"""Classes, attributes (all, the numeric ones, the nominal ones), values of all nominal attributes one after
-another, or a size that never changes."""
+"""Axes of an array: classes; attributes (all, numeric or nominal); the values of all nominal
+attributes one after another; or a constant size.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """An array of a block: its name and axes, how it begins, and what a foreign one must keep to."""
+    """An array of a block: its name, axes and first content, and the limits for foreign content."""
 
     name: str
     axes: tuple[Axis, ...] = ()
     fill: float | Callable[[Any], None] = 0.0
-    """What new words hold; or what writes them (into float64[shape])."""
+    """Content of new words, or a function that writes it (into float64[shape])."""
     is_integer: bool = False
-    """int64, else float64."""
+    """The array is int64; if false, float64."""
     at_least: float = -math.inf
     """The smallest value; -∞: any, NaN too."""
     below: Literal["class"] | float = math.inf
-    """What every value is below: a number, or that of classes."""
+    """Upper limit (exclusive) of every value: a number, or the number of classes."""
 
     def shape(self, dims: Dimensions, classes: int) -> tuple[int, ...]:
         sizes = {
@@ -78,11 +79,11 @@ class ArrayLearner(Learner):
         return ArrayLayout(self, dims)
 
     def arrays_for(self, dims: Dimensions) -> tuple[Array, ...]:
-        """Return the arrays of records of these dimensions, for learners of which they depend on more."""
+        """Return the arrays for records of these dimensions; to override where they depend on parameters."""
         return self.arrays
 
     def masses(self, arrays: dict[str, Any], classes: int) -> Floats:
-        """Return the class weights that a block votes with (float64[class]), for drawings of it."""
+        """Return the class weights that a block votes with (float64[class]), for drawings of the block."""
         found: Floats = arrays["counts"]
         return found
 
@@ -101,7 +102,7 @@ class ArrayLayout(BlockLayout):
         self.size = sum(sizes)
 
     def undecided_weight(self, ints: Ints, t: int) -> float:
-        """Return infinity: arrays learn, and decide nothing."""
+        """Return infinity: arrays learn and decide nothing, so that a feature may be added at any time."""
         return math.inf
 
     def words(self, room: Room) -> int:
@@ -130,11 +131,11 @@ class ArrayLayout(BlockLayout):
             copy_axes(array.axes, before, now, values)
 
     def size_of(self, ints: Ints, t: int) -> int | None:
-        """Return the words of a foreign block, None if they are others than the schema's."""
+        """Return the number of words of a foreign block; None if it is not the schema's."""
         return self.size if t + self.size <= len(ints) and ints[t + at.BLOCK_WORDS] == self.size else None
 
     def problem(self, ints: Ints, t: int) -> str | None:
-        """Return what is wrong with the words of a foreign block, None: nothing."""
+        """Return the problem of the words of a foreign block; None if they are sound."""
         arrays = zip(self.arrays, self.views(ints, t), strict=True)
         found = (array.problem(words, self.dims.classes) for array, words in arrays)
         return next((problem for problem in found if problem is not None), None)
@@ -167,8 +168,10 @@ class ArrayLayout(BlockLayout):
 
 
 def copy_axes(axes: tuple[str | int, ...], source: Any, target: Any, values: Ints) -> None:
-    """Copy an array into one that may be larger: axes grow at their ends, but values where their attribute's
-    room ends (values: by old place the new one, -1: none).
+    """Copy an array into one that may be larger.
+
+    Axes grow at their ends. The axis of values grows where the room of each attribute ends. values: the new
+    place of each old place, -1: none.
     """
     corner = tuple(slice(size) for size in source.shape)
     if "value" not in axes:

@@ -1,56 +1,57 @@
-"""What a learner is to the rest of core: a spec's part, the layout of its state, and a few kernels.
+"""The interface of a learner: its part of a spec, the layout of its state, and a few kernels.
 
     Learner (parameters of a spec) ── blocks(dimensions) ──> BlockLayout (Python) and a module of kernels
 
-A *block* is the state of one instance of the learner, words of the model's buffer of which the first says how
-many they are. A model has a list of blocks: the first one answers, the others learn beside it while the drift
-detector warns (``reaction: rebuild``, for any learner). How many a model has is the business of the drift
-reactions alone; an ensemble keeps its members inside of one block, or asks for a block each. A *place* is
-where a record ends in a block (of a tree: the first word of a node record); learners that have none say 0.
+A *block* is the state of one instance of the learner: words of the model's buffer, the first of which holds
+their number. A model has a list of blocks. The first block answers; further blocks learn beside it while the
+drift detector warns (``reaction: rebuild``, for any learner). The drift reactions alone decide how many
+blocks a model has. An ensemble keeps its members inside one block, or has a block for each member. A *place*
+is where a record ends in a block; for a tree it is the first word of a node record. Learners without places
+return 0.
 
-Kernels, in the module that ``Learner.kernels`` names (by default the plug-in's own), found by the kind in
-``plan[PLAN_LEARNER]``; the learner's numeric parameters are at ``params[plan[PLAN_LEARNER + 1]:]``:
+The kernels are in the module that ``Learner.kernels`` names (by default the plug-in's module) and are found
+by the kind in ``plan[PLAN_LEARNER]``. The learner's parameters begin at ``params[plan[PLAN_LEARNER + 1]]``.
 
 ``answer(plan, params, ints, floats, t, place, x, xs, weight, prepared, scratch, shares)
   -> (class, place, hint)``
-    predicts with the block at word t; writes normalised shares (float64[class], zeros on entry). Returns -1
-    as the class while none is known. ``place`` is known if it is 0 or more. ``prepared`` is COUNTS, and the
-    record may be counted; else the model is frozen, nothing is written, and ``prepared`` is the address of
-    what ``BlockLayout.prepare`` returned, 0 before: who cannot do without it returns the place FORGOTTEN and
-    is asked again. A block that has to grow before it can take the record in returns the place NO_ROOM and as
-    the hint the place to grow at, having changed nothing: ``grow`` is called and the record comes again
+    predicts with the block at word t and writes normalised shares (float64[class], zeros on entry). It
+    returns class -1 while no class is known. A ``place`` of 0 or more is known. If ``prepared`` is COUNTS,
+    the record may be counted. Else the model is frozen, nothing is written, and ``prepared`` is the address
+    of the array of ``BlockLayout.prepare``, or 0 before that call: a kernel that needs the array returns the
+    place FORGOTTEN, and is called again with it. If the block has to grow first, the kernel changes nothing
+    and returns the place NO_ROOM, with the place to grow at as the hint; ``grow`` is called and the record
+    comes again
 ``learn(plan, params, ints, floats, t, place, x, xs, label, weight, hint, scratch, vote_buffer)
   -> (outcome, place)``
-    learns a record. ``place`` below 0: FORGOTTEN or NOT_ANSWERED; ``hint`` is that of ``answer`` for the same
-    record if nothing was learned since, else -1. The outcome is LEARNED, or GREW (learned, and the learner
-    has grown by it: ``vote_buffer`` holds words of which ``BlockLayout.event_of`` makes an event), or
-    DECISION_DUE (learned, and ``BlockLayout.grow`` is called before the next record), or GROW_FIRST (nothing
-    was learned, ``grow`` is called and the record comes again)
+    learns a record. A ``place`` below 0 is FORGOTTEN or NOT_ANSWERED. ``hint`` is the hint of ``answer`` for
+    the same record if nothing was learned since, else -1. The outcome is LEARNED; or GREW (learned, and the
+    learner has grown: ``BlockLayout.event_of`` makes an event of the words in ``vote_buffer``); or
+    DECISION_DUE (learned, and ``BlockLayout.grow`` is called before the next record); or GROW_FIRST (nothing
+    was learned,
+    ``grow`` is called and the record comes again)
 ``uncertainty(plan, params, ints, floats, t, place, shares, scratch, columns) -> (share, lead, weight)``
-    what query strategies go by: the largest class share at the place (½: nothing is known), the lead of the
-    largest over the second share among the labels that it rests on, and the weight of these (0: none; below
-    0: nothing is learned there). ``shares`` are those of the answer, for learners whose places say less than
-    their votes: naive Bayes; ``scratch`` is as ``answer`` has left it, for committees. ``columns`` says by
-    bits which are wanted: SHARE, LEAD (and weight), WEIGHT. Whether a bound calls the place consistent
-    follows from lead and weight (core/numeric/consistency.py)
-``leaf_table(plan, ints, t, place) -> (first, stride, rows, row)`` (only of learners that have one)
-    the leaves as a table for strategies that share labels out over all of them: word of the first row, words
-    from row to row, their number, and the number of the place's row. A row is ROW_NODE … ROW_ERRORS of
-    core/tree/layout.py, which the learner keeps up to date, and words that are the strategy's own
-    (ROW_NOTES): zeros in a new leaf, kept with it. Dispatched like ``uncertainty``; a strategy asks for it
-    with the column LEAVES
+    returns the input of query strategies: the largest class share at the place (½: no class is known); its
+    lead over the second share among the labels that it rests on; and the weight of these labels (0: none;
+    below 0: nothing is learned there). ``shares`` is the answer's, for learners whose votes differ more than
+    their places (naive Bayes). ``scratch`` is as ``answer`` left it, for committees. The bits of ``columns``
+    select results: SHARE, LEAD (and weight), WEIGHT. Whether a bound calls the place consistent follows from
+    lead and weight (core/numeric/consistency.py)
+``leaf_table(plan, ints, t, place) -> (first, stride, rows, row)`` (optional)
+    returns the leaves as a table, for strategies that share labels out over all leaves: the word of the first
+    row, the words from row to row, the number of rows, and the place's row. A row is ROW_NODE … ROW_ERRORS of
+    core/tree/layout.py, which the learner updates, and words for the strategy (ROW_NOTES), which are zeros in
+    a new leaf and stay with it. Strategies request it with the column LEAVES
 ``block_problem(plan, params, ints, floats, t, blank_address) -> int`` (or ``BlockLayout.problem`` in Python)
-    a problem of a foreign block (core/problems.py), with sentences in the module's ``PROBLEMS``. Its size was
-    checked before (``BlockLayout.size_of``); whatever another kernel takes for an index, a count or a bound
-    must be among them
-``route_ahead(plan, ints, floats, t, xs, d, ends) -> bool`` (only of learners that set PLAN_ROUTE_AHEAD)
+    returns a problem of a foreign block of checked size (``BlockLayout.size_of``); the module's ``PROBLEMS``
+    holds the sentences (core/problems.py). Every word that a kernel uses as an index, a count or a bound is
+    checked
+``route_ahead(plan, ints, floats, t, xs, d, ends) -> bool`` (only if the learner sets PLAN_ROUTE_AHEAD)
     finds the places of the next records at once
 
-``x`` is the record (float64[column], missing NaN), ``xs`` its numeric attributes, ``scratch`` four words an
-attribute and two a class, whatever they hold, ``vote_buffer`` as many, and EVENT_WORDS and one a class at
-least;
-behind them ``scratch`` has three words an attribute, two a class and SPARE_WORDS for learners that are made
-of others.
+``x`` is the record (float64[column], missing NaN) and ``xs`` its numeric attributes. ``scratch`` has four
+words for each attribute and two for each class, with any content; ``vote_buffer`` has the same number, and at
+least EVENT_WORDS and one for each class. After these, ``scratch`` has three words for each attribute, two for
+each class and SPARE_WORDS, for learners that are made of other learners.
 """
 
 from __future__ import annotations
@@ -77,20 +78,22 @@ from core.tree.layout import Floats, Ints
 from core.tree.outline import Outline
 
 Room: TypeAlias = tuple[int, ...]
-"""What a block has room for, in the learner's own units: of a tree (nodes, leaf records)."""
+"""The room of a block, in units of the learner; for a tree (nodes, leaf records)."""
 
 EVENT_WORDS: Final = 16
-"""Words that describe an event at most, besides one a class."""
+"""Maximum of words that describe an event, not counting one for each class."""
 
 SPARE_WORDS: Final = 2
-"""Words of scratch for learners that are made of others, besides those of attributes and classes."""
+"""Words of scratch for learners that are made of other learners, in addition to the words of attributes and
+classes.
+"""
 
 FIXED: Final[Room] = ()
 """The room of a block whose size follows from the schema."""
 
 
 class HasBlocks(Protocol):
-    """A model, as a learner sees it that grows or is looked at."""
+    """A model, as its learner sees it to grow it or to read it."""
 
     plan: Any
     address: int
@@ -99,26 +102,26 @@ class HasBlocks(Protocol):
 
     @property
     def spec(self) -> Any:
-        """What the model was built from."""
+        """Parameters that the model was built from."""
 
     @property
     def schema(self) -> Schema:
-        """What its records look like."""
+        """Attributes and classes of the model's records."""
 
     @property
     def block_places(self) -> list[int]:
-        """First words of the blocks, that which answers first."""
+        """First words of the blocks; the block that answers comes first."""
 
     def make_room(self, t: int, room: Room) -> int:
-        """Give the block at word t this room; return where it begins then."""
+        """Give the block at word t this room; return its first word after that."""
 
     def extends(self, t: int) -> bool:
-        """Return whether the block at word t, a large one, usually gets room where it lies."""
+        """Return whether the block at word t, a large one, usually gets more room without being moved."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockSummary:
-    """The size of a block and what it has been through."""
+    """The size of a block and counters of its growth."""
 
     leaves: int = 1
     nodes: int = 1
@@ -126,15 +129,15 @@ class BlockSummary:
     splits: int = 0
     attempts: int = 0
     growth_stopped: bool = False
-    """It reached the caps of the spec."""
+    """The block has reached the caps of the spec."""
 
 
 @dataclass(slots=True)
 class Stretch:
-    """Rows of one model that follow on each other in a run and have labels of classes it knows.
+    """Consecutive rows of one model in a run; all have labels of known classes.
 
-    Columns are those of the whole run: x float64[n, d], label int32[n], weight float64[n]; prediction
-    int32[n] and probability float64[n, K] (zeros) are written if the rows are to be answered.
+    The columns cover the whole run: x float64[n, d], label int32[n], weight float64[n]. prediction int32[n]
+    and probability float64[n, K] (zeros) are written if the rows are to be answered.
     """
 
     x: Any
@@ -143,46 +146,46 @@ class Stretch:
     prediction: Any
     probability: Any
     workspace: Any
-    """That of the run (``workspace_of``)."""
+    """Workspace of the run (``workspace_of``)."""
     first: int
     end: int
-    """The row behind the last."""
+    """The first row after the stretch."""
     answers: bool
-    """They are to be answered; else they were before."""
+    """The rows are to be answered; if false, they were answered before."""
     row: int = 0
-    """The row that is being learned, for who has to say where something failed."""
+    """The row that is being learned, for error messages."""
 
 
 class BlockLayout(ABC):
-    """The blocks of a learner for records of certain dimensions: sizes, and all that Python does with them.
+    """The blocks of a learner for records of certain dimensions: their sizes, and all work on them in Python.
 
-    Plans of equal spec and dimensions share one. ``ints`` are the words of a whole model, ``t`` the first
-    word of a block in them.
+    Plans of equal spec and dimensions share one layout. ``ints`` are the words of a whole model, ``t`` is the
+    first word of a block in them.
     """
 
     new_room: ClassVar[Room] = FIXED
-    """What a block has room for that has seen nothing."""
+    """Room of a block that has seen nothing."""
     offsets: tuple[int, ...] = ()
-    """Words that kernels find in the plan, from plan[PLAN_ARRAYS] on: where something lies in a block."""
+    """Offsets of parts of a block, written to the plan from plan[PLAN_ARRAYS] on for the kernels."""
     blank_address: int = 0
-    """Address of words that ``block_problem`` compares with, 0: of none."""
+    """Address of the words that ``block_problem`` compares with; 0: none."""
     place_name: ClassVar[str] = "place"
-    """What a place is called in messages about foreign models,"""
+    """The name of a place in messages about foreign models."""
     block_names: ClassVar[tuple[str, str]] = ("first block", "block {}")
-    """and what the block that answers and the others are."""
+    """The names in messages of the block that answers and of further blocks."""
 
     def name_of(self, block: int) -> str:
-        """Return what a block is called in messages, by its number."""
+        """Return the name of a block in messages, by its number."""
         first, other = self.block_names
         return other.format(block + 1) if block else first
 
     @abstractmethod
     def words(self, room: Room) -> int:
-        """Return the words of a block with this room."""
+        """Return the number of words of a block with this room."""
 
     @abstractmethod
     def least_words(self, classes: int) -> int:
-        """Return the words of a block that has seen nothing, for so many classes."""
+        """Return the words of a block that has seen nothing, for this number of classes."""
 
     @abstractmethod
     def plant(self, ints: Ints, t: int, room: Room) -> None:
@@ -190,54 +193,52 @@ class BlockLayout(ABC):
 
     @abstractmethod
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
-        """Write a block with the state of one of another layout (perhaps this), with as much room or more.
+        """Write a block with the state of a block of another layout (or of this one), with at least its room.
 
-        The words of target are zeros from t on.
-
-        The schema may have grown by classes, values and attributes at their ends.
+        The words of target are zeros from t on. Compared with the old layout, the schema may have more
+        classes, values and attributes, each at the end of its list.
         """
 
     extends: ClassVar[bool] = False
-    """A block can get more room where it lies (``extend``)."""
+    """A block can get more room without being moved (``extend``)."""
 
     def extend(self, ints: Ints, t: int, room: Room) -> None:
-        """Give the block at word t, the last one, as much room or more where it lies.
+        """Give the block at word t, the last one, at least its present room without moving it.
 
-        The words behind it are zeros; what is written is what ``copy`` would write there.
+        The words after the block are zeros. The result equals a ``copy`` into a zeroed buffer.
         """
         raise NotImplementedError
 
     @abstractmethod
     def size_of(self, ints: Ints, t: int) -> int | None:
-        """Return the words of a foreign block by what it says of itself, None: it contradicts itself."""
+        """Return the words of a foreign block by its header; None if the header contradicts itself."""
 
     def problem(self, ints: Ints, t: int) -> str | None:
-        """Return what is wrong with a foreign block that no kernel has looked at, None: nothing."""
+        """Return the problem of a foreign block that no kernel has checked; None if it is sound."""
         return None
 
     def room(self, ints: Ints, t: int) -> Room:
-        """Return what a block has room for."""
         return self.new_room
 
     def live_room(self, ints: Ints, t: int) -> Room:
-        """Return what it needs room for: that of a snapshot."""
+        """Return the room that the block needs; a snapshot has this room."""
         return self.new_room
 
     def grow(self, model: HasBlocks, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
-        """Do what ``learn`` asked for with DECISION_DUE or GROW_FIRST; return the events of it.
+        """Do what ``learn`` requested with DECISION_DUE or GROW_FIRST; return the resulting events.
 
-        row, index: of the record in its run, and of the model in its table, for events.
+        row: the record's row in its run; index: the model's index in its table. Events hold both.
         """
         msg = f"outcome={reason} of learning must be LEARNED: blocks of this learner never grow"
         raise GroveError(msg)
 
     def event_of(self, words: Floats, row: int, index: int) -> Event:
-        """Return the event of what ``learn`` has grown (GREW), words: float64[EVENT_WORDS + class]."""
+        """Return the event of growth by ``learn`` (outcome GREW) from words: float64[EVENT_WORDS + class]."""
         msg = f"row={row} must not have let a block grow: blocks of this learner never do"
         raise GroveError(msg)
 
     def prepare(self, ints: Ints, t: int) -> Floats:
-        """Return what ``answer`` needs to know of a frozen block that it does not count (float64[n])."""
+        """Return the array that ``answer`` needs for a frozen block, where it counts nothing (float64[n])."""
         return np.zeros(1)
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:
@@ -245,29 +246,28 @@ class BlockLayout(ABC):
         return True
 
     def undecided_weight(self, ints: Ints, t: int) -> float:
-        """Return the weight of labels before which nothing depends on how many attributes there are.
+        """Return the weight of labels up to which nothing depends on the number of attributes.
 
-        As long may a feature be added before its first value comes. Negative: answers depend on it already,
-        as where subsets of the attributes are drawn.
+        Up to this weight a feature may be added before its first value comes. A negative weight means that
+        answers depend on the number already, for instance where subsets of the attributes are sampled.
         """
         return -1.0
 
     def summary(self, ints: Ints, t: int) -> BlockSummary:
-        """Return size and counters."""
         return BlockSummary()
 
     def nodes(self, ints: Ints, t: int) -> int:
-        """Return the number of nodes, cheaply; places of absent branches may be among them."""
+        """Return the number of nodes, cheaply; it may include places of absent branches."""
         return 1
 
     def has_stopped(self, ints: Ints, t: int) -> bool:
-        """Return whether it reached the caps of the spec."""
+        """Return whether the block has reached the caps of the spec."""
         return False
 
     def next_test(self, ints: Ints, t: int, x: Floats, unknown: Any) -> int:
-        """Return the column that the next test on a record's way needs, -1: the record is at its end.
+        """Return the column that the next test on a record's path needs, or -1 if the record is at its end.
 
-        x: float64[d]; unknown: bool[d], the columns that a value may come for. Only of learners that have
+        x: float64[d]; unknown: bool[d], the columns whose value may still come. Only for learners that have
         paths (``Learner.has_paths``).
         """
         return -1
@@ -275,28 +275,28 @@ class BlockLayout(ABC):
     def explain(
         self, schema: Schema, ints: Ints, t: int, x: Floats, place: int | None = None
     ) -> tuple[Branch, ...]:
-        """Return the branches that lead a record to its prediction; place: where it ended, if known."""
+        """Return the branches that lead a record to its prediction; place: the record's, if known."""
         return ()
 
     def thresholds(self, model: HasBlocks) -> dict[str, tuple[float, ...]]:
-        """Return the thresholds of numeric attributes by name, if all records meet the same ones."""
+        """Return the thresholds of numeric attributes by name, if all records meet the same thresholds."""
         return {}
 
     def play(self, model: HasBlocks, stretch: Stretch, index: int) -> list[Event]:
-        """Learn the rows of a stretch, and answer them if it says so, as if row by row; return the events.
+        """Learn a stretch, and answer it if ``stretch.answers``, as if row by row; return the events.
 
-        Only of learners that set PLAN_STRETCH. The model's counters stay as they are: rows are counted
-        afterwards, one by one. Events come in the order of rows. index: of the model in its table.
+        Only for learners that set PLAN_STRETCH. The model's counters stay as they are: rows are counted
+        afterwards, one by one. Events come in the order of rows. index: the model's index in its table.
         """
         msg = f"{stretch.first} must not begin a stretch: blocks of this learner take row by row"
         raise GroveError(msg)
 
     @abstractmethod
     def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:
-        """Yield the nodes, parents first; below ``depth`` nothing is listed. What is no tree has one."""
+        """Yield the nodes, parents first, down to ``depth``. A block that is no tree yields one node."""
 
     def problems(self, model: HasBlocks, t: int) -> Iterator[str]:
-        """Yield what is wrong with a block that is sound, in sentences."""
+        """Yield sentences about suspicious parts of a block that is sound."""
         yield from ()
 
 
@@ -306,83 +306,83 @@ class Learner(Parameters, ABC):
 
     family: ClassVar[str] = "learners"
     kernels: ClassVar[str | None] = None
-    """The module of its kernels, None: its own. Learners may share one."""
+    """The module of the learner's kernels, which learners may share; None: the plug-in's module."""
     unit_weights: ClassVar[bool] = False
-    """It counts records: one with another weight than 1 is refused."""
+    """The learner counts records: a record whose weight is not 1 is refused."""
     has_paths: ClassVar[bool] = False
-    """Its blocks route a record by tests, of one attribute each (``BlockLayout.next_test``)."""
+    """The learner's blocks route a record by tests of one attribute each (``BlockLayout.next_test``)."""
 
     @abstractmethod
     def blocks(self, dims: Dimensions) -> BlockLayout:
-        """Return the layout of its blocks for records of these dimensions."""
+        """Return the layout of the learner's blocks for records of these dimensions."""
 
     @property
     def max_bytes(self) -> float:
-        """Return the bytes that a model may take; a parameter of learners that have one."""
+        """Return the maximum of bytes of a model; some learners have a parameter for it."""
         return float(1 << 30)
 
     @property
     def compat(self) -> str | None:
-        """Return the published code whose quirks it has; a parameter of learners that have some."""
+        """Return the published code whose quirks the learner reproduces; some learners have a parameter for
+        it.
+        """
         return None
 
     @property
     def max_classes(self) -> int | None:
-        """Return how many classes it is defined for, None: any number."""
+        """Return the number of classes that the learner is limited to; None: any number."""
         return None
 
     @property
     def acquirer(self) -> Any:
-        """Return what buys features if the spec does not say, None: nothing (active/acquirers/base.py)."""
+        """Return the acquirer that applies if the spec names none; None: no features are bought
+        (active/acquirers/base.py).
+        """
         return None
 
     def check_schema(self, schema: Schema) -> None:
-        """Raise SchemaError if it cannot learn such records."""
+        """Raise SchemaError if the learner cannot learn records of this schema."""
 
     @property
     def default_range(self) -> tuple[float, float]:
-        """Return between which values those of a numeric attribute lie whose schema says nothing."""
+        """Return the range of a numeric attribute whose schema has none."""
         return 0.0, 1.0
 
     def plugins(self) -> list[tuple[int, Parameters]]:
-        """Return plug-ins it is made of, each with the word of the plan that is to hold its kind.
+        """Return the plug-ins that the learner is made of, each with the word of the plan for its kind.
 
-        The word behind that says where the plug-in's parameters lie.
+        The next word of the plan holds where the plug-in's parameters begin.
         """
         return []
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: Any) -> None:
-        """Write the words of the plan that are the learner's own; all others are written."""
+        """Write the plan's words that belong to the learner; all other words are written already."""
 
     def shared_words(self, dims: Dimensions) -> int:
-        """Return how many words all blocks of a model share, at PLAN_SHARED; new ones are zeros.
-
-        More attributes add words at the end.
-        """
+        """Return how many words, zeros at first, all blocks share at PLAN_SHARED; attributes add to the end."""
         return 0
 
     @property
     def compiled_with(self) -> tuple[str, ...]:
-        """Return modules whose entry kernels it calls, besides those that all specs need."""
+        """Return the modules whose entry kernels the learner calls, without those that all specs need."""
         return ()
 
     @classmethod
     def build(cls, given: dict[str, Any], named: str) -> Any:
-        """Return the learner with these parameters; ``named``: as the spec calls it."""
+        """Return the learner with these parameters; ``named``: its name in the spec."""
         return made_of(cls, given, named)
 
 
 def build(body: dict[str, Any]) -> Any:
-    """Return the learner that a spec describes."""
     given = dict(body)
     name = given.pop("name")
     return registry.plugin("learners", name).build(given, name)
 
 
 def workspace_of(columns: int, classes: int) -> Floats:
-    """Return the workspace of runs with so many columns and classes, float64[3, …].
+    """Return the workspace of runs with this number of columns and classes, float64[3, …].
 
-    Its rows are those of kernels: one for the numeric attributes, ``scratch``, ``vote_buffer``.
+    Its rows are the arrays of kernels: one for the numeric attributes, ``scratch``, ``vote_buffer``.
     """
     own = max(4 * columns, 2 * classes, EVENT_WORDS + classes)
     return np.empty((3, own + 3 * columns + 2 * classes + SPARE_WORDS))
@@ -390,7 +390,7 @@ def workspace_of(columns: int, classes: int) -> Floats:
 
 @functools.cache
 def modules() -> tuple[str, ...]:
-    """Return the modules of kernels of all learners; a position in it is the kind kernels branch on."""
+    """Return the modules of kernels of all learners; kernels branch on a module's position in this tuple."""
     return tuple(sorted({_module_name(name) for name in registry.names("learners")}))
 
 
@@ -401,7 +401,6 @@ def _module_name(name: str) -> str:
 
 
 def kernels_of(learner: Learner) -> ModuleType:
-    """Return the module with the kernels of a learner."""
     return importlib.import_module(_module_name(learner.name))
 
 
@@ -420,8 +419,9 @@ INLINED: Final = (
     "core.learners.baselines.majority_class",
     "core.learners.baselines.no_change",
 )
-"""Modules of kernels that are taken in where they are called: most models are trees, and a call would be much
-of what a baseline does. All others are called through addresses."""
+"""Modules of kernels that are inlined where they are called: most models are trees, and a call would be a
+large part of a baseline's work. All other modules are called through addresses.
+"""
 
 
 def _inlined(function: str) -> frozenset[int]:
@@ -478,7 +478,7 @@ def uncertainty_dispatcher() -> Any:
 
 
 def has_leaf_table(learner: Learner) -> bool:
-    """Return whether a learner offers its leaves as a table."""
+    """Return whether a learner has ``leaf_table``."""
     return hasattr(kernels_of(learner), "leaf_table")
 
 

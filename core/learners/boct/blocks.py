@@ -1,4 +1,4 @@
-"""Blocks of BOCT: a tree, and behind it the rows of its leaves, laid out, grown and looked at."""
+"""Blocks of BOCT: a tree, followed by the rows of its leaves; how they are laid out, grown and read."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from core.tree.layout import Ints, TreeShape
 from core.tree.views import TreeView
 
 LEAST_ROWS: Final = 16
-"""Rows that a model must have bytes for."""
+"""Number of rows that a model must have bytes for."""
 FIRST_ROOM: Final = 8
-"""Rows that a leaf has room for at first."""
+"""Number of rows that a leaf has room for at first."""
 TESTS: Final[dict[int, Kind]] = {at.NUMERIC: "numeric", at.CATEGORY: "category"}
 
-# A room: nodes, leaf records, rows, whether these are in order, and which leaf record has more room than it
-# has rows (-1: none), and how much
+# A room: nodes, leaf records, rows, whether the rows are in order, the leaf record that has more room than
+# rows (-1: none), and how much more
 NODES, SLOTS, CAPACITY, TIDY, ROOMY, EXTENT = range(6)
 
 
@@ -41,17 +41,17 @@ class BoctLayout(TreeLayout):
 
     new_room: ClassVar[Room] = (1, 1, 0, 1, -1, 0)
     extends: ClassVar[bool] = False
-    counts_weight: ClassVar[bool] = False  # it keeps rows, for as many as it has bytes
+    counts_weight: ClassVar[bool] = False  # bytes limit the rows that it keeps
     block_names: ClassVar[tuple[str, str]] = ("main tree", "background tree")
 
     def __init__(self, learner: Any, dims: Dimensions, table: BoundTable) -> None:
-        """Take the table of bounds, which lives as long as what uses it."""
+        """Take the table of bounds and keep it alive as long as the layout."""
         super().__init__(learner, dims)
         self.table = table
         self.offsets = (table.address,)
         self.stride = 1 + dims.attributes
         self.own_word = at.LEAF_FIELDS + dims.classes
-        """First of a leaf's own words in its leaf record."""
+        """The first of the words in a leaf record that only BOCT uses."""
 
     # Sizes
 
@@ -92,7 +92,7 @@ class BoctLayout(TreeLayout):
         return ints[first : first + n * self.stride].reshape(n, self.stride)
 
     def own_of(self, tree: TreeView) -> Ints:
-        """Return the leaves' own words, int64[leaf record, word], not copied."""
+        """Return the words of leaf records that only BOCT uses, int64[leaf record, word], not copied."""
         return tree.leaf_ints[:, self.own_word :]
 
     def room(self, ints: Ints, t: int) -> Room:
@@ -105,7 +105,9 @@ class BoctLayout(TreeLayout):
         return ints.item(t + at.TREE_NODES), ints.item(t + at.TREE_SLOTS), live, 1, -1, 0
 
     def size_of(self, ints: Ints, t: int) -> int | None:
-        """Return the words of a foreign block, None if its headers contradict the schema or each other."""
+        """Return the number of words of a foreign block; None if its headers contradict the schema or each
+        other.
+        """
         if t + at.TREE_HEADER > len(ints):
             return None
         nodes, slots = ints.item(t + at.TREE_NODE_CAPACITY), ints.item(t + at.TREE_SLOT_CAPACITY)
@@ -145,7 +147,9 @@ class BoctLayout(TreeLayout):
         return tree
 
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
-        """Write a block with the state of another, its extents side by side in the order of leaf records."""
+        """Write a block with the state of another block; its extents lie side by side in the order of leaf
+        records.
+        """
         before, tree = old.view(source, s), self._clear(target, t, room)
         for word in CARRIED:
             tree.header[word] = before.header[word]
@@ -162,7 +166,7 @@ class BoctLayout(TreeLayout):
             extent = room[EXTENT] if slot == room[ROOMY] else n
             own[slot, rows.FIRST], own[slot, rows.ROOM] = used, extent
             used += extent
-        given.view(np.float64)[:used, old.stride :] = math.nan  # of attributes that came later
+        given.view(np.float64)[:used, old.stride :] = math.nan  # attributes that came later
         header, was = self.header_of(target, t), old.header_of(source, s)
         header[rows.ROWS_USED], header[rows.ROWS_LIVE] = used, was[rows.ROWS_LIVE]
         header[rows.ROWS_TIDY] = room[ROOMY] < 0
@@ -171,7 +175,7 @@ class BoctLayout(TreeLayout):
     # Growing
 
     def grow(self, model: HasState, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
-        """Give a leaf room for more rows, or install the cut that has won there and look at its branches."""
+        """Give a leaf room for more rows, or install the cut that has won there and search its branches."""
         number = at.number_of(model.ints, t, place)
         if reason == at.GROW_FIRST:
             self._extend(model, t, number)
@@ -195,16 +199,17 @@ class BoctLayout(TreeLayout):
         return events if is_first else []
 
     def _limit(self, model: HasState, nodes: int, slots: int) -> int:
-        """Return how many rows fit into the bytes of the block beside so many nodes and leaf records.
+        """Return how many rows fit into the bytes of the block in addition to these nodes and leaf records.
 
-        By what the model has learned of classes and values: when its schema came to know them is nothing.
+        It counts the classes and values that the model has learned. When they were added to the schema has no
+        influence.
         """
         fixed = self.shape_of(2, 0, nodes, slots).words
         words = int(model.plan.learned_bytes(model.ints, 2) // at.WORD)
         return max((words - fixed - rows.ROWS_HEADER) // self.stride, 1)
 
     def _exceeds_cap(self, model: HasState, t: int) -> bool:
-        """Return whether another split would be beyond the caps [D1], whatever room there is to spare."""
+        """Return whether another split would exceed the caps [D1], regardless of spare room."""
         ints = model.ints
         nodes, slots = ints.item(t + at.TREE_NODES) + 2, ints.item(t + at.TREE_SLOTS) + 1
         if slots > self.learner.max_leaves:
@@ -212,7 +217,7 @@ class BoctLayout(TreeLayout):
         return self.header_of(ints, t).item(rows.ROWS_LIVE) > self._limit(model, nodes, slots)
 
     def _make_room_for_branches(self, model: HasState, t: int) -> int:
-        """Make sure that the tree can take two nodes and a leaf record more; return its first word then."""
+        """Make room for two more nodes and one more leaf record; return the tree's first word after that."""
         live, room = self.live_room(model.ints, t), list(self.room(model.ints, t))
         needed = live[NODES] + 2, live[SLOTS] + 1
         if needed[0] <= room[NODES] and needed[1] <= room[SLOTS]:
@@ -223,10 +228,10 @@ class BoctLayout(TreeLayout):
         return model.make_room(t, (*room[:3], 0, -1, 0))
 
     def _extend(self, model: HasState, t: int, node: int) -> None:
-        """Reckon how many rows fit, if that is not known, and double the extent of a leaf that is full.
+        """Compute how many rows fit, if that is not known, and double the extent of a leaf that is full.
 
-        It is reckoned with the first label and with each split, and at no other time: when an extent is full
-        depends on where it was laid out last.
+        The number is computed with the first label and with each split, and at no other time: when an extent
+        is full depends on where it was laid out last.
         """
         ints, live = model.ints, self.live_room(model.ints, t)
         header, tree = self.header_of(ints, t), self.view(ints, t)
@@ -251,7 +256,7 @@ class BoctLayout(TreeLayout):
         model.make_room(t, (nodes, slots, capacity, 0, slot, extent))
 
     def _install(self, model: HasState, t: int, node: int, row: int, index: int) -> tuple[int, Event]:
-        """Give a leaf the test that has won, and divide what it has; return first child and event."""
+        """Give a leaf the test that has won, and divide its rows; return the first child and the event."""
         ints, plan = model.ints, model.plan
         tree = self.view(ints, t)
         record = t + at.TREE_HEADER + node * tree.shape.node_stride
@@ -267,7 +272,7 @@ class BoctLayout(TreeLayout):
         tree.node_ints[node, at.NODE_SLOT] = -1
         routed = tree.node_floats.item(node, at.NODE_ROUTED)
         if not tree.header[at.TREE_PATHS]:
-            tree.node_floats[node, at.NODE_ROUTED] = 0.0  # its children's now
+            tree.node_floats[node, at.NODE_ROUTED] = 0.0  # the children count from here
         known = model.ints.item(at.MODEL_CLASSES)
         had, depth = tuple(tree.masses[node, :known].tolist()), int(tree.node_ints[node, at.NODE_DEPTH])
         kind, attribute, value = int(own[rows.CUT_KIND]), int(own[rows.CUT_ATTRIBUTE]), values[rows.CUT_VALUE]
@@ -280,7 +285,7 @@ class BoctLayout(TreeLayout):
             int(own[rows.FIRST]),
             int(own[rows.ROOM]),
         )
-        # The toy problem's cells are halves; a leaf without rows has labels alone.
+        # The toy problem's cells are halves; a leaf without rows has only labels.
         n, labels = max(int(own[rows.COUNT]), 1), max(int(own[rows.LABELS]), 1)
         for branch, part in enumerate(parts):
             extent = int(part[ROWS]) if branch == 0 else room - int(parts[0, ROWS])
@@ -314,7 +319,7 @@ class BoctLayout(TreeLayout):
         return TreeView(ints, ints.view(np.float64), t, self.shape(nodes, slots))
 
     def problems(self, model: HasBlocks, t: int) -> Iterator[str]:
-        """Yield where a leaf's counts are not those of its rows."""
+        """Yield the leaves whose counts differ from the counts of their rows."""
         tree = self.view(model.ints, t)
         own, kept = self.own_of(tree), self.rows_of(model.ints, t)
         for node in np.flatnonzero(

@@ -1,4 +1,4 @@
-"""BOCT: splits a leaf when credible bounds say that its branches are less mixed than it is."""
+"""BOCT: splits a leaf when credible bounds show that its branches are less mixed than the leaf."""
 
 from __future__ import annotations
 
@@ -33,44 +33,46 @@ class Plugin(Learner):
     """Bayesian online classification tree: ``{"name": "boct", "delta": 0.2}`` (Collet and Pietquin 2015).
 
     A leaf keeps its labelled records. After each label every midpoint of every numeric attribute, and every
-    value of every nominal one, is a cut; the one whose branches have the lowest upper bound of heterogeneity,
-    weighted by their sizes W, is installed if that lies below the lower bound of the leaf; then the branches
-    are looked at in the same way. Bounds are exact quantiles of the Beta posterior of the class share, which
-    true heterogeneities exceed with probability δ. A leaf predicts class 1 if at least half of its labels
-    are.
+    value of every nominal one, is a cut. The best cut is the cut whose branches have the lowest upper bound
+    of heterogeneity, weighted by their sizes W. It is installed if its bound lies below the lower bound of
+    the leaf; then the branches are searched in the same way. Bounds are exact quantiles of the Beta posterior
+    of the class share; the true heterogeneity exceeds them with probability δ. A leaf predicts class 1 if at
+    least half of its labels are of class 1.
 
     ``bound`` replaces the bounds, all else equal: ``hoeffding`` installs the best cut if its information gain
-    (bits) exceeds sqrt(ln(1/δ) / 2T), the paper's baseline; ``three-interval`` takes that width off the
-    leaf's entropy and adds it to the branches'. ``sizes`` says what W is: ``stream`` counts all records of a
-    leaf and sizes cuts by those kept; ``pool`` keeps every record it is given, of which all are given before
-    the first label; ``labelled`` counts labels; ``toy`` halves the unit square, for the toy problem alone.
+    (bits) exceeds sqrt(ln(1/δ) / 2T), the paper's baseline; ``three-interval`` subtracts that width from the
+    leaf's entropy and adds it to the entropy of the branches. ``sizes`` selects W: ``stream`` counts all
+    records of a leaf and sizes cuts by the records kept; ``pool`` keeps every record it is given, and all
+    records are given before the first label; ``labelled`` counts labels; ``toy`` halves the unit square, for
+    the toy problem alone.
 
-    A leaf keeps up to ``capacity`` records, labelled ones first (``pool``: as many as ``max_bytes`` allows);
-    beyond that a uniform sample of its labels, and the bounds count those kept: wider, and valid.
+    A leaf keeps up to ``capacity`` records, labelled records first (``pool``: up to ``max_bytes``). Beyond
+    that it keeps a uniform sample of its labels. The bounds count the labels that are kept, so they are
+    wider, and valid.
 
-    Two classes: the posterior is that of one share, and a bound on the heterogeneity of K shares has no exact
-    quantile. A schema with more is refused. One tree for each class against the rest is K times the work, and
-    their leaves are no partition that labels could be shared out over; how it compares with other learners is
-    measured by benchmarks/boct_classes.py (docs/benchmarks-core.md).
-    Weights other than 1 are refused: T and k are counts.
+    There must be two classes: the posterior describes one share, and a bound on the heterogeneity of K shares
+    has no exact quantile. A schema with more classes is refused. One tree for each class against the rest is
+    K times the work, and the leaves of these trees are no partition that labels could be shared out over;
+    benchmarks/boct_classes.py measures how this compares with other learners (docs/benchmarks-core.md). A
+    weight other than 1 is refused: T and k are counts.
     """
 
     delta: float = number(0.2, above=0.0, below=1.0)
     """Probability with which a bound is wrong; from 1e-25 to below ½ if it is credible."""
     bound: str = choice("credible", *bound_table.BOUNDS)
-    """Bounds that a split is bought with."""
+    """Bounds that decide on a split."""
     heterogeneity: str = choice("entropy", *HETEROGENEITIES)
     """How mixed a leaf is: entropy in nats, variance or standard deviation of the class."""
     sizes: str = choice("stream", *rows.SIZE_KINDS)
-    """What the size of a leaf is."""
+    """Definition of the size W of a leaf."""
     capacity: int = count(2000, at_least=2, at_most=1_000_000)
-    """Records that a leaf keeps."""
+    """Maximum of records that a leaf keeps."""
     exhaustive: bool = flag(False)
-    """Score all cuts at each label, those too that cannot win: the same trees, slower."""
+    """Score all cuts at each label, including those that cannot win: the same trees, slower."""
     max_leaves: int = count(1_000_000, at_least=1)
-    """Leaves at which the tree stops to grow."""
+    """Number of leaves at which the tree stops growing."""
     max_bytes: float = number(float(1 << 30), at_least=1.0)
-    """Bytes of a model at which leaves keep no more records and the tree stops to grow."""
+    """Bytes of a model at which leaves keep no more records and the tree stops growing."""
 
     unit_weights: ClassVar[bool] = True
 
@@ -93,7 +95,7 @@ class Plugin(Learner):
 
     @property
     def quirks(self) -> int:
-        """Return that no published code's quirks hold."""
+        """Return no quirks: no published code is reproduced."""
         return 0
 
     def constants(self) -> tuple[float, ...]:
@@ -110,7 +112,7 @@ class Plugin(Learner):
 
     @property
     def max_classes(self) -> int | None:
-        """Return 2."""
+        """Return 2: the posterior describes one share."""
         return 2
 
     def check_schema(self, schema: Schema) -> None:
@@ -145,7 +147,7 @@ class Plugin(Learner):
         return BoctLayout(self, dims, table)
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: BoctLayout) -> None:
-        """Write what kernels of trees branch on."""
+        """Write the words that kernels of trees branch on."""
         ints[at.PLAN_LAST_OF_TWO] = 1
         if not dims.nominal:
             ints[at.PLAN_ROUTE_AHEAD] = prefetch.THRESHOLDS
@@ -153,7 +155,7 @@ class Plugin(Learner):
 
 @kernel
 def route_ahead(plan, ints, floats, t: int, xs, d: int, ends) -> bool:
-    """Write where several records end at once (core/tree/prefetch.py)."""
+    """Write where several records end, routed together (core/tree/prefetch.py)."""
     if ints[t + at.TREE_NODES] <= 1:
         return False
     prefetch.route_ahead(plan[at.PLAN_ROUTE_AHEAD], ints, floats, t, xs, d, ends)
@@ -162,7 +164,7 @@ def route_ahead(plan, ints, floats, t: int, xs, d: int, ends) -> bool:
 
 @kernel(f"boolean({WORDS}, int64, int64, CPointer(float64), float64)", alone=True)
 def take_in(plan, params, ints, floats, t: int, node: int, x, weight: float) -> bool:
-    """Count a record at its leaf and perhaps keep it; return whether the block has to grow first."""
+    """Count a record at its leaf, and keep it or not; return whether the block has to grow first."""
     if rows.keep_unlabelled(plan, params, ints, floats, t, node, x):
         return True
     count_record(ints, floats, t, node, weight)
@@ -188,7 +190,9 @@ def answer(
     scratch,
     shares,
 ) -> tuple[int, int, int]:
-    """Route a record, keep it unless the model is frozen, and return the class of half the labels or more."""
+    """Route a record, keep it unless the model is frozen, and return the class of at least half of the
+    labels.
+    """
     node = place
     if node < 0:
         node = arrive(plan, ints, floats, t, x, prepared != at.COUNTS, prepared)
@@ -253,7 +257,7 @@ def learn(
 def uncertainty(
     plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
-    """Return what the labels say that the leaf has kept."""
+    """Return share, lead and weight of the labels that the leaf has kept."""
     own = rows.own_at(plan, ints, t, place)
     labels, positives = ints[own + rows.LABELS], ints[own + rows.POSITIVES]
     if labels == 0:
@@ -264,21 +268,23 @@ def uncertainty(
 
 @kernel
 def leaf_table(plan, ints, t: int, place: int) -> tuple[int, int, int, int]:
-    """Return the first row of the table of leaves, the words of a row's record, rows, and the place's row."""
+    """Return the first row of the table of leaves, the words of a row, the number of rows, and the place's
+    row.
+    """
     table = leaf_at(ints, t, 0) + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
     return table, ints[t + at.TREE_LEAF_STRIDE], ints[t + at.TREE_SLOTS], ints[place + at.NODE_SLOT]
 
 
 class Leaves(NamedTuple):
-    """The leaves of a model by ascending node number; arrays of one entry each."""
+    """The leaves of a model by ascending node number; arrays of one entry for each leaf."""
 
     node: Ints
     size: Floats
-    """W."""
+    """The sizes W."""
     labels: Ints
-    """T."""
+    """The numbers of labels T."""
     positives: Ints
-    """k."""
+    """The numbers of labels k of class 1."""
 
 
 def leaves(model: HasBlocks) -> Leaves:
@@ -305,7 +311,7 @@ def _ends(plan_address: int, address: int, t: int, x, routed: int, out) -> None:
 
 
 def leaf_of(model: HasBlocks, x: Any) -> Ints:
-    """Return the node number of the leaf of each record (x: float64[n, d]), int64[n]; nothing is counted."""
+    """Return the node number of the leaf of each record (x: float64[n, d]), int64[n]; it counts no record."""
     records, t = np.ascontiguousarray(x, dtype=np.float64), model.block_places[0]
     routed, out = model.plan.blocks.prepare(model.ints, t), np.empty(len(records), dtype=np.int64)
     register(routed)

@@ -1,10 +1,10 @@
-"""Bounds of a leaf's heterogeneity, and a table of the credible ones that is filled as they are needed.
+"""Bounds of a leaf's heterogeneity, and a table of credible bounds that is filled on demand.
 
-A bound depends on T labels and how many of them are of the rarer class. Up to T = 1,024 each pair has a word
-of its own; larger ones share a bounded cache, in which a newer pair takes the place of an older one. What a
-word holds follows from its pair alone: in which order, and in how many threads, they are filled changes
-nothing. A process has one table for each δ and heterogeneity, whatever the number of models and schemas; it
-lives as long as a plan that uses it.
+A bound depends on the number T of labels and on how many of them are of the rarer class. Up to T = 1,024 each
+pair of counts has its own word. Pairs with more labels share a bounded cache, in which a newer pair replaces
+an older one. The content of a word follows from its pair alone, so that the order and the threads in which
+words are filled change nothing. A process has one table for each δ and heterogeneity, for any number of
+models and schemas; it lives as long as a plan that uses it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HOEFFDING: Final = 1
 THREE_INTERVAL: Final = 2
 BOUNDS: Final = {"credible": CREDIBLE, "hoeffding": HOEFFDING, "three-interval": THREE_INTERVAL}
 
-# Parameters behind params[at]
+# Parameters from params[at] on
 DELTA: Final = 0
 BOUND: Final = 1
 HETEROGENEITY: Final = 2
@@ -37,13 +37,13 @@ CAPACITY: Final = 5
 EXHAUSTIVE: Final = 6
 
 LABELS: Final = 1024
-"""Up to so many labels a pair has a word of its own."""
+"""Largest number of labels whose pairs have their own words."""
 PAIRS: Final = (LABELS + 2) * (LABELS + 2) // 4
 CACHED: Final = 1 << 16
-"""Bounds of pairs with more labels that are remembered: a check word and the bound of each."""
+"""Number of cached bounds of pairs with more labels; each has a check word and the bound."""
 CACHE: Final = 2 * PAIRS
 ROUGH: Final = CACHE + 2 * CACHED
-"""Upper bounds on a grid of counts, by those of the rarer class and of the other."""
+"""Upper bounds on a grid of counts: labels of the rarer class by labels of the other class."""
 EXACT: Final = 256
 STEP_BITS: Final = 7
 STEPS: Final = 1 << STEP_BITS
@@ -60,14 +60,14 @@ class BoundTable:
     """Words that kernels read and fill: float64[upper: pair | lower: pair | cache | grid]; 0: not known."""
 
     def __init__(self, words: int) -> None:
-        # Pages that nothing was written to take no memory.
+        # Pages that were never written take no memory.
         self.words = np.zeros(words, dtype=np.int64)
         self.address = int(self.words.ctypes.data)
         jit.register(self.words)
 
     @staticmethod
     def of(bound: int, heterogeneity: int, delta: float) -> BoundTable:
-        """Return the table of a kind of bound; those that are one formula share an empty one."""
+        """Return the table of a kind of bound; kinds with a plain formula share an empty table."""
         key = (heterogeneity, delta) if bound == CREDIBLE else None
         with _sharing:
             found = _tables.get(key)
@@ -82,7 +82,7 @@ _tables: weakref.WeakValueDictionary[tuple[int, float] | None, BoundTable] = wea
 
 @called
 def credible_bound(kind: int, delta: float, labels: int, fewer: int, is_lower: bool) -> float:
-    """Return ε(1 - δ) or ε(δ), computed."""
+    """Compute ε(1 - δ) or ε(δ)."""
     return heterogeneity(
         kind, middle_tail(float(labels), float(fewer), delta, OUTSIDE if is_lower else INSIDE)
     )
@@ -90,10 +90,10 @@ def credible_bound(kind: int, delta: float, labels: int, fewer: int, is_lower: b
 
 @called
 def cached_bound(params, at: int, words, values, labels: int, fewer: int, is_lower: bool) -> float:
-    """Return a bound of more labels than the table has words for.
+    """Return a bound for more labels than the table has words for.
 
-    The check word is made of the pair and the bound: a thread that reads while another one writes finds that
-    they do not fit, and computes.
+    The check word is made of the pair and the bound. If a thread reads while another thread writes, check
+    word and bound do not fit, and the reader computes the bound.
     """
     pair = (labels << 32) + 2 * fewer + (1 if is_lower else 0)
     place = CACHE + 2 * ((labels * 40503 + 2 * fewer + (1 if is_lower else 0)) % CACHED)
@@ -107,7 +107,7 @@ def cached_bound(params, at: int, words, values, labels: int, fewer: int, is_low
 
 @kernel
 def known_bound(params, at: int, words, values, labels: int, fewer: int, is_lower: bool) -> float:
-    """Return a credible bound from the table; what is not there yet is computed and put there."""
+    """Return a credible bound from the table; a bound that is missing there is computed and stored."""
     if labels > LABELS:
         return cached_bound(params, at, words, values, labels, fewer, is_lower)
     place = (labels + 1) * (labels + 1) // 4 + fewer + (PAIRS if is_lower else 0)
@@ -120,9 +120,10 @@ def known_bound(params, at: int, words, values, labels: int, fewer: int, is_lowe
 
 @kernel
 def plain_bound(params, at: int, labels: int, fewer: int, is_lower: bool) -> float:
-    """Return the entropy in bits, more or less sqrt(ln(1/δ) / 2T) (ALGORITHMS section 14) [D31].
+    """Return the entropy in bits, plus or minus sqrt(ln(1/δ) / 2T) (ALGORITHMS section 14) [D31].
 
-    Of no split that width is taken off; with three intervals it is added to that of a branch, too.
+    ``hoeffding`` subtracts the width from the entropy of the leaf only; ``three-interval`` also adds it to
+    the entropy of each branch.
     """
     share = fewer / labels if labels > 0 else 0.0
     found = 0.0
@@ -139,8 +140,9 @@ def bound_of(params, at: int, words, values, labels: int, fewer: int, is_lower: 
     """Return the upper or the lower bound of a leaf's heterogeneity.
 
     words, values: the table; labels: T; fewer: labels of the rarer class. Both bounds fall with a label of
-    the other class, or of either if there are as many of both, and rise with one of the rarer: of Beta
-    densities because that multiplies them by a function that moves |µ - ½| up or down.
+    the other class (with any label if both classes have equal counts), and rise with a label of the rarer
+    class. For Beta densities this holds because a label multiplies them by a function that moves |µ - ½| up
+    or down.
     """
     if params[at + BOUND] == CREDIBLE:
         return known_bound(params, at, words, values, labels, fewer, is_lower)
@@ -170,9 +172,10 @@ def count_at(point: int) -> int:
 
 @kernel
 def rough_bound(params, at: int, words, values, fewer: int, more: int) -> float:
-    """Return at most the upper bound: that of no more labels of the rarer class, and no fewer others.
+    """Return a value not above the upper bound: the bound of counts rounded to the grid.
 
-    Few pairs of the grid serve all pairs of counts, so that it is known already.
+    The count of the rarer class is rounded down, the larger count up. Few pairs of the grid serve all pairs
+    of counts, so that the bound is usually known already.
     """
     if params[at + BOUND] != CREDIBLE:
         return plain_bound(params, at, fewer + more, fewer, False)

@@ -1,26 +1,27 @@
 """Cut search: the cut of a leaf with the lowest upper bound of its branches, and when it may be due again.
 
-Every midpoint between neighbouring values of labelled rows is a cut, and every value of a nominal attribute
-that some labelled rows have and some have not [D59]. It scores ``Σ W_c·U(T_c, k_c) / W``, and wins if that is
-below the leaf's lower bound ``L(T, k)`` (Collet and Pietquin 2015, figure 3). A missing value counts on the
-larger side, where routing sends it.
+Every midpoint between neighbouring values of labelled rows is a cut, and so is every value of a nominal
+attribute that some labelled rows have and some have not [D59]. A cut scores ``Σ W_c·U(T_c, k_c) / W``, and
+wins if its score is below the leaf's lower bound ``L(T, k)`` (Collet and Pietquin 2015, figure 3). A missing
+value counts on the larger side, where routing sends it.
 
 A search costs O(d·n·log n). Most labels need none:
 
 - Without a label of the other class no cut wins: U falls with every label of the same class, so that no
   branch has a lower bound than U of the leaf, which is not below its L.
 - A search that finds no winner leaves a horizon h, a shift s and a floor: within h labels, and while the
-  shares of rows below any value have changed by at most s, no cut scores below the floor. For after m <= h
-  labels a cut divides the rows of now as one of the gaps between labelled values of now does, or as none
-  (all on one side), each of its branches has got at most h labels, and U is smallest if these are all of its
-  larger class; its size is linear in the share, which lies in the gap's range widened by s. Where labels
-  take the place of others, each of h may also have taken one of the rarer class from either branch. L of
-  the leaf is known at each label: the search is due when it comes near the floor, or something is exceeded.
+  shares of rows below any value have changed by at most s, no cut scores below the floor. The reason: after
+  m <= h labels a cut divides the rows of the search as one of the gaps between labelled values does, or puts
+  all of them on one side. Each of its branches has got at most h labels, and U is smallest if all of them are
+  of the branch's larger class. The size of a branch is linear in its share, which lies in the gap's range
+  widened by s. Where labels replace other labels, each of the h labels may also have removed one of the
+  rarer class from either branch. L of the leaf is known at each label: the search is due when L comes near
+  the floor, or when horizon or shift is exceeded.
 
 The horizon is the longest, in steps, for which the floor is a fifth of the way from L to the lowest score.
-All this needs no exact U but something below it, ``rough_bound``, by which most cuts cannot win; only the
-others are scored exactly. Of two floats that are equal but for rounding one may win here and not there, hence
-MARGIN.
+All this needs no exact U but only a value below it, ``rough_bound``, which shows that most cuts cannot win;
+only the rest are scored exactly. Rounding may decide between two scores that are equal in exact arithmetic;
+MARGIN prevents that.
 """
 
 from __future__ import annotations
@@ -39,11 +40,13 @@ from core.tree.routing import node_at
 
 MARGIN: Final = 1e-9
 LEAD: Final = 0.2
-"""Where the floor is to lie between L and the lowest score: what L may rise by within the horizon,"""
+"""Position of the floor between L and the lowest score: the part by which L may rise within the horizon."""
 STEP: Final = 0.8
-"""and what the horizon is multiplied by until it does; of some values tried they search least often."""
+"""Factor by which the horizon grows until the floor is there; LEAD and STEP are the tried values that search
+least often.
+"""
 TOY_DEPTH: Final = 6
-"""Tests on a way of the toy problem."""
+"""Maximum of tests on a path of the toy problem."""
 
 # The state of a search, float64
 BEST: Final = 0
@@ -51,14 +54,14 @@ KIND: Final = 1
 ATTRIBUTE: Final = 2
 VALUE: Final = 3
 LOWER: Final = 4
-UPPER: Final = 5  # of the leaf as it is: no cut at all
+UPPER: Final = 5  # the leaf as it is, without a cut
 NEAR: Final = 12  # the lowest score by rough bounds
-EVERY: Final = 13  # all cuts are scored exactly (1)
+EVERY: Final = 13  # 1: score all cuts exactly
 FLOOR: Final = 6
 HORIZON: Final = 7
 ALL: Final = 8  # rows of the leaf
-SWAPS: Final = 9  # labels take the place of others (1)
-STEADY: Final = 10  # shares do not change: all rows are known (1)
+SWAPS: Final = 9  # 1: labels replace other labels
+STEADY: Final = 10  # 1: shares do not change, since all rows are known
 COLUMN: Final = 11
 STATE: Final = 14
 
@@ -67,7 +70,7 @@ ROWS: Final = 0
 LABELS: Final = 1
 POSITIVES: Final = 2
 SIDE: Final = 3
-# and the sides: at most the cut, above it, missing
+# The sides: at most the cut, above it, missing
 LEFT: Final = 0
 RIGHT: Final = SIDE
 MISSING: Final = 2 * SIDE
@@ -82,7 +85,7 @@ def rarer(labels: int, positives: int) -> int:
 
 @kernel
 def shift_within(state, labels: float, horizon: float) -> float:
-    """Return the change of shares that a horizon allows for: labels come with their part of the rows."""
+    """Return the change of shares that a horizon allows for: each label comes with its part of the rows."""
     if state[STEADY] != 0.0:
         return 0.0
     return min(1.25 * horizon / (labels + horizon) + 1.0 / max(state[ALL], 1.0), 1.0)
@@ -92,7 +95,7 @@ def shift_within(state, labels: float, horizon: float) -> float:
 def lowest_bound(
     params, first: int, words, values, state, labels: int, positives: int, horizon: int
 ) -> float:
-    """Return at most the lowest U that a branch may have within a horizon."""
+    """Return a value not above the lowest U that a branch may have within a horizon."""
     fewer = rarer(labels, positives)
     more = labels - fewer + horizon
     if state[SWAPS] != 0.0:
@@ -126,9 +129,9 @@ def lowest_score(
 
 @called
 def guard_gap(params, first: int, words, values, state, counts, low: float, high: float) -> None:
-    """Lower floor and horizon by what cuts between two labelled values may come to.
+    """Lower floor and horizon to what cuts between two labelled values may score.
 
-    low, high: rows on the first side whose value is known, at the least and at the most.
+    low, high: the minimum and the maximum of rows on the first side whose value is known.
     """
     threshold = state[LOWER] + LEAD * (min(state[NEAR], state[UPPER]) - state[LOWER])
     labels = float(counts[LEFT + LABELS] + counts[RIGHT + LABELS] + counts[MISSING + LABELS])
@@ -174,7 +177,7 @@ def guard_gap(params, first: int, words, values, state, counts, low: float, high
 
 @called
 def score_cut(params, first: int, words, values, state, counts, kind: int, value: float) -> None:
-    """Score a cut whose sides are counted, exactly if it may win; remember the best so far."""
+    """Score a cut whose sides are counted, exactly if it may win; keep the best cut so far."""
     one, other = counts[LEFT + ROWS], counts[RIGHT + ROWS]
     labels, positives = counts[LEFT + LABELS], counts[LEFT + POSITIVES]
     others, other_positives = counts[RIGHT + LABELS], counts[RIGHT + POSITIVES]
@@ -264,7 +267,7 @@ def search_values(params, first: int, words, values, state, counts, by_value, ro
 
 @called
 def search_halves(plan, params, ints, floats, t: int, node: int, state, counts, value) -> float:
-    """Write which half of its cell each labelled row is in (0, 1: value); return where the cell is halved.
+    """Write for each labelled row the half of its cell (0 or 1) to value; return where the cell is halved.
 
     NaN: the toy problem has no test here. Cells of [0, 1]² are halved along x₁, x₂, x₁, …
     """
@@ -307,10 +310,10 @@ def search_columns(
     state,
     counts,
 ) -> int:
-    """Score the cuts of all attributes, in their order; return the words that it took."""
+    """Score the cuts of all attributes, in their order; return the number of words of its arrays."""
     first, n = plan[at.PLAN_LEARNER + 1], ints[own + rows.COUNT]
     extent, stride = rows.row_at(plan, ints, t, ints[own + rows.FIRST]), 1 + plan[at.PLAN_ATTRIBUTES]
-    # Arrays with an owner have their references counted at every call that takes them.
+    # References to arrays with an owner are counted at every call that takes them.
     floats_space, ints_space = np.empty(2 * n), np.empty(2 * n, dtype=np.int64)
     values_space = np.empty(SIDE * max(plan[at.PLAN_VALUES], 1), dtype=np.int64)
     value, code, by_value = start_of(floats_space), start_of(ints_space), start_of(values_space)
@@ -333,7 +336,7 @@ def search_columns(
             if room >= 0:
                 if x != x:
                     side = MISSING
-                elif 0.0 <= x < room:  # else a value that no test asks for
+                elif 0.0 <= x < room:  # other values are in no test
                     v = SIDE * int(x)
                     by_value[v + ROWS] += 1
                     by_value[v + LABELS] += 1 if label >= 0 else 0
@@ -352,14 +355,15 @@ def search_columns(
         else:
             sort_pairs(value, code, known, other_value, other_code)
             search_numbers(params, first, words, values, state, counts, value, code, known)
-    return len(floats_space) + len(ints_space) + len(values_space)  # which are alive up to here
+    return len(floats_space) + len(ints_space) + len(values_space)  # keeps the spaces alive up to here
 
 
 @kernel("boolean(int64, int64, int64, int64)", alone=True)
 def search(plan_address: int, address: int, t: int, node: int) -> bool:
-    """Look for the best cut of the leaf with the node record at word ``node``; return whether it wins.
+    """Search for the best cut of the leaf with the node record at word ``node``; return whether it wins.
 
-    Then it is written into the leaf's own words; else these say when the next search is due.
+    A winning cut is written into the leaf's words. If none wins, these words hold when the next search is
+    due.
     """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)

@@ -1,4 +1,4 @@
-"""Division of a leaf: its rows in two extents beside each other, and what its two branches begin with."""
+"""Division of a leaf: its rows in two neighbouring extents, and the first content of its two branches."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.learners.boct import leaf_rows as rows
 from core.tree import layout as at
 from core.tree.routing import leaf_at, node_at
 
-# What is said of a branch: int64
+# Counts of one branch: int64
 ROWS: Final = 0
 LABELS: Final = 1
 POSITIVES: Final = 2
@@ -20,9 +20,9 @@ PART: Final = 3
 
 @kernel("void(int64, int64, int64, int64, int64[::1])", alone=True)
 def part_rows(plan_address: int, address: int, t: int, node: int, out) -> None:
-    """Let the rows of the first branch of a leaf's cut come first in its extent; out: int64[2·PART].
+    """Move the rows of the first branch of a leaf's cut to the front of its extent; out: int64[2·PART].
 
-    The labelled ones of a branch lie before the others, all in the order in which they lay.
+    In each branch the labelled rows come first; the order of rows stays the same otherwise.
     """
     plan, _ = words_at(plan_address)
     ints, floats = words_at(address)
@@ -74,7 +74,7 @@ def begin_leaf(
     routed: float,
     part,
 ) -> None:
-    """Write what a new leaf begins with: its extent, its counts (int64[PART]), labels seen, and W."""
+    """Write the words of a new leaf: its extent, its counts (int64[PART]), labels seen, and W."""
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
     node = node_at(ints, t, number)

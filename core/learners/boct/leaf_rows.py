@@ -1,20 +1,20 @@
-"""Rows of leaves: the records that each leaf keeps, with and without label, and its counts of them.
+"""Rows of leaves: the records that each leaf keeps, with and without label, and their counts.
 
-They lie behind the tree's leaf records, one extent of neighbours for each leaf, the labelled ones first:
+They lie after the tree's leaf records, one contiguous extent for each leaf, the labelled rows first:
 
     tree header | nodes | leaf records | header of rows | row × capacity
     row = label (-1: none), then the values of all attributes (float64, missing NaN)
 
-An extent that is full moves to the end of those in use, where there is room; a hole stays behind until the
-block is laid out anew. A leaf that may keep no more rows replaces some: those without label are a uniform
-sample of what came without (reservoir sampling, Vitter 1985), and once all that are kept have labels, these
-are one of all labels. A row without label makes way for one with. Random numbers are those of the model's
-record or label.
+An extent that is full moves to the end of the extents in use, where there is room; its hole stays until the
+block is laid out again. A leaf that has reached its limit replaces rows: the rows without label are a uniform
+sample of the records without label (reservoir sampling, Vitter 1985), and once all rows have labels, they are
+a uniform sample of all labels. A row without label is replaced before a row with one. Random numbers are
+numbered by the model's records or labels.
 
-A branch begins with the rows that its leaf has kept, and takes in every label until it is full itself. If the
-leaf was full, older labels of the branch were kept at a lower rate than newer ones. Which rows are kept does
-not depend on their labels: old or new, they are independent draws of the leaf's class share, and bounds hold.
-For a sample that is even in time, too, a branch would have to give away labels that it has room for.
+A branch begins with the rows that its leaf has kept, and takes in every label until it is full. If the leaf
+was full, older labels of the branch were kept at a lower rate than newer labels. Which rows are kept does not
+depend on their labels: old or new, they are independent samples of the leaf's class share, and bounds hold.
+For a sample that is also uniform in time, a branch would have to drop labels that it has room for.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from core.numeric import rng
 from core.tree import layout as at
 from core.tree.routing import leaf_at
 
-# What sizes W are
+# Kinds of the size W
 STREAM: Final = 0
 POOL: Final = 1
 LABELLED: Final = 2
@@ -37,28 +37,28 @@ SIZE_KINDS: Final = {"stream": STREAM, "pool": POOL, "labelled": LABELLED, "toy"
 
 # Header of rows
 ROWS_CAPACITY: Final = 0
-ROWS_USED: Final = 1  # up to here extents have been given out
+ROWS_USED: Final = 1  # extents end before this row
 ROWS_LIVE: Final = 2  # rows that leaves keep
-ROWS_TIDY: Final = 3  # extents follow each other in the order of leaf records, without room to spare
-ROWS_LIMIT: Final = 4  # rows that fit into the bytes the block may take, beside its nodes; 0: to be reckoned
+ROWS_TIDY: Final = 3  # 1: extents follow each other in the order of leaf records, without spare room
+ROWS_LIMIT: Final = 4  # rows that fit into the bytes of the block in addition to its nodes; 0: not computed
 ROWS_HEADER: Final = 5
 
-# A leaf's own words, behind the class counts of its leaf record; the first are its row in the table of leaves
+# A leaf's words after the class counts of its leaf record; first its row in the table of leaves
 FIRST: Final = at.ROW_NOTES + at.NOTES  # first row of its extent
 ROOM: Final = FIRST + 1
-COUNT: Final = FIRST + 2  # rows it keeps,
-LABELS: Final = FIRST + 3  # those of them with label,
-POSITIVES: Final = FIRST + 4  # and those of class 1
-# Of the last search for a cut (core/learners/boct/cut_search.py): what may happen before the next one,
-HORIZON: Final = FIRST + 5  # labels,
-SWAPS: Final = FIRST + 6  # labels that take the place of others,
-SHIFT: Final = FIRST + 7  # and by how much shares of rows may have changed (float64);
-FLOOR: Final = FIRST + 8  # until then no cut scores below this (float64)
-SEARCHED: Final = FIRST + 9  # rows at that time
-SINCE: Final = FIRST + 10  # labels since then,
-SWAPPED: Final = FIRST + 11  # that took the place of others,
-GONE: Final = FIRST + 12  # and rows that were replaced
-CUT_KIND: Final = FIRST + 13  # the cut that has won, until it is installed: kind of test, 0: none,
+COUNT: Final = FIRST + 2  # rows that the leaf keeps
+LABELS: Final = FIRST + 3  # rows with label
+POSITIVES: Final = FIRST + 4  # rows of class 1
+# Limits that the last search for a cut has set for the next one (core/learners/boct/cut_search.py)
+HORIZON: Final = FIRST + 5  # maximum of labels
+SWAPS: Final = FIRST + 6  # maximum of labels that replace other labels
+SHIFT: Final = FIRST + 7  # maximal change of the shares of rows (float64)
+FLOOR: Final = FIRST + 8  # within these limits no cut scores below this (float64)
+SEARCHED: Final = FIRST + 9  # rows at the time of the search
+SINCE: Final = FIRST + 10  # labels since the search
+SWAPPED: Final = FIRST + 11  # labels since the search that replaced other labels
+GONE: Final = FIRST + 12  # rows replaced since the search
+CUT_KIND: Final = FIRST + 13  # kind of test of the cut that has won, until it is installed; 0: none
 CUT_ATTRIBUTE: Final = FIRST + 14
 CUT_VALUE: Final = FIRST + 15  # (float64)
 CUT_SCORE: Final = FIRST + 16  # upper bound of the branches (float64)
@@ -66,10 +66,10 @@ CUT_LOWER: Final = FIRST + 17  # lower bound of the leaf (float64)
 OWN_WORDS: Final = FIRST + 18
 
 ANY: Final = 1 << 40
-"""Rows that a leaf may keep where nothing but bytes limits them."""
+"""Limit of the rows of a leaf where only bytes limit them."""
 
 LABEL_DRAW: Final = 1 << (rng.DRAW_BITS - 1)
-"""First draw of a label; those of a record come before."""
+"""First random number of a label; the numbers before it are for a record."""
 
 
 @kernel
@@ -87,13 +87,13 @@ def row_at(plan, ints, t: int, number: int) -> int:
 
 @kernel
 def own_at(plan, ints, t: int, node: int) -> int:
-    """Return the first of the leaf's own words, of the leaf with the node record at word ``node``."""
+    """Return the first of the words that only BOCT uses, for the leaf with its node record at ``node``."""
     return leaf_at(ints, t, ints[node + at.NODE_SLOT]) + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
 
 
 @kernel
 def is_full(plan, params, ints, t: int, own: int) -> bool:
-    """Return whether a leaf may keep no more rows than it does."""
+    """Return whether a leaf has reached its limit of rows."""
     first = plan[at.PLAN_LEARNER + 1]
     most = ANY if params[first + SIZES] == POOL else int(params[first + CAPACITY])
     rows = rows_at(ints, t)
@@ -108,13 +108,13 @@ def needs_room(ints, t: int, own: int) -> bool:
 
 @kernel
 def knows_limit(ints, t: int) -> bool:
-    """Return whether it was reckoned how many rows fit into the bytes of the block."""
+    """Return whether the number of rows that fit into the bytes of the block has been computed."""
     return bool(ints[rows_at(ints, t) + ROWS_LIMIT] > 0)
 
 
 @kernel
 def is_nominal(plan, column: int) -> bool:
-    """Return whether a column is one of a nominal attribute."""
+    """Return whether a column belongs to a nominal attribute."""
     for j in range(plan[at.PLAN_NOMINAL]):
         if plan[plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS + at.NOMINAL_COLUMN] == column:
             return True
@@ -123,7 +123,7 @@ def is_nominal(plan, column: int) -> bool:
 
 @kernel
 def write_row(plan, ints, floats, row: int, x, label: int) -> None:
-    """Write a record into a row; whatever stands for a missing value becomes NaN."""
+    """Write a record into a row; every form of a missing value becomes NaN."""
     ints[row] = label
     for column in range(plan[at.PLAN_ATTRIBUTES]):
         value = x[column]
@@ -136,7 +136,7 @@ def write_row(plan, ints, floats, row: int, x, label: int) -> None:
 
 @kernel
 def move_row(plan, ints, source: int, target: int) -> None:
-    """Copy a row over another one; both by their first words."""
+    """Copy a row to another place; source and target are first words of rows."""
     for word in range(1 + plan[at.PLAN_ATTRIBUTES]):
         ints[target + word] = ints[source + word]
 
@@ -166,7 +166,7 @@ def size_of_leaf(plan, params, ints, floats, node: int, own: int) -> float:
 
 @kernel
 def write_table_row(plan, params, ints, floats, node: int, own: int) -> None:
-    """Bring a leaf's row in the table of leaves up to date, but its number and the strategy's words."""
+    """Update a leaf's row in the table of leaves, except its number and the strategy's words."""
     labels, positives = ints[own + LABELS], ints[own + POSITIVES]
     floats[own + at.ROW_SIZE] = size_of_leaf(plan, params, ints, floats, node, own)
     floats[own + at.ROW_LABELS] = float(labels)
@@ -175,7 +175,7 @@ def write_table_row(plan, params, ints, floats, node: int, own: int) -> None:
 
 @kernel
 def draw_below(plan, counter: int, total: float) -> float:
-    """Return a random number from 0 to below ``total``."""
+    """Return a random integer from 0 to below ``total``."""
     return rng.uniform(plan[at.PLAN_RESERVOIR_KEY], counter) * total
 
 
@@ -211,7 +211,7 @@ def keep_unlabelled(plan, params, ints, floats, t: int, node: int, x) -> bool:
 
 @kernel
 def unlabelled_row(plan, ints, floats, t: int, own: int, x) -> int:
-    """Return the position in its extent of the last row without label that holds a record, -1: none."""
+    """Return the position in its extent of the last row without label that holds a record; -1: none."""
     position = ints[own + COUNT] - 1
     while position >= ints[own + LABELS]:
         if is_same(plan, floats, row_at(plan, ints, t, ints[own + FIRST] + position), x):
@@ -268,7 +268,7 @@ def keep_labelled(plan, params, ints, floats, t: int, node: int, x, label: int) 
 
 @kernel("void(int64, int64, int64, int64, int64)", alone=True)
 def move_extent(plan_address: int, address: int, t: int, slot: int, room: int) -> None:
-    """Give a leaf record an extent of so much room at the end of those in use, where it fits."""
+    """Give a leaf record an extent of this room at the end of the extents in use, where it fits."""
     plan, _ = words_at(plan_address)
     ints, _ = words_at(address)
     own = leaf_at(ints, t, slot) + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
@@ -284,7 +284,7 @@ def move_extent(plan_address: int, address: int, t: int, slot: int, room: int) -
 
 @kernel
 def goes_left(kind: int, value: float, cut: float, missing_left: bool) -> bool:
-    """Return whether a row goes to the first branch of a test; missing_left: where one without value goes."""
+    """Return whether a row goes to the first branch of a test; missing_left: rows without value do."""
     if value != value:
         return missing_left
     return value <= cut if kind == at.NUMERIC else value == cut

@@ -1,4 +1,4 @@
-"""What kernels take on trust of a BOCT block: its tree, the extents of its leaves and the labels in them."""
+"""Checks of the words of a BOCT block that kernels rely on: its tree, extents of leaves and labels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COUNTS, SHAPE, EXTENT, ORDER, LABELS, SEARCH, SEEN = range(len(trees.PROBLEMS) +
 
 @kernel
 def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int:
-    """Return a problem of the block at word t, SOUND: none; blank_address: of an unused leaf record."""
+    """Return a problem of the block at word t, or SOUND; blank_address: words of an unused leaf record."""
     blank, _ = words_at(blank_address)
     found = trees.nodes_problem(plan, ints, floats, t)
     if found == SOUND:
@@ -41,7 +41,7 @@ def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int
 
 @called
 def rows_problem(plan, ints, floats, t: int) -> int:
-    """Return what is wrong with leaf records and rows of a tree whose nodes are sound."""
+    """Return a problem of leaf records and rows of a tree whose nodes are sound."""
     header = rows.rows_at(ints, t)
     capacity, used = ints[header + rows.ROWS_CAPACITY], ints[header + rows.ROWS_USED]
     if not 0 <= used <= capacity or not 0 <= ints[header + rows.ROWS_LIMIT] <= MOST:
@@ -70,7 +70,7 @@ def rows_problem(plan, ints, floats, t: int) -> int:
 
 @kernel
 def leaf_problem(plan, ints, floats, t: int, node: int, taken) -> int:
-    """Return what is wrong with a leaf's own words and rows; taken: rows of the leaves before it."""
+    """Return a problem of a leaf's words and rows; taken: rows of the leaves before it."""
     own, used = rows.own_at(plan, ints, t, node), len(taken)
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     first, room, n = ints[own + rows.FIRST], ints[own + rows.ROOM], ints[own + rows.COUNT]
