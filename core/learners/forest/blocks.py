@@ -1,4 +1,4 @@
-"""Blocks of forests: the layout with all that Python reads of members and background trees."""
+"""Blocks of forests: the layout, with everything that Python reads of members and background trees."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ from core.tree.layout import Floats, Ints
 from core.tree.outline import Outline
 
 MEMBERS: Final = "member"
-"""What is tested above the trees of a forest."""
+"""The condition above the trees of a forest."""
 
 
 class ForestLayout(ForestGrowth):
-    """Blocks of a forest (``ForestPlacement``), which grow (``ForestGrowth``) and are read and explained."""
+    """Blocks of a forest: they are laid out (``ForestPlacement``), grown (``ForestGrowth``), read and
+    explained.
+    """
 
     def prepare(self, ints: Ints, t: int) -> Floats:
-        """Return the weight routed through each node, of all members one behind the other: float64[node]."""
+        """Return the weight routed through each node, member after member: float64[node]."""
         return np.concatenate([self.trees.prepare(ints, tree) for tree in self.members_at(ints, t)])
 
     def summary(self, ints: Ints, t: int) -> BlockSummary:
-        """Return the counts of all members together, and the depth of the deepest."""
+        """Return the sum of the members' counts, and the largest depth."""
         found = [self.trees.summary(ints, tree) for tree in self.members_at(ints, t)]
         return BlockSummary(
             leaves=sum(each.leaves for each in found),
@@ -42,10 +44,10 @@ class ForestLayout(ForestGrowth):
     def explain(
         self, schema: Schema, ints: Ints, t: int, x: Floats, place: int | None = None
     ) -> tuple[Branch, ...]:
-        """Return the paths of the members that decided: that voted for the class that the forest answers.
+        """Return the paths of the members that decided: those whose class is the forest's answer.
 
-        They lie one behind the other; each begins with the condition ``member = number``. Weights may let a
-        class win that no member has for its first: then all that voted have decided.
+        The paths follow each other; each begins with the condition ``member = number``. With weighted votes a
+        class may win that no member ranks first; then the paths of all members that voted are returned.
         """
         votes, winner = self.votes(ints, t, np.ascontiguousarray(x))
         decided = votes == winner
@@ -60,9 +62,9 @@ class ForestLayout(ForestGrowth):
     def votes(self, ints: Ints, t: int, x: Floats) -> tuple[Ints, int]:
         """Return the class that each member predicts for a record (float64[d]), and the forest's.
 
-        int64[member], -1: it has seen nothing.
+        int64[member]; -1: the member has seen nothing.
         """
-        from core.learners.forest.kernels import poll  # compiles kernels, or loads them
+        from core.learners.forest.kernels import poll  # loads or compiles kernels
 
         routed = self.prepare(ints, t)
         for words in (routed, ints):
@@ -76,7 +78,7 @@ class ForestLayout(ForestGrowth):
     def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:
         """Yield the forest as a node above all members, then tree by tree, parents first.
 
-        The forest is 0; the numbers of a member's nodes follow on those of the member before.
+        The forest has number 0. The nodes of a member are numbered after those of the member before.
         """
         ints = model.ints
         places = self.members_at(ints, t)

@@ -1,7 +1,7 @@
 """Committee: how far the members of a forest disagree about a record, for query strategies.
 
-While the members answer, their hard votes are counted and the least certain of their leaves is noted, in
-words of scratch: COMMITTEE_FIELDS and one a class. Nothing of it is state.
+While the members answer, their hard votes are counted and the least certain leaf is noted, in words of
+scratch: COMMITTEE_FIELDS and one for each class. These words are no state.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import Final
 
 from core.kernels.jit import kernel
 
-LEAD: Final = 0  # at the least certain leaf: lead of the largest class share over the second,
-WEIGHT: Final = 1  # and how many labels that rests on
+LEAD: Final = 0  # least certain leaf: lead of its largest class share over the second
+WEIGHT: Final = 1  # least certain leaf: labels that the lead rests on
 VOTES: Final = 2  # members that vote for each class
 COMMITTEE_FIELDS: Final = 2
 
 
 @kernel
 def begin(committee, classes: int) -> None:
-    """Forget the last record."""
+    """Clear the votes and the leaf of the last record."""
     committee[LEAD], committee[WEIGHT] = 1.0, math.inf
     for c in range(classes):
         committee[VOTES + c] = 0.0
@@ -27,7 +27,7 @@ def begin(committee, classes: int) -> None:
 
 @kernel
 def count_vote(committee, classes: int, best: int, shares) -> None:
-    """Count a member's vote; one that has seen nothing has no shares, and none."""
+    """Count a member's vote; a member that has seen nothing has no shares and does not vote."""
     for c in range(classes):
         if shares[c] > 0.0:
             committee[VOTES + best] += 1.0
@@ -36,11 +36,13 @@ def count_vote(committee, classes: int, best: int, shares) -> None:
 
 @kernel
 def note_leaf(committee, lead: float, weight: float, mean: float) -> None:
-    """Note the leaf where a member ends, if it is less certain than those before; mean: of the resampling.
+    """Note the leaf where a member ends, if it is less certain than the leaves noted before; mean: of the
+    resampling.
 
-    A leaf is δ-consistent iff lead > 2ε, and ε is c/sqrt(m), with the same c for all: the one with the
-    smallest lead·sqrt(m) is consistent iff all are. Of a mass M that came as n labels, each Poisson(λ) times,
-    m is M²/(sum of squares) = M/(1 + λ): as many equal weights say as much (Kish 1965).
+    A leaf is δ-consistent iff lead > 2ε, and ε is c/sqrt(m), with the same c for all leaves: the leaf with
+    the smallest lead·sqrt(m) is consistent iff all leaves are. If a leaf has mass M from n labels, each
+    counted Poisson(λ) times, then m is M²/(sum of squares) = M/(1 + λ), the number of equal weights with the
+    same variance (Kish 1965).
     """
     labels = weight / (1.0 + mean) if weight > 0.0 else 0.0
     own = lead if labels > 0.0 else 0.0
@@ -50,9 +52,10 @@ def note_leaf(committee, lead: float, weight: float, mean: float) -> None:
 
 @kernel
 def vote_entropy(committee, classes: int, known: float) -> float:
-    """Return the entropy of the hard votes divided by that of an even vote: 0 all agree, 1 none does.
+    """Return the entropy of the hard votes divided by that of an even vote: 0 if all members agree, 1 if none
+    do.
 
-    Dagan and Engelson 1995; known: classes known, at least 2.
+    Source: Dagan and Engelson 1995. known: number of known classes, at least 2.
     """
     total, entropy = 0.0, 0.0
     for c in range(classes):

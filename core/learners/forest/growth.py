@@ -1,4 +1,4 @@
-"""Growth of a forest: members split, alarms are answered, trees get room."""
+"""Growth of a forest: members are split, alarms are handled, trees get room."""
 
 from __future__ import annotations
 
@@ -23,36 +23,46 @@ from core.tree import layout as at
 from core.tree.layout import Ints
 
 SPARE: Final = 2
-"""Of this many words that trees take one more is left to spare when a forest is laid out anew."""
+"""Divisor of the spare words: a forest that is laid out again gets one spare word for 2 words of its trees.
+"""
 
 
 USUAL_ROOMS: Final = ((63, 32), (31, 16), (15, 8), (7, 4))
-"""Rooms (nodes, leaf records) that a tree gets which is made or split later, the first one of at most"""
+"""Rooms (nodes, leaf records) for a tree that is made or split later; the largest within USUAL_WORDS is
+given.
+"""
 
 USUAL_WORDS: Final = 1 << 13
-"""so many words. Trees of forests are replaced all the time, and each grows again."""
+"""Maximum of words of a room of USUAL_ROOMS. Trees of forests are replaced all the time, and each grows
+again.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
-    """The plan of a forest as a member's growth sees it: with the layout of trees, its part of the bytes."""
+    """The plan of a forest as a member's growth sees it: the layout of trees, and the member's part of the
+    bytes.
+    """
 
     whole: Any
     blocks: TreeLayout
     parts: int
-    """Trees that share the forest's bytes; twice as many where half is for the most promising leaves."""
+    """Number of trees that share the forest's bytes; doubled where half of the bytes is for the most
+    promising leaves.
+    """
     record_words: float
-    """Words beside a tree: of its record, but for one for each class, and its part of the forest's header."""
+    """Words outside a tree: its record, without one word for each class, and its part of the forest's header.
+    """
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.whole, name)
 
     def block_bytes(self, classes: int) -> float:
-        """Return what a tree may take: an equal part, whether there are background trees now or not."""
+        """Return the bytes that a tree may take: an equal part, even while there are no background trees."""
         return float(self.whole.block_bytes(classes)) / self.parts - self._record_bytes(classes)
 
     def learned_bytes(self, ints: Ints, least: int = 0) -> float:
-        """Return what a tree may take by the classes and values that the model has learned."""
+        """Return the bytes that a tree may take, for the classes and values that the model has learned."""
         learned = max(ints.item(at.MODEL_CLASSES), least)
         return float(self.whole.learned_bytes(ints, least)) / self.parts - self._record_bytes(learned)
 
@@ -61,16 +71,14 @@ class MemberPlan:
 
 
 class MemberState:
-    """One tree of a forest as its growth sees it: a model of its own
-    (`core/learners/hoeffding/decision.py`).
-    """
+    """One tree of a forest as its growth sees it: as a model (core/learners/hoeffding/decision.py)."""
 
     def __init__(
         self, layout: ForestGrowth, model: HasBlocks, t: int, slot: int, plan: MemberPlan | None = None
     ) -> None:
-        """Take the forest's model, the forest's first word in it, and the tree's record.
+        """Take the forest's model, the forest's first word in it, and the slot of the tree.
 
-        plan: of what the tree may take, None: of its own part.
+        plan: holds the bytes that the tree may take; None: its own part.
         """
         self._layout = layout
         self._model = model
@@ -81,7 +89,7 @@ class MemberState:
 
     @property
     def spec(self) -> Any:
-        """Whatever grows asks for the learner alone: the member's."""
+        """The spec of a member; growth reads only its learner."""
         return self._layout.learner.as_spec
 
     @property
@@ -95,11 +103,13 @@ class MemberState:
 
     @property
     def block_places(self) -> list[int]:
-        """The tree's first word: first of all if events of it are told, those of members."""
+        """The tree's first word. It comes first for members, whose events are reported, and second for
+        background trees.
+        """
         return [self.t] if self.slot < self._layout.members else [-1, self.t]
 
     def make_room(self, t: int, room: Room) -> int:
-        """Give the tree this room, or what trees of forests need soon; return where it begins then."""
+        """Give the tree this room, or more that it needs soon; return its first word after that."""
         model = self._model
         room = self._layout.usual_room(self.plan, model.schema.n_classes, room)
         self.forest = self._layout.give_room(model, self.forest, self.slot, room)
@@ -107,7 +117,7 @@ class MemberState:
         return self.t
 
     def extends(self, t: int) -> bool:
-        """Return False: other trees lie behind it."""
+        """Return False: there are trees after it."""
         return False
 
 
@@ -115,12 +125,14 @@ class ForestGrowth(ForestPlacement):
     """The part of a forest's layout that changes its trees: decisions, reviews, replaced members, room."""
 
     def grow(self, model: HasBlocks, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
-        """Do what is due at members and background trees, in their order; return the events of members."""
+        """Make the due decisions of members and background trees, in their order; return the events of
+        members.
+        """
         is_first = t == model.block_places[0]
         records = self._records(model.ints, t)
         slots = np.flatnonzero(records[:, of.DUE]).tolist()
         alarmed = np.flatnonzero(records[: self.members, of.ALARM]).tolist()
-        if reason == at.GROW_FIRST:  # others may be due that have learned
+        if reason == at.GROW_FIRST:  # further trees that have learned may be due
             member, is_background = divmod(model.ints.item(t + of.NEXT) - 1, 2)
             slots, alarmed = [member + is_background * self.members], []
         block = model.block_places.index(t)
@@ -130,7 +142,7 @@ class ForestGrowth(ForestPlacement):
         return events if is_first else []
 
     def _review(self, model: HasBlocks, t: int, row: int, index: int) -> list[Event]:
-        """Rank the leaves if it is time to with this row, whose label the model has not counted yet."""
+        """Rank the leaves if a review is due after this row, whose label the model has not counted yet."""
         labels = model.ints.item(at.MODEL_LABELS) + 1
         if not self.review_period or labels % self.review_period or not self.is_short(model.ints, t):
             return []
@@ -146,7 +158,7 @@ class ForestGrowth(ForestPlacement):
         row: int,
         index: int,
     ) -> list[Event]:
-        """Do what is due at the trees of some slots, then what alarms of members ask for."""
+        """Make the due decisions of the trees of some slots, then react to the alarms of members."""
         events: list[Event] = []
         for slot in slots:
             t = model.block_places[block]
@@ -162,7 +174,7 @@ class ForestGrowth(ForestPlacement):
                     events.append(self._told(model, model.block_places[block], slot, row, index))
                 continue
             grown = self.trees.grow(state, reason, state.t, state.t + node, row, index)
-            if model.ints[model.block_places[block] + of.RANKED]:  # it has been told that memory is short
+            if model.ints[model.block_places[block] + of.RANKED]:  # already reported
                 grown = [event for event in grown if not isinstance(event, GrowthStopped)]
             events += [numbered(event, slot) for event in grown]
         for member in alarmed:
@@ -174,10 +186,10 @@ class ForestGrowth(ForestPlacement):
         return events
 
     def play(self, model: HasBlocks, stretch: Stretch, index: int) -> list[Event]:
-        """Let one member after the other learn the rows (core/learners/forest/stretch.py); return events by
+        """Let each member learn the rows in turn (core/learners/forest/stretch.py); return the events by
         rows.
         """
-        from core.learners.forest import stretch as compiled  # compiles kernels, or loads them
+        from core.learners.forest import stretch as compiled  # loads or compiles kernels
 
         first, end, n = stretch.first, stretch.end, self.members
         state = np.zeros(compiled.STATE_WORDS, dtype=np.int64)
@@ -234,7 +246,8 @@ class ForestGrowth(ForestPlacement):
                 slots = [slot for slot in slots if model.ints[self.record(t, slot) + of.DUE]]
             stretch.row = row
             for event in self._conclude(model, reason, 0, slots, alarmed, row, index):
-                # As row by row: first what made the record come again, then splits, then alarms of members.
+                # The order of learning row by row: events of records that came again, then splits, then
+                # alarms of members.
                 alarm = isinstance(event, Drift) and event.node is None
                 phase = 0 if reason == at.GROW_FIRST else 1 + alarm
                 found.append((row, phase, member, event))
@@ -242,7 +255,7 @@ class ForestGrowth(ForestPlacement):
         return [event for *_, event in found] + self._review_stretch(model, stretch, index)
 
     def _review_stretch(self, model: HasBlocks, stretch: Stretch, index: int) -> list[Event]:
-        """Rank the leaves behind the last row of a stretch, with the counters that the model has there."""
+        """Rank the leaves after the last row of a stretch, with the counters that the model has there."""
         before = model.ints[[at.MODEL_LABELS, at.MODEL_RECORDS]]
         rows = stretch.end - stretch.first
         model.ints[[at.MODEL_LABELS, at.MODEL_RECORDS]] += [rows - 1, rows if stretch.answers else 0]
@@ -251,11 +264,11 @@ class ForestGrowth(ForestPlacement):
         return events
 
     def _split_with_room(self, state: MemberState, node: int) -> bool:
-        """Split a leaf (node: relative to the tree) that lacks nothing but room; return whether that was so.
+        """Split a leaf (node: relative to the tree) if it lacks only room; return whether it was split.
 
-        What the split says of itself then lies in the member's record, as if compiled code had not returned.
+        The member's record then holds the words of the split, as if compiled code had not returned.
         """
-        from core.learners.forest import stretch  # compiles kernels, or loads them
+        from core.learners.forest import stretch  # loads or compiles kernels
 
         ints, t, plan = state.ints, state.t, state.plan
         have, (nodes, slots) = self.trees.room(ints, t), self.trees.live_room(ints, t)
@@ -276,7 +289,7 @@ class ForestGrowth(ForestPlacement):
         return has_grown
 
     def _told(self, model: HasBlocks, t: int, slot: int, row: int, index: int) -> Split:
-        """Return the event of a split that a member has made in compiled code, and forget it."""
+        """Return the event of a split that a member has made in compiled code, and clear its words."""
         record = self.record(t, slot)
         words = model.floats[record + self.event_at : record + self.stride]
         event = splitting.told_event(words.tolist(), row, index, slot)
@@ -290,17 +303,17 @@ class ForestGrowth(ForestPlacement):
         return MemberPlan(model.plan, self.trees, parts, self._record_words)
 
     def state_of(self, model: HasBlocks, t: int, slot: int) -> MemberState:
-        """Return a tree as a review sees it, which may let it take all that the forest may."""
+        """Return a tree as a review sees it: its plan allows it all bytes of the forest."""
         return MemberState(self, model, t, slot, MemberPlan(model.plan, self.trees, 1, self._record_words))
 
     def trees_bytes(self, model: HasBlocks) -> float:
-        """Return what all trees may take together, by the classes and values that the model has learned."""
+        """Return the bytes of all trees together, for the classes and values that the model has learned."""
         learned = MemberPlan(model.plan, self.trees, 1, 0.0).learned_bytes(model.ints)
         words = self.slots * (self._record_words + model.ints.item(at.MODEL_CLASSES))
         return learned + model.ints.item(at.MODEL_CLASSES) * at.WORD - words * at.WORD
 
     def numbered(self, events: list[Event], slot: int) -> list[Event]:
-        """Return events of a tree as those of the forest's member."""
+        """Return events of a tree with the number of its member."""
         return [numbered(event, slot) for event in events]
 
     def is_short(self, ints: Ints, t: int) -> bool:
@@ -316,7 +329,7 @@ class ForestGrowth(ForestPlacement):
         return self.event_at + SPLIT_WORDS + of.HEADER / self.slots
 
     def usual_room(self, plan: MemberPlan, classes: int, room: Room) -> Room:
-        """Return the room that a tree gets when it needs one: what it will need soon, if that is not much."""
+        """Return the room that a tree gets: more than it needs now, as long as that is small."""
         if plan.ints[at.PLAN_REVISION]:
             return room
         most = int(plan.block_bytes(classes)) // at.WORD
@@ -324,14 +337,14 @@ class ForestGrowth(ForestPlacement):
             roomy = max(nodes, room[0]), max(slots, room[1])
             if self.trees.words(roomy) <= min(USUAL_WORDS, most):
                 return roomy
-        even = max(room[0], 2 * room[1] - 1), max(room[1], (room[0] + 1) // 2)  # as splits in two need it
+        even = max(room[0], 2 * room[1] - 1), max(room[1], (room[0] + 1) // 2)  # the ratio of binary splits
         return even if self.trees.words(even) <= most else room
 
     def give_room(self, model: HasBlocks, t: int, slot: int, room: Room) -> int:
-        """Give a tree this room, planting it if there is none yet; return where the forest begins then.
+        """Give a tree this room, planting it if it does not exist; return the forest's first word after that.
 
-        The tree moves to the words that no tree takes. Without enough of them in one place, or with more of
-        them than trees take, the whole forest is laid out anew, with some to spare.
+        The tree moves to words that no tree takes. If no gap is large enough, or trees take fewer words than
+        are free, the whole forest is laid out again with spare words.
         """
         ints, words = model.ints, self.trees.words(room)
         place = self._free_place(ints, t, words)
@@ -349,7 +362,7 @@ class ForestGrowth(ForestPlacement):
         return self.lay_out_anew(model, t, rooms)
 
     def lay_out_anew(self, model: HasBlocks, t: int, rooms: list[int]) -> int:
-        """Give all trees this room, with some to spare; return where the forest begins then."""
+        """Give all trees this room, and spare words; return the forest's first word after that."""
         rooms[-1] = 0
         taken = self.words(tuple(rooms))
         most = int(model.plan.block_bytes(model.schema.n_classes)) // at.WORD
@@ -357,9 +370,9 @@ class ForestGrowth(ForestPlacement):
         return model.make_room(t, tuple(rooms))
 
     def _free_place(self, ints: Ints, t: int, words: int) -> int:
-        """Return the first place between or behind the trees that has so many words.
+        """Return the first gap between the trees, or after the last, that has this number of words.
 
-        0: there is none, or trees take so little of the forest that it had better be laid out anew.
+        0: there is no such gap, or trees take so little of the forest that it should be laid out again.
         """
         found, free, end, whole = 0, 0, self.trees_at, ints.item(t + at.BLOCK_WORDS)
         for place in [*sorted(filter(None, self._places(ints, t).tolist())), whole]:
@@ -380,9 +393,9 @@ class ForestGrowth(ForestPlacement):
         index: int,
         rate: float | None = None,
     ) -> Drift:
-        """Start a background tree at a warning, replace the member at a drift; say so.
+        """Start a background tree at a warning, or replace the member at a drift; return the event.
 
-        rate: the error rate that is told, None: that of the detector's window now.
+        rate: the error rate in the event; None: the rate in the detector's window now.
         """
         word = at.PLAN_NODE_DETECTOR if level == of.DRIFTED else at.PLAN_WARNING_DETECTOR
         watching = self._watching[word]
@@ -428,7 +441,7 @@ class ForestGrowth(ForestPlacement):
             self._reset(ints, record, word)
 
     def _reset(self, ints: Ints, record: int, word: int) -> None:
-        """Let a detector begin anew."""
+        """Write the initial state of a detector."""
         state = self.detectors[word]
         if state:
             initial = self._initial[word]
@@ -443,7 +456,7 @@ class ForestGrowth(ForestPlacement):
 
 
 def numbered(event: Event, member: int) -> Event:
-    """Return an event of a tree as one of a forest's member."""
+    """Return an event of a tree with the number of its member."""
     if isinstance(event, Split | Pruned | Drift):
         return replace(event, member=member)
     assert isinstance(event, GrowthStopped)

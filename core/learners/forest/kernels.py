@@ -1,14 +1,14 @@
-"""The compiled half of forests by the contract of learners (core/learners/protocol.py).
+"""The compiled part of forests, by the interface of learners (core/learners/protocol.py).
 
-Members are trees of the Hoeffding family in one block and read the plan as a single tree does; what they
-share (classes, values seen) is the model's. Record by record, member by member:
+Members are trees of the Hoeffding family in one block and read the plan as a single tree does. The words that
+they share (classes, values seen) belong to the model. The order is record by record, member by member:
 
     answer   every member predicts; their shares are added up, weighted by accuracy
-    learn    a member's prediction is judged, it learns the record k times over, its detectors see the error;
-             then its background tree learns. What is due (splits, warnings, drifts) waits in the member's
-             record until all have learned: members do not depend on each other
+    learn    a member's prediction is judged, the member learns the record k times, its detectors see the
+             error; then its background tree learns. Splits, warnings and drifts that are due wait in the
+             member's record until all members have learned: members do not depend on each other
 
-and Python is called once a record for all that is due (core/learners/forest/blocks.py).
+Python is called once a record for all decisions that are due (core/learners/forest/blocks.py).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def committee_of(plan, scratch) -> Any:
 def answer(
     plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
-    """Let all members vote; the hint says that their votes are those in their records."""
+    """Let all members vote; the hint shows that their records hold their votes."""
     n, k = of.of(plan, of.OF_MEMBERS), ints[at.MODEL_CLASSES]
     mean = params[plan[at.PLAN_LEARNER + 1]]
     committee = committee_of(plan, scratch)
@@ -115,14 +115,14 @@ def learn(
 ) -> tuple[int, int]:
     """Train all members and background trees with a record.
 
-    A step is a member (even) or its background tree (odd). GROW_FIRST: a step's tree has to grow for the
-    record; the forest remembers the step, and goes on there.
+    A step is a member (even) or its background tree (odd). After GROW_FIRST, the step's tree has to grow for
+    the record; the forest keeps the number of the step, and goes on there.
     """
     n = of.of(plan, of.OF_MEMBERS)
     own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES])
     start = max(ints[t + of.NEXT] - 1, 0)
     is_new = place == at.NOT_ANSWERED
-    again = start if ints[t + of.NEXT] != 0 else -1  # that step has counted the record
+    again = start if ints[t + of.NEXT] != 0 else -1  # the step that has counted the record
     ints[t + of.NEXT] = 0
     for step in range(start, 2 * n):
         i = step >> 1
@@ -183,7 +183,7 @@ def learn(
 
 @kernel
 def step_at(plan, t: int, step: int) -> int:
-    """Return the record of a step's tree, -1: no member has a background tree."""
+    """Return the record of a step's tree; -1: members have no background trees."""
     n = of.of(plan, of.OF_MEMBERS)
     if step & 1 == 0:
         return member_at(plan, t, step >> 1)
@@ -192,7 +192,7 @@ def step_at(plan, t: int, step: int) -> int:
 
 @kernel
 def outcome_of(plan, ints, floats, t: int) -> int:
-    """Return whether anything is due after all members have learned a record."""
+    """Return whether any decision is due after all members have learned a record."""
     if of.of(plan, of.OF_WORST) != 0:
         name_worst(plan, ints, floats, t)
     is_due = False
@@ -217,7 +217,7 @@ def is_reviewed(plan, ints, t: int) -> bool:
 
 @kernel
 def name_worst(plan, ints, floats, t: int) -> None:
-    """After an alarm of any member let it be that of the one with the largest error, the first of equals."""
+    """Move an alarm of any member to the member with the largest error, the first of equals."""
     worst, largest, is_alarmed = 0, -1.0, False
     drift = of.of(plan, of.OF_DRIFT)
     for i in range(of.of(plan, of.OF_MEMBERS)):
@@ -236,12 +236,13 @@ def name_worst(plan, ints, floats, t: int) -> None:
 def uncertainty(
     plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
-    """Return what the committee says: the largest of the weighted shares, or what the votes leave of it.
+    """Return the uncertainty of the committee: the largest of the weighted shares, or a share by vote
+    entropy.
 
-    Vote entropy E of all K classes stands for the share that lies between 1 and 1/K as E between 0 and 1.
-    Lead and labels are those of the least certain member's leaf, by votes at most 1 - E: a forest is
-    consistent iff all leaves are. Without lead, the weight is that of all labels that the busiest member has
-    judged.
+    Vote entropy E of all K classes is mapped to a share between 1 and 1/K as E lies between 0 and 1. Lead and
+    labels are those of the leaf of the least certain member, among votes of at most 1 - E: a forest is
+    consistent iff all leaves are. Without lead, the weight is the number of labels that the busiest member
+    has judged.
     """
     weight, largest = 0.0, 0.0
     for i in range(of.of(plan, of.OF_MEMBERS)):
@@ -292,8 +293,8 @@ def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int
 def poll(plan_address: int, address: int, t: int, routed: int, x, workspace, votes) -> int:
     """Write the class that each member of the forest at word t predicts; return the forest's.
 
-    routed: address of what ForestLayout.prepare returned; x: float64[1, d]; workspace: that of a run; votes:
-    int64[member], -1 of one that has seen nothing.
+    routed: address of the array of ForestLayout.prepare; x: float64[1, d]; workspace: the run's; votes:
+    int64[member], -1 for a member that has seen nothing.
     """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)

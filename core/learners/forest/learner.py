@@ -1,4 +1,4 @@
-"""Forests: what ensembles of Hoeffding trees have in common."""
+"""Forests: the common base of ensembles of Hoeffding trees."""
 
 from __future__ import annotations
 
@@ -22,39 +22,42 @@ from core.tree import layout as at
 from core.tree.layout import Floats, Ints
 
 SHARED: Final = ("max_bytes",)
-"""Parameters of a tree that a member does not have: they are the forest's."""
+"""Parameters of a tree that a member does not have: they belong to the forest."""
 
 STRETCH_CELLS: Final = 1 << 14
-"""Values of the records that go through one member after the other: beside a tree they stay in the cache."""
+"""Values of the records that one member learns before the next: together with a tree they stay in the cache.
+"""
 SHORTEST: Final = 32
 LONGEST: Final = 512
-"""Records of a stretch, however many attributes they have."""
+"""Maximum of records in a stretch, for any number of attributes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forest(Learner):
-    """An ensemble of trees that learn resampled records and vote; its file says how members are replaced."""
+    """An ensemble of trees that learn resampled records and vote; a subclass defines how members are
+    replaced.
+    """
 
     kernels: ClassVar[str | None] = "core.learners.forest.kernels"
     member_defaults: ClassVar[dict[str, Any]] = {}
-    """Parameters of a member that the forest sets otherwise than the member's learner, where it has them."""
+    """Values that the forest sets for those parameters of a member that its learner has."""
     replaces_worst: ClassVar[bool] = False
-    """After an alarm of any member the one with the largest error is replaced."""
+    """An alarm of any member replaces the member with the largest error."""
     weights_votes: ClassVar[bool] = True
     """Votes are weighted by accuracy."""
 
     members: int = count(10, at_least=1, at_most=1000)
-    """Trees that vote."""
+    """Number of trees that vote."""
     member: Any = "h-tree"
-    """What a member is: a tree's name, or an object as a spec has it as learner."""
+    """The learner of each member: a tree's name, or an object like a spec's learner."""
     poisson: float = number(6.0, at_least=0.0, at_most=100.0)
-    """Mean of the Poisson variate that says how often a member learns a record; 0: each record once."""
+    """Mean of the Poisson variate by which a member learns a record several times; 0: each record once."""
     max_bytes: float = number(float(1 << 30), at_least=1.0)
-    """Bytes of a model: of a full forest the leaves that promise least are deactivated (docs/trees.md)."""
+    """Bytes of a model; in a full forest the least promising leaves are deactivated (docs/trees.md)."""
     uncertainty: str = choice("shares", "shares", "votes")
-    """What query strategies go by: the weighted vote shares, or the entropy of the members' votes."""
+    """Input of query strategies: the weighted vote shares, or the entropy of the members' votes."""
     compat: str | None = choice(None, None, "moa")
-    """The published code whose forests are grown, quirks and all."""
+    """The published code whose forests are grown, including its quirks."""
 
     def __post_init__(self) -> None:
         """Check the parameters, and make the member."""
@@ -98,44 +101,44 @@ class Forest(Learner):
 
     @property
     def drift(self) -> Detector:
-        """What replaces a member when it alarms."""
+        """The detector whose alarm replaces a member."""
         return none.Plugin()
 
     @property
     def warning(self) -> Detector:
-        """What starts a member's background tree when it alarms."""
+        """The detector whose alarm starts a member's background tree."""
         return none.Plugin()
 
     @property
     def background_once(self) -> bool:
-        """Whether a background tree learns a record once, however often its member does."""
+        """Whether a background tree learns a record once, even if its member learns it more often."""
         return False
 
     @property
     def subspaces(self) -> bool:
-        """Whether attributes are drawn for a member, not for each of its leaves."""
+        """Whether attributes are sampled for a member, not for each of its leaves."""
         return False
 
     @property
     def begins_apart(self) -> bool:
-        """Whether the first trees of the members have different subsets, of few attributes."""
+        """Whether the first trees of the members have different subsets of few attributes."""
         return False
 
     def attributes_seen(self, attributes: int) -> int:
-        """Return how many of so many attributes a leaf, or a member, sees."""
+        """Return how many of the attributes a leaf, or a member, sees."""
         return attributes
 
     def detector(self, confidence: float) -> Detector:
-        """Return ADWIN with a confidence, 0: no detector."""
+        """Return ADWIN with a confidence; 0: no detector."""
         if confidence == 0.0:
             return none.Plugin()
         return adwin.Plugin(confidence=confidence, compat=self.compat)
 
-    # What plans and models need of a learner (core/learners/protocol.py)
+    # The interface that plans and models use (core/learners/protocol.py)
 
     @property
     def as_spec(self) -> Any:
-        """What growth takes for the spec of a member."""
+        """Return the object that growth takes as the spec of a member."""
         return SimpleNamespace(learner=self.member)
 
     @property
@@ -154,7 +157,7 @@ class Forest(Learner):
         return ("core.learners.hoeffding.kernels", "core.learners.forest.stretch", *self.member.compiled_with)
 
     def check_schema(self, schema: Schema) -> None:
-        """Refuse what a member refuses."""
+        """Refuse a schema that a member refuses."""
         self.member.check_schema(schema)
 
     def blocks(self, dims: Dimensions) -> ForestLayout:
@@ -168,24 +171,25 @@ class Forest(Learner):
         ]
 
     def shared_words(self, dims: Dimensions) -> int:
-        """Return what the members share, as leaves of one tree do."""
+        """Return the number of words that the members share, as leaves of one tree do."""
         return self.member.shared_words(dims)
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: ForestLayout) -> None:
-        """Write what the members' kernels branch on: forest and trees have one plan."""
+        """Write the words that the members' kernels branch on: forest and trees have one plan."""
         self.member.write_plan(ints, floats, dims, blocks.trees)
         ints[at.PLAN_ROUTE_AHEAD] = 0
-        if self.shared_words(dims) == 0:  # else members depend on each other through these
+        if self.shared_words(dims) == 0:  # otherwise members depend on each other through the shared words
             ints[at.PLAN_STRETCH] = min(max(STRETCH_CELLS // dims.attributes, SHORTEST), LONGEST)
         ints[at.PLAN_REVIEW] = blocks.review_period
-        # What a block may surely take is for all of its trees; each has half a part for its own.
+        # The bytes that a block may surely take are for all of its trees; half of a part belongs to each
+        # tree.
         parts = 2 * blocks.slots if blocks.review_period else blocks.slots
         ints[at.PLAN_SURE_WORDS] = max(ints.item(at.PLAN_SURE_WORDS) // parts - blocks.stride - of.HEADER, 0)
         blocks.plan_words = ints
 
 
 def share_of(given: float, attributes: int) -> int:
-    """Return how many attributes a parameter means: below 1 a share of all, else a number."""
+    """Return the number of attributes that a parameter means: below 1 a share of all, else a number."""
     wanted = round(given * attributes) if given < 1.0 else round(given)
     return min(max(wanted, 1), attributes)
 

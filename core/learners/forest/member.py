@@ -1,7 +1,7 @@
-"""Member: one tree of a forest votes, learns, is judged and watched, in compiled code.
+"""Member: one tree of a forest votes, learns, is evaluated and watched, in compiled code.
 
-Nothing here reads or writes another member's words: what a member does with a record depends on the record,
-on the number of labels that the model has learned, and on itself.
+No kernel here reads or writes another member's words: the effect of a record on a member depends on the
+record, on the number of labels that the model has learned, and on the member.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def seen_at(plan, ints, t: int, record: int, node: int, x, xs, scratch) -> tuple
 def vote(
     plan, params, ints, floats, t: int, record: int, node: int, x, xs, scratch, shares
 ) -> tuple[int, int]:
-    """Let the leaf vote at which a record ends in a member's tree (t); shares: float64[class] is written."""
+    """Write the votes of the leaf at which a record ends in a member's tree (t) to shares: float64[class]."""
     seen, side_by_side = seen_at(plan, ints, t, record, node, x, xs, scratch)
     return vote_seen(plan, params, ints, floats, t, node, seen, side_by_side, scratch, shares)
 
@@ -52,7 +52,7 @@ def vote(
 def vote_seen(
     plan, params, ints, floats, t: int, node: int, seen, side_by_side, scratch, shares
 ) -> tuple[int, int]:
-    """Let the leaf vote, with a record as ``seen_at`` returned it."""
+    """Write the votes of the leaf, for a record as ``seen_at`` returned it."""
     for c in range(ints[at.MODEL_CLASSES]):
         shares[c] = 0.0
     return trees.votes(
@@ -80,7 +80,7 @@ def train(
 ) -> int:
     """Train a member's tree (t) with a record that ends at a node; note the node if a decision is due.
 
-    A split that is made here is described in the member's record, if it is to be told.
+    A split that is made here is described in the member's record if ``is_told``.
     """
     seen, side_by_side = seen_at(plan, ints, t, record, node, x, xs, scratch)
     return train_seen(
@@ -122,8 +122,8 @@ def train_seen(
     vote_buffer,
     is_told: bool,
 ) -> int:
-    """Train the tree, with a record (x) as ``seen_at`` returned it."""
-    said = vote_buffer  # of a background tree, whose splits are no events
+    """Train the tree with a record (x), as ``seen_at`` returned it."""
+    said = vote_buffer  # for a background tree, whose splits are no events
     if is_told:
         said = part(floats, record + of.of(plan, of.OF_EVENT), SPLIT_WORDS + plan[at.PLAN_CLASSES])
     if plan[at.PLAN_SUBTREES] != 0:
@@ -160,7 +160,7 @@ def train_seen(
 
 @kernel
 def weight_of(plan, floats, record: int) -> float:
-    """Return the weight of a member's vote: its accuracy since it took its place, 1 while that is 0."""
+    """Return the weight of a member's vote: its accuracy since it took its place, or 1 while that is 0."""
     if of.of(plan, of.OF_WEIGHTED) == 0 or floats[record + of.RIGHT] <= 0.0:
         return 1.0
     return floats[record + of.RIGHT] / floats[record + of.SEEN]
@@ -168,7 +168,7 @@ def weight_of(plan, floats, record: int) -> float:
 
 @kernel
 def normalise(shares, k: int) -> int:
-    """Divide shares by their sum, if there is one; return the class of the largest, -1 without classes."""
+    """Divide shares by their sum, if it is not 0; return the class of the largest, -1 without classes."""
     total, best = 0.0, -1
     for c in range(k):
         total += shares[c]
@@ -182,13 +182,13 @@ def normalise(shares, k: int) -> int:
 
 @kernel
 def is_watched(plan, times_over: int) -> bool:
-    """Return whether detectors see the error; MOA's only that of records which the member has learned."""
+    """Return whether detectors see the error; MOA's see it only for records which the member has learned."""
     return times_over > 0 or of.of(plan, of.OF_MOA) == 0 or of.of(plan, of.OF_WORST) != 0
 
 
 @kernel
 def judge(floats, record: int, weight: float, is_right: bool) -> None:
-    """Count a prediction of a member."""
+    """Count a right or wrong prediction of a member."""
     floats[record + of.SEEN] += weight
     if is_right:
         floats[record + of.RIGHT] += weight
@@ -196,7 +196,7 @@ def judge(floats, record: int, weight: float, is_right: bool) -> None:
 
 @kernel
 def watch(plan, params, ints, floats, record: int, error: float) -> None:
-    """Tell a member's detectors of an error; note what they say. A drift outweighs a warning."""
+    """Update a member's detectors with an error, and note their alarm. A drift outweighs a warning."""
     warning, drift = of.of(plan, of.OF_WARNING), of.of(plan, of.OF_DRIFT)
     alarm = of.QUIET
     if warning != 0:

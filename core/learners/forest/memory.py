@@ -1,16 +1,16 @@
-"""Memory of a full forest: at a review its leaves are ranked, and the least promising ones deactivated.
+"""Memory of a full forest: at a review its leaves are ranked, and the least promising leaves deactivated.
 
-As long as no tree has reached an equal part of the forest's bytes, trees grow as they like. From the first
-review on at which one has, half of an equal part is each tree's own, whatever the others take, and it grows
-in it at once. The other half of all is for the leaves that err most, whosever they are: a tree that has grown
-beyond its own splits no leaf by itself. Leaves that are due there wait for the review, which comes after
-every REVIEW labels, and compete with inactive leaves of all trees for what is left, and for the records of
-active leaves, of trees beyond their own part, that promise less
+Trees grow freely until one of them has reached an equal part of the forest's bytes. From the first review
+after that on, half of an equal part is reserved for each tree, regardless of its neighbours, and the tree
+grows in it at once. The second half of all bytes is for the leaves that err most, in any tree. A tree that
+has grown beyond its reserved part makes no split until a review, which comes after every REVIEW labels. At
+the review its due leaves compete with inactive leaves of all trees for the free bytes, and for the records of
+less promising active leaves in trees beyond their reserved part
 (core/learners/hoeffding/growth/deactivation.py).
 
-Between two reviews no tree's growth depends on another tree: so members may meet rows one after the other,
-and runs be cut anywhere. The sum of all trees, each taken for its own part at least, is never beyond what the
-forest may take.
+Between two reviews no tree's growth depends on another tree. So members may learn several rows one after the
+other, and runs may be cut anywhere. The sum over all trees, each counted with at least its reserved part,
+never exceeds the bytes of the forest.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ REVIEW: Final = 1024
 """Labels between two reviews."""
 
 Ranked = list[tuple[float, int, int]]
-"""Promise, tree and number of leaves; the least promising one is the last."""
+"""Promise, tree and number of leaves, sorted so that the least promising leaf is last."""
 
 
 @dataclass(slots=True)
 class Holding:
-    """What a tree takes, and what is decided of it."""
+    """The nodes, leaf records and leaves of a tree, and the decisions of a review about them."""
 
     state: Any
     """The tree as its growth sees it (``MemberState``)."""
@@ -52,32 +52,36 @@ class Holding:
     inactive: Ints
     promise: Floats
     wishes: dict[int, Decision]
-    """Leaves that are to be split, by number."""
+    """Decisions for leaves that would be split, by number of the leaf."""
     leaving: list[int] = field(default_factory=list)
     splitting: list[int] = field(default_factory=list)
     returning: list[int] = field(default_factory=list)
 
     def bytes(self, shape: TreeShape, nodes: int = 0, records: int = 0) -> int:
-        """Return what the tree takes with so many more nodes and leaf records; shape: of any tree."""
+        """Return the bytes of the tree with this many more nodes and leaf records; shape: the same for all
+        trees.
+        """
         words = (self.nodes + nodes) * shape.node_stride + (self.records + records) * shape.leaf_stride
         return (at.TREE_HEADER + words) * at.WORD
 
 
 @dataclass(slots=True)
 class Account:
-    """Bytes of a forest: ``own`` is each tree's whatever it takes, ``free`` is not given to any."""
+    """Bytes of a forest: ``own`` is reserved for each tree, ``free`` belongs to no tree yet."""
 
     shape: TreeShape
     own: float
     free: float
 
     def price(self, holding: Holding, nodes: int, records: int) -> float:
-        """Return by how much the sum grows with so many more nodes and leaf records of a tree."""
+        """Return the growth of the sum if a tree gets this many more nodes and leaf records."""
         now, then = holding.bytes(self.shape), holding.bytes(self.shape, nodes, records)
         return max(then, self.own) - max(now, self.own)
 
     def pay(self, holding: Holding, nodes: int, records: int) -> None:
-        """Let a tree have them, or give them back."""
+        """Give nodes and leaf records to a tree, or take them back (negative numbers), and adjust the free
+        bytes.
+        """
         self.free -= self.price(holding, nodes, records)
         holding.nodes += nodes
         holding.records += records
@@ -108,7 +112,7 @@ def review(layout: Any, model: HasBlocks, t: int, row: int, index: int) -> list[
 
 
 def _holding(state: Any, row: int) -> Holding:
-    """Return what a tree takes, and which of its leaves would be split now, if it has stopped."""
+    """Return the size of a tree, and which of its leaves would be split now if the tree has stopped."""
     t, ints, floats = state.t, state.ints, state.floats
     tree = views.tree_view(state.plan, ints, t)
     active, inactive = tree.leaves
@@ -140,7 +144,7 @@ def _holding(state: Any, row: int) -> Holding:
 
 
 def _account(layout: Any, model: HasBlocks, t: int, held: dict[int, Holding]) -> Account:
-    """Return what the trees of a forest may take and do not, by what the model has learned."""
+    """Return the free bytes of a forest, for the classes and values that the model has learned."""
     ints, plan = model.ints, layout.member_plan(model, t)
     first = int(plan.ints[at.PLAN_VALUES_SEEN])
     values = int(ints[first : first + len(plan.values_index)].sum())
@@ -160,7 +164,7 @@ def _choose(layout: Any, account: Account, held: dict[int, Holding]) -> None:
         for node in each.active
         if each.bytes(account.shape) > account.own
     ]
-    least.sort(reverse=True)  # the last one goes first
+    least.sort(reverse=True)  # leaves are taken from the end
     most = [
         (-float(each.promise[node]), slot, int(node))
         for slot, each in held.items()
@@ -182,7 +186,7 @@ def _choose(layout: Any, account: Account, held: dict[int, Holding]) -> None:
                 continue
         price = partial(account.price, holding, nodes, records)
         if account.free < price() and not _take(account, held, least, -promise, price):
-            continue  # a cheaper one behind it may be had
+            continue  # a cheaper leaf may follow
         account.pay(holding, nodes, records)
         (holding.returning if decision is None else holding.splitting).append(node)
 
@@ -190,9 +194,9 @@ def _choose(layout: Any, account: Account, held: dict[int, Holding]) -> None:
 def _take(
     account: Account, held: dict[int, Holding], least: Ranked, below: float, price: Callable[[], float]
 ) -> bool:
-    """Deactivate leaves that promise less than so much until a price can be paid; return whether it can.
+    """Deactivate leaves that promise less than ``below`` until a price can be paid; return whether it can.
 
-    If it cannot, none is deactivated. The price: by how much the sum grows as things stand.
+    If it cannot, no leaf is deactivated. The price is the growth of the sum in the present state.
     """
     free, ranked, taken = account.free, least.copy(), list[Holding]()
     while account.free < price():
@@ -208,7 +212,7 @@ def _take(
 
 
 def _take_one(account: Account, held: dict[int, Holding], least: Ranked, below: float) -> Holding | None:
-    """Deactivate the least promising leaf that promises less than so much; return its tree, None: no leaf."""
+    """Deactivate the least promising leaf if it promises less than ``below``; return its tree or None."""
     while least and least[-1][0] < below:
         _, slot, node = least.pop()
         holding = held[slot]
@@ -239,7 +243,7 @@ def _make_room(layout: Any, model: HasBlocks, t: int, account: Account, held: di
 
 
 def _carry_out(holding: Holding, row: int, index: int) -> list[Event]:
-    """Split leaves and activate others, in a tree that has room for that; return the events."""
+    """Split and activate leaves, in a tree that has room for them; return the events."""
     events: list[Event] = []
     state = holding.state
     for node in sorted(holding.splitting):
@@ -252,7 +256,9 @@ def _carry_out(holding: Holding, row: int, index: int) -> list[Event]:
 
 
 def _let_go_on(account: Account, holding: Holding) -> None:
-    """Let a tree grow by itself again, if it is within its own part and no leaf waits for a review."""
+    """Let a tree grow between reviews again, if it is within its reserved part and no leaf waits for a
+    review.
+    """
     tree = views.tree_view(holding.state.plan, holding.state.ints, holding.state.t)
     active, inactive = tree.leaves
     waits = np.isinf(tree.leaf_floats[tree.node_ints[active, at.NODE_SLOT], at.LEAF_NEXT]).any()

@@ -19,16 +19,16 @@ from core.tree.layout import Ints
 class ForestPlacement(BlockLayout):
     """Forests of a learner for records of certain dimensions; room: nodes, leaf records of tree after tree.
 
-    Member i's background tree has the slot i + members; a slot without tree has no room. The last number of a
-    room is words that no tree takes: a tree that needs room moves there, and leaves a gap for the next, so
-    that a forest is copied as a whole only when no gap is wide enough.
+    The background tree of member i has the slot i + members; a slot without tree has no room. The last number
+    of a room is the words that no tree takes. A tree that needs room moves to such words and leaves a gap for
+    the next tree, so that a forest is copied as a whole only when no gap is wide enough.
     """
 
     place_name: ClassVar[str] = "node"
     block_names: ClassVar[tuple[str, str]] = ("forest", "background forest")
 
     def __init__(self, learner: Any, dims: Dimensions) -> None:
-        """Take the learner that says what the members are and which detectors watch them."""
+        """Take the learner, which defines the members and the detectors that watch them."""
         self.learner = learner
         self.dims = dims
         self.trees: TreeLayout = learner.member.blocks(dims)
@@ -63,20 +63,20 @@ class ForestPlacement(BlockLayout):
         # A forest that has seen nothing has no background trees.
         none = (0, 0) * (self.slots - self.members)
         self.new_room = (*(1, 1) * self.members, *none, 0)  # type: ignore[misc]
-        # A leaf that is taken for inactive has statistics that it alone writes, and no state of a schedule.
+        # A leaf can be deactivated only if it alone writes its statistics and has no state of a schedule.
         member, shape = learner.member, self.trees.shape(1, 1)
         is_plain = member.compiled and not member.quirks and not (shape.revision or shape.subtree)
         self.review_period = _forest_memory.REVIEW if is_plain and not shape.schedule else 0
-        """Labels between two reviews of the leaves of a full forest, 0: its trees stop to grow."""
+        """Labels between two reviews of the leaves of a full forest; 0: its trees stop growing."""
         self.plan_words = np.zeros(0, dtype=np.int64)
-        """The words of its plan: explanations ask the compiled trees."""
+        """The words of its plan, which explanations pass to compiled code."""
 
     def record(self, t: int, slot: int) -> int:
         """Return the first word of a member record."""
         return t + of.HEADER + slot * self.stride
 
     def tree_at(self, ints: Ints, t: int, slot: int) -> int:
-        """Return the first word of a tree, 0: there is none."""
+        """Return the first word of a tree; 0: there is none."""
         offset = ints.item(self.record(t, slot) + of.TREE)
         return t + offset if offset else 0
 
@@ -93,7 +93,7 @@ class ForestPlacement(BlockLayout):
     def room(self, ints: Ints, t: int) -> Room:
         """Return the nodes and leaf records that trees have room for, and the words that no tree takes.
 
-        Trees that lie in another order than that of their records have one to spare at least.
+        If trees do not lie in the order of their records, the latter number is at least 1.
         """
         rooms = self._rooms(ints, t, self.trees.room)
         places = [place for place in self._places(ints, t).tolist() if place]
@@ -101,7 +101,7 @@ class ForestPlacement(BlockLayout):
         return (*rooms, spare if places == sorted(places) else max(spare, 1))
 
     def live_room(self, ints: Ints, t: int) -> Room:
-        """Return the nodes and leaf records in use, tree by tree, and nothing to spare."""
+        """Return the nodes and leaf records in use, tree by tree, without spare words."""
         return (*self._rooms(ints, t, self.trees.live_room), 0)
 
     def _rooms(self, ints: Ints, t: int, room_of: Any) -> list[int]:
@@ -111,7 +111,7 @@ class ForestPlacement(BlockLayout):
         return found
 
     def _records(self, ints: Ints, t: int) -> Ints:
-        """Return the records of members and background trees, int64[slot, word], not a copy."""
+        """Return the records of members and background trees, int64[slot, word], not copied."""
         first = t + of.HEADER
         return ints[first : first + self.slots * self.stride].reshape(self.slots, self.stride)
 
@@ -120,7 +120,7 @@ class ForestPlacement(BlockLayout):
         return self._records(ints, t)[:, of.TREE]
 
     def size_of(self, ints: Ints, t: int) -> int | None:
-        """Return the words of a foreign forest, None if its trees do not lie one behind the other."""
+        """Return the words of a foreign forest; None if its trees do not lie one after another."""
         end = self.trees_at
         if t + end > len(ints):
             return None
@@ -142,7 +142,7 @@ class ForestPlacement(BlockLayout):
         self._lay_out(ints, t, room)
 
     def _lay_out(self, ints: Ints, t: int, room: Room) -> None:
-        """Say where trees lie, and plant those that there are not yet."""
+        """Write where trees lie, and plant the trees that do not exist yet."""
         position = self.trees_at
         for slot, each in enumerate(rooms_of(room)):
             ints[self.record(t, slot) + of.TREE] = position if each[0] else 0
@@ -151,14 +151,14 @@ class ForestPlacement(BlockLayout):
                 position += self.trees.words(each)
 
     def _plant_tree(self, ints: Ints, t: int, slot: int, room: Room) -> None:
-        """Write a tree that has seen nothing where its record says, and number it."""
+        """Write a tree that has seen nothing at the place in its record, and number it."""
         record, made = self.record(t, slot), self.record(t, slot % self.members) + of.MADE
         ints[record + of.SERIAL] = ints[made] * self.members + slot % self.members
         ints[made] += 1
         self.trees.plant(ints, t + ints.item(record + of.TREE), room)
 
     def copy(self, old: ForestPlacement, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
-        """Write a forest with the state of another; a tree that has room and is not there yet is planted."""
+        """Write a forest with the state of a source, and plant trees that have room and do not exist yet."""
         words = self.words(room)
         target[t : t + words] = 0
         target[t : t + of.HEADER] = source[s : s + of.HEADER]
@@ -184,14 +184,14 @@ class ForestPlacement(BlockLayout):
             position += self.trees.words(each)
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:
-        """Return whether no member was split yet. Subsets are drawn anew then, of all attributes."""
+        """Return whether no member was split yet; subsets of all attributes are then sampled again."""
         return all(self.trees.takes_attributes(ints, tree) for tree in self.members_at(ints, t))
 
     def nodes(self, ints: Ints, t: int) -> int:
         return sum(self.trees.nodes(ints, tree) for tree in self.members_at(ints, t))
 
     def has_stopped(self, ints: Ints, t: int) -> bool:
-        """Return whether a member reached its part of the caps."""
+        """Return whether a member has reached its part of the caps."""
         return any(self.trees.has_stopped(ints, tree) for tree in self.members_at(ints, t))
 
 

@@ -1,7 +1,7 @@
 """Resampling: how often a member learns a record, and which attributes a leaf or a member sees.
 
-Both are pure functions of the seed, the member, and the record or the leaf: the draws of a member do not
-depend on others (ALGORITHMS section 26).
+Both are pure functions of the seed, the member, and the record or the leaf: the random numbers of a member do
+not depend on other members (ALGORITHMS section 26).
 """
 
 from __future__ import annotations
@@ -19,24 +19,26 @@ from core.tree import layout as at
 from core.tree.columns import gather
 
 MOST: Final = rng.MOST_EVENTS
-"""Largest number of times."""
+"""Maximum of times that a member learns a record."""
 
 NODE_BITS: Final = 24
-"""Nodes of a tree whose draws are apart, as a power of two,"""
+"""Number of nodes of a tree with separate random numbers, as a power of two."""
 DRAW_BITS: Final = 16
-"""and attributes drawn for each."""
+"""Random numbers for each of these nodes, as a power of two."""
 
 FEW: Final = 20
-"""Attributes of which all subsets are counted (MOA's limit)."""
+"""Maximum of attributes whose subsets are all counted (MOA's limit)."""
 APART_DRAW: Final = 1 << (DRAW_BITS - 1)
-"""Counter of a draw for them all; those before it are for another."""
+"""Counter of the random numbers that all trees share in ``choose_apart``; smaller counters are for single
+trees.
+"""
 
 
 @kernel
 def chances_of(mean: float, chances) -> None:
-    """Write how likely a Poisson variate is at most 0, 1, …, MOST; chances: float64[MOST + 1].
+    """Write the probabilities that a Poisson variate is at most 0, 1, …, MOST; chances: float64[MOST + 1].
 
-    The numbers that ``rng.poisson`` compares with, to the bit.
+    They are the numbers that ``rng.poisson`` compares with, to the bit.
     """
     share = math.exp(-mean)
     chances[0] = share
@@ -47,7 +49,7 @@ def chances_of(mean: float, chances) -> None:
 
 @kernel
 def times_by(chances, plan, params, ints, member: int) -> int:
-    """Return what ``times`` does, by the chances of its mean."""
+    """Return the result of ``times`` from the probabilities of its mean."""
     if params[plan[at.PLAN_LEARNER + 1]] == 0.0:
         return 1
     u = rng.uniform(plan[at.PLAN_BAGGING_KEY], (ints[at.MODEL_LABELS] << rng.DRAW_BITS) + member)
@@ -81,10 +83,11 @@ def choose(key: np.uint64, first: int, n: int, m: int, chosen) -> None:
 
 @kernel
 def choose_apart(key: np.uint64, number: int, n: int, m: int, chosen) -> None:
-    """Choose m of n so that numbers 0, 1, … have different subsets until all have come; n: at most FEW.
+    """Choose m of n so that numbers 0, 1, … have different subsets until all subsets are used; n: at most
+    FEW.
 
-    Subsets in lexicographic order have ranks; that of a number is (a·number + b) mod C, where C is how many
-    there are, a and b are drawn, and a has no divisor with C in common. Each comes alike.
+    Subsets in lexicographic order have ranks. The rank for a number is (a·number + b) mod C, where C is the
+    number of subsets, a and b are random, and a has no common divisor with C. All subsets are equally likely.
     """
     subsets = 1  # C
     for j in range(m):
@@ -94,8 +97,8 @@ def choose_apart(key: np.uint64, number: int, n: int, m: int, chosen) -> None:
         step = 1 + rng.integer(key, draw, subsets)
         draw += 1
     rank = (step * number + rng.integer(key, APART_DRAW, subsets)) % subsets
-    left, behind = m, n - 1  # attributes to choose, and behind the next one
-    with_it = subsets * m // n  # subsets left that have the next one
+    left, behind = m, n - 1  # attributes to choose, and attributes after the next one
+    with_it = subsets * m // n  # remaining subsets with the next attribute
     for a in range(n):
         is_chosen = left > 0 and rank < with_it
         chosen[a] = 1.0 if is_chosen else 0.0
@@ -110,7 +113,7 @@ def choose_apart(key: np.uint64, number: int, n: int, m: int, chosen) -> None:
 
 @kernel
 def is_coprime(a: int, b: int) -> bool:
-    """Return whether two numbers above 0 have no divisor but 1 in common."""
+    """Return whether two numbers above 0 have no common divisor except 1."""
     while b != 0:
         a, b = b, a % b
     return a == 1
@@ -118,10 +121,9 @@ def is_coprime(a: int, b: int) -> bool:
 
 @kernel
 def seen_by(plan, serial: int, node: int, m: int, x, spare) -> tuple[Any, Any]:
-    """Return a record as it is seen that knows m attributes: the others are missing.
+    """Return a record with all but m attributes missing, and its numeric attributes side by side.
 
-    serial: the tree's; node: number of the leaf, 0 for all of a tree; spare: float64[3·d]. The second is the
-    numeric attributes side by side.
+    serial: the tree's; node: number of the leaf, 0 for all leaves of a tree; spare: float64[3·d].
     """
     draw_subset(plan, serial, node, m, spare)
     d = plan[at.PLAN_ATTRIBUTES]
@@ -130,7 +132,7 @@ def seen_by(plan, serial: int, node: int, m: int, x, spare) -> tuple[Any, Any]:
 
 @kernel
 def draw_subset(plan, serial: int, node: int, m: int, chosen) -> None:
-    """Draw the m attributes that a leaf knows, or all leaves of a tree (node 0); chosen: float64[d]."""
+    """Sample the m attributes that a leaf sees, or all leaves of a tree (node 0); chosen: float64[d]."""
     d = plan[at.PLAN_ATTRIBUTES]
     first = ((serial << NODE_BITS) + node) << DRAW_BITS
     if d <= FEW and of.of(plan, of.OF_SUBSPACES) == of.APART and serial < of.of(plan, of.OF_MEMBERS):

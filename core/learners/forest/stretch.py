@@ -2,18 +2,19 @@
 
     rows  ──> member 0 ──> member 1 ──> … ──> their votes, added up in the order of members
 
-A member looks neither at the others nor at what the model makes of its vote
-(core/learners/forest/member.py). So it
-may meet all rows of a stretch before the next member meets the first: its tree stays in the cache. Everything
-is as if row by row all members had met it: the counters that draws depend on are set for each row, and events
-are put in order afterwards (core/learners/forest/blocks.py).
+A member depends neither on other members nor on the forest's use of its vote
+(core/learners/forest/member.py). So it may learn all rows of a stretch before the next member learns the
+first row: its tree stays in the cache. The result is the same as with all members learning row by row: the
+counters that random numbers depend on are set for each row, and events are sorted afterwards
+(core/learners/forest/blocks.py).
 
-Where the worst member is replaced after an alarm, members depend on each other in that alone. The alarms and
-error rates of all members are kept for each row. Once all have gone through, the first alarm is dealt with:
-the worst member of that row begins anew behind it, whatever it has become since, and goes through the rest of
-the rows again; then the next alarm.
+Where the worst member is replaced after an alarm, members depend on each other by this rule alone. The alarms
+and error rates of all members are kept for each row. Once all members have gone through, the first alarm is
+handled: the member that was worst in that row starts again after the row, in any state it has now, and goes
+through the rest of the rows again; then the next alarm is handled.
 
-What else couples rows ends a stretch (core/run.py:stretch_end), or there are none (PLAN_STRETCH).
+A stretch ends before a row that depends on other rows in a further way (core/run.py:stretch_end). Plans with
+more such dependencies have no stretches (PLAN_STRETCH).
 """
 
 from __future__ import annotations
@@ -44,67 +45,67 @@ from core.tree.columns import behind, gather
 from core.tree.layout import Floats
 from core.tree.routing import arrive, count
 
-# Where a stretch stands (int64[STATE_WORDS])
-FIRST: Final = 0  # its rows: the first, and the one behind the last
+# State of a stretch (int64[STATE_WORDS])
+FIRST: Final = 0  # first row; END is the row after the last
 END: Final = 1
-MEMBER: Final = 2  # that goes through them,
-UNTIL: Final = 3  # the one behind the last that does so in this pass,
-ROW: Final = 4  # the row it has come to,
-STEP: Final = 5  # and what it does there: one of the following
-ANSWERS: Final = 6  # the rows are answered, too (else they were before)
-RECORDS: Final = 7  # of the model before the first row: records answered,
-LABELS: Final = 8  # and labels learned
-CHECKED: Final = 9  # the first row whose alarms were not dealt with, where the worst member is replaced
-LOGGED: Final = 10  # splits that are written in the log
+MEMBER: Final = 2  # the member that goes through the rows
+UNTIL: Final = 3  # the member after the last one of this pass
+ROW: Final = 4  # the row that the member has reached
+STEP: Final = 5  # the member's step in this row: OWN … BACKGROUND_AGAIN
+ANSWERS: Final = 6  # 1: the rows are answered, too; 0: they were answered before
+RECORDS: Final = 7  # records that the model had answered before the first row
+LABELS: Final = 8  # labels that the model had learned before the first row
+CHECKED: Final = 9  # the first row whose alarms were not handled, where the worst member is replaced
+LOGGED: Final = 10  # splits in the log
 STATE_WORDS: Final = 11
 
 # Steps
 OWN: Final = 0  # the member votes and learns
-OWN_AGAIN: Final = 1  # the same, once its tree has grown for the row
+OWN_AGAIN: Final = 1  # the same, after its tree has grown for the row
 BACKGROUND: Final = 2  # its background tree learns
 BACKGROUND_AGAIN: Final = 3
 
-# Reasons to return, besides DECISION_DUE and GROW_FIRST
+# Reasons to return, in addition to DECISION_DUE and GROW_FIRST
 THROUGH: Final = at.LEARNED
 ALARMED: Final = at.GREW + 1
-"""The worst member, MEMBER, is to begin anew behind ROW."""
+"""The worst member, MEMBER, has to start again after ROW."""
 LOG_FULL: Final = ALARMED + 1
 
-# Log: of each split of a member in compiled code its row and member, then what it says of itself
+# Log of splits in compiled code: row and member of a split, then the words that describe it
 LOG_ROW: Final = 0
 LOG_MEMBER: Final = 1
 LOG_SPLIT: Final = 2
 LOG_ROWS: Final = 256
 
-# Subset of attributes, drawn once while no other one takes its place: of which tree and leaf, then float64[d]
-SUBSET_SERIAL: Final = 0  # plus one; 0: of none
+# Row of a subset of attributes, sampled once until another subset replaces it: tree, leaf, then float64[d]
+SUBSET_SERIAL: Final = 0  # plus one; 0: empty
 SUBSET_LEAF: Final = 1
 SUBSET_FIELDS: Final = 2
 SUBSET_ROWS: Final = 512
-SUBSET_WORDS: Final = 1 << 15  # of all rows, but for one row at least
+SUBSET_WORDS: Final = 1 << 15  # words of all rows; there is at least one row
 
-# Ballot of a member in a row, where the worst is replaced: class shares, then
-ERROR: Final = 0  # the error rate in its window after the row, -1: none is known
-ALARM: Final = 1  # and what its detector said
+# Ballot of a member in a row, where the worst member is replaced: class shares, then
+ERROR: Final = 0  # the error rate in its window after the row; -1: not known
+ALARM: Final = 1  # alarm of its detectors
 BALLOT_WORDS: Final = 2
 
 
 class Room(NamedTuple):
-    """Words that members write to, each in its turn."""
+    """Words that each member in its turn writes to."""
 
     scratch: Any
     vote_buffer: Any
     chances: Any
-    """Of how often a member learns a record (core/learners/forest/resampling.py)."""
+    """Probabilities of how often a member learns a record (core/learners/forest/resampling.py)."""
     subsets: Any
     rows: int
-    """Of subsets."""
+    """Number of rows of ``subsets``."""
 
 
 def new_subsets(attributes: int) -> Floats:
-    """Return room for subsets of so many attributes, float64[row, SUBSET_FIELDS + attribute].
+    """Return room for subsets of this number of attributes, float64[row, SUBSET_FIELDS + attribute].
 
-    Rows are a power of two.
+    The number of rows is a power of two.
     """
     words, rows = SUBSET_FIELDS + attributes, SUBSET_ROWS
     while rows > 1 and rows * words > SUBSET_WORDS:
@@ -133,14 +134,14 @@ def play(
     subsets,
     state,
 ) -> int:
-    """Let the forest at word t learn the rows of a stretch, and answer them, from where it stands.
+    """Let the forest at word t learn the rows of a stretch, and answer them, from its present state on.
 
     x: float64[n, d], label: int32[n], weight: float64[n], prediction: int32[n], probability: float64[n, K]
-    (zeros) and workspace are those of the run (core/run.py); ballots: float64[member, row of the stretch,
-    K + BALLOT_WORDS], or of size 0 where no worst member is replaced; log: float64[LOG_ROWS, LOG_SPLIT +
+    (zeros) and workspace belong to the run (core/run.py); ballots: float64[member, row of the stretch, K +
+    BALLOT_WORDS], or of size 0 where no worst member is replaced; log: float64[LOG_ROWS, LOG_SPLIT +
     SPLIT_WORDS + K]; chances: float64[MOST + 1] and subsets (``new_subsets``) are filled here; state:
-    int64[STATE_WORDS]. Returns THROUGH, or with what is due at a member (DECISION_DUE, GROW_FIRST, ALARMED),
-    or once the log is full; whoever reads it sets LOGGED to 0.
+    int64[STATE_WORDS]. Returns THROUGH; or the reason at a member (DECISION_DUE, GROW_FIRST, ALARMED); or
+    LOG_FULL, after which the caller reads the log and sets LOGGED to 0.
     """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
@@ -215,7 +216,7 @@ def play(
 
 @kernel("int64(int64, int64, int64, int64, int64)", alone=True)
 def split_again(plan_address: int, address: int, t: int, node: int, said: int) -> int:
-    """Attempt to split a leaf whose tree has been given room; return what ``attempt`` does.
+    """Attempt to split a leaf whose tree has been given room; return the outcome of ``attempt``.
 
     t, node: first words of the tree and of the leaf's node record; said: first of the words where the split
     is described (SPLIT_WORDS + K).
@@ -244,9 +245,9 @@ def own_step(
     ballots,
     state,
 ) -> int:
-    """Let the member vote for a row, learn it, and hear what its detectors say.
+    """Let the member vote for a row and learn it, and note the alarm of its detectors.
 
-    After GROW_FIRST it votes again, with the tree as it is then, for itself alone.
+    After GROW_FIRST it votes again with the changed tree, only to judge the member.
     """
     i, k, n = state[MEMBER], ints[at.MODEL_CLASSES], of.of(plan, of.OF_MEMBERS)
     scratch, vote_buffer = room.scratch, room.vote_buffer
@@ -309,7 +310,7 @@ def own_step(
 
 @kernel
 def write_log(plan, ints, floats, t: int, row: int, log, state) -> None:
-    """Write what the member's tree has said of a split at this row, if it was split, and forget it."""
+    """If the member's tree was split at this row, move the words that describe the split to the log."""
     record = member_at(plan, t, state[MEMBER])
     if ints[record + of.DUE] != of.TOLD:
         return
@@ -326,7 +327,7 @@ def write_log(plan, ints, floats, t: int, row: int, log, state) -> None:
 def seen_by_tree(plan, ints, t: int, slot: int, node: int, x, xs, room) -> tuple[Any, Any]:
     """Return a record, and its numeric attributes, as the leaf of a member's tree or background tree sees it.
 
-    A subset that is known from before is not drawn again.
+    A subset that is still in ``room`` is not sampled again.
     """
     m, d = of.of(plan, of.OF_ATTRIBUTES), plan[at.PLAN_ATTRIBUTES]
     if m == 0:
@@ -335,7 +336,7 @@ def seen_by_tree(plan, ints, t: int, slot: int, node: int, x, xs, room) -> tuple
     serial, leaf = ints[record + of.SERIAL], 0
     if of.of(plan, of.OF_SUBSPACES) == 0:
         leaf = number_of(ints, t + ints[record + of.TREE], node)
-    # A member and its background tree take turns: their leaves have rows of their own.
+    # A member and its background tree take turns: their leaves have separate rows.
     row = 2 * leaf + int(slot >= of.of(plan, of.OF_MEMBERS))
     subset = part(room.subsets, (row & (room.rows - 1)) * (SUBSET_FIELDS + d), SUBSET_FIELDS + d)
     chosen = part(subset, SUBSET_FIELDS, d)
@@ -359,7 +360,7 @@ def background_step(
     room,
     state,
 ) -> int:
-    """Let the member's background tree learn a row, if there is one and the member does."""
+    """Let the member's background tree, if there is one, learn a row that the member learns."""
     i, scratch = state[MEMBER], room.scratch
     slot = i + of.of(plan, of.OF_MEMBERS)
     record = member_at(plan, t, slot)
@@ -372,7 +373,7 @@ def background_step(
         count(ints, floats, tree, node, weight)
     seen, side_by_side = seen_by_tree(plan, ints, t, slot, node, x, xs, room)
     mass = weight if of.of(plan, of.OF_ONCE) != 0 else times_over * weight
-    nothing: Any = np.int64(-1)  # not a literal: that would be a type of its own
+    nothing: Any = np.int64(-1)  # not a literal, which would have another type
     return train_seen(
         plan,
         params,
@@ -395,7 +396,7 @@ def background_step(
 
 @kernel
 def is_due(plan, ints, t: int, i: int) -> bool:
-    """Return whether anything is due at a member or its background tree."""
+    """Return whether a decision is due at a member or its background tree."""
     record = member_at(plan, t, i)
     is_member_due = ints[record + of.DUE] != 0 or ints[record + of.ALARM] != of.QUIET
     n = of.of(plan, of.OF_MEMBERS)

@@ -18,15 +18,15 @@ class Plugin(Forest):
     """Adaptive random forest: ``{"name": "arf", "members": 10, "member": {"name": "h-tree"}}`` (Gomes, Bifet,
     Read and others 2017).
 
-    Each member learns a record as often as a Poisson variate of mean ``poisson`` says, and each leaf observes
-    a random subset of the attributes alone. Votes are weighted by the accuracy of a member since it took its
-    place. An ADWIN detector watches the errors of each member before it learns: a warning starts a background
-    tree, a drift puts it in the member's place, or a new tree if there is none.
+    Each member learns a record k times, where k is a Poisson variate of mean ``poisson``, and each leaf
+    observes only a random subset of the attributes. Votes are weighted by the accuracy of a member since it
+    took its place. An ADWIN detector watches the errors of each member before it learns. A warning starts a
+    background tree. A drift puts that tree in the member's place, or a new tree if there is none.
 
-    Members are Hoeffding trees with grace period 50 and ``delta`` 0.01, unless ``member`` says otherwise. One
-    that revises its splits (``efdt``) or replaces subtrees (``hat``) draws its subset once for all of its
-    leaves. ``compat="moa"`` has the rules of MOA 2024.07: detectors see errors after learning, background
-    trees learn a record no more than once, and a leaf observes 60 % of the attributes.
+    Members are Hoeffding trees with grace period 50 and ``delta`` 0.01, unless ``member`` sets other values.
+    A member that revises its splits (``efdt``) or replaces subtrees (``hat``) samples its subset once for all
+    of its leaves. ``compat="moa"`` applies the rules of MOA 2024.07: detectors see errors after learning,
+    background trees learn a record no more than once, and a leaf observes 60 % of the attributes.
     """
 
     member_defaults: ClassVar[dict[str, Any]] = {"grace_period": 50.0, "delta": 0.01}
@@ -52,7 +52,7 @@ class Plugin(Forest):
 
     @property
     def subspaces(self) -> bool:
-        """Whether node numbers change, so that they say nothing of a leaf."""
+        """Whether node numbers change, so that they do not identify a leaf."""
         return bool(self.member.revision_words(1) or self.member.subtree_words)
 
     def attributes_seen(self, attributes: int) -> int:

@@ -1,4 +1,4 @@
-"""Leveraging bagging: trees that learn resampled records, of which the worst is replaced after a change."""
+"""Leveraging bagging: trees learn resampled records, and the worst tree is replaced after a change."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from core.plugin import number
 class Plugin(Forest):
     """Leveraging bagging: ``{"name": "leveraging-bagging"}`` (Bifet, Holmes and Pfahringer 2010).
 
-    Each member learns a record as often as a Poisson variate of mean ``poisson`` says, and sees all
+    Each member learns a record k times, where k is a Poisson variate of mean ``poisson``, and sees all
     attributes; votes are not weighted. An ADWIN detector watches the errors of each member before it learns.
-    When any of them alarms, the member with the largest error in its window begins anew, with its detector.
+    An alarm of any detector replaces the member with the largest error in its window, together with its
+    detector.
 
-    ``compat="moa"`` has the rules of MOA 2024.07: detectors see errors after learning.
+    ``compat="moa"`` applies the rules of MOA 2024.07: detectors see errors after learning.
     """
 
     replaces_worst: ClassVar[bool] = True

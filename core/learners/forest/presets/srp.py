@@ -1,4 +1,4 @@
-"""SRP: streaming random patches, members that see random subsets of the attributes and resampled records."""
+"""SRP: streaming random patches; members see random subsets of the attributes and resampled records."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ ALIASES = ("streaming_random_patches",)
 class Plugin(Forest):
     """Streaming random patches: ``{"name": "srp", "members": 10}`` (Gomes, Read and Bifet 2019).
 
-    Each member sees a random subset of the attributes alone, drawn when it is made, and learns a record as
-    often as a Poisson variate of mean ``poisson`` says; 0 leaves random subspaces. Of at most 20 attributes
-    no subset comes again among the first trees of the members before all have come. Votes, detectors and
-    background trees are those of ``arf``; a background tree has a subset of its own.
+    Each member sees only a random subset of the attributes, sampled when the member is made. It learns a
+    record k times, where k is a Poisson variate of mean ``poisson``; 0 leaves random subspaces. With at most
+    20 attributes, no subset is used twice among the first trees of the members before all subsets are used.
+    Votes, detectors and background trees work as in ``arf``; a background tree has a separate subset.
 
-    Members are Hoeffding trees with grace period 50 and ``delta`` 0.01, unless ``member`` says otherwise.
-    ``compat="moa"`` has the rules of MOA 2024.07: detectors see errors after learning.
+    Members are Hoeffding trees with grace period 50 and ``delta`` 0.01, unless ``member`` sets other values.
+    ``compat="moa"`` applies the rules of MOA 2024.07: detectors see errors after learning.
     """
 
     member_defaults: ClassVar[dict[str, Any]] = {"grace_period": 50.0, "delta": 0.01}
