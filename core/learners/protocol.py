@@ -359,7 +359,7 @@ class Learner(Parameters, ABC):
         """Write the plan's words that belong to the learner; all other words are written already."""
 
     def shared_words(self, dims: Dimensions) -> int:
-        """Return how many words all blocks share at PLAN_SHARED: zeros, until used; attributes append some."""
+        """Return how many words all blocks share at PLAN_SHARED, zeros at first; attributes append some."""
         return 0
 
     @property
