@@ -7,7 +7,7 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Return ``core.Model``, loaded when it is asked for: with it comes the compiler."""
+    """Return ``core.Model``, imported on first use because it loads the compiler."""
     if name == "Model":
         return importlib.import_module("core.model.model").Model
     message = f"module {__name__!r} has no attribute {name!r}"

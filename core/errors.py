@@ -1,13 +1,9 @@
 """Exceptions of core.
 
-GroveError
-├── SpecError               a model spec that cannot be built
-│   ├── UnknownPluginError  a plug-in name that no file answers to
-│   └── ParameterError      a parameter that is unknown or out of range
-├── SchemaError             records and schema do not fit together
-│   └── TooManyClassesError a class beyond ``max_classes``
-├── SnapshotError           bytes that are no snapshot of this build
-└── RowError                a decision failed in the middle of a run; the cause is whatever was raised
+GroveError ├── SpecError a model spec that cannot be built │ ├── UnknownPluginError a plug-in name without a
+file │ └── ParameterError a parameter that is unknown or out of range ├── SchemaError records and schema do
+not fit together │ └── TooManyClassesError a class beyond ``max_classes`` ├── SnapshotError bytes that are no
+snapshot of this build └── RowError a decision failed in the middle of a run; __cause__ is the error
 """
 
 from __future__ import annotations
@@ -22,11 +18,11 @@ class SpecError(GroveError):
 
 
 class UnknownPluginError(SpecError):
-    """A plug-in name that no file of its family answers to."""
+    """A plug-in name without a file in its family."""
 
 
 class ParameterError(SpecError):
-    """A parameter that its plug-in does not know, or whose value it refuses."""
+    """A parameter that its plug-in does not have, or a value that it refuses."""
 
 
 class SchemaError(GroveError):
@@ -38,10 +34,10 @@ class TooManyClassesError(SchemaError):
 
 
 class RowError(GroveError):
-    """What was raised while a decision was taken at ``row`` of a run, for the model at an index."""
+    """An error in a decision at ``row`` of a run, for the model at an index of the table."""
 
     def __init__(self, row: int, model: int) -> None:
-        """Say where; what it was is the cause."""
+        """Store row and index of the model; ``__cause__`` is the error."""
         super().__init__(f"row {row} of the run, model {model}: a decision failed")
         self.row = row
         self.model = model

@@ -1,13 +1,13 @@
-"""Prequential evaluation: each prediction is judged before its label is learned, over all and over a window.
+"""Prequential evaluation: each prediction is scored before its label is learned; all records and a window.
 
-Kept as exact counts: labels, predictions and hits per class, and for the window the codes themselves, packed
-into 2·b bits a record (b = bits of a class code), so that windowed kappa and F1 are exact too.
+The counts are exact: labels, predictions and hits per class, and for the window the codes, packed into 2·b
+bits a record (b = bits of a class code), so that windowed kappa and F1 are exact too.
 
 Two baselines are counted on the same labels: the last label (kappa temporal compares with it; Žliobaitė,
 Bifet, Read, Pfahringer and Holmes 2015) and the class with most labels so far, or in the window (kappa M;
-Bifet, de Francisci Morales, Read, Holmes and Pfahringer 2015). As MOA has it the label itself is counted
-before the majority is looked at, before the first label the last one is class 0, and each record of a window
-keeps what the majority was in the window then.
+Bifet, de Francisci Morales, Read, Holmes and Pfahringer 2015). As in MOA, the label of a record is counted
+before the majority class is determined, the last label before the first record is class 0, and each record of
+a window keeps the majority class that the window had then.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from core.tree.layout import Ints
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How well a model predicts; shares are in [0, 1], 0 before anything was judged."""
+    """How well a model predicts; shares are in [0, 1], and 0 before the first label."""
 
     records: int
     labels: int
@@ -38,10 +38,11 @@ class Evaluation:
     kappa: float
     kappa_windowed: float
     kappa_m: float
-    """(p - m) / (1 - m): p the accuracy, m that of always saying the class with most labels so far."""
+    """(p - m) / (1 - m), with accuracy p and the accuracy m of predicting the class with most labels so far.
+    """
     kappa_m_windowed: float
     kappa_temporal: float
-    """The same against saying the last label again."""
+    """As kappa M, against a prediction of the last label."""
     kappa_temporal_windowed: float
     f1_rarer: float
     """F1 of the class with the fewest labels among those that have any."""
@@ -49,26 +50,31 @@ class Evaluation:
     label_share: float
     """Labels learned per record answered."""
     asked: int
-    """Labels asked for; so many of them were"""
+    """Labels that were requested; the sum of answered, declined, expired and outstanding."""
     answered: int
-    """learned,"""
+    """Requested labels that were learned."""
     declined: int
-    """refused,"""
+    """Requests that annotators declined."""
     expired: int
-    """not learned in time,"""
+    """Requests whose label did not come in time."""
     outstanding: int
-    """and are still awaited."""
+    """Requests that are still open."""
     drawn_labels: int
-    """Predictions behind the unbiased accuracy: of the records that ``evaluation.share`` reserves, or
-    without it of those a strategy that knows its chances has asked for."""
+    """Number of labels that the unbiased accuracy uses.
+
+    With ``evaluation.share`` these are the labels of reserved records, else the requests of a strategy with known
+    probabilities.
+    """
     accuracy_unbiased: float
-    """Accuracy over these, each weighted with its importance, an estimate of that over all
-    records; NaN without any: the strategy does not know its chances."""
+    """Estimate of the accuracy over all records; sampled records are weighted with their importance.
+
+    NaN without sampled records, for example if the strategy has no known probabilities.
+    """
     accuracy_unbiased_low: float
-    """Lower end of its interval of 95 %, NaN without any."""
+    """Lower end of its 95 % interval, NaN without sampled records."""
     accuracy_unbiased_high: float
     growth_stopped: bool
-    """The tree that answers reached max_leaves or max_bytes: it learns, but grows no more [D1]."""
+    """The tree that answers reached max_leaves or max_bytes: it learns, but no longer grows [D1]."""
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -84,9 +90,10 @@ class EvaluationDue(Event):
 
 
 def labels_of_classes(plan: Plan, ints: Ints) -> tuple[int, ...]:
-    """Return how many labels of each class a model has been judged by, in the order of its schema.
+    """Return how many labels of each class the evaluation of a model has counted, in the order of its schema.
 
-    Up to the last class that has any: how many more the schema knows depends on where runs are cut.
+    The tuple ends with the last class that has any: the number of classes after it depends on where runs are
+    cut.
     """
     first = int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
     first += at.EVALUATION_ACTUAL * plan.schema.n_classes
@@ -144,14 +151,14 @@ NORMAL_95: Final = 1.959963984540054
 
 
 def _unbiased(plan: Plan, ints: Ints, section: int) -> tuple[float, float, float]:
-    """Return an estimate of the accuracy over all records from the sampled ones, and its 95 % interval.
+    """Return an estimate of the accuracy over all records from the sampled records, and its 95 % interval.
 
     Reserved records are sampled evenly: the share of hits among them is the estimate. Records that a strategy
-    chose are weighted with their importance and divided by its sum (Hájek 1971). The variance is that of a
-    share of n = (Σ represented)² / Σ represented²/probability labels. These sums go over all records that the
-    strategy was asked about, not only over those it chose: if only likely records were chosen, the sample
-    does not show how much of the stream is missing in it, but the probabilities do. Labels that are late or
-    lost make n smaller.
+    chose are weighted with their importance and divided by its sum (Hájek 1971). The variance is as for a
+    share of n = (Σ represented)² / Σ represented²/probability labels. These sums cover all records that the
+    strategy has scored, not only the chosen records: if only likely records were chosen, the sample does not
+    show how much of the stream is missing in it, but the probabilities do. Labels that are late or lost make
+    n smaller.
     """
     sampled, hits = (int(ints[section + word]) for word in (at.EVALUATION_SAMPLED, at.EVALUATION_SAMPLED_HIT))
     if sampled == 0:
@@ -161,7 +168,7 @@ def _unbiased(plan: Plan, ints: Ints, section: int) -> tuple[float, float, float
     sums = ints[section : section + at.EVALUATION_FIELDS].view(np.float64)
     represented, squares = float(sums[at.EVALUATION_REPRESENTED]), float(sums[at.EVALUATION_SQUARES])
     if not (sums[at.EVALUATION_IMPORTANCE] > 0.0 and squares > 0.0):
-        return math.nan, math.nan, math.nan  # all sampled records are from a share that was reserved before
+        return math.nan, math.nan, math.nan  # all sampled records come from a share that was reserved earlier
     share = min(float(sums[at.EVALUATION_IMPORTANCE_HIT] / sums[at.EVALUATION_IMPORTANCE]), 1.0)
     n = (
         represented
@@ -174,10 +181,10 @@ def _unbiased(plan: Plan, ints: Ints, section: int) -> tuple[float, float, float
 
 
 def wilson(hits: float, n: float) -> tuple[float, float]:
-    """Return the interval of 95 % for a share of which hits of n are known (Wilson 1927); NaN for n = 0.
+    """Return the 95 % interval for a share from ``hits`` of n (Wilson 1927); NaN for n = 0.
 
-    It does not leave [0, 1] and keeps its word for few labels and for shares near 0 or 1. Records that are
-    sampled one from each block vary less than independent ones: there it is rather too wide.
+    It stays within [0, 1] and keeps its coverage for few labels and for shares near 0 or 1. The interval is
+    rather too wide if one record is sampled from each block: such samples vary less than independent records.
     """
     if n == 0:
         return math.nan, math.nan
@@ -195,7 +202,7 @@ def _measures(actual: list[int], predicted: list[int], hit: list[int]) -> tuple[
     if n == 0:
         return 0.0, 0.0, 0.0
     right = sum(hit)
-    # Whole numbers as long as possible: (p0 - pe)/(1 - pe) with p0 = right/n, pe = Σ actual·predicted / n².
+    # Integers as long as possible: (p0 - pe)/(1 - pe) with p0 = right/n, pe = Σ actual·predicted / n².
     chance = sum(map(mul, actual, predicted))
     kappa = (right * n - chance) / (n * n - chance) if n * n > chance else 0.0
     rarer = actual.index(min(filter(None, actual)))
@@ -204,7 +211,7 @@ def _measures(actual: list[int], predicted: list[int], hit: list[int]) -> tuple[
 
 
 def _against(right: int, baseline: int, n: int) -> float:
-    """Return (p - b) / (1 - b): of n the shares that are right, and that a baseline got; 0 if b is 1."""
+    """Return (p - b) / (1 - b) with the shares p = right / n and b = baseline / n; 0 if b is 1."""
     return (right - baseline) / (n - baseline) if n > baseline else 0.0
 
 
@@ -212,9 +219,9 @@ def _against(right: int, baseline: int, n: int) -> float:
 def count_prediction(
     plan, ints, floats, label: int, prediction: int, sampled: int, importance: float
 ) -> None:
-    """Count a prediction whose label is known; sampled, importance: those of its record."""
+    """Count a prediction whose label is known; sampled and importance belong to the same record."""
     section = plan[at.PLAN_EVALUATION]
-    # A reserved share is sampled evenly. What a strategy asked for counts only where none is reserved.
+    # A reserved share is sampled evenly. Requests of a strategy count only if no share is reserved.
     if sampled == SAMPLED_FOR_EVALUATION or (importance > 0.0 and plan[at.PLAN_SLICE] == 0):
         right = 1 if label == prediction else 0
         ints[section + at.EVALUATION_SAMPLED] += 1
@@ -246,9 +253,9 @@ def count_prediction(
 
 @kernel
 def count_baselines(plan, ints, section: int, label: int, oldest: int, position: int) -> None:
-    """Count what the two baselines got right, the counts of labels being those with this one.
+    """Count the hits of the two baselines; the counts of labels include this label.
 
-    oldest: label of the record that has left the window, -1: none has; position: of this one in it.
+    oldest: label of the record that has left the window, -1: none; position: of this record in the window.
     """
     classes = plan[at.PLAN_CLASSES]
     rows = section + at.EVALUATION_FIELDS
@@ -265,7 +272,7 @@ def count_baselines(plan, ints, section: int, label: int, oldest: int, position:
     ints[section + at.EVALUATION_MAJORITY] = majority
     ints[section + at.EVALUATION_MAJORITY_HIT] += 1 if majority == label else 0
     recent = ints[section + at.EVALUATION_WINDOW_MAJORITY]
-    if oldest == recent and oldest != label:  # only then may another class than the label's come first
+    if oldest == recent and oldest != label:  # the majority may now be another class
         recent = largest_class(ints, window, classes)
     else:
         recent = larger_class(ints, window, recent, label)
@@ -278,14 +285,14 @@ def count_baselines(plan, ints, section: int, label: int, oldest: int, position:
 
 @kernel
 def larger_class(ints, counts: int, one: int, other: int) -> int:
-    """Return which of two classes has the larger count (from word ``counts`` on), the lower of equals."""
+    """Return the class with the larger count (from word ``counts`` on), the lower code if they are equal."""
     mine, yours = ints[counts + one], ints[counts + other]
     return other if yours > mine or (yours == mine and other < one) else one
 
 
 @kernel
 def largest_class(ints, counts: int, classes: int) -> int:
-    """Return the class with the largest count (from word ``counts`` on), the lowest of equals."""
+    """Return the class with the largest count (from word ``counts`` on), the lowest code of equal counts."""
     best = 0
     for c in range(1, classes):
         if ints[counts + c] > ints[counts + best]:
@@ -295,10 +302,10 @@ def largest_class(ints, counts: int, classes: int) -> int:
 
 @kernel
 def _count(ints, rows: int, classes: int, label: int, prediction: int, step: int) -> None:
-    """Add to the counts of labels, predictions and hits."""
+    """Add ``step`` to the counts of a label, a prediction and, if they are equal, a hit."""
     ints[rows + at.EVALUATION_ACTUAL * classes + label] += step
     ints[rows + at.EVALUATION_PREDICTED * classes + prediction] += step
-    # Whether it was right is what no branch predictor knows: so 0 is added, too.
+    # No branch predictor foresees hits, so the sum adds 0 instead of branching.
     ints[rows + at.EVALUATION_HIT * classes + label] += step if label == prediction else 0
 
 

@@ -21,7 +21,7 @@ Action = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened at a row of a run, to the model at an index of the table."""
+    """An event at a row of a run, for the model at an index of the table."""
 
     row: int
     model: int
@@ -32,7 +32,7 @@ Kind = Literal["numeric", "category", "multiway"]
 
 @dataclass(frozen=True, slots=True)
 class NodeTest:
-    """What an inner node asks."""
+    """The test of an inner node."""
 
     attribute: int
     test: Kind
@@ -45,81 +45,81 @@ class Split(Event):
     """A leaf became an inner node, or an inner node got another test."""
 
     node: int
-    """Its number; parents come before children, the root is 0."""
+    """Number of the node; parents come before children, the root is 0."""
     attribute: int
     test: Kind
     value: float
     """Threshold or value code; 0 for a multiway test."""
     merits: tuple[float, float]
-    """Of the best and of the second best attribute. A learner that revises its splits compares averages: of
-    the best attribute, and of no split or the test that was there."""
+    """Merits of the best and of the second best attribute. A learner that revises its splits compares
+    averages: of the best attribute, and of not splitting or of the former test.
+    """
     bound: float
     """ε, in the unit of the merits."""
     n: float
-    """Labelled weight behind the decision."""
+    """Labelled weight that the decision is based on."""
     reason: Literal["gap", "tie", "only"]
     action: Literal["split", "replaced", "moved"] = "split"
-    """A leaf was split; a subtree made way for a new test with new leaves; a threshold moved, and what is
-    below it stayed."""
+    """split: a leaf got a test; replaced: a new test and leaves for a subtree; moved: a new threshold alone.
+    """
     former: NodeTest | None = None
-    """The test that was there, None at a leaf."""
+    """The test before the event, None for a leaf."""
     depth: int | None = None
-    """Of the node; None: the learner does not say."""
+    """Depth of the node; None: the learner does not report it."""
     pair: tuple[int, int] | None = None
-    """The two classes whose tree it is; None: the model has one tree for all."""
+    """The two classes that the tree separates; None: the model has one tree for all classes."""
     masses: tuple[float, ...] = ()
-    """Class weight that the node had before, of the classes that the model has learned, in the order of the
-    schema; empty: the learner does not say."""
+    """Weight at the node by class before the split, in the order of the schema; empty: not reported."""
     member: int | None = None
-    """Number of the forest's member whose tree it is; None: the model is no forest."""
+    """Number of the forest's member that the tree belongs to; None: the model is no forest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned(Event):
-    """An inner node became a leaf: not to split is better than its test."""
+    """An inner node became a leaf: not splitting is better than its test."""
 
     node: int
     merits: tuple[float, float]
-    """Averages: of no split, and of the test that was there."""
+    """Average merits of not splitting, and of the former test."""
     bound: float
     n: float
     reason: Literal["gap", "tie", "only"]
     former: NodeTest
-    """The test that was there."""
+    """The test before the event."""
     depth: int | None = None
-    """Of the node, 0: the root."""
+    """Depth of the node, 0: the root."""
     member: int | None = None
     """Number of the forest's member; None: the model is no forest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Drift(Event):
-    """The level of the drift detector changed, of the model's or of a node's."""
+    """The level of a drift detector changed: the model's detector, or a node's."""
 
     level: Literal["in-control", "warning", "drift"]
     detector: str
     error_rate: float
     action: Action
     node: int | None = None
-    """Number of the node that it watches; None: it watches the model."""
+    """Number of the node that the detector watches; None: it watches the model."""
     depth: int | None = None
     pair: tuple[int, int] | None = None
-    """The two classes whose tree it is; None: the model has one tree for all."""
+    """The two classes that the tree separates; None: the model has one tree for all classes."""
     member: int | None = None
     """Number of the forest's member that the detector watches; None: the model is no forest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdsSet(Event):
-    """Numeric attributes that declare no thresholds got theirs, of their first values (``ufodt``)."""
+    """Thresholds of numeric attributes were made from their first values: none were declared (``ufodt``)."""
 
     attributes: int
     left: int
-    """Attributes whose first values are still gathered."""
+    """Number of attributes whose first values are still being gathered."""
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthStopped(Event):
-    """A leaf should have split, but ``max_leaves`` or ``max_bytes`` is reached: the tree grows no more."""
+    """A leaf was due to split, but ``max_leaves`` or ``max_bytes`` is reached: the tree no longer grows."""
 
     leaves: int

@@ -1,4 +1,4 @@
-"""JSON that anybody may have written: read, or refused as what it is."""
+"""JSON from untrusted senders: parsed, or refused with an exception that names the reason."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 class DeepError(ValueError):
-    """JSON that is nested so deeply that no parser follows it."""
+    """JSON that is nested too deeply for the parser."""
 
 
 def read_json(text: str | bytes) -> Any:
-    """Return what a JSON text says; ValueError if it is none, DeepError among them."""
+    """Return the value of a JSON text; raise ValueError (or DeepError) if it is not valid."""
     try:
         return json.loads(text)
     except RecursionError:

@@ -1,4 +1,4 @@
-"""ModelTable: many models behind one compiled call, and the decisions between the calls."""
+"""ModelTable: many models that one compiled call processes, and the decisions between the calls."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from core.tree.layout import Floats
 FIRST_CAPACITY: Final = 16
 NO_LABEL: Final = -1
 _OWN: Final[dict[type, np.dtype[Any]]] = {of: np.dtype(of) for of in (np.int64, np.int32, np.float64)}
-"""The one object that nearly every array of such numbers has; any other is looked at more closely."""
+"""The dtype object that nearly every array of such numbers shares; other dtypes are compared by value."""
 COLUMNS: Final = ("_addresses", "_plans", "_columns", "_classes", "_prepared_at", "_counts_records")
 
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What a run was answered with; columns by row."""
+    """Answers to a run; columns by row."""
 
     prediction: npt.NDArray[np.int32]
-    """Class code, -1 while the model knows no class."""
+    """Class code, -1 while the model has learned no class."""
     probability: npt.NDArray[np.float64]
     """Normalised votes [row, class], zeros where nothing has been learned yet."""
     asked: npt.NDArray[np.bool_]
-    """The label is asked for."""
+    """Whether the label is requested."""
     sampled: npt.NDArray[np.int8]
-    """Who drew it at random: NOT_SAMPLED, SAMPLED_BY_STRATEGY, SAMPLED_FOR_EVALUATION (label_account.py)."""
+    """NOT_SAMPLED, SAMPLED_BY_STRATEGY or SAMPLED_FOR_EVALUATION (core/active/label_account.py)."""
     importance: npt.NDArray[np.float64]
-    """Inverse-probability weight of the label that is asked for, 0: unknown (core/active/label_query.py)."""
+    """Inverse-probability weight of the requested label, 0: unknown (core/active/label_query.py)."""
     version: npt.NDArray[np.int64]
-    """Labels the model had learned when it answered."""
+    """Number of labels that the model had learned when it answered."""
     events: list[Event]
     explanations: dict[int, tuple[Branch, ...]] = field(default_factory=dict)
-    """Of rows whose models explain: the branches that led to the prediction."""
+    """By row, if the model explains: the branches that led to the prediction."""
     seen: dict[int, dict[int, NumbersSeen]] = field(default_factory=dict)
-    """Of such rows whose label is asked for: the numbers that the model has seen by then, by column."""
+    """By row, if the model explains and the label is requested: by column, the numbers seen so far."""
 
 
 class _Rows(NamedTuple):
@@ -64,11 +64,11 @@ class _Rows(NamedTuple):
     label: npt.NDArray[np.int32]
     weight: npt.NDArray[np.float64]
     classes: int
-    """The largest number of classes of its models."""
+    """The largest number of classes of the models."""
 
 
 def _ready(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
-    """Return an array that compiled code can take: itself, or a copy."""
+    """Return an array that compiled code accepts: the array itself, or a copy."""
     flags = array.flags
     if array.dtype is _OWN.get(dtype) and flags.c_contiguous and flags.writeable:
         return array
@@ -76,7 +76,7 @@ def _ready(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
 
 
 def unit_weight_rule(weight: float, learner: Learner) -> str:
-    """Return what is said of a weight that a learner refuses."""
+    """Return the error text for a weight that a learner refuses."""
     return (
         f"weight={weight} must be 1 with {learner.spelled!r}, which counts records; leave it out, or take a "
         "learner that weighs them, such as 'h-tree'"
@@ -96,14 +96,14 @@ class ModelTable:
         self._classes = np.zeros(FIRST_CAPACITY, dtype=np.int64)
         self._prepared_at = np.zeros(FIRST_CAPACITY, dtype=np.int64)
         self._counts_records = np.zeros(FIRST_CAPACITY, dtype=np.bool_)  # weights other than 1 are refused
-        self._has_counted = False  # there was a model once that counts records
-        self._prepared: dict[int, Floats] = {}  # what _prepared_at points to
+        self._has_counted = False  # whether any model, now or earlier, counts records
+        self._prepared: dict[int, Floats] = {}  # the arrays that _prepared_at points to
 
     def __len__(self) -> int:
         return len(self._models) - len(self._free)
 
     def add(self, model: Model) -> int:
-        """Take in a model and return its index."""
+        """Add a model and return its index."""
         if self._free:
             index = self._free.pop()
             self._models[index] = model
@@ -118,7 +118,7 @@ class ModelTable:
         return index
 
     def remove(self, index: int) -> None:
-        """Forget a model, a vacant place too; its index may be given out again."""
+        """Remove a model, or a vacant place; its index may be used again."""
         if index in self._vacant:
             self._vacant.remove(index)
         else:
@@ -126,7 +126,7 @@ class ModelTable:
         self._free.append(index)
 
     def vacate(self, index: int) -> Model:
-        """Let go of a model and keep its place; return the model. Its rows are refused from now on."""
+        """Return a model and remove it, but keep its place. Rows of it are refused from now on."""
         model = self.model(index)
         self._clear(index)
         self._vacant.add(index)
@@ -177,9 +177,9 @@ class ModelTable:
         """Answer a run of rows in order, learning the labels that come with them.
 
         model: int64[n]; x: float64[n, D] with at least each model's columns, nominal values as codes, missing
-        NaN (nominal: -1 too); label: int32[n] class codes, -1 none; weight: float64[n], above 0 and at most
-        1e9 (run.MAX_WEIGHT). In LABELLED mode a row with a label is test-then-train, and labels are asked for
-        only on rows without one; in ON_REQUEST mode a label is used only if the strategy asks for it; in
+        NaN (nominal: also -1); label: int32[n] class codes, -1 none; weight: float64[n], above 0 and at most
+        1e9 (run.MAX_WEIGHT). In LABELLED mode a row with a label is test-then-train, and labels are requested
+        only for rows without one; in ON_REQUEST mode a label is used only if the strategy requests it; in
         ANSWER_ONLY mode models are read and never changed.
         """
         n = len(model)
@@ -207,13 +207,13 @@ class ModelTable:
         sampled: npt.NDArray[np.int8] | None = None,
         importance: npt.NDArray[np.float64] | None = None,
     ) -> list[Event]:
-        """Learn labels that arrived later, in order; return what happened.
+        """Learn labels that arrived later, in order; return the events.
 
-        predicted: int32[n], the class answered then (-1 not known: neither evaluation nor detector see the
-        row; never beyond the classes of the model); requested: bool[n], the label had been asked for;
-        sampled: int8[n] and importance: float64[n], as it was answered (None: no row was sampled). x is
-        routed through the tree of now [D58]. A row with the label DECLINED, EXPIRED or ANSWERED
-        (label_account.py) has no label: it closes as many requests as its weight says.
+        predicted: int32[n], the class of the answer (-1: unknown; neither evaluation nor detector use the
+        row), always below the number of classes of the model; requested: bool[n], whether the label had been
+        requested; sampled: int8[n] and importance: float64[n], as in the answer (None: no row was sampled). x
+        is routed through the tree in its present state [D58]. A row with the label DECLINED, EXPIRED or
+        ANSWERED (label_account.py) has no label: it closes requests, whose number is its weight.
         """
         if len(label) and not np.isin(label[label < 0], CLOSINGS).all():
             msg = f"label={label.min()} must be a class code, or DECLINED, EXPIRED or ANSWERED"
@@ -243,7 +243,7 @@ class ModelTable:
         label: npt.NDArray[np.int32],
         weight: npt.NDArray[np.float64],
     ) -> _Rows:
-        """Return the columns of a run as the kernel takes them; refuse rows that it must not see."""
+        """Return the columns of a run in the form that the kernel takes; refuse rows that are not valid."""
         n = len(model)
         if x.ndim != 2 or not len(x) == len(label) == len(weight) == n:
             msg = f"x, label and weight must have one row for each of {n} rows of model"
@@ -268,7 +268,7 @@ class ModelTable:
     def _examine_units(
         self, models: npt.NDArray[np.int64], label: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]
     ) -> None:
-        """Refuse a weight other than 1 of a model that counts records; rows that close requests have none."""
+        """Refuse weights other than 1 for models that count records; rows that close requests are exempt."""
         if not self._has_counted:
             return
         bad = np.flatnonzero(self._counts_records[models] & (weights != 1.0) & (label >= NO_LABEL))
@@ -284,7 +284,7 @@ class ModelTable:
         sampled: npt.NDArray[np.int8] | None,
         importance: npt.NDArray[np.float64] | None,
     ) -> None:
-        """Refuse values that no answer can have had: the evaluation relies on them."""
+        """Refuse values that no answer can have: the evaluation relies on valid values."""
         known = self._classes[models] - 1
         given: list[tuple[str, npt.NDArray[Any], int, Any, str]] = [
             ("predicted", predicted, -1, known, "from -1 to the last class code of its model")
@@ -312,7 +312,7 @@ class ModelTable:
         models, x, label, weight, classes = rows
         if mode != ANSWER_ONLY and self._prepared:
             for index in np.unique(models[self._prepared_at[models] != 0]).tolist():
-                self._forget_preparation(index)  # the rows are counted
+                self._forget_preparation(index)  # the rows of a frozen model are counted
         arguments = (
             models,
             x,
@@ -328,7 +328,7 @@ class ModelTable:
             workspace_of(x.shape[1], classes),
         )
         log = run.log_of(classes)
-        ahead: deque[Event] = deque()  # of rows that were learned and not yet evaluated
+        ahead: deque[Event] = deque()  # of rows that were learned but not evaluated yet
         cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
         while True:
             reason = run.run(self._addresses, self._plans, self._prepared_at, *arguments, log, cursor)
@@ -360,7 +360,7 @@ class ModelTable:
                 raise SchemaError(msg)
 
     def _play(self, stretch: Stretch, index: int) -> list[Event]:
-        """Let a model learn a stretch of rows; return the events of them."""
+        """Let a model learn a stretch of rows; return its events."""
         model = self.model(index)
         try:
             found = model.plan.blocks.play(model, stretch, index)
@@ -372,7 +372,7 @@ class ModelTable:
     def _told(
         self, ahead: deque[Event], log: npt.NDArray[np.float64], cursor: npt.NDArray[np.int64]
     ) -> Iterator[Event]:
-        """Yield events of rows that the kernel has come to: of stretches, then of its log (run.log_of)."""
+        """Yield events up to the current row: of stretches, then of the log (run.log_of)."""
         while ahead and ahead[0].row <= cursor.item(run.CURSOR_ROW):
             yield ahead.popleft()
         for words in log[: cursor.item(run.CURSOR_LOGGED)]:
@@ -388,7 +388,7 @@ class ModelTable:
     def _explain(
         model: Model, cursor: npt.NDArray[np.int64], x: Floats, answers: Answers, *, learns: bool
     ) -> None:
-        """Take down the branches to the place where the kernel stands, and what the model has seen by now."""
+        """Store the branches to the place of the current row, and the numbers seen so far."""
         t, place, row = (cursor.item(word) for word in (run.CURSOR_BLOCK, run.CURSOR_PLACE, run.CURSOR_ROW))
         plan = model.plan
         answers.explanations[row] = plan.blocks.explain(model.schema, model.ints, t, x, place)
@@ -400,7 +400,7 @@ class ModelTable:
     def _decide(
         self, reason: int, cursor: npt.NDArray[np.int64], row: int, index: int, events: list[Event]
     ) -> None:
-        """Take the decision that the kernel returned for, and update the address of the model's buffer."""
+        """Take the decision for which the kernel returned, and update the address of the model's buffer."""
         model = self._models[index]
         assert model is not None
         t, place = cursor.item(run.CURSOR_BLOCK), cursor.item(run.CURSOR_PLACE)

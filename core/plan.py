@@ -1,6 +1,6 @@
-"""Plan: what all models of one spec and one schema share.
+"""Plan: the part that all models of one spec and one schema share.
 
-A plan is no state. It holds counts, kinds, parameters and the positions of attributes and sections in one
+A plan is not state. It holds counts, kinds, parameters and the positions of attributes and sections in one
 buffer of words (core/plan_words.py); models point to it, so that ten thousand of them read the same cache
 lines.
 """
@@ -21,13 +21,13 @@ from core.spec import Spec
 from core.tree import layout as at
 from core.tree.layout import Floats, Ints
 
-_sharing = threading.RLock()  # else two threads that ask at once would get two
+_sharing = threading.RLock()  # without it two threads could create two objects for one key
 _plans: weakref.WeakValueDictionary[tuple[Spec, Schema], Plan] = weakref.WeakValueDictionary()
 _words: weakref.WeakValueDictionary[tuple[Spec, Dimensions, bool], PlanWords] = weakref.WeakValueDictionary()
 
 
 class Plan:
-    """The shared part of the models of a spec and a schema; ``Plan.of`` gives equal two the same object."""
+    """The shared part of the models of a spec and a schema; ``Plan.of`` returns equal plans as one object."""
 
     __slots__ = ("__weakref__", "address", "blocks", "floats", "ints", "schema", "spec", "words")
 
@@ -35,7 +35,7 @@ class Plan:
     _tally: ClassVar[shared.Tally] = shared.TALLY
 
     def __init__(self, spec: Spec, schema: Schema, words: PlanWords | None = None) -> None:
-        """Put words beside a schema; `words`: those that others of its dimensions have (None: its own)."""
+        """Combine words with a schema; `words`: shared by its dimensions (None: make new words)."""
         words = words or PlanWords(spec, dimensions(schema), is_roomy(spec, schema))
         self.spec = spec
         self.schema = schema
@@ -44,16 +44,16 @@ class Plan:
         self.floats: Floats = words.floats
         self.address: int = words.address
         self.blocks: Any = words.blocks
-        """The layout of the models' blocks: a BlockLayout, of which kind its learner knows."""
+        """The layout of the models' blocks; its class is the learner's kind of BlockLayout."""
         self._tally.hold(self._bytes)
 
     def __del__(self) -> None:
-        """Count the plan as given up: no model has it any more."""
+        """Subtract the plan's size from the tally: the last model that used it is freed."""
         self._tally.give_up(self._bytes)
 
     @staticmethod
     def of(spec: Spec, schema: Schema, before: Plan | None = None) -> Plan:
-        """Return the plan of a spec and a schema; `before`: that of a schema that it has grown from."""
+        """Return the plan of a spec and a schema; `before`: the plan of the schema before it grew."""
         with _sharing:
             found = _plans.get((spec, schema))
             if found is None:
@@ -72,14 +72,15 @@ class Plan:
 
     @property
     def values_index(self) -> dict[int, tuple[int, int]]:
-        """Of each nominal attribute: its first value on the value axis, and its room there."""
+        """By column of a nominal attribute: its first position on the value axis and its room there."""
         return self.words.dims.value_places
 
     def check_room(self) -> None:
-        """Refuse a schema of which a model that has seen nothing is larger than ``max_bytes``.
+        """Raise SchemaError if an empty model of this schema is larger than ``max_bytes``.
 
-        All attributes have a place in every block and leaf, however sparse the records: 40,000 numeric ones
-        and two classes take 3.2 MB, so that 1 GiB (the default) is 335 leaves; there growth stops [D1].
+        All attributes have a place in every block and leaf, however sparse the records: 40,000 numeric
+        attributes and two classes take 3.2 MB, so that 1 GiB (the default) is enough for 335 leaves, and
+        growth stops there [D1].
         """
         classes = max(self.schema.declared_classes, 1)
         least, blocks = self.blocks.least_words(classes) * at.WORD, self.spec.most_blocks
@@ -93,20 +94,21 @@ class Plan:
             raise SchemaError(msg)
 
     def block_bytes(self, classes: int) -> float:
-        """Return what a block may take of ``max_bytes``: an equal part of what the sections leave.
+        """Return the bytes that a block may use: an equal part of ``max_bytes`` without the sections.
 
-        Each block has its part, whether there is another one now or not: a background tree must be able to
-        grow beside a main tree that cannot, for it is to replace it.
+        Each block has its part, whether a second block exists now or not: a background tree must be able to
+        grow
+        beside a main tree that is full, because it is to replace it.
         """
         return (self.spec.learner.max_bytes - self.section_bytes(classes)) / self.spec.most_blocks
 
     def learned_bytes(self, ints: Ints, least: int = 0) -> float:
-        """Return what a block of a model (its words) may take, by the classes and values that it has learned.
+        """Return the bytes that a block may use, by the classes and values that the model has learned.
 
-        least: classes that it has room for in any case.
+        ints: the model's words; least: the number of classes that the block has room for in any case.
 
-        Names that the schema alone knows are left out: when it came to know them depends on where a run was
-        cut, and no model may depend on that.
+        Names that the model has not learned are left out. The row at which the schema took them in depends on
+        where a run was cut, and no model may depend on that.
         """
         learned, seen = ints.item(at.MODEL_CLASSES), int(self.ints[at.PLAN_VALUES_SEEN])
         names = list(self.schema.classes[learned:])
@@ -115,9 +117,10 @@ class Plan:
         return self.block_bytes(max(learned, least)) + sum(map(name_bytes, names)) / self.spec.most_blocks
 
     def section_bytes(self, classes: int) -> int:
-        """Return the bytes of a model with so many classes that are in no block, its schema's names included.
+        """Return the bytes of a model outside its blocks, its schema's names included.
 
-        Each model answers for all of its schema, shared or not: what it may take must not depend on others.
+        The whole schema counts for each model, shared or not: the limit of a model must not depend on other
+        models.
         """
         window = self.spec.evaluation.window
         spare = at.evaluation_words(self.schema.n_classes, window) - at.evaluation_words(classes, window)

@@ -1,6 +1,6 @@
-"""Plan words: the buffer that kernels read of a plan, one for all schemas of the same dimensions.
+"""Plan words: the part of a plan that kernels read, in one buffer for all schemas of the same dimensions.
 
-Schemas that differ in names alone, or in the order in which values came, have the same words: ten thousand
+Schemas that differ only in names, or in the order in which values came, have the same words: ten thousand
 models that met their values in ten thousand orders read the same cache lines.
 """
 
@@ -24,7 +24,7 @@ from core.tree import layout as at
 
 
 def plugins_of(spec: Spec) -> list[tuple[int, Parameters]]:
-    """Return the plug-ins of a spec but the learner, each with the word that holds its kind."""
+    """Return the plug-ins of a spec except the learner, each with the word that holds its kind."""
     return [
         (at.PLAN_DRIFT, spec.drift),
         (at.PLAN_STRATEGY, spec.query),
@@ -34,7 +34,7 @@ def plugins_of(spec: Spec) -> list[tuple[int, Parameters]]:
 
 
 def compiled_modules(spec: Spec) -> frozenset[str]:
-    """Return the modules that kernels are compiled for before there is a plan of a spec."""
+    """Return the modules for which kernels are compiled before a plan of a spec exists."""
     plugins = (type(plugin).__module__ for _, plugin in plugins_of(spec))
     asked = spec.acquirer.compiled_with if spec.acquirer is not None else ()
     return frozenset([*plugins, *protocol.modules_of(spec.learner), *asked])
@@ -43,7 +43,7 @@ def compiled_modules(spec: Spec) -> frozenset[str]:
 logger = logging.getLogger(__name__)
 
 SLOW: Final = 0.5
-"""Seconds of compiling or loading that the log tells of."""
+"""Seconds of compiling or loading from which on a log line reports it."""
 
 
 class PlanWords:
@@ -52,7 +52,7 @@ class PlanWords:
     _tally: ClassVar[shared.Tally] = shared.TALLY
 
     def __init__(self, spec: Spec, dims: Dimensions, is_roomy: bool = False) -> None:
-        """Write the words; roomy: the names of the schemas take at most NAMES_SHARE of ``max_bytes``."""
+        """Write the words; is_roomy: the names of the schemas take at most NAMES_SHARE of ``max_bytes``."""
         self._size = 0
         self.spec = spec
         self.dims = dims
@@ -62,7 +62,8 @@ class PlanWords:
         numeric, nominal = dims.numeric, dims.nominal
 
         plugins = plugins_of(spec)
-        # The words hold the kinds of plug-ins, and kernels that get them call these without asking.
+        # The words hold the kinds of plug-ins; kernels call these without a check, so they must be compiled
+        # by then.
         seconds = jit.compile_for(compiled_modules(spec))
         if seconds > SLOW:
             logger.info("kernels of %s were compiled or loaded in %.1f s", learner.spelled, seconds)
@@ -143,16 +144,16 @@ class PlanWords:
             ints[at.PLAN_SURE_WORDS] = max(int(min(sure, MOST_BYTES)), 0) // at.WORD
         learner.write_plan(ints, floats, dims, self.blocks)
         if spec.drift.name != "none" or spec.explain:
-            ints[at.PLAN_STRETCH] = 0  # a detector may replace the block, and paths are told row by row
+            ints[at.PLAN_STRETCH] = 0  # a detector may replace the block; rows are explained singly
         self._size = shared.INTERNED + ints.nbytes + WORDS_BYTES
         self._tally.hold(self._size)
 
     def __del__(self) -> None:
-        """Count the words as given up: no plan has them any more."""
+        """Subtract the words' size from the tally: the last plan that used them is freed."""
         self._tally.give_up(self._size)
 
     def _write_sections(self) -> None:
-        """Write where a model's sections begin: fixed for a plan, whatever its blocks do."""
+        """Write where a model's sections begin; these positions do not depend on the blocks."""
         spec, ints = self.spec, self.ints
         position = at.MODEL_HEADER
         for word, size in (
@@ -171,7 +172,7 @@ class PlanWords:
 
 NAMES_SHARE: Final = 0.25
 MOST_BYTES: Final = float(1 << 60)
-"""More than any block has."""
+"""Larger than any block."""
 
 WORDS_BYTES: Final = 3000
 """Bytes of the objects around the words: arrays, shapes of trees, places of values."""

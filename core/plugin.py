@@ -4,12 +4,12 @@
     class Plugin(Bound):
         delta: float = number(1e-7, above=0.0, below=1.0)
 
-A refused value names itself and the rule: ``delta=1.5 must be below 1.0``.
+The error text has the value and the rule: ``delta=1.5 must be below 1.0``.
 
-A plug-in that has words in a model says what may be wrong with them: its module has ``PROBLEMS``, a tuple of
-sentences, and a kernel ``problem`` that returns the number of the one that holds, from 1 on, or 0. Whatever
-another kernel takes for an index, a count or a bound must be among them (core/model/soundness.py). Words
-that no kernel takes so need none: then ``PROBLEMS`` is empty.
+A plug-in with words in a model declares how they can be invalid: its module has ``PROBLEMS``, a tuple of
+sentences, and a kernel ``problem`` that returns the number of the sentence that applies, from 1 on, or 0. It
+must check every word that another kernel uses as an index, a count or a bound (core/model/soundness.py). If
+no word is used so, ``PROBLEMS`` is empty.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ def number(
 
 
 def period(default: float) -> Any:
-    """Declare a labelled weight between two things that recur, or before the first of them."""
+    """Declare a labelled weight between recurring actions, or before the first action."""
     return number(default, at_least=1e-6, at_most=1e12)
 
 
 MAX_COUNT: Final = 10**12
-"""Largest count: kernels have parameters as float64, which are exact far beyond it."""
+"""Largest count: kernels get parameters as float64, which represent it exactly."""
 
 
 def count(default: int, *, at_least: int = 0, at_most: int = MAX_COUNT) -> Any:
@@ -57,13 +57,13 @@ def flag(default: bool) -> Any:
 
 
 def choice(default: str | None, *options: str | None) -> Any:
-    """Declare a parameter that is one of a few words (None stands for "off")."""
+    """Declare a parameter with a fixed set of words (None stands for "off")."""
     return dataclasses.field(default=default, metadata={"options": options})
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Checked, frozen parameters; ``to_dict`` gives them back."""
+    """Checked, frozen parameters; ``to_dict`` returns them."""
 
     family: ClassVar[str]
 
@@ -75,12 +75,12 @@ class Parameters:
 
     @property
     def name(self) -> str:
-        """The plug-in's name: that of its file."""
+        """The plug-in's name: the name of its file."""
         return type(self).__module__.rpartition(".")[2]
 
     @property
     def spelled(self) -> str:
-        """The plug-in's name as a spec writes it and people read it."""
+        """The plug-in's name as a spec spells it."""
         return spelling.of_spec(self.family, self.name)
 
     def to_dict(self) -> dict[str, Any]:
@@ -88,7 +88,7 @@ class Parameters:
         return {"name": self.spelled} | {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
 
     def continues(self, before: Parameters) -> bool:
-        """Return whether the state of a model means under these parameters what it meant under ``before``."""
+        """Return whether a model's state means the same under these parameters as under ``before``."""
         return self.name == before.name
 
     def constants(self) -> tuple[float, ...]:
@@ -98,7 +98,7 @@ class Parameters:
 
 
 def made_of(plugin: Any, parameters: dict[str, Any], owner: str) -> Any:
-    """Return a plug-in with these parameters; ParameterError names one that it does not have."""
+    """Return a plug-in with these parameters; raise ParameterError for one that it does not have."""
     known = [f.name for f in dataclasses.fields(plugin)]
     for name, value in parameters.items():
         if name not in known:
@@ -108,7 +108,7 @@ def made_of(plugin: Any, parameters: dict[str, Any], owner: str) -> Any:
 
 
 def check(name: str, value: Any, metadata: Any) -> Any:
-    """Return a parameter's value in its declared type, or say why it is refused."""
+    """Return a parameter's value in its declared type; raise ParameterError if it is refused."""
     if "options" in metadata:
         if value not in metadata["options"]:
             options = ", ".join("null" if o is None else repr(o) for o in metadata["options"])

@@ -1,9 +1,10 @@
 """Plug-in registry: ``<name>.py`` in a family's package holds a class ``Plugin``; a spec names it.
 
-The registry lists a family's modules, imports what is asked for, and knows nothing else. A spec may write
-``-`` for ``_``, and a file may have other names that people give its plug-in (``ALIASES``). The position in
-the sorted list of names is the plug-in's *kind*: the integer that compiled code branches on. Kinds never
-leave the process: a snapshot holds names.
+The registry lists a family's modules and imports a module on first use; it depends on no plug-in. A spec may
+write ``-`` for ``_``, and a file may list further names of its plug-in (``ALIASES``). The position in the
+sorted list of names is the plug-in's *kind*: the integer that compiled code branches on. Kinds never leave
+the
+process: a snapshot holds names.
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ FAMILIES: Final = {
     "budgets": "core.active.budgets",
     "acquirers": "core.active.acquirers",
 }
-"""The families that a spec is made of, and the package of each."""
+"""The families that make up a spec, and the package of each."""
 
 PACKAGES: Final = {"streams": "core.streams", **FAMILIES}
 """All families, and the package of each."""
 
 
 NO_PLUGINS: Final = ("base", "protocol", "arrays")
-"""Modules beside the plug-ins that these are made of; others begin with ``_``."""
+"""Modules of a family that are not plug-ins; modules whose names begin with ``_`` are no plug-ins either."""
 
 PLUGIN_FOLDERS: Final = ("presets", "baselines")
 """Folders below a family's package whose modules are plug-ins as well."""
@@ -49,7 +50,7 @@ PLUGIN_FOLDERS: Final = ("presets", "baselines")
 def _modules_by_name(family: str) -> dict[str, str]:
     """Return the full name of the module of each plug-in, in the order of the plug-ins' names.
 
-    A plug-in is a module of the family's package; one with a folder of its own is ``<name>/<name>.py``.
+    A plug-in is a module of the family's package; a plug-in in a folder is ``<name>/<name>.py``.
     """
     plugins: dict[str, str] = {}
     waiting = [PACKAGES[family]]
@@ -73,7 +74,7 @@ def names(family: str) -> tuple[str, ...]:
 
 
 def module(family: str, name: str) -> ModuleType:
-    """Return the module of a plug-in; UnknownPluginError names those there are, and the nearest."""
+    """Return the module of a plug-in; UnknownPluginError lists the known names and the nearest one."""
     file_name = spelling.of_file(name)
     if file_name not in names(family):
         others = aliases(family)
@@ -87,7 +88,7 @@ def module(family: str, name: str) -> ModuleType:
 
 @functools.cache
 def aliases(family: str) -> dict[str, str]:
-    """Return the other names of a family's plug-ins, as files are named, and the file of each."""
+    """Return the aliases of a family's plug-ins, spelled as file names, and the file of each."""
     return {alias: name for name in names(family) for alias in getattr(module(family, name), "ALIASES", ())}
 
 
@@ -118,13 +119,13 @@ def dispatch(
     """Return compiled code that calls a function of the plug-in with a given kind.
 
     ``dispatch("queries", "decide", "params, floats")`` has the parameters ``kind, params, floats`` and calls
-    ``core.active.queries.<name>.decide(params, floats)``. Plug-ins without such a function are left out, and
-    must not be asked for; or, where ``otherwise`` is given, the answer is that. Branches on an integer,
-    because a compiled function as an argument costs microseconds a call and defeats the cache.
+    ``core.active.queries.<name>.decide(params, floats)``. Plug-ins without such a function are left out:
+    their kind must not be passed, unless ``otherwise`` is given, which is then the result. The code branches
+    on an integer, because a compiled function as an argument costs microseconds a call and defeats the cache.
 
-    With a signature (without kind) each is compiled by itself, for plans that need it, and called through its
-    address: 2 ns a call, and nothing of it is compiled where it is called. But those in ``inline`` are taken
-    in.
+    With a signature (without kind) each function is compiled separately, when a plan needs it, and called
+    through its address: a call takes 2 ns, and the caller is compiled without it. Functions of the plug-ins
+    in ``inline`` are inlined.
     """
     members = list(enumerate(modules(family)))
     inlined = frozenset(kind for kind, name in enumerate(names(family)) if name in inline)
@@ -140,9 +141,9 @@ def dispatch_to(
     signature: str | None = None,
     inlined: Container[int] = (),
 ) -> Any:
-    """Return compiled code that calls a function of one of these modules, by its kind: the name's last part.
+    """Return compiled code that calls a function of one of these modules by kind: the last part of ``name``.
 
-    The name as a whole no other dispatcher has.
+    No other dispatcher may have the same full name.
     """
     function = name.rpartition(".")[2]
     having = {kind: member for kind, member in members if hasattr(member, function)}

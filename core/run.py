@@ -1,18 +1,18 @@
 """Run: the compiled loop over rows and a table of models.
 
-One call handles a whole run, whatever the number of models: row by row, in order,
+One call handles a whole run with any number of models: row by row, in order,
 
-    START     count the record, route it, predict, decide whether to ask for its label
-              → EXPLANATION_DUE, PREPARATION_DUE, STRETCH_DUE: the learner may take the next rows at once,
-              which are evaluated here when it has
-    EVALUATE  with a label: evaluate the prediction, tell the detector      → LEVEL_CHANGED
-    LEARN     train the block that answers, and during a warning the others → DECISION_DUE, GROW_FIRST,
-              and what a block has grown by itself is logged                → LOG_FULL
+    START     count the record, route it, predict, decide whether to request its label
+              → EXPLANATION_DUE, PREPARATION_DUE, STRETCH_DUE: the learner may take the next rows at once;
+              they are evaluated here afterwards
+    EVALUATE  with a label: evaluate the prediction, update the detector    → LEVEL_CHANGED
+    LEARN     train the block that answers, and during a warning all blocks → DECISION_DUE, GROW_FIRST;
+              growth in compiled code is logged                             → LOG_FULL
     FINISH    count the label                                               → EVALUATION_DUE
 
-and returns to Python with a reason wherever a decision is due. What answering and learning are, the learner
-says (core/learners/protocol.py). The cursor remembers row and phase, and the
-next call goes on exactly there: where a run is cut changes nothing.
+and returns to Python with a reason when a decision is due. The learner defines how a row is answered and
+learned (core/learners/protocol.py). The cursor stores row and phase, and the next call continues exactly
+there: where a run is cut changes nothing.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from core.tree.prefetch import WIDTH
 
 # Modes
 LABELLED: Final = 0
-"""A row with a label is test-then-train at once; a row without one may have its label asked for."""
+"""A row with a label is test-then-train at once; the label of a row without one may be requested."""
 ON_REQUEST: Final = 1
-"""Every row may have its label asked for; a label is used only if it was (offline active learning)."""
+"""The label of every row may be requested; a label is used only if it was (offline active learning)."""
 LEARN_ONLY: Final = 2
 """Rows were answered before: evaluate the stored prediction and learn."""
 ANSWER_ONLY: Final = 3
-"""Rows are answered and nothing else: not a byte of the model changes (a frozen model)."""
+"""Rows are answered and not learned: no byte of the model changes (a frozen model)."""
 
-# Reasons to return
+# Reasons to return to Python
 END: Final = 0
 DECISION_DUE: Final = at.DECISION_DUE
 GROW_FIRST: Final = at.GROW_FIRST
@@ -63,31 +63,31 @@ NEXT: Final = 4
 # Cursor
 CURSOR_ROW: Final = 0
 CURSOR_PHASE: Final = 1
-CURSOR_BLOCK: Final = 2  # of what is due: first word of the block,
+CURSOR_BLOCK: Final = 2  # first word of the block for which a decision is due,
 CURSOR_PLACE: Final = 3  # and the record's place in it
-CURSOR_LEARNED: Final = 4  # blocks that have learned the row
-CURSOR_LOGGED: Final = 5  # rows of the log that are written
-CURSOR_PLAYED: Final = 6  # rows before this one were learned, and answered, by ``BlockLayout.play``
-CURSOR_STRETCH: Final = 7  # the row behind those that it is to learn now
-CURSOR_ENDS: Final = 8  # where the next rows' ways end; forgotten with every return
+CURSOR_LEARNED: Final = 4  # number of blocks that have learned the row
+CURSOR_LOGGED: Final = 5  # number of rows of the log that are written
+CURSOR_PLAYED: Final = 6  # rows before this one were answered and learned by ``BlockLayout.play``
+CURSOR_STRETCH: Final = 7  # the row after the stretch that ``play`` learns now
+CURSOR_ENDS: Final = 8  # where the next rows' ways end; cleared at every return
 CURSOR_WORDS: Final = CURSOR_ENDS + WIDTH
 
-# Log of a run: of each growth in compiled code its row and model, then words (BlockLayout.event_of)
+# Log of a run. Each growth in compiled code: its row and model, then words (BlockLayout.event_of)
 LOG_ROW: Final = 0
 LOG_MODEL: Final = 1
 LOG_EVENT: Final = 2
 LOG_ROWS: Final = 64
 
-# Sizes of a run
+# Sizes of a run: the largest of its models
 SIZES_COLUMNS: Final = 0
 SIZES_CLASSES: Final = 1
 SIZES_WORDS: Final = 2
 
 MAX_WEIGHT: Final = 1e9
-"""Largest weight of a row: sums of millions of the heaviest are exact, and far from infinity."""
+"""Largest weight of a row: sums of millions of such weights are exact, and far from infinity."""
 
 LEAST_STRETCH: Final = 4
-"""Rows that are worth a return to Python."""
+"""Number of rows from which a stretch is worth a return to Python."""
 
 AHEAD: Final = 2 * WIDTH  # rows
 LINES: Final = 16  # of 64 bytes
@@ -104,9 +104,9 @@ answer, learn, route_ahead = learners.dispatcher()
 
 @kernel
 def look_ahead(addresses, model, cells: int, d: int, row: int, n: int) -> None:
-    """Prefetch the first cache lines of a record that comes later, and of its model, if it is another one.
+    """Prefetch the first cache lines of a later record and, if it differs, of its model.
 
-    Ten thousand models do not fit a core's cache; a small model lies in these lines altogether.
+    Ten thousand models do not fit a core's cache; a small model fits these lines completely.
     """
     later = row + AHEAD
     if later < n:
@@ -121,7 +121,7 @@ def look_ahead(addresses, model, cells: int, d: int, row: int, n: int) -> None:
 
 @kernel
 def is_stretch(models, row: int, n: int) -> bool:
-    """Return whether the next WIDTH rows are of one model."""
+    """Return whether the next WIDTH rows belong to one model."""
     if row + WIDTH > n or models[row] != models[row + WIDTH - 1]:
         return False
     others = 0
@@ -132,14 +132,14 @@ def is_stretch(models, row: int, n: int) -> bool:
 
 @kernel
 def stretch_end(plan, ints, models, label, x, row: int, n: int) -> int:
-    """Return the row behind those from a row on that the block may learn at once, PLAN_STRETCH at most.
+    """Return the row after the stretch that the block may learn at once: at most PLAN_STRETCH rows.
 
-    Rows of one model with labels, of which none is the first of a class, or of an open value: these change
-    what all later rows mean.
+    A stretch consists of rows of one model with labels. It ends before a row with the first record of a class
+    or of an open value: such a row changes the meaning of all later rows.
     """
     end, most = row, min(row + plan[at.PLAN_STRETCH], n)
     for period in (plan[at.PLAN_REVIEW], plan[at.PLAN_EVERY]):
-        if period > 0:  # reviews and evaluations look at all members, as they are after that row
+        if period > 0:  # reviews and evaluations look at all members, in their state after that row
             most = min(most, row + period - ints[at.MODEL_LABELS] % period)
     while end < most and models[end] == models[row] and 0 <= label[end] < ints[at.MODEL_CLASSES]:
         if plan[at.PLAN_OPEN_VALUES] != 0 and meets_value(plan, ints, row_of(x, end)):
@@ -161,7 +161,7 @@ def meets_value(plan, ints, x) -> bool:
 
 @kernel
 def notice(plan, ints, label: int, x) -> None:
-    """Count a class and values of open attributes as known that the model has not learned before."""
+    """Count a new class and new values of open attributes as learned by the model."""
     if ints[at.MODEL_CLASSES] <= label:
         ints[at.MODEL_CLASSES] = label + 1
     if plan[at.PLAN_OPEN_VALUES] != 0:
@@ -175,7 +175,7 @@ def notice(plan, ints, label: int, x) -> None:
 
 @kernel
 def block_at(ints, number: int) -> int:
-    """Return the first word of a block by its number; 0 is the one that answers."""
+    """Return the first word of a block by its number; block 0 answers."""
     t = ints[at.MODEL_FIRST]
     for _ in range(number):
         t += ints[t + at.BLOCK_WORDS]
@@ -184,7 +184,7 @@ def block_at(ints, number: int) -> int:
 
 @kernel
 def others_learn(ints, number: int) -> bool:
-    """Return whether there is a block with this number above 0, and it learns: during a warning."""
+    """Return whether block ``number`` (above 0) exists and learns, as it does during a warning."""
     if ints[at.MODEL_SECOND] == 0 or ints[at.MODEL_LEVEL] != drift.WARNING:
         return False
     return bool(block_at(ints, number) < ints[at.MODEL_WORDS])
@@ -194,8 +194,8 @@ def others_learn(ints, number: int) -> bool:
 def examine(model, weight, addresses, columns, classes, sizes) -> int:
     """Return the first row whose model is not in the table or whose weight is not legal, or n.
 
-    addresses, columns, classes: int64[table], address 0: no model; sizes: int64[SIZES_WORDS] gets the largest
-    of the rows' models.
+    addresses, columns, classes: int64[table], address 0: no model. sizes: int64[SIZES_WORDS] receives the
+    largest sizes of the rows' models.
     """
     last: Any = np.int64(-1)
     for row in range(len(model)):
@@ -212,13 +212,13 @@ def examine(model, weight, addresses, columns, classes, sizes) -> int:
 
 
 def log_of(classes: int) -> Any:
-    """Return the log of runs whose models have so many classes."""
+    """Return an empty log for runs whose models have at most ``classes`` classes."""
     return np.empty((LOG_ROWS, LOG_EVENT + learners.EVENT_WORDS + classes))
 
 
 @kernel
 def write_log(log, number: int, row: int, model: int, words) -> None:
-    """Write what a model has grown at a row."""
+    """Write one growth of a model at a row to the log."""
     log[number, LOG_ROW], log[number, LOG_MODEL] = row, model
     for word in range(log.shape[1] - LOG_EVENT):
         log[number, LOG_EVENT + word] = words[word]
@@ -246,17 +246,16 @@ def run(
 ) -> int:
     """Process rows from the cursor on; return the reason of the return.
 
-    addresses, plans: int64[table]; prepared_at: int64[table], of frozen models the address of what
-    BlockLayout.prepare returned, 0: not computed yet (PREPARATION_DUE); model: int64[n]; x: float64[n, d];
-    label: int32[n] (-1: none); weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros),
-    asked: bool[n], sampled: int8[n], importance: float64[n], version: int64[n] are written, except in
-    LEARN_ONLY, where prediction (-1: not known), asked, sampled and importance are read, and a row whose
-    label is DECLINED, EXPIRED or ANSWERED closes as many requests as its weight says. workspace: that of
-    ``workspace_of``, and log: that of ``log_of``, whatever they hold; whoever reads the log sets
-    CURSOR_LOGGED to 0.
+    addresses, plans: int64[table]; prepared_at: int64[table], for frozen models the address of the result of
+    BlockLayout.prepare, 0: not computed yet (PREPARATION_DUE); model: int64[n]; x: float64[n, d]; label:
+    int32[n] (-1: none); weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros), asked:
+    bool[n], sampled: int8[n], importance: float64[n], version: int64[n] are written. In LEARN_ONLY prediction
+    (-1: unknown), asked, sampled and importance are read instead, and a row whose label is DECLINED, EXPIRED
+    or ANSWERED closes requests, whose number is its weight. workspace comes from ``workspace_of`` and log
+    from ``log_of``; their content does not matter. The reader of the log sets CURSOR_LOGGED to 0.
     """
     n = len(model)
-    # Arrays with an owner have their references counted, atomically, whenever an inner function takes them.
+    # References to arrays with an owner are counted, atomically, at every call of an inner function.
     addresses_of, plans_of, models = start_of(addresses), start_of(plans), start_of(model)
     row = cursor[CURSOR_ROW]
     phase = cursor[CURSOR_PHASE]
@@ -266,8 +265,8 @@ def run(
     sampled_at, importances, versions = start_of(sampled), start_of(importance), start_of(version)
     columns, scratch, vote_buffer = row_of(workspace, 0), row_of(workspace, 1), row_of(workspace, 2)
     cells, ends = start_of(x), part(start_of(cursor), CURSOR_ENDS, WIDTH)
-    routed_until = row  # the ways of rows before this one are known
-    nothing: Any = np.int64(-1)  # not a literal: that would be a type of its own, and a second version of all
+    routed_until = row  # the ways of rows before this one are stored
+    nothing: Any = np.int64(-1)  # a literal would have its own type: two compilations
     reason = END
     while row < n and reason == END:
         look_ahead(addresses_of, models, address_of(cells), x.shape[1], row, n)
@@ -332,7 +331,8 @@ def run(
             phase = LEARN
             if predictions[row] >= 0:
                 count_prediction(plan, ints, floats, y, predictions[row], sampled_at[row], importances[row])
-                # Labels asked for where the model is unsure have more errors: that is no drift.
+                # The strategy requests labels where the model is unsure. These have more errors, without any
+                # drift.
                 if not asked[row] or sampled_at[row] != NOT_SAMPLED or plan[at.PLAN_SAMPLED_DETECTION] == 0:
                     error = 0.0 if predictions[row] == y else 1.0
                     detector, detector_at = plan[at.PLAN_DRIFT], plan[at.PLAN_DRIFT + 1]
@@ -358,7 +358,7 @@ def run(
             if outcome == at.GREW:
                 write_log(log, cursor[CURSOR_LOGGED], row, models[row], vote_buffer)
                 cursor[CURSOR_LOGGED] += 1
-                routed_until = row  # ways may have become longer
+                routed_until = row  # the ways may be longer now
                 if cursor[CURSOR_LOGGED] == LOG_ROWS:
                     reason = LOG_FULL
                     break

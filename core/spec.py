@@ -6,12 +6,11 @@
      "explain": false, "acquire": {"name": "path"}}
 
 With ``explain`` every prediction comes with the path of branches that led to it, which costs a few
-microseconds each.
-Every part may be left out, a part may be its name alone, and the name of a learner alone is a spec too: the
-preset of that learner. Names and parameters that no plug-in knows are refused with those that are known.
-``acquire`` says which features of a record are bought before it is answered; if it is left out, the learner
-says it, for most of them ``none``, which is not written out then.
-``max_classes`` falls to what the learner is defined for (two with criterion km).
+microseconds each. Every part may be left out. A part may be its name alone. The name of a learner alone is a
+spec too: the preset of that learner. Unknown names and parameters are refused with a list of the valid names.
+``acquire`` names the acquirer, which decides which features of a record are bought before it is answered. Its
+default depends on the learner; for most learners it is ``none``, which ``to_dict`` then leaves out.
+``max_classes`` is lowered to the number of classes that the learner supports (two with criterion km).
 """
 
 from __future__ import annotations
@@ -40,36 +39,38 @@ FAMILIES = {"query": "queries", "budget": "budgets", "drift": "drift", "acquire"
 NOTHING_BOUGHT = none.Plugin()
 MAX_SEED = (1 << 63) - 1
 MAX_DEPTH = 32
-"""Levels of objects and arrays in a spec: many more than one needs, many fewer than the stack holds."""
+"""Levels of nested objects and arrays in a spec: far more than a spec needs, far fewer than the stack allows.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan(Parameters):
-    """Prequential evaluation: ``window`` judged predictions, an event ``every`` so many labels (0: never).
+    """Prequential evaluation: a ``window`` of predictions, and an event after ``every`` labels (0: never).
 
-    ``share`` of the records have their label asked for at random, whatever they look like and within the
-    budget: from these the accuracy is estimated without the bias of a strategy that asks for the hard ones.
+    The label of a ``share`` of the records is requested at random, independently of their features and within
+    the budget. They give an estimate of the accuracy without the bias of a strategy that prefers hard
+    records.
     """
 
     window: int = count(1000, at_least=1, at_most=1_000_000)
-    """Judged predictions that the windowed measures are over."""
+    """Number of predictions with a known label that the windowed measures cover."""
     every: int = count(1000, at_least=0)
-    """Labels of a model between two evaluations; 0: none."""
+    """Labels that a model learns between two evaluations; 0: no evaluations."""
     share: float = number(0.0, at_least=0.0, at_most=1.0)
-    """Share of the records whose label is asked for at random, to evaluate; at most `budget.limit`."""
+    """Share of the records whose label is requested at random for the evaluation; at most `budget.limit`."""
 
     @property
     def slice(self) -> int:
-        """One record in so many is reserved, 0: none. Rounded up: never more than ``share``."""
+        """Length of the blocks in each of which one record is reserved, rounded up; 0: none."""
         return math.ceil(round(1.0 / self.share, 9)) if self.share > 0.0 else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A checked model spec; equal specs are equal, and hash alike."""
+    """A checked model spec; equal specs compare equal and have equal hashes."""
 
     learner: Any
-    """A Learner (core/learners/protocol.py); which parameters it has, its file says."""
+    """A Learner (core/learners/protocol.py); its file documents its parameters."""
     query: Query
     budget: Budget
     drift: Detector
@@ -81,12 +82,12 @@ class Spec:
 
     @property
     def acquirer(self) -> Acquirer | None:
-        """What buys features of a record before it is answered, None: nothing does."""
+        """The plug-in that buys features of a record before it is answered; None: features are not bought."""
         return self.acquire if self.acquire.buys else None
 
     @property
     def most_blocks(self) -> int:
-        """How many blocks a model may have at a time: one, or with one that learns for its turn two."""
+        """Most blocks of a model at a time: two if the drift reaction is to rebuild the tree, else one."""
         return 2 if self.drift.name != "none" and self.drift.reaction == "rebuild" else 1
 
     @staticmethod
@@ -95,7 +96,8 @@ class Spec:
     ) -> Spec:
         """Return the spec of a JSON text, an object, a preset's name, or (None) the defaults.
 
-        ``state_version``: of the release that it was given to; it means what it meant there.
+        ``state_version``: the state version of the release that wrote the spec. The spec keeps its meaning of
+        then.
         """
         if isinstance(given, Spec):
             return given
@@ -116,8 +118,9 @@ class Spec:
         return _build(_shallow(body, state_version))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the spec with every parameter written out; an acquirer that buys nothing is left out, if the
-        learner would not buy by itself.
+        """Return the spec with every parameter written out.
+
+        An acquirer that buys nothing is left out, unless the default of the learner buys features.
         """
         body = {
             "learner": self.learner.to_dict(),
@@ -131,7 +134,7 @@ class Spec:
             "max_classes": self.max_classes,
             "explain": self.explain,
         }
-        # Specs from before there were acquirers are as they were.
+        # Specs written before acquirers existed keep their text.
         is_said = self.acquire.buys or self.learner.acquirer is not None
         return body | ({"acquire": self.acquire.to_dict()} if is_said else {})
 
@@ -141,12 +144,12 @@ class Spec:
 
 
 def presets() -> tuple[str, ...]:
-    """Return the names that are specs by themselves."""
+    """Return the names that are complete specs: the names of the learners."""
     return tuple(spelling.of_spec("learners", name) for name in registry.names("learners"))
 
 
 def is_deep(given: Any) -> bool:
-    """Return whether JSON is nested deeper than ``MAX_DEPTH`` levels (found without recursion)."""
+    """Return whether JSON is nested deeper than ``MAX_DEPTH`` levels, without recursion."""
     level = [given]
     for _ in range(MAX_DEPTH + 1):
         nested = [each for each in level if isinstance(each, dict | list)]
@@ -157,7 +160,7 @@ def is_deep(given: Any) -> bool:
 
 
 def too_deep(name: str) -> str:
-    """Return what is said of JSON that ``is_deep``."""
+    """Return the error text for JSON that ``is_deep``."""
     return (
         f"{name}=… must be nested at most {MAX_DEPTH} levels deep; leave out the objects and arrays inside it"
     )

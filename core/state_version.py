@@ -1,9 +1,10 @@
-"""State versions: which releases' models can be resumed, and what the specs of older ones meant.
+"""State versions: which releases' models can be resumed, and the meaning of older specs.
 
 A version is raised whenever words of a model or parameters of a spec change their meaning. A model of an
-older version keeps its meaning: its spec is upgraded when it is read, by adding the parameters that it does
-not name with the values they had then. Whoever adds a parameter or changes a default adds a line to
-``MEANT``.
+older
+version keeps its meaning: its spec is upgraded when it is read. The upgrade adds the parameters that the spec
+leaves out, with the values they had then. A change that adds a parameter or changes a default must add a line
+to ``MEANT``.
 """
 
 from __future__ import annotations
@@ -16,13 +17,12 @@ STATE_VERSION: Final = 8
 
 
 def evidence_of_4(learner: Mapping[str, Any]) -> str:
-    """Return which weight bounds used: with inherited weight in the trees of published code only."""
+    """Return the weight that bounds used in version 4; some trees counted inherited weight, too."""
     return "observed" if learner.get("compat") is None else "inherited"
 
 
 Plugins = Mapping[str, Mapping[str, Any]]
-"""By name of the plug-in (with ``_``): parameters, and what a spec meant that did not name them (a value, or
-what makes one of the other parameters)."""
+"""By plug-in name (with ``_``): values of omitted parameters, constant or from the remaining parameters."""
 
 LEARNERS_OF_4: Final = (
     "c_tree",
@@ -56,10 +56,10 @@ MEANT: Final[Mapping[int, Mapping[str, Plugins]]] = {
         "drift": {},
     },
 }
-"""By version and part of a spec."""
+"""Former values of parameters that a spec leaves out, by version and part of the spec."""
 
 MEMBERS_SINCE: Final = 7
-"""The first version whose plug-ins of learners are those of the members of forests, too."""
+"""First version in which the learner parameters of ``MEANT`` apply to the members of forests, too."""
 
 UNNAMED: Final[Mapping[int, Mapping[str, str]]] = {
     4: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
@@ -67,7 +67,7 @@ UNNAMED: Final[Mapping[int, Mapping[str, str]]] = {
     6: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
     7: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
 }
-"""By version: the plug-in that a spec meant which left a part out, or its name."""
+"""By version: the plug-in of a part that a spec leaves out, or whose name it leaves out."""
 
 _PERIOD: Final = (1e-6, 1e12)
 _COUNT: Final = (1, 10**12)
@@ -85,18 +85,16 @@ BOUNDED: Final[Mapping[int, Mapping[str, Mapping[str, tuple[float, float]]]]] = 
         "evaluation": {"every": _COUNT},
     },
 }
-"""By version, part and parameter: bounds that came later. A value above 0 that is out of bounds is
-clipped."""
+"""Later bounds by version, part and parameter; values above 0 that are out of bounds are clipped."""
 
 READABLE: Final = (*MEANT, STATE_VERSION)
 """The versions that this release reads, ascending."""
 
 
 def upgrade(spec: Mapping[str, Any], version: int) -> dict[str, Any]:
-    """Return the spec of today that means what a spec (a JSON object) meant under a version of READABLE.
+    """Return the current spec with the same meaning as a spec (a JSON object) of a version in READABLE.
 
-    A part that is not valid is left as it is, for `Spec.parse` to refuse. Upgrading twice changes nothing
-    more.
+    A part that is not valid stays as it is; `Spec.parse` refuses it. A second upgrade changes nothing.
     """
     if version not in READABLE:
         msg = f"version={version} must be one of {', '.join(map(str, READABLE))}; run the release of it"
@@ -115,7 +113,7 @@ def upgrade(spec: Mapping[str, Any], version: int) -> dict[str, Any]:
 
 
 def _complete_member(body: dict[str, Any], unnamed: str, plugins: Plugins) -> dict[str, Any]:
-    """Return a spec whose forest has a member with the parameters that it had without being named."""
+    """Return a spec whose forest's member has the parameters that it left out."""
     learner = body.get("learner")
     if not isinstance(learner, dict) or "member" not in learner:
         return body
@@ -131,7 +129,7 @@ def _within(limits: tuple[float, float] | None, value: Any) -> Any:
 
 
 def _complete(body: dict[str, Any], part: str, unnamed: str, plugins: Plugins) -> dict[str, Any]:
-    """Return a spec with the parameters that its plug-in of a part had without being named."""
+    """Return a spec whose plug-in of a part has the parameters that it left out."""
     given = body.get(part, unnamed)
     named = {"name": given} if isinstance(given, str) else given
     name = named.get("name", unnamed) if isinstance(named, dict) else None

@@ -1,1 +1,1 @@
-"""Schema: attributes, classes, the codes of their values, and what models share of them."""
+"""Schema: attributes, classes, the codes of their values, and the memory that models share."""

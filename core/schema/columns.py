@@ -1,8 +1,7 @@
 """Columns: the attributes of a schema, and the values of each; immutable and shared.
 
-Equal columns are one object. They are found again by a hash that is carried on when columns grow, and what
-was examined before is not examined again: to add an attribute costs copies of a few tuples, no look at each
-of the attributes that are there.
+Equal columns are one object. They are found by a hash that is updated when columns grow, and only new
+attributes are checked: to add an attribute copies a few tuples and does not visit the attributes that exist.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ from core.schema.names import NO_NAMES, Names
 Kind = Literal["numeric", "nominal"]
 
 ATTRIBUTE_BYTES: Final = 200
-"""Bytes of an attribute that is not that of all other models: of a nominal one, whose values grow."""
+"""Bytes of an attribute object that only one model uses: a nominal attribute, whose values grow."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
     """One column: ``numeric``, or ``nominal`` with its values in code order; ``open`` takes in new values.
 
-    ``range`` says between which values those of a numeric one lie, as far as one knows: an observer may cut
-    it evenly (core/observers/histogram.py). Nobody is held to it. ``cost`` is what a value costs that has to
-    be bought, ``thresholds`` are those that a numeric one is compared with (core/learners/ufodt/ufodt.py).
+    ``range`` is the expected interval of a numeric attribute's values: an observer may divide it evenly
+    (core/observers/histogram.py). Values outside are allowed. ``cost`` is the price of a value that has to be
+    bought. ``thresholds`` are those that a numeric attribute is compared with (core/learners/ufodt/ufodt.py).
     """
 
     name: str
@@ -84,11 +83,11 @@ class Attribute:
                 raise SchemaError(msg) from None
 
     def __hash__(self) -> int:
-        """Hash without looking at the values, of which equal ones are one object."""
+        """Hash without visiting the values: equal ``Names`` are one object."""
         return hash((self.name, self.kind, self.codes, self.open, self.range, self.cost, self.thresholds))
 
     def with_values(self, values: Iterable[str]) -> Attribute:
-        """Return the attribute that knows these values too, all of them new to it."""
+        """Return the attribute with these values added, all of which must be new."""
         grown = Attribute(self.name, self.kind, (), self.open, self.range, self.cost)
         grown._take(self.codes.with_more(values))
         return grown
@@ -100,29 +99,29 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Columns:
-    """The attributes of a schema in column order: what schemas share that differ in classes alone.
+    """The attributes of a schema in column order; schemas that differ only in classes share them.
 
-    Equal ones are one object, made by ``Columns.of``; ``uid`` stands for it in arrays.
+    Equal columns are one object, made by ``Columns.of``; ``uid`` stands for it in arrays.
     """
 
     attributes: tuple[Attribute, ...]
     declared_values: tuple[int, ...]
-    """How many of each attribute's values the schema began with."""
+    """How many values each attribute had when the schema was made."""
     open: bool
     """Whether new attributes are taken in until the first split."""
     uid: int
     name_codes: Names
     """The attributes' names, and the column of each."""
     value_bytes: int
-    """What the values take,"""
+    """Bytes of the values."""
     content_bytes: int
-    """and the names and values, the same on every machine; for a model's ``max_bytes``."""
+    """Bytes of the names and values, the same on every machine; counts for a model's ``max_bytes``."""
     size: int
-    """What they take beside the values, as it is counted for the process."""
+    """Bytes of this object without the values, as the tally of the process counts them."""
     nominal: int
     """How many attributes are nominal."""
     _key: _ColumnsKey
-    """What they are found again by."""
+    """The key under which the columns are stored."""
 
     _making: ClassVar[threading.RLock] = threading.RLock()
     _tally: ClassVar[shared.Tally] = shared.TALLY
@@ -138,13 +137,13 @@ class Columns:
 
     @classmethod
     def _of(cls, key: _ColumnsKey, before: Columns | None) -> Columns:
-        """Return the columns of a key; `before`: columns that they have grown from, else None."""
+        """Return the columns of a key; `before`: the columns from which they have grown, else None."""
         found = cls._known.get(key)
         if found is None:
             names, values, nominal = _examined(key, before)
             content = values + names.content_bytes
             size = shared.INTERNED + 16 * len(key.attributes) + ATTRIBUTE_BYTES * nominal
-            with cls._making:  # a partition may be restored in a thread of its own
+            with cls._making:  # a partition may be restored in another thread
                 found = cls._known.get(key)
                 if found is None:
                     found = cls._known[key] = cls(
@@ -162,11 +161,11 @@ class Columns:
         return found
 
     def __post_init__(self) -> None:
-        """Count what it takes; an attribute is counted by everyone who has it."""
+        """Add the size to the tally; attributes count once for each Columns that holds them."""
         self._tally.hold(self.size)
 
     def __del__(self) -> None:
-        """Count the columns as given up: no schema has them any more."""
+        """Subtract the size from the tally: the last schema that used the columns is freed."""
         self._tally.give_up(self.size)
 
     def value_code(self, attribute: int, value: str) -> int:
@@ -179,7 +178,7 @@ class Columns:
         return self.name_codes.texts
 
     def with_values(self, values: Mapping[int, Iterable[str]]) -> Columns:
-        """Return the columns that know these values too, by attribute."""
+        """Return the columns with new values added, by attribute."""
         attributes, hashed = list(self.attributes), self._key.hash
         for column, more in values.items():
             before = attributes[column]
@@ -195,7 +194,7 @@ class Columns:
 
 
 class _ColumnsKey:
-    """What columns are found again by; its hash is carried on when they grow, not made of all of them."""
+    """Key of stored columns; its hash is updated when they grow, not computed from all attributes again."""
 
     __slots__ = ("attributes", "declared_values", "hash", "open")
 
@@ -221,14 +220,15 @@ class _ColumnsKey:
 
 
 def _hash_of(attributes: Sequence[Attribute], first: int = 0) -> int:
-    """Return the sum of the hashes of attributes and their columns; first: the column of attribute 0."""
+    """Return the sum of the hashes of attributes with their columns; first: the column of attribute 0."""
     return sum(map(hash, enumerate(attributes, first)))
 
 
 def _examined(key: _ColumnsKey, before: Columns | None) -> tuple[Names, int, int]:
     """Return the names, the bytes of the values and the number of nominal attributes of new columns.
 
-    What they have grown from was examined before. Raise SchemaError if they contradict each other.
+    Only attributes that are not in `before` are checked. Raise SchemaError if attributes contradict each
+    other.
     """
     attributes, first = key.attributes, 0
     names, values, nominal = NO_NAMES, 0, 0
@@ -250,8 +250,10 @@ def _examined(key: _ColumnsKey, before: Columns | None) -> tuple[Names, int, int
 def _check_attributes(
     attributes: Sequence[Attribute], declared_values: Sequence[int], first: int, *, distinct: bool
 ) -> None:
-    """Refuse what no model could learn from; first: those before were looked at; distinct: no two names are
-    equal."""
+    """Refuse attributes that no model could learn from.
+
+    first: attributes before it were checked earlier; distinct: the names are known to be distinct.
+    """
     if not attributes:
         msg = "attributes=() must hold at least one attribute"
         raise SchemaError(msg)

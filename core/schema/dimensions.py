@@ -1,4 +1,4 @@
-"""Dimensions: what matters of a schema to compiled code, which names nothing."""
+"""Dimensions: the counts and sizes of a schema that compiled code depends on, without its names."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ import numpy.typing as npt
 from core.schema.schema import Schema
 
 MIN_ROOM = 4
-"""Room for values that an open attribute begins with; it doubles."""
+"""Initial room for the values of an open attribute; it doubles."""
 
 
 @dataclass(frozen=True, eq=False)
 class Dimensions:
-    """The counts and places of a schema; schemas that differ in names alone have equal ones."""
+    """The counts and positions of a schema; schemas that differ only in names have equal dimensions."""
 
     classes: int
     numeric: tuple[int, ...]
-    """Columns of the numeric attributes,"""
+    """Columns of the numeric attributes."""
     ranges: tuple[tuple[float, float] | None, ...]
-    """and between which values theirs lie,"""
+    """Declared range of each numeric attribute's values; None: not declared."""
     thresholds: tuple[tuple[float, ...], ...]
-    """and the thresholds that they declare."""
+    """Declared thresholds of each numeric attribute."""
     nominal: tuple[int, ...]
-    """Columns of the nominal attributes,"""
+    """Columns of the nominal attributes."""
     rooms: tuple[int, ...]
-    """and for how many values each has room."""
+    """Number of values that each nominal attribute has room for."""
     open: bool
-    """Whether one of them takes in new values."""
+    """Whether any nominal attribute takes in new values."""
     costs: tuple[float, ...]
-    """What a value of each column costs."""
+    """Cost of a value of each column."""
 
     @cached_property
     def _key(self) -> tuple[object, ...]:
-        """All fields; equal ones of equal dimensions."""
+        """All fields as a tuple, for comparisons."""
         return tuple(getattr(self, each.name) for each in fields(self))
 
     @cached_property
@@ -49,12 +49,11 @@ class Dimensions:
         return isinstance(other, Dimensions) and self._hash == other._hash and self._key == other._key
 
     def __hash__(self) -> int:
-        """Return the hash of all fields, made once: plans are looked for by it several times."""
+        """Return the hash of all fields, computed once: plans are looked up by it several times."""
         return self._hash
 
     @property
     def attributes(self) -> int:
-        """The number of attributes."""
         return len(self.numeric) + len(self.nominal)
 
     @cached_property
@@ -69,21 +68,21 @@ class Dimensions:
 
     @cached_property
     def value_places(self) -> dict[int, tuple[int, int]]:
-        """Of each nominal attribute's column: its first value on the value axis, and its room there."""
+        """By column of a nominal attribute: its first position on the value axis and its room there."""
         firsts = accumulate(self.rooms, initial=0)
         places = zip(self.nominal, firsts, self.rooms, strict=False)
         return {column: (first, room) for column, first, room in places}
 
 
 def dimensions(schema: Schema) -> Dimensions:
-    """Return the dimensions of a schema."""
+    """Compute the dimensions of a schema."""
     return _appended(schema, 0, Dimensions(schema.n_classes, (), (), (), (), (), False, ()))
 
 
 def grown_dimensions(schema: Schema, before: Schema, old: Dimensions) -> Dimensions:
-    """Return the dimensions of a schema that has grown from another one, by those that the other one has.
+    """Return the dimensions of a schema that has grown from ``before``, whose dimensions are ``old``.
 
-    Where no value has come, only the new attributes are looked at.
+    If no attribute has new values, only the new attributes are visited.
     """
     known = len(before.attributes)
     if all(map(operator.is_, schema.attributes, before.attributes)):
@@ -92,7 +91,7 @@ def grown_dimensions(schema: Schema, before: Schema, old: Dimensions) -> Dimensi
 
 
 def _appended(schema: Schema, first: int, old: Dimensions) -> Dimensions:
-    """Return dimensions and those of the attributes of a schema from `first` on."""
+    """Return dimensions extended by the attributes of a schema from `first` on."""
     columns = list(enumerate(schema.attributes[first:], first))
     if not columns:
         return old
@@ -111,7 +110,7 @@ def _appended(schema: Schema, first: int, old: Dimensions) -> Dimensions:
 
 
 def values_carried(old: Dimensions, new: Dimensions) -> npt.NDArray[np.int64]:
-    """Return, for each position on the value axis of a schema, its position on that of a grown one."""
+    """Return, for each position on the value axis of a schema, its position on the axis of a grown schema."""
     index = np.full(old.values, -1, dtype=np.int64)
     for attribute, (first, size) in old.value_places.items():
         index[first : first + size] = new.value_places[attribute][0] + np.arange(size)

@@ -1,8 +1,8 @@
 """Names and their codes: the values of a nominal attribute, the classes of a schema.
 
 Models that met the same names in the same order share one object; models that met them in different orders
-share the texts. A name's code is found in a hash table of small whole numbers, three to eight bytes a name: a
-dict takes forty, and ten thousand models each have orders of their own.
+share the texts. Codes are found in a hash table of small integers, three to eight bytes a name. A dict takes
+forty, and each of ten thousand models may have another order.
 """
 
 from __future__ import annotations
@@ -17,19 +17,21 @@ from typing import ClassVar, Final
 from core.schema import shared
 
 SHARED_TEXTS: Final = 1 << 14
-"""Texts that are remembered in order to be shared; when there are more, remembering begins anew."""
+"""Number of texts that are stored for sharing; when there are more, the store is cleared."""
 
 SHARED_LENGTH: Final = 64
-"""Characters of a text that is worth remembering: what is longer is seldom met by many models."""
+"""Largest length, in characters, of a text that is stored for sharing: many models rarely share longer texts.
+"""
 
 PER_NAME: Final = 16
-"""What `Names.content_bytes` counts for a name beside its text: its place among the names, in the table."""
+"""Bytes that `Names.content_bytes` counts for a name in addition to its text: its entries in tuple and table.
+"""
 
 _texts: dict[str, str] = {}
 
 
 def _shared(text: str) -> str:
-    """Return a text that equals another one as the same object, if it was met lately."""
+    """Return the stored object that equals a text, or the text itself, which is then stored."""
     if len(text) > SHARED_LENGTH:
         return text
     found = _texts.get(text)
@@ -41,40 +43,40 @@ def _shared(text: str) -> str:
 
 
 def text_bytes(text: str) -> int:
-    """Return what a text takes in memory at most: a byte a character, or four if not all of it is ASCII.
+    """Return the most bytes that a text takes in memory: one a character, or four if not all of it is ASCII.
 
-    The same on every machine, so that what is decided by it is the same too.
+    The result is the same on every machine, so that decisions based on it are the same too.
     """
     return len(text) if text.isascii() else 4 * len(text)
 
 
 def name_bytes(text: str) -> int:
-    """Return what `Names.content_bytes` counts for a name."""
+    """Return the bytes that `Names.content_bytes` counts for a name."""
     return text_bytes(text) + PER_NAME
 
 
 class Names:
-    """Distinct texts and their codes; immutable. Equal ones are one object: make them with ``Names.of``."""
+    """Distinct texts and their codes; immutable. Equal names are one object: make them with ``Names.of``."""
 
     __slots__ = ("__weakref__", "_size", "content_bytes", "own_bytes", "table", "texts")
 
     texts: tuple[str, ...]
     """The names in code order."""
     content_bytes: int
-    """What the names take, the same on every machine; for a model's ``max_bytes``."""
+    """Bytes of the names, the same on every machine; counts for a model's ``max_bytes``."""
     table: array[int]
-    """Open addressing: at the hash of a name, or behind it, its code plus one; 0 where there is none."""
+    """Open addressing: a name's code plus one, at the slot of its hash or a later one; 0: an empty slot."""
     own_bytes: int
-    """What those of its texts take that nobody shares,"""
+    """Bytes of the texts that only this object uses."""
     _size: int
-    """and all of it, texts that others may share left out."""
+    """Bytes of this object, without texts that are shared."""
 
     _known: ClassVar[weakref.WeakValueDictionary[tuple[str, ...], Names]] = weakref.WeakValueDictionary()
     _making: ClassVar[threading.RLock] = threading.RLock()
     _tally: ClassVar[shared.Tally] = shared.TALLY
 
     def __init__(self, texts: tuple[str, ...], before: Names | None) -> None:
-        """Index names; `before`: the first of them, indexed already."""
+        """Index names; `before`: the first of them, which are indexed already."""
         self._size = 0
         self.texts = texts
         self.table, first = _room_for(len(texts), before)
@@ -94,14 +96,14 @@ class Names:
         return cls._interned(tuple(texts), None)
 
     def with_more(self, texts: Iterable[str]) -> Names:
-        """Return these names and others behind them, in one step; ValueError if two are equal."""
+        """Return these names with more after them, in one step; ValueError if two are equal."""
         return self._interned((*self.texts, *texts), self)
 
     @classmethod
     def _interned(cls, texts: tuple[str, ...], before: Names | None) -> Names:
         found = cls._known.get(texts)
         if found is None:
-            with cls._making:  # a partition may be restored in a thread of its own
+            with cls._making:  # a partition may be restored in another thread
                 found = cls._known.get(texts)
                 if found is None:
                     known = () if before is None else before.texts
@@ -110,7 +112,7 @@ class Names:
         return found
 
     def __del__(self) -> None:
-        """Count the names as given up: nobody has them any more."""
+        """Subtract the size from the tally: the last user of the names is freed."""
         self._tally.give_up(self._size)
 
     def __len__(self) -> int:
@@ -132,7 +134,7 @@ class Names:
 
 
 def _room_for(n: int, before: Names | None) -> tuple[array[int], int]:
-    """Return a table for n names, at most half full, and how many of them are in it already."""
+    """Return a table for n names, at most half full, and how many names it already contains."""
     kind = "B" if n < 1 << 8 else "H" if n < 1 << 16 else "I"
     if before is not None and len(before.table) >= 2 * n:
         return array(kind, before.table), len(before)

@@ -1,19 +1,20 @@
 """Schema of a model's records: attributes with their values, and classes; immutable and shared.
 
-Equal schemas are one object (``is`` compares them, ``uid`` stands for them in arrays). A schema knows nothing
-of the schemas that grew from it: it lives as long as a model, a plan or a run has it. What grows is made in
-one step, however much it is, and shares with what it grew from all but what is new:
+Equal schemas are one object (``is`` compares them, ``uid`` stands for them in arrays). A schema has no
+reference to the schemas that grew from it: it lives as long as a model, a plan or a run refers to it. A
+schema grows in one step for any number of new names, and the grown schema shares everything but these:
 
     Schema ──> Columns ──> Attribute ──> Names (core/schema/names.py): the values, and the code of each
        └─────> Names: the classes
 
-so models that met their classes in other orders have one ``Columns``, those that met an attribute's values in
-the same order one ``Names``.
+So models that met their classes in different orders have one ``Columns``, and models that met an attribute's
+values in the same order have one ``Names``.
 
-What a schema *declares* and what it has *taken in* since are kept apart: the range of information gain,
-Laplace shares and branches of a test depend on the number of classes and values a model knows, and a batch
-must not make a class known before its first record was learned. So kernels count from what is declared, and
-raise that count when a model learns something new.
+Names that a schema *declares* and names that it has *taken in* since are counted separately. The range of
+information gain, Laplace shares and branches of a test depend on the number of classes and values of a model,
+and a batch must not add a class before its first record was learned. So kernels start from the declared
+count,
+and raise it when a model learns a new name.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from core.schema.names import PER_NAME, Names, text_bytes
 __all__ = ["MAX_VALUES", "MAX_VALUE_BYTES", "Attribute", "Columns", "Kind", "Schema"]
 
 MAX_VALUES: Final = 1024
-"""Values that an open nominal attribute takes in; later ones stay unknown (code -1)."""
+"""Most values that an open nominal attribute takes in; later values stay unknown (code -1)."""
 
 MAX_VALUE_BYTES: Final = 4 << 20
-"""Bytes of values of all its attributes that a schema takes in; a value beyond them stays unknown."""
+"""Most bytes of values that a schema takes in, over all its attributes; values beyond stay unknown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, weakref_slot=True)
@@ -49,11 +50,11 @@ class Schema:
     columns: Columns
     class_names: Names
     max_classes: int
-    """How many classes the schema may come to hold."""
+    """The largest number of classes that the schema may hold."""
     classes_open: bool
     """Whether new classes are taken in."""
     declared_classes: int
-    """How many of the classes the schema began with."""
+    """Number of classes that the schema had when it was made."""
     uid: int
 
     _bytes: ClassVar[int] = shared.INTERNED
@@ -62,7 +63,7 @@ class Schema:
     _known: ClassVar[weakref.WeakValueDictionary[tuple[Any, ...], Schema]] = weakref.WeakValueDictionary()
     _uids: ClassVar[itertools.count[int]] = itertools.count()
 
-    # Making
+    # Construction
 
     @classmethod
     def of(
@@ -76,8 +77,8 @@ class Schema:
     ) -> Schema:
         """Return the schema that declares these attributes and classes.
 
-        ``classes_open`` (default: only if no class is declared) lets new classes in, up to ``max_classes``;
-        ``open_attributes`` lets new features in until the first split.
+        ``classes_open`` (default: only if no class is declared) allows new classes, up to ``max_classes``;
+        ``open_attributes`` allows new features until the first split.
         """
         columns = Columns.of(tuple(attributes), tuple(len(a.values) for a in attributes), open_attributes)
         names = _classes(classes)
@@ -100,21 +101,21 @@ class Schema:
         found = cls._known.get(key)
         if found is None:
             _check_classes(names.texts, max_classes, classes_open, declared)
-            with cls._making:  # a partition may be restored in a thread of its own
+            with cls._making:  # a partition may be restored in another thread
                 found = cls._known.get(key)
                 if found is None:
                     found = cls._known[key] = cls(*key, next(cls._uids))
         return found
 
     def __post_init__(self) -> None:
-        """Count what the schema takes beside its columns and classes."""
+        """Add the size of the schema without its columns and classes to the tally."""
         self._tally.hold(self._bytes)
 
     def __del__(self) -> None:
-        """Count the schema as given up: no model has it any more."""
+        """Subtract the size from the tally: the last model that used the schema is freed."""
         self._tally.give_up(self._bytes)
 
-    # Reading
+    # Access
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
@@ -133,12 +134,12 @@ class Schema:
 
     @property
     def declared_values(self) -> tuple[int, ...]:
-        """How many of each attribute's values the schema began with."""
+        """How many values each attribute had when the schema was made."""
         return self.columns.declared_values
 
     @property
     def content_bytes(self) -> int:
-        """What the schema's names take, as if no other model had them; the same on every machine."""
+        """Bytes of the schema's names, as if no other model shared them; the same on every machine."""
         return self.columns.content_bytes + self.class_names.content_bytes
 
     @property
@@ -148,7 +149,6 @@ class Schema:
 
     @property
     def n_attributes(self) -> int:
-        """The number of attributes."""
         return len(self.attributes)
 
     @property
@@ -163,7 +163,7 @@ class Schema:
         """Return the code of a value of a nominal attribute, -1 if unknown."""
         return self.columns.value_code(attribute, value)
 
-    # Growing
+    # Growth
 
     def with_class(self, label: str) -> Schema:
         if self.class_code(label) >= 0:
@@ -182,14 +182,14 @@ class Schema:
         return self._with(names=self.class_names.with_more((label,)))
 
     def with_value(self, attribute: int, value: str) -> Schema:
-        """Return the schema that also knows a value of an open attribute (itself if there is no room)."""
+        """Return the schema with a value of an open attribute added (the same schema if there is no room)."""
         return self.with_values(((attribute, value),))
 
     def with_values(self, values: Iterable[tuple[int, str]]) -> Schema:
-        """Return the schema that also knows values of open attributes, in one step.
+        """Return the schema with values of open attributes added, in one step.
 
-        values: attribute and value, as they came; known ones are passed over. What goes beyond MAX_VALUES of
-        an attribute or MAX_VALUE_BYTES of all stays unknown.
+        values: attribute and value, in the order they came; known values are skipped. Values beyond
+        MAX_VALUES of an attribute or MAX_VALUE_BYTES of the schema stay unknown.
         """
         size = self.columns.value_bytes
         new: dict[int, dict[str, None]] = {}
@@ -229,7 +229,7 @@ class Schema:
         )
 
     def extends(self, other: Schema) -> bool:
-        """Return whether this schema is another one grown: every code of that one means the same here."""
+        """Return whether this schema can have grown from ``other``: all its codes mean the same here."""
         mine, theirs = self, other
         return (
             mine.classes[: len(theirs.classes)] == theirs.classes
@@ -247,7 +247,7 @@ class Schema:
             )
         )
 
-    # Writing
+    # Serialization
 
     def to_json(self) -> str:
         body: dict[str, Any] = {
@@ -276,7 +276,7 @@ class Schema:
                 int(body.get("declared_classes", len(classes))),
             )
             names = [classes, *((a.name, a.kind, *a.values) for a in attributes)]
-            "".join(map("".join, names)).encode()  # half a surrogate pair: JSON may hold it, UTF-8 not
+            "".join(map("".join, names)).encode()  # half a surrogate pair: JSON can contain it, UTF-8 cannot
         except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
             msg = f"schema must be an object with 'attributes' (name, kind, values) and 'classes': {error!r}"
             raise SchemaError(msg) from error
@@ -287,7 +287,7 @@ class Schema:
         return f"Schema(uid={self.uid}, attributes={self.n_attributes}, classes={self.n_classes})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle as JSON, so that the copy is this object again."""
+        """Pickle as JSON, so that unpickling in this process gives the same object."""
         return Schema.from_json, (self.to_json(),)
 
 

@@ -1,8 +1,7 @@
-"""Shared bytes: what names, schemas and plans take, counted once however many models have them.
+"""Shared bytes: the memory of names, schemas and plans, counted once for all models that share them.
 
-The count belongs to the process. What is made says how much it takes, and takes it back when the last model
-that has it is gone: both happen where the object itself is made and given up, so that the sum is right
-whoever shares what with whom.
+The count belongs to the process. An object adds its size when it is made and subtracts it when it is freed,
+after its last model. So the sum is right for every way of sharing.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ import threading
 from typing import Final
 
 INTERNED: Final = 250
-"""Bytes of an object that is found again by what it holds: itself, and its place in a weak dictionary."""
+"""Bytes of an object that is found by its content: the object, and its entry in a weak dictionary."""
 
 
 class Tally:
-    """A sum of bytes. What counts here has it as an attribute: at exit modules are gone before objects."""
+    """A sum of bytes. Classes that use it hold it as an attribute: at exit modules are cleared first."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()  # an object may be given up while another one is being made
+        self._lock = threading.RLock()  # an object may be freed while a new object is made
         self.bytes = 0
 
     def hold(self, size: int) -> None:
