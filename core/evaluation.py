@@ -62,7 +62,7 @@ class Evaluation:
     drawn_labels: int
     """Number of labels that the unbiased accuracy uses.
 
-    With ``evaluation.share`` these are the labels of reserved records, else the requests of a strategy with known
+    With ``evaluation.share`` these are the labels of reserved records, else requests of a strategy with known
     probabilities.
     """
     accuracy_unbiased: float

@@ -1,1 +1,1 @@
-"""Active learning: whether the label of a record is asked for, and what becomes of the request."""
+"""Active learning: whether the label of a record is requested, and how requests end."""

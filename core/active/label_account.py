@@ -5,8 +5,8 @@
 *answered*: its label was learned in time. *declined*: no label will come, or the request was never sent.
 *expired*: the label did not come in time, or the instance had to be forgotten. A label that is learned after
 its request was closed counts as a label without a request. The counts are in the model's header; the caller,
-who knows the clock, closes requests (`Model.close`, or rows of `ModelTable.learn`), and the kernels count
-what is learned.
+which has the clock, closes requests (`Model.close`, or rows of `ModelTable.learn`), and the kernels count
+learned labels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from core.tree.layout import Ints
 ANSWERED: Final = -2
 DECLINED: Final = -3
 EXPIRED: Final = -4
-"""Codes in the place of a class that close requests."""
+"""Codes that close requests, in the place of a class code."""
 CLOSINGS: Final = (ANSWERED, DECLINED, EXPIRED)
 
 NOT_SAMPLED: Final = 0
@@ -39,9 +39,9 @@ class Account:
     declined: int
     expired: int
     reserved: int
-    """Asked for the evaluation's sake."""
+    """Requests for the evaluation."""
     refused: int
-    """Records that the strategy was not asked about, because the budget was closed."""
+    """Records that the strategy did not score, because the budget was closed."""
 
     @property
     def outstanding(self) -> int:

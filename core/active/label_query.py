@@ -1,8 +1,8 @@
-"""Label query: whether the label of an instance is asked for, by sampling or by the strategy.
+"""Label query: whether the label of an instance is requested, by sampling or by the strategy.
 
-    every record ──> sampled for the evaluation? ── yes ─────────────────────> asked (past the budget)
-                                 └ no ──> budget open? ── yes ──> strategy ──> asked, or not
-                                                └ no: the strategy is not asked [D20]
+    every record ──> sampled for the evaluation? ── yes ─────────────────────> requested (past the budget)
+                                 └ no ──> budget open? ── yes ──> strategy ──> requested, or not
+                                                └ no: the strategy is not called [D20]
 
 With ``evaluation.share`` one record in each block of L = 1/share is sampled. Its label is within the budget
 too, because the budget leaves room for it: before the strategy's next request it counts S + 1 + (t - 1)/L,
@@ -11,12 +11,12 @@ that request in S, S + (t' - 1)/L < limit·t', because 1/L is at most the limit;
 blocks have begun by t'. So both together keep ``asked < limit·t + 1``.
 
 The *importance* of a label is its inverse-probability weight (Horvitz and Thompson 1952; the accuracy is
-Hájek's ratio, core/evaluation.py). A strategy that asks with a known probability c > 0 asks for one in 1/c of
-the records like this one, so the label represents 1/c of the records that met an open budget. Whether the
-budget is open depends on the records before, not on this one. So a record that finds it closed is represented
-by the next records that find it open: each of these takes over 1/TAKE_OVER of those not represented yet,
-whether its own label is asked for or not. The importance of a label is therefore ``represented / c``. Where a
-share of the records is reserved for the evaluation, that sample is used instead.
+Hájek's ratio, core/evaluation.py). A strategy that requests with a known probability c > 0 requests one in
+1/c of the records like this one, so the label represents 1/c of the records that met an open budget. Whether
+the budget is open depends on earlier records, not on this one. So a record that meets a closed budget is
+represented by the next records that meet an open one: each of these takes over 1/TAKE_OVER of the records not
+represented yet, whether its own label is requested or not. The importance of a label is therefore
+``represented / c``. Where a share of the records is reserved for the evaluation, that sample is used instead.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TAKE_OVER: Final = 4.0
 
 @kernel
 def sample_for_evaluation(plan, ints) -> int:
-    """Return SAMPLED_FOR_EVALUATION if the current record is the one of its block, else NOT_SAMPLED."""
+    """Return SAMPLED_FOR_EVALUATION if the current record is sampled from its block, else NOT_SAMPLED."""
     size = plan[at.PLAN_SLICE]
     if size == 0:
         return NOT_SAMPLED
@@ -58,9 +58,9 @@ def sample_for_evaluation(plan, ints) -> int:
 def ask(
     plan, params, ints, floats, t: int, place: int, shares, scratch, sampled: int
 ) -> tuple[int, bool, float]:
-    """Return how the current record was sampled, whether its label is asked for, and its importance.
+    """Return how the current record was sampled, whether its label is requested, and its importance.
 
-    Counts the request, if there is one [D19]. Importance 0: the label enters no estimate.
+    Counts the request, if there is one [D19]. Importance 0: the label is not part of the estimate.
     """
     budget, budget_at = plan[at.PLAN_BUDGETING], plan[at.PLAN_BUDGETING + 1]
     budget_state = plan[at.PLAN_BUDGET]
@@ -92,7 +92,7 @@ def ask(
 def decide_here(
     plan, params, ints, floats, t: int, place: int, shares, scratch, number: int
 ) -> tuple[int, float]:
-    """Return what the strategy says to record ``number``, which ended at a place of the block at word t."""
+    """Return the strategy's decision on record ``number``, which ended at ``place`` of block t."""
     strategy, first, state = plan[at.PLAN_STRATEGY], plan[at.PLAN_STRATEGY + 1], plan[at.PLAN_QUERY]
     kind, columns = plan[at.PLAN_LEARNER], plan[at.PLAN_COLUMNS]
     limit = params[plan[at.PLAN_BUDGETING + 1] + budgets.LIMIT]
@@ -117,7 +117,7 @@ def importance_of(plan, ints, floats, asked: bool, chance: float) -> float:
     """Count a record that met an open budget; return the importance of its label, 0 without a request."""
     section = plan[at.PLAN_EVALUATION]
     if chance <= queries.UNKNOWN:
-        # No record represents these, nor will one of another strategy.
+        # Neither this record nor a later record of another strategy represents the earlier records.
         floats[section + at.EVALUATION_UNREPRESENTED] = 0.0
         return 0.0
     # Adding 0 is cheaper than a branch that the processor mispredicts.

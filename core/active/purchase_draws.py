@@ -1,4 +1,4 @@
-"""Purchase draws: the random numbers of episodes, for who decides in Python what to buy."""
+"""Purchase draws: the random numbers of episodes, for Python code that decides which features to buy."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Model: its buffer of words, snapshot, file and predictions, and the checks of foreign ones."""
+"""Model: its buffer of words, snapshot, file and predictions, and the checks of foreign models."""

@@ -1,8 +1,8 @@
 """Model buffers: making, growing and copying the array that is a model's whole state.
 
-There is one way to change sizes, whatever the reason (more room in a block, a class, a value, an attribute
-more, another block coming or going): lay out a new buffer and copy section by section. What is new in it is
-as if it had been there from the beginning, so that it does not matter when it came.
+There is one way to change sizes, for any reason (more room in a block; a new class, value or attribute; a
+block that is added or removed): lay out a new buffer and copy section by section. New parts are as if they
+had been there from the beginning, so that the time of the change does not matter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from core.tree.layout import Floats, Ints
 
 
 def new_model(plan: Plan) -> Ints:
-    """Return the buffer of a model with one block that has seen nothing."""
+    """Return the buffer of a new model: one empty block."""
     room = plan.blocks.new_room
     start = int(plan.ints[at.PLAN_BLOCKS])
     words = start + plan.blocks.words(room)
@@ -57,7 +57,7 @@ def write_declared_values(plan: Plan, ints: Ints) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block of a new buffer: where it lies in the old one (NEW: it has seen nothing), and its room."""
+    """A block of a new buffer: its first word in the old buffer (NEW: an empty block), and its room."""
 
     source: int
     room: Room
@@ -67,12 +67,12 @@ NEW: Final = -1
 
 
 def new_block(plan: Plan) -> Block:
-    """Return a block that has seen nothing."""
+    """Return an empty block with its initial room."""
     return Block(NEW, plan.blocks.new_room)
 
 
 def block_places(ints: Ints) -> list[int]:
-    """Return the first words of a buffer's blocks, that which answers first."""
+    """Return the first words of a buffer's blocks; the first block answers."""
     found, place = [], int(ints[at.MODEL_FIRST])
     while place < ints[at.MODEL_WORDS]:
         found.append(place)
@@ -81,7 +81,7 @@ def block_places(ints: Ints) -> list[int]:
 
 
 def blocks(plan: Plan, ints: Ints) -> list[Block]:
-    """Return the blocks of a buffer as they are, that which answers first."""
+    """Return the blocks of a buffer with their room; the first block answers."""
     return [Block(t, plan.blocks.room(ints, t)) for t in block_places(ints)]
 
 
@@ -93,12 +93,12 @@ def relayout(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block]) -> Ints
 
 
 def words_of(plan: Plan, chosen: list[Block]) -> int:
-    """Return the words of a buffer with these blocks."""
+    """Return the size of a buffer with these blocks, in words."""
     return int(plan.ints[at.PLAN_BLOCKS]) + sum(plan.blocks.words(block.room) for block in chosen)
 
 
 def lay_out(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block], new: Ints) -> None:
-    """Write a buffer, all zeros, with the state of an old one and these blocks (see ``relayout``)."""
+    """Fill ``new``, all zeros, with the state of an old buffer and these blocks (see ``relayout``)."""
     start = int(plan.ints[at.PLAN_BLOCKS])
     sizes = [plan.blocks.words(block.room) for block in chosen]
     words = start + sum(sizes)
@@ -117,19 +117,19 @@ def lay_out(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block], new: Int
 
 
 def may_extend(plan: Plan, ints: Ints, t: int) -> bool:
-    """Return whether the block at word t can get room where it lies: nothing is behind it."""
+    """Return whether the block at word t can be extended in place: it is the last block."""
     return plan.blocks.extends and t + int(ints[t + at.BLOCK_WORDS]) == len(ints)
 
 
 def extend(plan: Plan, ints: Ints, whole: Ints, t: int, room: Room) -> Ints | None:
-    """Give the last block more room where it lies; return the buffer then, None: it has to be laid out anew.
+    """Extend the last block in place and return the buffer; None: a new layout is necessary.
 
-    whole: the words that those of the buffer are the first of; what is behind them are zeros.
+    whole: the buffer's words and zeros after them.
     """
     if not may_extend(plan, ints, t):
         return None
     words, had = t + plan.blocks.words(room), plan.blocks.room(ints, t)
-    # Near its cap a tree may give up some room of one kind for more of the other.
+    # Near its limit a tree may give up some room of one kind for more room of another.
     if words > len(whole) or any(now < before for now, before in zip(room, had, strict=True)):
         return None
     new = whole[:words]
@@ -139,9 +139,10 @@ def extend(plan: Plan, ints: Ints, whole: Ints, t: int, room: Room) -> Ints | No
 
 
 def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
-    """Copy the states of detector, query strategy and budget, the evaluation, what was seen and is shared.
+    """Copy everything except the blocks: states of plug-ins, evaluation, seen and shared words.
 
-    A strategy or budget that is another one now begins anew (``Parameters.continues``).
+    The state of a strategy or budget that has changed starts from its initial value
+    (``Parameters.continues``).
     """
     if old_plan is plan:
         new[at.MODEL_HEADER : plan.ints[at.PLAN_BLOCKS]] = old[at.MODEL_HEADER : plan.ints[at.PLAN_BLOCKS]]

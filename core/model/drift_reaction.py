@@ -1,12 +1,12 @@
-"""Drift reaction: what a change of the detector's level does to a model's blocks (ALGORITHMS section 10).
+"""Drift reaction: the effect of a detector's level on a model's blocks (ALGORITHMS section 10).
 
-``reaction: rebuild``: a warning starts a background block (a tree, for learners of trees), which learns
-beside the one that answers while the warning lasts. A drift puts it in that one's place. Back in control it
-is of no use: it is dropped, so that a drift without a warning begins with a new block [D24]. MOA keeps it
-until the next warning, and such a drift puts a stale tree in place.
+``reaction: rebuild``: a warning starts a background block (a tree, for learners of trees), which learns in
+addition to the block that answers while the warning lasts. At a drift it replaces that block. When the
+detector returns to in control, the background block is dropped, so that a drift without a warning starts with
+a new block [D24]. MOA keeps it until the next warning, and such a drift installs a stale tree.
 
-``reaction: reset``: a drift puts a new block in the place of that which answers. ``reaction: alert``: nothing
-is done.
+``reaction: reset``: at a drift a new block replaces the block that answers. ``reaction: alert``: the blocks
+stay as they are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from core.tree import quirks
 
 
 def react(model: Model, row: int, index: int) -> Drift:
-    """Act on the level that the model's detector has come to, and say what was done."""
+    """React to the new level of the model's detector; return an event with the action."""
     level = int(model.ints[at.MODEL_LEVEL])
     action = REACTIONS[model.spec.drift.reaction](model, level)
     state = int(model.plan.ints[at.PLAN_DETECTOR])
@@ -39,7 +39,7 @@ def react(model: Model, row: int, index: int) -> Drift:
 
 
 def rebuild(model: Model, level: int) -> Action:
-    """Keep a background tree during a warning, and let it take over at a drift."""
+    """Keep a background tree during a warning, and let it replace the tree at a drift."""
     ints = model.ints
     main, *background = buffers.blocks(model.plan, ints)
     if level == DRIFT:
@@ -59,7 +59,7 @@ def rebuild(model: Model, level: int) -> Action:
 
 
 def reset(model: Model, level: int) -> Action:
-    """Begin a new tree at a drift."""
+    """Start a new tree at a drift."""
     if level == DRIFT:
         model.ints[at.MODEL_REBUILDS] += 1
         lay_out(model, [new_block(model.plan)])
@@ -73,7 +73,7 @@ def alert(model: Model, level: int) -> Action:
 
 
 def drop_background(model: Model) -> Action:
-    """Remove a background tree; one from the time before another reaction was configured, too."""
+    """Remove a background tree, also one from before the reaction was reconfigured."""
     main, *background = buffers.blocks(model.plan, model.ints)
     if not background:
         return "none"

@@ -1,6 +1,6 @@
 """Model file: a snapshot with its origin, as exported from one cluster and imported into another.
 
-A frame (core/model/frame.py): the head says what docs/portable-models.md lists, the body is the snapshot.
+A frame (core/model/frame.py): the head has the fields in docs/portable-models.md, the body is the snapshot.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ FRAME: Final = Frame(MAGIC, FORMAT_VERSION)
 
 @dataclass(frozen=True, slots=True)
 class Portable:
-    """What an exported file holds."""
+    """The content of an exported file."""
 
     head: dict[str, Any]
     snapshot: bytes
 
 
 def is_portable(data: bytes) -> bool:
-    """Return whether bytes begin as an exported file does."""
+    """Return whether bytes begin like an exported file."""
     return data[: len(MAGIC)] == MAGIC
 
 
 def wrap(head: Mapping[str, Any], snapshot: bytes) -> bytes:
-    """Return the bytes of an exported file; head: what JSON can say of the model and where it was."""
+    """Return the bytes of an exported file; head: facts about the model and its origin, as JSON."""
     return FRAME.seal(canonical(head), (snapshot,))
 
 
 def unwrap(data: bytes) -> Portable:
-    """Return what an exported file holds; SnapshotError if it is none, or not whole."""
+    """Return the content of an exported file; SnapshotError if it is not one, or incomplete."""
     try:
         text, snapshot = FRAME.unseal(data, "exported model")
     except FrameError as error:
         raise SnapshotError(str(error)) from None
     try:
         head = read_json(text)
-    except ValueError as error:  # its checksum is no secret: anybody may have written it
+    except ValueError as error:  # anyone can compute the checksum: the content may still be invalid
         msg = f"exported model's head must be JSON: {error}; export it again"
         raise SnapshotError(msg) from error
     if not isinstance(head, dict):
@@ -55,7 +55,7 @@ def unwrap(data: bytes) -> Portable:
 
 
 def write_whole(path: Path, data: bytes) -> None:
-    """Write a file that is whole or not there."""
+    """Write a file atomically: it is complete or does not exist."""
     partial = path.with_name(path.name + ".partial")
     partial.write_bytes(data)
     partial.replace(path)

@@ -1,6 +1,6 @@
-"""Frame: a head of JSON and a body as one piece of bytes, which shows whether it is whole and unaltered.
+"""Frame: a head of JSON and a body in one sequence of bytes with a checksum over both.
 
-    8  magic                    what kind of piece it is
+    8  magic                    the kind of frame
     4  format version           uint32 little-endian (as all that follows)
     4  bytes of the head
     8  bytes of the body
@@ -8,8 +8,8 @@
        body
     8  BLAKE2b-64 of everything before
 
-The checksum is no CRC: a model's snapshot ends with its own CRC-32, and the CRC-32 of something that ends
-with its own does not depend on what that is.
+The checksum is not a CRC-32: a model's snapshot ends with its CRC-32, and the CRC-32 of data that ends with
+its own CRC-32 does not depend on the data.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ Body = bytes | memoryview
 
 
 class FrameError(GroveError):
-    """A piece that is not what was sealed."""
+    """Bytes that ``Frame.seal`` did not write, or that were altered since."""
 
 
 class FrameVersionError(FrameError):
-    """A piece that another release has sealed."""
+    """A frame that another release wrote."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One kind of piece."""
+    """One kind of frame: its magic, version and name."""
 
     magic: bytes
     version: int
 
     def seal(self, head: bytes, body: Sequence[Body]) -> bytes:
-        """Return the bytes of a piece; head: JSON, body: parts that are laid one behind the other."""
+        """Return the bytes of a frame; head: JSON, body: parts that are concatenated."""
         fixed = _FIXED.pack(self.magic, self.version, len(head), sum(map(len, body)))
         data = b"".join((fixed, head, *body))
         return data + _hash(data)
 
     def unseal(self, data: Body, name: str) -> tuple[bytes, memoryview]:
-        """Return head and body; FrameError, which begins with `name`, if they are not what was sealed."""
+        """Return head and body; FrameError if the bytes are altered; `name` begins its text."""
         if len(data) < _FIXED.size + DIGEST or data[: len(self.magic)] != self.magic:
             start = f"{self.magic!r} and a header of {_FIXED.size} bytes"
             msg = f"{name} must begin with {start}: it is no {name}"
@@ -74,7 +74,7 @@ class Frame:
 
 
 def canonical(body: Any) -> bytes:
-    """Return canonical JSON in ASCII, so that every string survives it."""
+    """Return canonical JSON in ASCII, which can represent every string."""
     return json.dumps(body, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 

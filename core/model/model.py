@@ -29,7 +29,7 @@ from core.tree.layout import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The size of a model and what it has been through; the counts of the block that answers."""
+    """The size and counters of a model; sizes are of the block that answers."""
 
     leaves: int
     nodes: int
@@ -43,33 +43,33 @@ class Summary:
     version: int
     """Labels learned when the next record is answered."""
     requests: int
-    """Labels asked for; so many of them were"""
+    """Labels that were requested; the sum of answered, declined, expired and outstanding."""
     answered: int
-    """learned,"""
+    """Requested labels that were learned."""
     declined: int
-    """refused,"""
+    """Requests that annotators declined."""
     expired: int
-    """not learned in time,"""
+    """Requests whose label did not come in time."""
     outstanding: int
-    """and are still awaited."""
+    """Requests that are still open."""
     refused: int
-    """Records that the query strategy was not asked about, because the budget was closed."""
+    """Records that the query strategy did not score, because the budget was closed."""
     rebuilds: int
     """Blocks replaced after a drift."""
     growth_stopped: bool
-    """The tree reached its leaf cap."""
+    """The tree that answers reached max_leaves or max_bytes."""
 
 
 class Scale(NamedTuple):
-    """What a scrape over very many models asks of each: words of the header, no walk through a tree."""
+    """Counters for metrics of very many models: words of the header, without a walk through a tree."""
 
     nodes: int
-    """Of the block that answers, places of absent branches included."""
+    """Nodes of the block that answers, places of absent branches included."""
     nbytes: int
     records: int
     """Records answered."""
     requests: int
-    """Labels asked for."""
+    """Labels requested."""
 
 
 class Model:
@@ -89,7 +89,7 @@ class Model:
         return Model(plan, buffers.new_model(plan))
 
     def use(self, ints: Ints, whole: Ints | None = None) -> None:
-        """Take a buffer as the model's state; whole: it and the zeros behind it that it may grow into."""
+        """Use a buffer as the model's state; whole: the buffer with the zeros after it for growth."""
         self.ints: Ints = ints
         self._whole: Ints = ints if whole is None else whole
         self.floats: Floats = ints.view(np.float64)
@@ -102,7 +102,7 @@ class Model:
 
     @property
     def schema(self) -> Schema:
-        """What its records look like."""
+        """The schema of the model's records."""
         return self.plan.schema
 
     @property
@@ -134,7 +134,7 @@ class Model:
         )
 
     def scale(self) -> Scale:
-        """Return how large the model is and what it has asked for; costs a hundredth of ``summary``."""
+        """Return the model's size and counts of requests; a hundred times faster than ``summary``."""
         ints = self.ints
         return Scale(
             nodes=self.plan.blocks.nodes(ints, self.first),
@@ -152,32 +152,32 @@ class Model:
         return found
 
     def predict(self, record: Record) -> Prediction:
-        """Return what the model answers a record with; nothing is counted, nothing learned.
+        """Return the model's prediction for a record; nothing is counted or learned.
 
         The record: features by name, or in the order of the schema; None where one is missing. Features and
-        values that the model does not know are ignored. Raises SchemaError for what it cannot take.
+        values that the model does not have are ignored. Raises SchemaError for an invalid record.
         """
         return prediction.predict(self.plan, self.ints, record)
 
     def snapshot(self) -> bytes:
-        """Return the model as bytes; two models that went through the same give the same."""
+        """Return the model as bytes; models with the same history have the same bytes."""
         return snapshot.write(self.plan, self.ints)
 
     @staticmethod
     def restore(data: bytes | memoryview) -> Model:
-        """Return the model of a snapshot: it goes on as if it had never stopped."""
+        """Return the model of a snapshot: it continues as if it had never stopped."""
         return Model(*snapshot.read(data))
 
     def save(self, path: str | Path) -> None:
-        """Write the snapshot to a file; the file is whole or not there."""
+        """Write the snapshot to a file, atomically."""
         model_file.write_whole(Path(path), self.snapshot())
 
     @staticmethod
     def load(path: str | Path) -> Model:
         """Return the model of a file that ``save`` or ``grove models export`` wrote.
 
-        Raises SnapshotError if it is none, or if its words do not fit each other: a file may come from
-        anywhere.
+        Raises SnapshotError if the file is not a model, or if its words are inconsistent: files are not
+        trusted.
         """
         data = Path(path).read_bytes()
         model = Model.restore(model_file.unwrap(data).snapshot if model_file.is_portable(data) else data)
@@ -185,7 +185,7 @@ class Model:
         return model
 
     def adopt(self, schema: Schema) -> None:
-        """Take in a schema that has grown from the model's own; the state means the same as before."""
+        """Change to a schema that has grown from the model's; the meaning of the state does not change."""
         if schema is self.schema:
             return
         if not schema.extends(self.schema):
@@ -202,9 +202,7 @@ class Model:
         self.use(ints)
 
     def configure(self, spec: Spec) -> None:
-        """Take another spec for the same learner: query, budget, detector parameters, evaluation.every, seed,
-        explain.
-        """
+        """Change the spec for the same learner: query, budget, detector, evaluation.every, seed, explain."""
         now = self.spec
         for what, same in (
             ("learner", spec.learner == now.learner),
@@ -226,13 +224,12 @@ class Model:
 
     @property
     def takes_attributes(self) -> bool:
-        """Whether the schema may still grow by attributes; of a tree until its first split."""
+        """Whether the schema may still grow by attributes; for a tree, until its first split."""
         return bool(self.plan.blocks.takes_attributes(self.ints, self.first))
 
     @property
     def undecided_weight(self) -> float:
-        """Weight of labels before which nothing depends on how many attributes there are; negative: even
-        answers do."""
+        """Weight of labels until which nothing depends on the number of attributes; negative: answers do."""
         return min(self.plan.blocks.undecided_weight(self.ints, t) for t in self.block_places)
 
     @property
@@ -242,11 +239,11 @@ class Model:
 
     @property
     def block_places(self) -> list[int]:
-        """First words of the blocks, that which answers first."""
+        """First words of the blocks; the first block answers."""
         return buffers.block_places(self.ints)
 
     def make_room(self, t: int, room: Room) -> int:
-        """Give the block at word t this room; return where it begins then."""
+        """Give the block at word t this room; return its first word afterwards."""
         longer = buffers.extend(self.plan, self.ints, self._whole, t, room)
         if longer is not None:
             self.use(longer, self._whole)
@@ -266,5 +263,5 @@ class Model:
         return self.block_places[position]
 
     def extends(self, t: int) -> bool:
-        """Return whether the block at word t, a large one, usually gets room where it lies."""
+        """Return whether the block at word t is large and can usually be extended in place."""
         return self.nbytes >= allocation.LARGE_BYTES and buffers.may_extend(self.plan, self.ints, t)

@@ -1,8 +1,8 @@
-"""Numbers seen: the lowest and the highest number of each attribute among the records a model has answered.
+"""Numbers seen: the lowest and highest number of each attribute in the records a model has answered.
 
-Only models that explain themselves keep them (``explain`` of a spec): they stop once a record in any case,
-and people who are asked for a label see by them where a value lies. A model that began to explain itself
-later knows the records from then on.
+Only models that explain their predictions keep them (``explain`` of a spec): these return to Python for each
+record in any case, and annotators see where a value lies in the range. If ``explain`` is set later, the range
+covers the records from then on.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from core.tree import layout as at
 from core.tree.layout import Floats, Ints
 
 TOLD: Final = 500
-"""Attributes of which it is told: nobody reads more."""
+"""Number of attributes that are reported: a person does not read more."""
 
 
 class NumbersSeen(NamedTuple):
-    """What an attribute had so far."""
+    """The range of an attribute's numbers so far."""
 
     low: float
     high: float
     n: int
-    """How many numbers; missing ones are not counted."""
+    """Count of numbers, missing values excluded."""
 
 
 def _rows(plan: Plan, floats: Floats) -> Floats:
@@ -42,7 +42,7 @@ def _columns(plan: Plan) -> Ints:
 
 
 def take(plan: Plan, floats: Floats, x: Floats) -> None:
-    """Take in a record (x: float64[d]) of a model that explains itself; what is not finite is missing."""
+    """Take in a record (x: float64[d]) of a model that explains; a value that is not finite is missing."""
     rows, values = _rows(plan, floats), x[_columns(plan)]
     known = np.isfinite(values)
     fresh = known & (rows[:, at.SEEN_COUNT] == 0.0)
@@ -53,7 +53,7 @@ def take(plan: Plan, floats: Floats, x: Floats) -> None:
 
 
 def read(plan: Plan, floats: Floats) -> dict[int, NumbersSeen]:
-    """Return what was seen, by column; of those of the first TOLD attributes that had a number."""
+    """Return the ranges by column, for those of the first TOLD attributes that had a number."""
     if not plan.ints[at.PLAN_EXPLAIN]:
         return {}
     rows = zip(_columns(plan)[:TOLD].tolist(), _rows(plan, floats)[:TOLD].tolist(), strict=True)
@@ -61,7 +61,7 @@ def read(plan: Plan, floats: Floats) -> dict[int, NumbersSeen]:
 
 
 def copy(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
-    """Copy the section into a buffer whose schema may have grown; it begins anew where there was none."""
+    """Copy the section into a buffer whose schema may have grown; it starts empty if there was none."""
     if old_plan.ints[at.PLAN_EXPLAIN] and plan.ints[at.PLAN_EXPLAIN]:
         rows = _rows(old_plan, old.view(np.float64))
         _rows(plan, new.view(np.float64))[: len(rows)] = rows

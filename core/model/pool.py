@@ -1,7 +1,7 @@
-"""Pool survey: answers, places and scores of many records of one model, of which none is counted.
+"""Pool survey: answers, places and scores of many records of one model, none of which is counted.
 
-In a pool the records are all known and the labels are not: before each label a model is asked where each of
-them ends and how useful its label would be (streamapp/lab/pool). It is read, and not a byte of it changes.
+In a pool all records are known and the labels are not. Before each label, the survey finds where each record
+ends and how useful its label would be (streamapp/lab/pool). The model is read only: no byte of it changes.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ COLUMNS: Final = at.SHARE | at.LEAD | at.WEIGHT
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What a model says of records; columns by row."""
+    """A model's answers for records; columns by row."""
 
     prediction: npt.NDArray[np.int32]
-    """Class code, -1 while the model knows no class."""
+    """Class code, -1 while the model has learned no class."""
     place: Ints
-    """Where the record ends in the block that answers (core/learners/protocol.py); a leaf of a tree."""
+    """Where the record ends in the block that answers (core/learners/protocol.py); in a tree, its leaf."""
     score: Floats
-    """How useful its label would be by the strategy's ``score``; zeros without one."""
+    """Usefulness of the label by the strategy's ``score``; zeros without a strategy."""
 
 
 def survey(model: Model, x: Floats, scored: str | None = None) -> Survey:
-    """Return what a model says of the rows of x (float64[n, d], C order).
+    """Return a model's answers for the rows of x (float64[n, d], C order).
 
-    scored: a strategy that has a ``score`` (core/active/queries/base.py), None: none is wanted.
+    scored: a strategy that has a ``score`` (core/active/queries/base.py), or None.
     """
     n, k = len(x), max(model.schema.n_classes, 1)
     found = Survey(np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int64), np.zeros(n))
@@ -71,8 +71,8 @@ SCORED: Final = 3
 def look_at(where, x, prediction, place, score, shares, workspace) -> bool:
     """Write answer, place and score of each record; return whether the block has to be prepared first.
 
-    where: int64[4]: address of the model and of its plan, what BlockLayout.prepare returned, and the kind of
-    the strategy whose score is wanted, -1: none.
+    where: int64[4]: address of the model and of its plan, the result of BlockLayout.prepare, and the kind of
+    the strategy whose score is computed, -1: none.
     """
     ints, floats = words_at(where[ADDRESS])
     plan, params = words_at(where[PLAN])

@@ -1,4 +1,4 @@
-"""Prediction outside a stream: the answer to one record; nothing is counted, nothing learned."""
+"""Prediction outside a stream: the answer to one record; nothing is counted or learned."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Prediction:
     """The answer to one record."""
 
     label: str | None
-    """None: the model knows no class yet."""
+    """None: the model has learned no class yet."""
     probabilities: dict[str, float]
-    """By class, in the order of their names."""
+    """Probability of each class, in alphabetical order."""
     version: int
     """Labels the model has learned."""
     explanation: tuple[Branch, ...]
@@ -53,8 +53,8 @@ def predict(plan: Plan, ints: Ints, record: Record) -> Prediction:
 def place(schema: Schema, record: Record) -> Floats:
     """Return float64[d]: a record in the columns of a schema, as the kernels take it.
 
-    Features that the schema does not know are ignored, values it does not know count as missing, as in a
-    worker whose schema must not grow.
+    Features that the schema does not have are ignored and unknown values count as missing, as in a worker
+    whose schema must not grow.
     """
     x = np.full(schema.n_attributes, np.nan)
     if isinstance(record, Mapping):
@@ -94,7 +94,7 @@ def _answer(plan: Plan, ints: Ints, x: Floats) -> tuple[int, Floats]:
     """Return the class code and float64[K] shares."""
     from core import (
         run,
-    )  # compiles kernels, or loads them: imported here so that only predictions wait for it
+    )  # imported here: it compiles or loads kernels, for which only predictions wait
 
     k = plan.schema.n_classes
     prediction = np.full(1, -1, dtype=np.int32)
@@ -125,12 +125,12 @@ def _answer(plan: Plan, ints: Ints, x: Floats) -> tuple[int, Floats]:
         if reason == run.PREPARATION_DUE:
             prepared = preparation(plan, ints)
             prepared_at[0] = prepared.ctypes.data
-        # A model that explains itself stops once a row; its path is found without the kernel.
+        # A model that explains stops after each row; its path is found without the kernel.
     return int(prediction[0]), probability[0]
 
 
 def preparation(plan: Plan, ints: Ints) -> Floats:
-    """Return what the block that answers needs to know of itself while it is frozen, for kernels too."""
+    """Return the values that a frozen block prepares for the kernels (BlockLayout.prepare)."""
     prepared: Floats = plan.blocks.prepare(ints, int(ints[at.MODEL_FIRST]))
     jit.register(prepared)
     return prepared

@@ -9,10 +9,10 @@
        words                    int64 or float64, little-endian
     4  CRC-32 of everything before
 
-The words are those of the buffer, with no room to spare: two models that have gone through the same have the
-same bytes, whenever and however often they were saved. Floats never go through text, nothing is pickled. The
-platform tag says where the numbers were made: there a restored model goes on to the bit, elsewhere to
-rounding.
+The words are the buffer without unused room: models with the same history have the same bytes, independent of
+when and how often they were saved. Floats never go through text, nothing is pickled. The platform tag
+identifies the platform that computed the numbers. A restored model continues bit for bit on the same
+platform, and up to rounding elsewhere.
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ MAGIC: Final = b"grovemdl"
 FORMAT_VERSION: Final = 1
 
 KEPT: Final = 64
-"""Specs with their schemas that are kept, as text and as objects, for the next model that has them too
-(their plan with them),"""
+"""Number of pairs of spec and schema that are cached, with their plan, as text and as objects."""
 
 KEPT_BYTES: Final = 16 << 10
-"""if they are no longer than this."""
+"""Largest size of the texts of a cached pair."""
 
 _FIXED = struct.Struct("<8sIIIIIQ")
 _CHECKSUM = struct.Struct("<I")
@@ -57,7 +56,7 @@ _CHECKSUM = struct.Struct("<I")
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What a snapshot says of itself."""
+    """The header of a snapshot, parsed."""
 
     platform: str
     spec: Spec
@@ -69,23 +68,23 @@ class Header:
 
 @dataclass(frozen=True, eq=False)
 class _Kind:
-    """What texts say that many models have."""
+    """Parsed spec and schema, shared by the many models that have them."""
 
     spec: Spec
     schema: Schema
 
     @functools.cached_property
     def plan(self) -> Plan:
-        """What models of them share; SchemaError if the learner does not take the schema."""
+        """The shared plan; SchemaError if the learner does not support the schema."""
         return Plan.of(self.spec, self.schema)
 
 
 @functools.cache
 def platform_tag() -> str:
-    """Return what the last bits of floats depend on: architecture, C library, what it chooses by, numba.
+    """Return what the last bits of floats depend on: architecture, C library, CPU features, numba.
 
-    Mathematical functions of a C library, and of numpy, are others where the processor multiplies and adds
-    at once or has wider vectors: they choose while a program runs.
+    Mathematical functions of the C library and of numpy give other last bits on processors with fused
+    multiply-add or wider vectors: the libraries choose an implementation at run time.
     """
     library, version = platform.libc_ver()
     name = f"{library or sys.platform}-{version or platform.release()}"
@@ -101,7 +100,7 @@ def write(plan: Plan, ints: Ints) -> bytes:
 
 
 def trim(plan: Plan, ints: Ints) -> Ints:
-    """Return the buffer without room to spare and with its blocks in order (itself, if it is so already)."""
+    """Return the buffer without unused room and with its blocks in order; itself if it is so already."""
     blocks = buffers.blocks(plan, ints)
     wanted = [Block(block.source, plan.blocks.live_room(ints, block.source)) for block in blocks]
     if blocks == wanted:
@@ -115,7 +114,7 @@ def _preamble(plan: Plan, words: int) -> bytes:
 
 
 def _texts(plan: Plan) -> tuple[tuple[int, ...], bytes]:
-    """Return the sizes of the texts before the words, and the texts, filled up to a whole word."""
+    """Return the sizes of the texts before the words, and the texts, padded to a whole word."""
     return _texts_kept(plan) if plan.schema.content_bytes <= KEPT_BYTES else _texts_made(plan)
 
 
@@ -131,9 +130,10 @@ def _texts_made(plan: Plan) -> tuple[tuple[int, ...], bytes]:
 
 
 def read(data: bytes | memoryview) -> tuple[Plan, Ints]:
-    """Return plan and buffer of a snapshot; SnapshotError if it is none, or if kernels must not see it.
+    """Return plan and buffer of a snapshot; SnapshotError if it is not one, or unsafe for kernels.
 
-    Its checksum says that it is whole, not who made it: so every word that a kernel trusts is checked.
+    The checksum shows that the bytes are complete, not that their author is trusted: so every word that
+    kernels rely on is checked.
     """
     header, kind, start = _read_header(data)
     end = start + header.words * at.WORD
@@ -152,13 +152,13 @@ def read(data: bytes | memoryview) -> tuple[Plan, Ints]:
 
 
 def check_words(plan: Plan, ints: Ints) -> None:
-    """Refuse words that no model of a plan has: of other sizes, or such as no kernel may see."""
+    """Raise SnapshotError for wrong sizes of words, or values that are unsafe for kernels."""
     _check_sizes(plan, ints)
     soundness.check(plan, ints)
 
 
 def describe(data: bytes) -> Header:
-    """Return what a snapshot says of itself, without looking at its state."""
+    """Return the header of a snapshot, without reading the model's state."""
     return _read_header(data)[0]
 
 
@@ -191,7 +191,7 @@ def _read_header(data: bytes | memoryview) -> tuple[Header, _Kind, int]:
 
 
 def _parsed(spec: bytes, schema: bytes, state: int) -> _Kind:
-    """Return what the texts said under a state version; ten thousand models of a partition say the same."""
+    """Return parsed spec and schema; ten thousand models of a partition have the same texts."""
     is_small = len(spec) + len(schema) <= KEPT_BYTES
     return _parsed_kept(spec, schema, state) if is_small else _parsed_anew(spec, schema, state)
 
@@ -206,7 +206,7 @@ def _parsed_anew(spec: bytes, schema: bytes, state: int) -> _Kind:
 
 
 def _check_sizes(plan: Plan, ints: Ints) -> None:
-    """Refuse words that do not fit their plan: kernels trust the sizes they find."""
+    """Refuse words that do not fit their plan: kernels rely on the stored sizes."""
     words, position = len(ints), int(plan.ints[at.PLAN_BLOCKS])
     problem = SnapshotError("snapshot's words must fit its spec and schema: it was put together wrongly")
     if words <= position or ints[at.MODEL_WORDS] != words or ints[at.MODEL_FIRST] != position:

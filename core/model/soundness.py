@@ -1,14 +1,14 @@
-"""Soundness of a model's words: the counts, codes, kinds and positions that kernels trust.
+"""Soundness of a model's words: the counts, codes, kinds and positions that kernels rely on.
 
-Compiled code works on bare pointers: a wrong one of these words would let it read or write outside of the
-model, or go round for ever. So they are checked, all of them, before a buffer that came from outside becomes
-a model (core/model/snapshot.py), whoever wrote it: a snapshot's checksum says that it is whole, not who
-made it. Numbers that are only reckoned with may be whatever they are. What else holds of a model that grew
-by itself is checked by core/model/validate.py.
+Compiled code works on bare pointers: if one of these words is wrong, the code may read or write outside of
+the model, or loop for ever. So all of them are checked before a buffer from outside becomes a model
+(core/model/snapshot.py): a snapshot's checksum shows that it is complete, not that its author is trusted.
+Numbers that are only used in arithmetic may have any value. Further invariants of a model are checked by
+core/model/validate.py.
 
-One kernel goes over the buffer and returns the number of a sentence; a plug-in's own words are checked by its
-kernel ``problem`` (core/plugin.py). It takes microseconds for a small model, and reads what its first
-records would read.
+One kernel goes over the buffer and returns the number of a sentence; a plug-in's words are checked by its
+kernel ``problem`` (core/plugin.py). It takes microseconds for a small model, and reads memory that the
+model's first records would read.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ block_problem = learners.problem_dispatcher()
 
 
 def check(plan: Plan, ints: Ints) -> None:
-    """Raise SnapshotError if a buffer of a plan's sizes has words that no kernel may see."""
+    """Raise SnapshotError if a buffer of a plan's sizes has words that are unsafe for kernels."""
     sentence = problem(plan, ints)
     if sentence is None and plan.ints[at.PLAN_OPEN_VALUES]:
         sentence = _nameless_value(plan, ints)
@@ -76,7 +76,7 @@ def check(plan: Plan, ints: Ints) -> None:
 
 
 def problem(plan: Plan, ints: Ints) -> str | None:
-    """Return what is wrong with the words of a buffer, None if nothing is; their number must be right."""
+    """Return a sentence about invalid words of a buffer, None if there are none; its length must be right."""
     jit.register(ints)
     found = inspect(plan.address, ints.ctypes.data, plan.blocks.blank_address)
     if found != SOUND:
@@ -89,7 +89,7 @@ def problem(plan: Plan, ints: Ints) -> str | None:
 
 
 def _nameless_value(plan: Plan, ints: Ints) -> str | None:
-    """Return what is wrong if more values were seen than have names: an open attribute has room to spare."""
+    """Return a sentence if more values were seen than have names: open attributes have room to spare."""
     first = int(plan.ints[at.PLAN_VALUES_SEEN])
     seen = ints[first : first + len(plan.values_index)].tolist()
     for attribute, n in zip(plan.values_index, seen, strict=True):
@@ -120,7 +120,7 @@ def _sentence(plan: Plan, found: int) -> str:
 
 @kernel("int64(int64, int64, int64)")
 def inspect(plan_address: int, address: int, blank_address: int) -> int:
-    """Return a problem of a buffer, SOUND if there is none; blank_address: BlockLayout.blank_address."""
+    """Return a problem of a buffer, or SOUND; blank_address: BlockLayout.blank_address."""
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
     found = header_problem(plan, ints)
@@ -141,7 +141,7 @@ def inspect(plan_address: int, address: int, blank_address: int) -> int:
 
 @kernel
 def header_problem(plan, ints) -> int:
-    """Return what is wrong with the model's header and the values it has seen."""
+    """Return a problem of the model's header or of the values it has seen, or SOUND."""
     for word in range(at.MODEL_RECORDS, at.MODEL_HEADER):
         if not 0 <= ints[word] <= MOST:
             return COUNTERS
@@ -161,7 +161,7 @@ def header_problem(plan, ints) -> int:
 
 @kernel
 def evaluation_problem(plan, ints, floats) -> int:
-    """Return what is wrong with the evaluation."""
+    """Return a problem of the evaluation, or SOUND."""
     section, k, window = plan[at.PLAN_EVALUATION], plan[at.PLAN_CLASSES], plan[at.PLAN_WINDOW]
     judged = ints[section + at.EVALUATION_COUNT]
     if not 0 <= judged <= MOST:
@@ -215,7 +215,7 @@ def evaluation_problem(plan, ints, floats) -> int:
 
 @kernel
 def baselines_problem(plan, ints, section: int, judged: int, inside: int) -> int:
-    """Return what is wrong with the counts of the baselines; codes and counts of labels are in order."""
+    """Return a problem of the counts of the baselines, or SOUND; codes and counts of labels were checked."""
     k, size, bits = plan[at.PLAN_CLASSES], plan[at.PLAN_WINDOW], plan[at.PLAN_CODE_BITS]
     rows = section + at.EVALUATION_FIELDS
     window, codes = rows + at.EVALUATION_WINDOW * k, rows + at.EVALUATION_ROWS * k
@@ -255,7 +255,7 @@ def baselines_problem(plan, ints, section: int, judged: int, inside: int) -> int
 
 @kernel
 def section_problem(plan, params, ints, floats) -> int:
-    """Return what is wrong with the states of plug-ins that a model has once."""
+    """Return a problem of the states of plug-ins that a model has once, or SOUND."""
     kind, first = plan[at.PLAN_DRIFT], plan[at.PLAN_DRIFT + 1]
     number = detector_problem(kind, params, first, floats, plan[at.PLAN_DETECTOR])
     if number != SOUND:

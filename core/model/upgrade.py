@@ -1,15 +1,14 @@
-"""Upgrade of a model's words: what snapshots of older state versions lack is put where this release has it.
+"""Upgrade of a model's words: adds the words that snapshots of older state versions lack.
 
-Version 8 keeps the steps of the attributes of a forest of ``ufft`` (core/learners/ufft/steps.py). A forest
-that began
-before has none, and learns them from its next records on; its spec takes no share of them.
+Version 8 added the steps of the attributes of a forest of ``ufft`` (core/learners/ufft/steps.py). An older
+forest starts with no steps, and learns them from its next records on; its spec takes no share of them.
 
-Version 7 keeps the numbers that a model which explains itself has seen (core/model/numbers_seen.py). One that
-began before knows none, and begins with its next record.
+Version 7 added the numbers that a model with ``explain`` has seen (core/model/numbers_seen.py). An older
+model starts with none, and takes in numbers from its next record on.
 
-Version 6 counts in the evaluation what two baselines got right (core/evaluation.py). Of a model that began
-before, the labels in its window are all that is known of the order of labels: the baselines are counted over
-these, and over what comes; what was evaluated before the window is left out of the comparison.
+Version 6 added the hits of two baselines to the evaluation (core/evaluation.py). In an older model the order
+of labels is known only within its window: the baselines are counted over these labels and the labels that
+follow; earlier labels are left out of the comparison.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ FIELDS_OF_5: Final = 10
 
 
 def upgraded(plan: Plan, words: Ints, state: int) -> Ints:
-    """Return the words of a snapshot as this state version has them; what is wrong with them stays wrong."""
+    """Return the words of a snapshot in the layout of this state version; invalid words stay invalid."""
     if state < BASELINES_SINCE:
         words = _with_baselines(plan, words)
     if state < NUMBERS_SEEN_SINCE:
@@ -44,7 +43,7 @@ def upgraded(plan: Plan, words: Ints, state: int) -> Ints:
 
 
 def _with_steps(plan: Plan, old: Ints) -> Ints:
-    """Return words whose forests have steps of no value; ``old``, if its blocks cannot be the plan's."""
+    """Return words whose forests have empty steps; return ``old`` if its blocks cannot be the plan's."""
     blocks = plan.blocks
     steps = allocation.aligned_words(blocks.step_words)
     steps.view(np.float64).reshape(-1, of.STEP_FIELDS)[:, of.STEP_LAST] = math.nan
@@ -68,10 +67,10 @@ def _with_steps(plan: Plan, old: Ints) -> Ints:
 
 
 def _with_numbers_seen(plan: Plan, old: Ints) -> Ints:
-    """Return words with a section of numbers seen that has none of them."""
+    """Return words with an empty section of numbers seen."""
     start, end = int(plan.ints[at.PLAN_NUMBERS_SEEN]), int(plan.ints[at.PLAN_SHARED])
     if start == end or len(old) < start:
-        return old  # it does not explain itself, or is too short for any model of the plan
+        return old  # the model does not explain, or is too short for any model of the plan
     new = allocation.aligned_words(len(old) + end - start)
     new[:start], new[end:] = old[:start], old[start:]
     _move_blocks(new, end - start)
@@ -79,13 +78,13 @@ def _with_numbers_seen(plan: Plan, old: Ints) -> Ints:
 
 
 def _move_blocks(ints: Ints, added: int) -> None:
-    """Put the places of blocks behind what was added."""
+    """Move the places of blocks by the size of the added section."""
     places = [at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND]
     ints[places] += added * (ints[places] != 0)
 
 
 def _with_baselines(plan: Plan, old: Ints) -> Ints:
-    """Return words whose evaluation section has baselines, and all behind it in its new place."""
+    """Return words whose evaluation section has baselines; later sections move back."""
     k, size = plan.schema.n_classes, int(plan.ints[at.PLAN_WINDOW])
     section, bits = int(plan.ints[at.PLAN_EVALUATION]), int(plan.ints[at.PLAN_WINDOW_BITS])
     more = at.EVALUATION_FIELDS - FIELDS_OF_5
@@ -116,7 +115,7 @@ def _labels(plan: Plan, ints: Ints, inside: int) -> Ints:
 
 
 def _positions(plan: Plan, ints: Ints, inside: int) -> Ints:
-    """Return where in the window its records lie, the oldest first."""
+    """Return the positions in the window of its records, the oldest first."""
     size = int(plan.ints[at.PLAN_WINDOW])
     first = int(ints[int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_NEXT]) if inside == size else 0
     found: Ints = (first + np.arange(max(inside, 0), dtype=np.int64)) % size
@@ -124,7 +123,7 @@ def _positions(plan: Plan, ints: Ints, inside: int) -> Ints:
 
 
 def _compare(plan: Plan, ints: Ints, labels: list[int], judged: int) -> None:
-    """Count the baselines over the labels of the window, with the counts of labels of then."""
+    """Count the baselines over the labels of the window, with the counts of labels at that time."""
     k = plan.schema.n_classes
     section, bits = int(plan.ints[at.PLAN_EVALUATION]), int(plan.ints[at.PLAN_WINDOW_BITS])
     rows = ints[section + at.EVALUATION_FIELDS :][: at.EVALUATION_ROWS * k].reshape(at.EVALUATION_ROWS, k)

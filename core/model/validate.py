@@ -1,6 +1,7 @@
-"""Validation: invariants of a model that grew by itself, checked slowly (imports, files, tests).
+"""Validation: invariants of a model, checked slowly (imports, files, tests).
 
-What a kernel may trust is checked faster, and always, by core/model/soundness.py; here is what else holds.
+core/model/soundness.py always checks the words that kernels rely on, which is faster; this module checks all
+other invariants.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from core.tree import layout as at
 
 
 def check(model: HasBlocks) -> None:
-    """Raise SnapshotError with everything that is wrong."""
+    """Raise SnapshotError with a list of all broken invariants."""
     found = list(problems(model))
     if found:
         raise SnapshotError("; ".join(found))
 
 
 def problems(model: HasBlocks) -> Iterator[str]:
-    """Yield every broken invariant as a sentence; of words that no kernel may see, the first one only."""
+    """Yield every broken invariant as a sentence; of words that are unsafe for kernels, only the first."""
     if model.ints[at.MODEL_WORDS] != len(model.ints):
         yield f"words={model.ints[at.MODEL_WORDS]} must be {len(model.ints)}"
         return

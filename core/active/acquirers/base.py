@@ -1,8 +1,9 @@
 """Acquirers: active feature acquisition, feature by feature, before a record is answered.
 
-An *episode* is what goes on for one record from the first question to the answer. Its owner (the task) keeps
-the record, which features are unknown, what was paid, and the episode's words; an acquirer is asked for the
-next step. Everything is a function of model, words and record: the same episode asks the same.
+An *episode* covers one record from the first request for a feature to the answer. Its owner (the task) keeps
+the record, the unknown features, the cost so far, and the episode's words; the acquirer decides the next
+step. Every step is a function of model, words and record: an episode that is repeated requests the same
+features.
 """
 
 from __future__ import annotations
@@ -25,31 +26,31 @@ Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 ONE_REGION: Final = "one_region"
-"""What is known decides the answer: one decision region is left, of a tree one leaf."""
+"""The known features decide the answer: one decision region is left, or one leaf of a tree."""
 NONE_LEFT: Final = "none_left"
-"""No hypothesis is left that agrees with what is known."""
+"""No hypothesis agrees with the known features."""
 EXHAUSTED: Final = "exhausted"
-"""There is nothing left to ask for."""
+"""No feature is left to request."""
 BUDGET: Final = "budget"
-"""What it would ask for costs more than is left for the record."""
+"""The next feature costs more than the record's budget has left."""
 
 MAX_TIMEOUT_MS: Final = 600_000
-"""Labels wait as long for the answer of their instance (early labels)."""
+"""Largest timeout. Early labels wait for the answer of their instance as long."""
 
 
 class BuyingModel(Protocol):
-    """A model, as an acquirer sees it."""
+    """The parts of a model that an acquirer uses."""
 
     plan: Any
     ints: Any
 
     @property
     def spec(self) -> Any:
-        """What it was built from."""
+        """The model's spec."""
 
     @property
     def schema(self) -> Schema:
-        """What its records look like."""
+        """The schema of the model's records."""
 
     @property
     def first(self) -> int:
@@ -57,16 +58,16 @@ class BuyingModel(Protocol):
 
 
 class Step(NamedTuple):
-    """What to do next: ask for features, or (none) answer."""
+    """The next step of an episode: request features, or answer if there are none."""
 
     features: tuple[int, ...] = ()
-    """Columns, those to ask for together."""
+    """Columns of the features that are requested together."""
     stop: str = ""
-    """Why nothing more is asked for; empty if something is."""
+    """Reason to stop; empty if features are requested."""
     utility: float = math.nan
-    """How much the (first) feature is wanted; NaN: the acquirer does not say."""
+    """Utility of the (first) feature; NaN: the acquirer does not report it."""
     words: Any = None
-    """int64[w]: the episode's words from now on, None: they stay."""
+    """int64[w]: the new words of the episode, None: unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,59 +76,59 @@ class Acquirer(Parameters, ABC):
 
     family: ClassVar[str] = "acquirers"
     buys: ClassVar[bool] = True
-    """It may buy; else records are answered with what they bring."""
+    """Whether the acquirer may buy features; if not, records are answered as they came."""
     writes: ClassVar[bool] = False
-    """``open`` and ``hand_in`` change a model that is not frozen; labels are learned with their episodes."""
+    """Whether ``open`` and ``hand_in`` change a model that is not frozen; labels then need their episodes."""
     compiled_with: ClassVar[tuple[str, ...]] = ()
-    """Modules of the kernels that it calls, compiled before there is a plan with it."""
+    """Modules of the kernels that the acquirer calls, compiled before its first plan exists."""
 
     @property
     def timeout_ms(self) -> int:
-        """Return how long an answer waits for features, in ms of event time; a parameter of most."""
+        """Return how long an answer waits for features, in ms of event time; usually a parameter."""
         return MAX_TIMEOUT_MS
 
     @property
     def limit(self) -> float:
-        """Return what a record may cost."""
+        """Return the most that the features of a record may cost."""
         return math.inf
 
     def check(self, learner: Learner) -> None:
-        """Raise ParameterError if it cannot go with a learner."""
+        """Raise ParameterError if the acquirer does not support a learner."""
 
     def open(self, model: BuyingModel, x: Floats, unknown: Mask, number: int, frozen: bool) -> Ints:
         """Return the words of a new episode (int64[w]).
 
-        x: float64[d] in the model's columns; unknown: bool[d], the features that may be asked for; number:
-        of the record, of which random draws are a function; frozen: nothing will be learned from it.
+        x: float64[d] in the model's columns; unknown: bool[d], the features that may be requested; number:
+        the record's number, which determines random draws; frozen: nothing will be learned from the record.
         """
         return np.zeros(0, dtype=np.int64)
 
     @abstractmethod
     def step(self, model: BuyingModel, words: Ints, x: Floats, unknown: Mask, left: float) -> Step:
-        """Return what to do next; left: what the record may still cost."""
+        """Return the next step of an episode; left: what the record may still cost."""
 
     def observe(self, model: BuyingModel, words: Ints, column: int, value: float) -> Ints:
-        """Return the words of an episode for which a value came (NaN: none that the model can place)."""
+        """Return the words of an episode after a value came (NaN: a value that the model does not have)."""
         return words
 
     def hand_in(self, model: BuyingModel, words: Ints, *, answered: bool = False) -> None:
-        """Let a model that is not frozen know the episode of the record that it is about to answer.
+        """Give a model that is not frozen the episode of the record that it answers next.
 
-        ``answered``: the answer was given before, and the record's label is what it learns next.
+        ``answered``: the answer was given earlier, and the model learns the record's label next.
         """
 
     def weight(self, words: Ints) -> float:
-        """Return the inverse of the probability with which so much of the record was to be bought."""
+        """Return the inverse of the probability with which this part of the record was to be bought."""
         return 1.0
 
 
 def costs(schema: Schema) -> Floats:
-    """Return float64[d]: what a value of each attribute costs; 1 where the schema does not say."""
+    """Return float64[d]: the cost of a value of each attribute; 1 where the schema does not declare it."""
     return np.array([attribute.cost for attribute in schema.attributes], dtype=np.float64)
 
 
 def affordable(schema: Schema, columns: Sequence[int], left: float) -> tuple[int, ...]:
-    """Return those of the columns that may be bought together, each if its price is still left."""
+    """Return the columns that may be bought together, in order: each price must fit into the rest."""
     price, found = costs(schema), []
     for column in columns:
         if price[column] <= left:

@@ -1,4 +1,4 @@
-"""None: buy nothing; records are answered with what they bring."""
+"""None: buy nothing; records are answered with the features that they bring."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from core.numeric import rng
 from core.plugin import count, number
 
 EXPLORED: Final = 0
-"""Word of an episode: the record is bought whole, with the probability whose bits are in the next word."""
+"""Word of an episode: whether the record is bought whole; the next word has the bits of the probability."""
 CHANCE: Final = 1
 
 
@@ -36,11 +36,11 @@ CHANCE: Final = 1
 class Plugin(Acquirer):
     """Only what the path needs, at its price: ``{"name": "path", "explore": 0.1, "budget": 5.0}``.
 
-    A leaf that bought nothing would never split. So with probability ``explore``, whatever the record looks
-    like, all that is unknown of it is bought, as far as ``budget`` reaches, in the order of the schema; its
-    label is learned with the inverse probability as its weight, the other labels with weight 1. Both kinds
-    are fair samples of what reaches a leaf. A frozen model does not explore. (The sequential tests of Ling,
-    Sheng and Yang 2006; weights by Horvitz and Thompson 1952).
+    A leaf that bought nothing would never split. So with probability ``explore``, independently of the
+    features, all unknown features of a record are bought, as far as ``budget`` allows, in the order of the
+    schema. The label of such a record is learned with the inverse probability as its weight, other labels
+    with weight 1. Both kinds are fair samples of the records that reach a leaf. A frozen model does not
+    explore. (The sequential tests of Ling, Sheng and Yang 2006; weights by Horvitz and Thompson 1952).
     """
 
     compiled_with: ClassVar[tuple[str, ...]] = (purchase_draws.__name__,)
@@ -48,7 +48,7 @@ class Plugin(Acquirer):
     explore: float = number(0.1, at_least=0.001, at_most=1.0)
     """Share of the records that are bought whole, to learn from."""
     budget: float = number(1e9, at_least=0.0, at_most=1e9)
-    """What one record may cost."""
+    """The most that the features of one record may cost."""
     timeout_ms: int = count(60_000, at_least=1, at_most=MAX_TIMEOUT_MS)
     """How long an answer waits for its features, in ms of event time."""
 
@@ -57,7 +57,7 @@ class Plugin(Acquirer):
         return self.budget
 
     def check(self, learner: Learner) -> None:
-        """Refuse a learner without paths, or that counts records: one bought whole stands for others."""
+        """Refuse learners without paths or weights: a record that is bought whole represents more records."""
         if not learner.has_paths or learner.unit_weights:
             msg = (
                 f"acquire='path' must go with a learner that routes records by tests and weighs them, such "
@@ -66,7 +66,7 @@ class Plugin(Acquirer):
             raise ParameterError(msg)
 
     def open(self, model: BuyingModel, x: Floats, unknown: Mask, number: int, frozen: bool) -> Ints:
-        """Draw whether to buy the record whole; the draw is that of the record's number alone."""
+        """Draw whether to buy the record whole; the draw depends on seed and record number alone."""
         key = rng.stream_key(model.spec.seed, rng.PURCHASE)
         explored = (
             not frozen and bool(unknown.any()) and float(purchase_draws.uniform(key, number)) < self.explore
@@ -83,7 +83,7 @@ class Plugin(Acquirer):
         return Step((column,)) if costs(model.schema)[column] <= left else Step(stop=BUDGET)
 
     def _whole(self, model: BuyingModel, unknown: Mask, left: float) -> Step:
-        """Return as much of what is unknown as may be bought."""
+        """Return a step that buys all unknown features that are affordable."""
         columns = affordable(model.schema, np.flatnonzero(unknown).tolist(), left)
         if columns:
             return Step(columns)

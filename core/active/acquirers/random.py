@@ -1,4 +1,4 @@
-"""Random: a share of what is unknown is bought, whichever it is."""
+"""Random: a share of the unknown features is bought, chosen at random."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from core.plugin import count, number
 class Plugin(Acquirer):
     """Each unknown feature is bought with one probability: ``{"name": "random", "share": 0.3}``.
 
-    All of them are asked for at once, as far as ``budget`` reaches, in the order of the schema. With 1 as the
-    share everything is bought. It is what others are compared with, and goes with every learner: values are
-    missing completely at random, so no label needs a weight.
+    All chosen features are requested at once, as far as ``budget`` allows, in the order of the schema. With a
+    share of 1 everything is bought. It is the baseline for other acquirers and supports every learner: values
+    are missing completely at random, so no label needs a weight.
     """
 
     compiled_with: ClassVar[tuple[str, ...]] = (purchase_draws.__name__,)
 
     share: float = number(0.3, at_least=0.0, at_most=1.0)
-    """The probability."""
+    """Probability with which an unknown feature is bought."""
     budget: float = number(1e9, at_least=0.0, at_most=1e9)
-    """What one record may cost."""
+    """The most that the features of one record may cost."""
     timeout_ms: int = count(60_000, at_least=1, at_most=MAX_TIMEOUT_MS)
     """How long an answer waits for its features, in ms of event time."""
 
@@ -47,7 +47,7 @@ class Plugin(Acquirer):
         return self.budget
 
     def open(self, model: BuyingModel, x: Floats, unknown: Mask, number: int, frozen: bool) -> Ints:
-        """Return the key of the record's draws; that of a column is the draw of its number."""
+        """Return the key of the record's draws; the draw for a column has the column as its counter."""
         bits = int(purchase_draws.bits(rng.stream_key(model.spec.seed, rng.PURCHASE), number))
         return np.array([rng.stream_key(bits, rng.PURCHASE)], dtype=np.uint64).view(np.int64)
 

@@ -1,4 +1,4 @@
-"""Utility: UFODT buys the feature that tells most per cost, until the class is decided."""
+"""Utility: UFODT buys the feature with the largest utility per cost, until the class is decided."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from core.learners.ufodt.open_episode import OpenEpisode, Question, answer_next,
 from core.plugin import count
 
 FINISH: Final = "finish"
-"""The words are those of another acquirer: the model was configured otherwise meanwhile."""
+"""The words belong to another acquirer: the model was configured in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Acquirer):
-    """The feature that tells most per cost, until one class is left: ``{"name": "utility", "batch": 1}``.
+    """The feature with the largest utility per cost, until one class is left: ``{"name": "utility"}``.
 
-    What ``ufodt`` asks for in a stream, and its default (Rahbar, Ye, Chen and Chehreghani 2023, Algorithm 1):
-    its hypotheses are drawn from the posterior of the moment at which the record comes, and its parameter
-    ``record_budget`` says what a record may cost. The label of a record, whenever it comes, teaches what was
-    bought of that record. A frozen model asks in the same way, learns nothing, and answers with the mean of
-    its posterior.
+    The default of ``ufodt``, and its method for streams (Rahbar, Ye, Chen and Chehreghani 2023, Algorithm 1).
+    The hypotheses are drawn from the posterior at the moment when the record comes. The parameter
+    ``record_budget`` of ``ufodt`` limits the cost of a record. When the label of a record comes, the model
+    learns from it with the features that were bought. A frozen model requests in the same way, learns
+    nothing, and answers with the mean of its posterior.
     """
 
     writes: ClassVar[bool] = True
     compiled_with: ClassVar[tuple[str, ...]] = (open_episode.__name__,)
 
     batch: int = count(1, at_least=1, at_most=1000)
-    """Features asked for at once: so many of the best, as far as the budget reaches."""
+    """Number of features that are requested at once: the best features, as far as the budget allows."""
     timeout_ms: int = count(60_000, at_least=1, at_most=MAX_TIMEOUT_MS)
     """How long an answer waits for its features, in ms of event time."""
 
@@ -54,10 +54,10 @@ class Plugin(Acquirer):
             raise ParameterError(msg)
 
     def open(self, model: BuyingModel, x: Floats, unknown: Mask, number: int, frozen: bool) -> Ints:
-        """Draw the episode; that of a frozen model hangs on the record's number, and writes nothing to it."""
+        """Draw the episode. For a frozen model the draw depends on the record's number alone."""
         episode = OpenEpisode.begin(model, x, number=number if frozen else -1)
         for column in np.flatnonzero(~unknown).tolist():
-            if episode.is_unknown(column):  # a value that the episode has no outcome for
+            if episode.is_unknown(column):  # a value without an outcome in the episode
                 episode.observe(column, np.nan)
         return episode.packed()
 
@@ -89,7 +89,7 @@ class Plugin(Acquirer):
             answer_next(model, episode)
 
     def _best(self, model: BuyingModel, episode: OpenEpisode, question: Question) -> tuple[int, ...]:
-        """Return the columns with the best utility per cost, the best one first."""
+        """Return the columns with the best utility per cost, the best column first."""
         first, utility = question.feature, np.array(question.utilities)
         assert first is not None
         if self.batch == 1:

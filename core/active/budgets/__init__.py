@@ -1,1 +1,1 @@
-"""Budgets: how many labels a query strategy may ask for."""
+"""Budgets: how many labels a query strategy may request."""

@@ -13,30 +13,31 @@ from core.tree import layout
 LIMIT: Final = 0
 RESPEND: Final = 1
 OWN: Final = 2
-"""Where the parameters of a budget lie behind ``params[at]``: the common ones, then its own."""
+"""Words of ``params[at:]``: the common parameters, then the budget's from OWN on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget(Parameters):
-    """Says whether a label may be asked for; ``limit`` is the share of records it grants (ALGORITHMS 9.1).
+    """Limits label requests; ``limit`` is the share of records that it grants (ALGORITHMS 9.1).
 
-    A request is spent when it is made, whatever becomes of it. With ``respend`` one that was declined or has
+    A request is spent when it is made, however it ends. With ``respend`` a request that was declined or has
     expired is *returned* and may be spent again.
 
     The module has two kernels. ``is_open(params, at, floats, state, spent, returned, t) -> bool`` gets the
-    requests before record t less those returned, and how many were returned (0 without ``respend``);
-    ``spend(params, at, floats, state, asked, reserved)`` is told of every record what was decided, and
-    whether it was asked for the evaluation's sake, past the gate. A closed budget leaves the strategy unasked
-    and its state as it is [D20]. One with a state has ``problem(params, at, floats, state) -> int``, too,
-    which says what is wrong with it (core/plugin.py).
+    number of requests before record t without the returned requests, and the number of these (0 without
+    ``respend``). ``spend(params, at, floats, state, asked, reserved)`` is called for every record with the
+    decision, and with whether the request was made for the evaluation, past the budget. While the budget is
+    closed, the strategy is not called and its state does not change [D20]. A budget with a state also has
+    ``problem(params, at, floats, state) -> int``, which returns the number of a sentence if the state is
+    invalid (core/plugin.py).
     """
 
     family: ClassVar[str] = "budgets"
 
     limit: float = number(1.0, above=0.0, at_most=1.0)
-    """Share of the records whose label may be asked for."""
+    """Share of the records whose label may be requested."""
     respend: bool = flag(False)
-    """A request that was declined or has expired may be spent again."""
+    """Whether a request that was declined or has expired may be spent again."""
 
     def initial(self) -> tuple[float, ...]:
         """Return the state of a new model."""
@@ -53,7 +54,7 @@ def dispatcher() -> tuple[Any, Any]:
 
 @kernel
 def returned_requests(params, at: int, ints) -> int:
-    """Return the requests that the budget takes back: with ``respend`` those declined and expired."""
+    """Return the number of returned requests: with ``respend`` the declined and expired requests."""
     if params[at + RESPEND] == 0.0:
         return 0
     return ints[layout.MODEL_DECLINED] + ints[layout.MODEL_EXPIRED]
@@ -61,7 +62,7 @@ def returned_requests(params, at: int, ints) -> int:
 
 @kernel
 def spent_requests(plan, ints, returned: int, t: int) -> float:
-    """Return the requests the gate counts before record t, those of the evaluation by their rate."""
+    """Return the requests that count before record t; those for the evaluation count by their rate."""
     spent = float(ints[layout.MODEL_REQUESTS] - ints[layout.MODEL_RESERVED] - returned)
     if plan[layout.PLAN_SLICE] > 0:
         spent += 1.0 + (t - 1) / plan[layout.PLAN_SLICE]

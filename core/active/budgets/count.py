@@ -1,4 +1,4 @@
-"""Count budget: the share of all records so far whose label was asked for."""
+"""Count budget: the share of all records so far whose label was requested."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ class Plugin(Budget):
     (De Rosa and Cesa-Bianchi 2017).
 
     Labels that never arrive count as spent, unless ``respend`` returns them. ``spent < limit·t + 1`` always
-    holds: what was saved early may be spent at once later; a budget that forgets is ``window``.
+    holds: requests that were saved early may be spent at once later. The budget ``window`` forgets them
+    instead.
     """
 
 
@@ -26,4 +27,4 @@ def is_open(params, at: int, floats, state: int, spent: float, returned: int, t:
 
 @kernel
 def spend(params, at: int, floats, state: int, asked: bool, reserved: bool) -> None:
-    """Keep nothing: the model counts its requests."""
+    """Has no state: the model counts its requests."""

@@ -1,4 +1,4 @@
-"""Window budget: the share of recent records whose label was asked for, with exponential forgetting."""
+"""Window budget: the share of recent records whose label was requested, with exponential forgetting."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ class Plugin(Budget):
     """Open iff ``u / window < limit``, u ← u·(window - 1)/window + asked, after each record.
 
     ``{"name": "window", "limit": 0.1, "window": 100}`` (Žliobaitė et al. 2014, section 2; ALGORITHMS section
-    9.1). Old savings and old debts fade: the rate of requests keeps near the limit at any time. With
+    9.1). Old savings and old debts fade: the rate of requests stays near the limit at any time. With
     ``respend`` a returned request opens the closed gate once and is not counted in u again.
     """
 
     window: int = count(100, at_least=1)
-    """Records over which requests are remembered."""
+    """Number of recent records that the rate covers, by exponential forgetting."""
 
     def initial(self) -> tuple[float, ...]:
-        """Return no request among the recent records, none paid by a returned one."""
+        """Return zero requests among the recent records, and zero returned requests that were spent again."""
         return (0.0, 0.0)
 
 
 @kernel
 def is_open(params, at: int, floats, state: int, spent: float, returned: int, t: int) -> bool:
-    """Compare the recent share of requests with the limit; closed, see what was returned."""
+    """Compare the recent share of requests with the limit; if closed, look for a returned request."""
     if floats[state + RECENT] / params[at + OWN] < params[at + LIMIT]:
         return True
     return floats[state + PAID] < returned
@@ -43,7 +43,7 @@ def is_open(params, at: int, floats, state: int, spent: float, returned: int, t:
 
 @kernel
 def spend(params, at: int, floats, state: int, asked: bool, reserved: bool) -> None:
-    """Let the window forget a little and count this record."""
+    """Let the window forget one step and count this record."""
     window = params[at + OWN]
     is_paid = asked and not reserved and floats[state + RECENT] / window >= params[at + LIMIT]
     floats[state + RECENT] *= (window - 1.0) / window

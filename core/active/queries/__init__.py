@@ -1,1 +1,1 @@
-"""Query strategies: whether the label of an answered record is worth asking for."""
+"""Query strategies: whether the label of an answered record is worth a request."""

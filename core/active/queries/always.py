@@ -1,4 +1,4 @@
-"""Always: ask for every label the budget allows."""
+"""Always: request every label that the budget allows."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from core.kernels.jit import kernel
 class Plugin(Query):
     """Every record is worth its label: ``{"name": "always"}``. The budget alone decides.
 
-    With a budget for all labels they represent all records. Below that the budget chooses them by their
-    positions (every tenth at a limit of 0.1), which would bias an estimate on a periodic stream: then they
+    With a limit of 1 the labels represent all records. With a lower limit the budget chooses records by their
+    positions (every tenth at a limit of 0.1), which would bias an estimate on a periodic stream. These labels
     have no importance.
     """
 

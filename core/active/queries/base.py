@@ -1,4 +1,4 @@
-"""Query strategies: how useful a label would be; asked only while the budget is open."""
+"""Query strategies: how useful a label would be; called only while the budget is open."""
 
 from __future__ import annotations
 
@@ -15,46 +15,47 @@ from core.tree.layout import LEAVES
 NO: Final = 0
 YES: Final = 1
 AT_RANDOM: Final = 2
-"""Yes, independently of the record's features: its label may represent records that are not asked for."""
+"""Yes, independently of the record's features: its label may represent records without a request."""
 UNKNOWN: Final = 0.0
-"""The probability of a strategy that does not decide at random, or never asks for some records: its labels
-have no importance."""
+"""Probability of strategies that are not random, or never request some records: no importance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query(Parameters):
-    """Decides at answering time, per record; asked only while the budget is open (ALGORITHMS section 9.1).
+    """Decides at answering time, per record; called only while the budget is open (ALGORITHMS 9.1).
 
     The module's kernel ``decide(plan, params, at, ints, floats, state, limit, share, lead, weight, classes,
-    t)`` returns NO, YES or AT_RANDOM, and how likely it was to ask for the label of a record like this one,
-    given all that was before: above 0 whatever the record looks like, or UNKNOWN for all of them. It gets its
-    parameters at ``params[at:]``, its state at ``floats[state:]``, the budget's limit, the columns that it
-    names, of the place where the record ended (``uncertainty`` in core/learners/protocol.py), the number of
-    known classes (at least 2), and the record's number t. It may read the model's header but changes its own
-    state alone. Keys of random draws are in the plan: ``plan[PLAN_QUERY_KEY]`` and its neighbours. One with a
-    state has ``problem(params, at, ints, floats, state) -> int``, too, which says what is wrong with it
-    (core/plugin.py). One by whose order others may rank has ``score(share, lead, weight, classes, t)``.
+    t)`` returns NO, YES or AT_RANDOM, and the probability of a request for a record like this one, given all
+    earlier records: above 0 for all records, or UNKNOWN for all of them. Its parameters are at
+    ``params[at:]``, its state at ``floats[state:]``. It gets the budget's limit, the columns that the
+    strategy declares, at the place where the record ended (``uncertainty`` in core/learners/protocol.py), the
+    number of known classes (at least 2), and the record's number t. It may read the model's header but
+    changes its own state alone. Keys of random draws are in the plan: ``plan[PLAN_QUERY_KEY]`` and its
+    neighbours. A strategy with a state also has ``problem(params, at, ints, floats, state) -> int``, which
+    returns the number of a sentence if the state is invalid (core/plugin.py). A strategy that can rank
+    records has ``score(share, lead, weight, classes, t)``.
 
-    One with the column LEAVES has instead of ``decide`` the kernel ``decide_at_leaf(plan, params, at, ints,
-    floats, state, limit, table, stride, leaves, leaf, t)``: it gets the table of leaves and the record's row
-    in it (``leaf_table`` in core/learners/protocol.py), and goes with learners that have one.
+    A strategy with the column LEAVES has, instead of ``decide``, the kernel ``decide_at_leaf(plan, params,
+    at, ints, floats, state, limit, table, stride, leaves, leaf, t)``. It gets the table of leaves and the
+    record's row in it (``leaf_table`` in core/learners/protocol.py), and supports learners that have such a
+    table.
     """
 
     family: ClassVar[str] = "queries"
 
     sampled_detection: ClassVar[bool] = False
-    """The drift detector sees a label that was asked for only if it was asked for at random."""
+    """Whether the drift detector uses a requested label only if it was requested at random."""
 
     @property
     def columns(self) -> int:
-        """Return what it goes by: SHARE, LEAD and WEIGHT (core/tree/layout.py), 0: it looks at no place.
+        """Return the columns that the kernel uses: SHARE, LEAD and WEIGHT (core/tree/layout.py), 0: none.
 
-        LEAVES: it looks at all leaves.
+        LEAVES: the table of all leaves.
         """
         return 0
 
     def check(self, learner: Learner) -> None:
-        """Raise ParameterError if it cannot go with a learner."""
+        """Raise ParameterError if the strategy does not support a learner."""
         if self.columns & LEAVES and not has_leaf_table(learner):
             having = [name for name in learners() if has_leaf_table(registry.plugin("learners", name)())]
             msg = (
@@ -69,7 +70,7 @@ class Query(Parameters):
 
 
 def learners() -> tuple[str, ...]:
-    """Return the names of all learners, as specs write them."""
+    """Return the names of all learners, as specs spell them."""
     return tuple(spelling.of_spec("learners", name) for name in registry.names("learners"))
 
 
@@ -85,7 +86,7 @@ def dispatcher() -> Any:
 
 
 def leaf_dispatcher() -> Any:
-    """Return ``decide_at_leaf(kind, …)`` over those that look at all leaves."""
+    """Return ``decide_at_leaf(kind, …)`` over the strategies that look at all leaves."""
     return registry.dispatch(
         "queries",
         "decide_at_leaf",

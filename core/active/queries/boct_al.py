@@ -1,4 +1,4 @@
-"""BOCT-AL: labels go where the largest true risk may be, shared out over all leaves of a tree."""
+"""BOCT-AL: labels go to the leaves whose true risk may be largest, distributed over all leaves of a tree."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from core.tree import layout
 DELTA: Final = 0
 EXPLORE: Final = 1
 EXCESS: Final = 2
-"""Parameters behind ``params[at]``."""
+"""Words of ``params[at:]``."""
 
-# State: the record with which chances are shared out anew, and the leaves there were the last time
+# State: the record at which chances are distributed again, and the number of leaves at the last distribution
 DUE: Final = 0
 LEAVES: Final = 1
 
-# The strategy's words in a row of the table of leaves: the bound on the leaf's risk, the labels and errors it
-# was computed for, and the chance of a record that ends there
+# The strategy's words in a row of the table of leaves: the bound on the leaf's risk, the labels and errors
+# that it was computed from, and the chance of a record that ends there
 RISK: Final = layout.ROW_NOTES
 RISK_LABELS: Final = layout.ROW_NOTES + 1
 RISK_ERRORS: Final = layout.ROW_NOTES + 2
@@ -37,34 +37,38 @@ MOST: Final = 1 << 53
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Query):
-    """Ask in the leaves whose bound on their share of the true risk is largest: ``{"name": "boct_al",
-    "delta": 0.05, "explore": 0.1}`` (Collet and Pietquin 2015, section IV, and ALGORITHMS section 13) [D30].
+    """Request labels in the leaves whose bound on their share of the true risk is largest.
+
+    ``{"name": "boct_al", "delta": 0.05, "explore": 0.1}`` (Collet and Pietquin 2015, section IV; ALGORITHMS
+    section 13) [D30].
 
     A leaf of size W scores W times the risk that its label exceeds with probability ``delta`` (equation 7).
-    With ``risk="mbinomial"`` it scores W times max(0, 2q - 1) for a bound q: what its label may cost beyond
-    the better of the two (Collet and Pietquin 2014). A leaf of two even classes has a high risk that no label
-    lowers: it scores high by the bound, and low by its excess. Of leaves that have none, the bound decides.
-    The paper draws from the leaf that scores highest; of a stream, which cannot be chosen from, the leaves
-    with the highest scores get all labels until their share of the records is the budget's rate B, the leaf
-    at the boundary gets a part, the others none ("water filling"). A part ``explore`` of B is everybody's, so
-    that an estimate that was unlucky can recover, and every label has an importance. Over all leaves the rate
-    is B exactly.
+    With ``risk="mbinomial"`` it scores W times max(0, 2q - 1) for a bound q: the possible cost of its label
+    beyond the cost of the better label (Collet and Pietquin 2014). A leaf of two even classes has a high risk
+    that no label lowers: its score is high by the bound, and low by the excess. Leaves without excess are
+    ordered by the bound.
 
-    Scores of leaves with new labels are computed, and chances shared out anew, once for as many records as
-    there are leaves, and at once after a split: a record costs the logarithm of their number. Needs a learner
-    with a table of leaves (``boct``).
+    The paper draws from the leaf with the highest score. In a stream records cannot be chosen, so the leaves
+    with the highest scores get all labels until their share of the records is the budget's rate B; the leaf
+    at the boundary gets a part, the remaining leaves none ("water filling"). A part ``explore`` of B goes to
+    all leaves, so that a wrong estimate can recover, and every label has an importance. The rate over all
+    leaves is exactly B.
+
+    Scores are computed and chances distributed again once in n records, where n is the number of leaves, and
+    at once after a split: the cost of a record is logarithmic in the number of leaves. Needs a learner with a
+    table of leaves (``boct``).
     """
 
     delta: float = number(0.05, at_least=LEAST_DELTA, below=1.0)
     """Probability with which a leaf's risk exceeds its bound: the paper's δ₂."""
     explore: float = number(0.1, at_least=0.0, at_most=1.0)
-    """Share of the rate that all leaves get; with 0 the labels have no importance."""
+    """Share of the rate that goes to all leaves; with 0 the labels have no importance."""
     risk: str = choice("total", "total", "mbinomial")
-    """What a leaf scores by: a bound of its risk, or of its risk beyond the least that a label could have."""
+    """Score of a leaf: a bound on its risk, or on its risk beyond the least that a label could have."""
 
     @property
     def columns(self) -> int:
-        """Return that it looks at all leaves."""
+        """Return LEAVES: the strategy looks at all leaves."""
         return layout.LEAVES
 
     def initial(self) -> tuple[float, ...]:
@@ -77,7 +81,7 @@ class Plugin(Query):
 
 @called
 def sort_leaves(order, score, node, n: int) -> None:
-    """Sort leaf numbers by score, the largest first, of equal ones by node; n entries each."""
+    """Sort leaf numbers by descending score, equal scores by node; n entries each."""
     key, other_key, other = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     for k in range(n):
         key[k] = float(node[order[k]])
@@ -87,7 +91,7 @@ def sort_leaves(order, score, node, n: int) -> None:
 
 @called
 def sort_again(order, score, n: int) -> None:
-    """Sort leaf numbers by score, the largest first; equal ones stay in order."""
+    """Sort leaf numbers by descending score; equal scores keep their order."""
     key, other_key, other = np.empty(n), np.empty(n), np.empty(n, dtype=np.int64)
     for k in range(n):
         key[k] = -score[order[k]]
@@ -96,7 +100,7 @@ def sort_again(order, score, n: int) -> None:
 
 @called
 def fill(order, size, n: int, rate: float, floor: float, chance) -> None:
-    """Write the chance of each leaf: floor + (1 - floor)·w, w the water filling at the rate that is left.
+    """Write the chance of each leaf: floor + (1 - floor)·w, with w from water filling at the rest.
 
     order: int64[n], leaves by descending score; size: float64[n]; chance: float64[n], by leaf.
     """
@@ -114,7 +118,7 @@ def fill(order, size, n: int, rate: float, floor: float, chance) -> None:
 
 @kernel
 def excess_of(risk: float) -> float:
-    """Return the risk of a label beyond that of the better of the two, for a share ``risk`` of the other."""
+    """Return the risk of a label beyond the risk of the better label; ``risk``: share of the rarer class."""
     return max(0.0, 2.0 * risk - 1.0)
 
 
@@ -183,7 +187,7 @@ def problem(params, at: int, ints, floats, state: int) -> int:
 
 
 def chances(scores: Any, sizes: Any, rate: float, explore: float = 0.1) -> Any:
-    """Return how likely a record of each leaf is asked for, float64[leaf]; scores, sizes: float64[leaf]."""
+    """Return the probability of a request per leaf, float64[leaf]; scores, sizes: float64[leaf]."""
     sizes = np.ascontiguousarray(sizes, dtype=np.float64)
     order = np.lexsort((np.arange(len(sizes)), -np.asarray(scores, dtype=np.float64))).astype(np.int64)
     out = np.empty(len(sizes))

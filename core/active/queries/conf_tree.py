@@ -1,4 +1,4 @@
-"""ConfTree: ask until the leaf's majority class is certain by a confidence bound, then seldom."""
+"""ConfTree: request labels until the leaf's majority class is certain by a confidence bound, then seldom."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from core.tree import layout
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Query):
-    """Ask at every leaf that is not δ-consistent; at the others with (B + ε) / (B + ε + gap/2).
+    """Request at every leaf that is not δ-consistent; at consistent leaves with (B + ε) / (B + ε + gap/2).
 
     ``{"name": "conf_tree", "delta": 0}`` (De Rosa and Cesa-Bianchi 2017, Algorithm 2 and equation 6;
     ALGORITHMS section 9.2). A leaf with m labels is δ-consistent iff the two largest class shares among them
-    lie more than 2ε apart, ε = sqrt(ln(K·t/δ) / 2m); for two classes that is equation 6, for K it keeps
-    Theorem 5: a consistent leaf predicts another class than the best one with a probability of at most δ
-    [D11]. ``delta`` 0 stands for δ = 1/t, the paper's choice. Shares and m are those of labels the leaf has
-    seen, without what it inherited [D23]: after a split its children are in doubt again.
+    lie more than 2ε apart, ε = sqrt(ln(K·t/δ) / 2m); for two classes this is equation 6, for K classes
+    Theorem 5 still holds: a consistent leaf predicts a class other than the best with a probability of at
+    most δ [D11]. ``delta`` 0 stands for δ = 1/t, the paper's choice. Shares and m count labels that the leaf
+    has seen, without inherited weight [D23]: after a split the children are not consistent at first.
     """
 
     delta: float = number(0.0, at_least=0.0, below=1.0)
-    """How likely a leaf that is not in doubt may predict the wrong class; 0 stands for 1/t."""
+    """Largest probability that a consistent leaf predicts the wrong class; 0 stands for 1/t."""
 
     @property
     def columns(self) -> int:
-        """Return the lead, with the labels it rests on."""
+        """Return LEAD and WEIGHT: the lead, and the labels that it is based on."""
         return layout.LEAD
 
 
 @kernel
 def probability(limit: float, width: float, gap: float) -> float:
-    """Return how likely a record of a consistent leaf is asked for; width is ε."""
+    """Return the probability of a request for a record of a consistent leaf; width is ε."""
     return (limit + width) / (limit + width + 0.5 * gap)
 
 
 @kernel
 def chance_at(params, at: int, limit: float, lead: float, weight: float, classes: float, t: int) -> float:
-    """Return how likely a record is asked for that ended at a place with this lead and weight of labels."""
+    """Return the probability of a request for a record at a place with this lead and weight of labels."""
     if weight <= 0.0:
         return 1.0
     width = epsilon(weight, t, classes, params[at])
@@ -69,14 +69,14 @@ def decide(
     classes: float,
     t: int,
 ) -> tuple[int, float]:
-    """Ask with the probability of `chance_at`, by the random number of record t."""
+    """Request with the probability of `chance_at`, by the random number of record t."""
     chance = chance_at(params, at, limit, lead, weight, classes, t)
     return draw(plan, chance, t), chance
 
 
 @kernel
 def score(share: float, lead: float, weight: float, classes: float, t: int) -> float:
-    """Return ε as a share of ε and half the gap, with δ = 1/t: above one half a leaf is in doubt."""
+    """Return ε as a share of ε and half the gap, with δ = 1/t; above one half the leaf is not consistent."""
     if weight <= 0.0:
         return 1.0
     width = epsilon(weight, t, classes, 0.0)

@@ -1,4 +1,4 @@
-"""FixedUn: ask where the leaf is new, or its largest class share is below a fixed threshold."""
+"""FixedUn: request labels where the leaf is new, or its largest class share is below a fixed threshold."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from core.tree import layout
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Query):
-    """Ask iff a leaf has few labels of its own or its largest class share is below a threshold that stays.
+    """Request iff a leaf has seen few labels or its largest class share is below a fixed threshold.
 
     ``{"name": "fixed_uncertainty", "threshold": 0.9, "cold_start": 30}`` (ALGORITHMS section 9.2, FixedUn;
-    Žliobaitė et al. 2014). With ``threshold`` 0 it follows from classes and budget, 1/K + B·(1 - 1/K), as
-    scikit-activeml has it. A leaf that has seen one label is pure, and no threshold asks there again: that is
-    what the cold start is for. A tree that grows sure asks less and less: under drift take a threshold that
-    moves.
+    Žliobaitė et al. 2014). With ``threshold`` 0 the threshold is 1/K + B·(1 - 1/K) from classes and budget,
+    as in scikit-activeml. A leaf that has seen one label is pure, and no threshold would request more there:
+    therefore the cold start. A tree that becomes sure requests less and less: under drift use a strategy with
+    a threshold that moves.
     """
 
     threshold: float = number(0.9, at_least=0.0, at_most=1.0)
-    """Largest class share below which a label is asked for; 0: from classes and budget."""
+    """Largest class share below which a label is requested; 0: from classes and budget."""
     cold_start: float = number(30.0, at_least=0.0)
-    """Labelled weight below which a leaf asks whatever its shares are; 0: none."""
+    """Labelled weight below which a leaf requests labels for any class shares; 0: none."""
 
     @property
     def columns(self) -> int:
-        """Return the largest share, and the weight of labels."""
+        """Return SHARE and WEIGHT: the largest share, and the weight of labels."""
         return layout.SHARE | layout.WEIGHT
 
 
@@ -47,7 +47,7 @@ def decide(
     classes: float,
     t: int,
 ) -> tuple[int, float]:
-    """Look whether the leaf is new, else compare the share with the threshold."""
+    """Check whether the leaf is new, else compare the share with the threshold."""
     if 0.0 <= weight < params[at + 1]:
         return YES, UNKNOWN
     threshold = params[at]

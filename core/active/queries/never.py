@@ -1,4 +1,4 @@
-"""Never: ask for no label; the model learns from the labels that arrive unasked."""
+"""Never: request no label; the model learns from labels that arrive without a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rnd: ask at random, at the rate of the budget."""
+"""Rnd: request labels at random, at the rate of the budget."""
 
 from __future__ import annotations
 
@@ -12,11 +12,10 @@ from core.tree import layout
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Query):
-    """Ask with the budget's probability: ``{"name": "random"}`` (ALGORITHMS section 9.2, Rnd: ``U < B``;
-    Žliobaitė et al. 2014).
+    """Request with the budget's probability: ``{"name": "random"}``.
 
-    The draw of record t depends on seed and t alone, so that a replay, and a run with another strategy
-    between, decides alike.
+    ``U < B`` (ALGORITHMS section 9.2, Rnd; Žliobaitė et al. 2014). The draw of record t depends on seed and t
+    alone, so that a replay, or a run with another strategy in between, makes the same decisions.
     """
 
 

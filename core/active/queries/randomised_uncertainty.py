@@ -1,4 +1,4 @@
-"""RndVar: ask as VarUn does, with the threshold multiplied by a random factor at each record."""
+"""RndVar: request labels as VarUn does, with the threshold multiplied by a random factor at each record."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from core.numeric.special import normal_cdf, rough_cdf
 from core.tree import layout
 
 ROUGHLY_FROM: Final = -2.0
-"""Where Φ is above 0.02, an error of 2e-7 is none; further out the quotients would show it."""
+"""Above this argument Φ exceeds 0.02, and its error of 2e-7 does not matter in quotients."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin(variable_uncertainty.Plugin):
-    """As variable uncertainty, with the threshold θ·η, η drawn from N(1, 1) for each record.
+    """Variable uncertainty with the threshold θ·η, η drawn from N(1, 1) for each record.
 
     ``{"name": "randomised_uncertainty", "step": 0.01}`` (ALGORITHMS section 9.2, RndVar; Žliobaitė et al.
-    2014). The threshold is multiplied, as the paper has it; MOA divides the share, which asks whenever η
-    is negative [D21]. Records that look sure are asked for now and then, so that a change there is seen.
+    2014). The threshold is multiplied, as in the paper; MOA divides the share, which requests whenever η is
+    negative [D21]. Labels of confident predictions are requested now and then, so that a change there is
+    noticed.
     """
 
 
@@ -41,8 +42,8 @@ def decide(
     classes: float,
     t: int,
 ) -> tuple[int, float]:
-    # A normal variate takes two draws: half the counter of the record's first one. A rough one will do unless
-    # the share is about as large as the threshold.
+    # A normal variate takes two draws: half the counter of the record's first draw. An approximate variate is
+    # enough unless the share is about as large as the threshold.
     key, counter = plan[layout.PLAN_THRESHOLD_KEY], t << (rng.DRAW_BITS - 1)
     threshold = floats[state]
     shaken = 1.0 + rng.rough_normal(key, counter)
@@ -50,10 +51,10 @@ def decide(
         shaken = 1.0 + rng.normal(key, counter)
     chance = UNKNOWN
     if plan[layout.PLAN_SLICE] == 0:  # else the probability is not used
-        z = 1.0 - share / threshold  # the label is asked for iff η > share/θ
+        z = 1.0 - share / threshold  # the label is requested iff η > share/θ
         chance = rough_cdf(z) if z > ROUGHLY_FROM else normal_cdf(z)
     return variable_uncertainty.move(params, at, floats, state, share < threshold * shaken), chance
 
 
 PROBLEMS, problem = variable_uncertainty.PROBLEMS, variable_uncertainty.problem
-"""Its state is that of variable uncertainty."""
+"""The state is the same as in variable uncertainty."""

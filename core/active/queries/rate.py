@@ -1,4 +1,4 @@
-"""Rate: ask for as many labels as the budget grants, for the least certain of the recent records."""
+"""Rate: request all labels that the budget grants, for the least certain of the recent records."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from core.tree import layout
 KIND: Final = 0
 WINDOW: Final = 1
 EXPLORE: Final = 2
-"""Parameters behind ``params[at]``: the kind of the strategy whose score ranks, then this one's own."""
+"""Words of ``params[at:]``: the kind of the strategy that scores, then the parameters of ``rate``."""
 
 RESERVE: Final = 4.0
-"""Labels that are kept in hand: with half as many the gate refuses 6 % of the records at a limit of 0.5."""
+"""Labels in reserve: with half of them the budget refuses 6 % of the records at a limit of 0.5."""
 
-# State: labels let go (float64), records in the window, where in it the next one goes; then how many have
-# each code, by octaves and one by one, and the window itself, codes of 8 bits
+# State: labels given up (float64), number of records in the window, position of the next record in it; then
+# the counts of codes by octave and by code, and the window, codes of 8 bits
 LET_GO: Final = 0
 HELD: Final = 1
 NEXT: Final = 2
@@ -50,41 +50,43 @@ LOWEST: Final = (1022 - OCTAVES + 1) * STEPS
 
 
 def scored() -> tuple[str, ...]:
-    """Return the names of the strategies that have a score: a kernel ``score`` beside ``decide``."""
+    """Return the names of the strategies with a score: a kernel ``score`` in addition to ``decide``."""
     modules = zip(registry.names("queries"), registry.modules("queries"), strict=True)
     return tuple(name for name, module in modules if hasattr(module, "score"))
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Query):
-    """Rank a record's score among those of the last ``window`` records; ask if it is in the top share.
+    """Rank a record's score in the last ``window`` records; request its label if in the top share.
 
     ``{"name": "rate", "score": "variable_uncertainty", "window": 1000, "explore": 0.1}`` (ALGORITHMS section
-    9.2) [D69]. The other strategies ask as often as they see fit, and leave it to the budget to refuse what
-    is too much: there a record's place decides, not what it looks like. This one asks for as many as the
-    budget grants, whatever the scores are and however many of them are equal.
+    9.2) [D69]. Other strategies request without regard to the budget, which then refuses the excess: the
+    position of a record decides, not its score. This strategy requests all labels that the budget grants, for
+    any scores and any number of equal scores.
 
-    Among n scores in the window, G above that of the record and E equal to it, the record is asked for with
-    the chance (q·(n + 1) - G) / (E + 1), cut off at 0 and 1: a smoothed rank (Vovk, Gammerman, Shafer 2005,
-    section 2.2), which of exchangeable scores is in the top share q with probability q exactly; equal ones
-    are told apart by the random number of the record. A part ``explore`` of the rate B is sampled whatever
-    the score is. So each record is asked for with a known probability, at least ``explore``·B, and its label
-    has an importance.
+    Among n scores in the window, with G above the record's score and E equal to it, the label is requested
+    with the chance (q·(n + 1) - G) / (E + 1), clipped to [0, 1]: a smoothed rank (Vovk, Gammerman, Shafer
+    2005, section 2.2). If the scores are exchangeable, a record is in the top share q with probability q
+    exactly; the record's random number decides between equal scores. A part ``explore`` of the rate B is
+    sampled independently of the score. So each record is requested with a known probability, at least
+    ``explore``·B, and its label has an importance.
 
-    q follows the labels in hand: with c of them the rate is B·c/r, r = max(4·(1 - B), B). So c keeps near r,
-    the gate is seldom closed, and where all scores rise or fall at once labels are neither spent in a heap
-    nor lost. What is more in hand than makes it ask for every record is let go: times without unlabelled
-    records are not made up for. B is ``budget.limit`` less ``evaluation.share``. Made for the budget
-    ``count``; the gate of ``window`` has a count of its own.
+    q follows the reserve, the labels that the budget grants but that were not requested: with c of them the
+    rate is B·c/r, r = max(4·(1 - B), B). So c stays near r, the budget is seldom closed, and when all scores
+    rise or fall at once, labels are neither spent in a burst nor lost. A reserve so large that every record
+    would be requested is cut: times without unlabelled records are not made up for. B is ``budget.limit``
+    less ``evaluation.share``. The strategy is made for the budget ``count``; the budget ``window`` counts
+    differently.
 
-    Scores are told apart by sixteenths of their octave down to 2^-16 and counted by these, so that a record
-    costs the same whatever the window; a model takes 2.2 kB and a byte for each record of the window.
+    Scores are quantised to sixteenths of their octave down to 2^-16 and counted by these codes, so that the
+    cost of a record does not depend on the window; a model takes 2.2 kB and a byte for each record of the
+    window.
     """
 
     score: str = choice("variable_uncertainty", *scored())
-    """Strategy by whose score records are ranked."""
+    """Strategy whose score ranks the records."""
     window: int = count(1000, at_least=10, at_most=100_000)
-    """Last records among which a record is ranked."""
+    """Number of last records among which a record is ranked."""
     explore: float = number(0.1, at_least=0.0, at_most=1.0)
     """Share of the requests that is sampled at random; with 0 the labels have no importance."""
 
@@ -101,7 +103,7 @@ class Plugin(Query):
         return (float(registry.kind(self.family, self.score)), *Query.constants(self))
 
     def continues(self, before: Parameters) -> bool:
-        """Return whether the window of ``before`` is ours: as long, and of the same scores."""
+        """Return whether the window under ``before`` stays valid: the same length, and the same scores."""
         return isinstance(before, Plugin) and (before.score, before.window) == (self.score, self.window)
 
 
@@ -116,14 +118,15 @@ def code_of(score: float) -> int:
 
 @kernel
 def chance_of(ints, state: int, code: int, floor: float, wanted: float) -> float:
-    """Return the chance of a record with this code; over exchangeable records they come to ``wanted``.
+    """Return the chance of a record with this code; over exchangeable records the mean is ``wanted``.
 
-    A part ``floor`` is everybody's, the rest goes to the ranks above (wanted - floor) / (1 - floor).
+    A part ``floor`` goes to all records, the rest to the ranks above (wanted - floor) / (1 - floor).
     """
     octave = code // STEPS
     steps = state + BY_CODE + octave * STEPS
-    # Adding 0 is cheaper than loops whose length the processor mispredicts; and of a length that the compiler
-    # knows it makes one addition after the other, not vectors. HELD is never negative: there are 16 turns.
+    # Adding 0 is cheaper than loops whose length the processor mispredicts. For a constant length the
+    # compiler would make sixteen additions in sequence, not vectors. HELD is never negative: there are 16
+    # turns.
     turns = STEPS + min(ints[state + HELD], 0)
     higher = 0
     for each in range(turns):
@@ -152,7 +155,7 @@ def enter(ints, state: int, window: int, code: int) -> None:
 
 @kernel
 def wanted_rate(plan, params, ints, floats, state: int, limit: float, rate: float, t: int) -> float:
-    """Return the rate that keeps the reserve, at most 1; let go what is more than that takes."""
+    """Return the rate that keeps the reserve, at most 1; give up the part of the reserve beyond that."""
     budget_at = plan[layout.PLAN_BUDGETING + 1]
     spent = spent_requests(plan, ints, returned_requests(params, budget_at, ints), t)
     reserve = max(RESERVE * (1.0 - rate), rate)
@@ -182,7 +185,7 @@ def decide(
     """Rank the record, then draw for it."""
     rate = limit - (1.0 / plan[layout.PLAN_SLICE] if plan[layout.PLAN_SLICE] > 0 else 0.0)
     window, floor = int(params[at + WINDOW]), params[at + EXPLORE] * rate
-    if rate <= 0.0:  # the evaluation takes all of it
+    if rate <= 0.0:  # the evaluation uses the whole limit
         return NO, UNKNOWN
     wanted = max(wanted_rate(plan, params, ints, floats, state, limit, rate, t), floor)
     code = code_of(score_of(int(params[at + KIND]), share, lead, weight, classes, t))

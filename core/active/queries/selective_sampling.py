@@ -1,4 +1,4 @@
-"""Sel-Samp: ask at random, the more likely the smaller the margin at the leaf."""
+"""Sel-Samp: request labels at random, the more likely the smaller the margin at the leaf."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.tree import layout
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Query):
-    """Ask with probability B / (B + |p̂ - 1/K|), p̂ the largest class share at the leaf.
+    """Request with probability B / (B + |p̂ - 1/K|), p̂ the largest class share at the leaf.
 
     ``{"name": "selective_sampling"}`` (ALGORITHMS section 9.2, Sel-Samp; Žliobaitė et al. 2014, after
     Cesa-Bianchi et al. 2006). K is the number of known classes, at least 2.
@@ -25,7 +25,7 @@ class Plugin(Query):
 
 @kernel
 def probability(limit: float, share: float, classes: float) -> float:
-    """Return how likely a record of a leaf with this largest share is asked for."""
+    """Return the probability of a request at a leaf with this largest share."""
     return limit / (limit + abs(share - 1.0 / classes))
 
 
@@ -50,6 +50,6 @@ def decide(
 
 @kernel
 def score(share: float, lead: float, weight: float, classes: float, t: int) -> float:
-    """Return how far the largest share is from that of a pure leaf, measured from 1/K."""
+    """Return the distance of the largest share from a pure leaf's, relative to the range above 1/K."""
     evenly = 1.0 / classes
     return 1.0 - evenly - abs(share - evenly)

@@ -1,4 +1,4 @@
-"""Split: ask for a share of the records at random, for the others as VarUn does."""
+"""Split: request labels of a share of the records at random, of the rest as VarUn does."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from core.tree import layout
 
 @dataclass(frozen=True, slots=True)
 class Plugin(variable_uncertainty.Plugin):
-    """A coin sends a share ν of the records to ``random``, the others to ``variable_uncertainty``.
+    """A coin sends a share ν of the records to ``random``, the rest to ``variable_uncertainty``.
 
     ``{"name": "split", "random": 0.2, "step": 0.01}`` (ALGORITHMS section 9.2, Split; Žliobaitė et al. 2014).
-    Of the labels asked for the drift detector sees those of the random branch alone: the others are hard
-    ones by choice.
+    Among the requested labels, the drift detector uses only labels of the random branch, because the other
+    branch selects hard records.
     """
 
     random: float = number(0.2, above=0.0, at_most=1.0)
@@ -43,12 +43,12 @@ def decide(
     t: int,
 ) -> tuple[int, float]:
     """Toss the coin of record t and let the branch decide."""
-    # The parameters of the branch come first: those of its own file.
+    # The parameters of the branch come first, in the order of its module.
     coin = params[at + 1]
     unsure = share < floats[state]
     chance = coin * limit + (1.0 - coin if unsure else 0.0)
-    # Both branches are worked out, as no processor can guess the coin. The threshold of the one stays where
-    # it was if the other is taken.
+    # Both branches are computed because no processor can predict the coin. The threshold of variable
+    # uncertainty is restored if the random branch is taken.
     is_random = rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < coin
     random_answer = random.draw(plan, limit, t)
     before = floats[state]
@@ -58,4 +58,4 @@ def decide(
 
 
 PROBLEMS, problem = variable_uncertainty.PROBLEMS, variable_uncertainty.problem
-"""Its state is that of variable uncertainty."""
+"""The state is the same as in variable uncertainty."""

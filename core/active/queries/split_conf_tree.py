@@ -1,4 +1,4 @@
-"""SplitConfTree: ask for a share of the records at random, for the others as ConfTree does."""
+"""SplitConfTree: request labels of a share of the records at random, of the rest as ConfTree does."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from core.tree import layout
 
 @dataclass(frozen=True, slots=True)
 class Plugin(conf_tree.Plugin):
-    """A coin sends a share ν of the records to ``random``, the others to ``conf_tree``.
+    """A coin sends a share ν of the records to ``random``, the rest to ``conf_tree``.
 
     ``{"name": "split_conf_tree", "random": 0.2, "delta": 0}`` (De Rosa and Cesa-Bianchi 2017, section 7;
-    ALGORITHMS section 9.2). As in ``split``, the drift detector sees the labels of the random branch alone.
+    ALGORITHMS section 9.2). As in ``split``, the drift detector uses the labels of the random branch alone.
     """
 
     random: float = number(0.2, above=0.0, at_most=1.0)
@@ -42,11 +42,11 @@ def decide(
     t: int,
 ) -> tuple[int, float]:
     """Toss the coin of record t and let the branch decide."""
-    # The parameters of the branch come first: those of its own file.
+    # The parameters of the branch come first, in the order of its module.
     coin = params[at + 1]
     other = conf_tree.chance_at(params, at, limit, lead, weight, classes, t)
     chance = coin * limit + (1.0 - coin) * other
-    # Both branches are worked out, as no processor can guess the coin.
+    # Both branches are computed because no processor can predict the coin.
     is_random = rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < coin
     random_answer = random.draw(plan, limit, t)
     own = conf_tree.draw(plan, other, t)

@@ -1,4 +1,4 @@
-"""VarUn: ask where the largest class share at the leaf is below a threshold that adapts."""
+"""VarUn: request labels where the largest class share at the leaf is below a threshold that adapts."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ PROBLEMS: Final = ("the threshold must be a number above 0",)
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Query):
-    """Ask iff the largest class share is below θ; θ shrinks by s after a yes and grows by s after a no.
+    """Request iff the largest class share is below θ; θ shrinks by s after a request, else it grows.
 
     ``{"name": "variable_uncertainty", "step": 0.01}`` (ALGORITHMS section 9.2, VarUn; Žliobaitė et al. 2014).
-    θ moves only while the budget is open [D20]; the share is the leaf's, whatever the leaf model predicts
-    [D22].
+    θ moves only while the budget is open [D20]; the share is the leaf's, independent of the leaf model's
+    prediction [D22].
     """
 
     step: float = number(0.01, above=0.0, below=1.0)
-    """Share by which the threshold moves at each record."""
+    """Relative step by which the threshold moves at each record."""
 
     @property
     def columns(self) -> int:
