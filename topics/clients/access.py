@@ -1,4 +1,4 @@
-"""Access: what a broker denies this client, with the right to grant."""
+"""Access: the error text when a broker denies this client something, with the right to grant."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _KINDS: Mapping[int, Kind] = {
 
 
 def denied_kind(code: int) -> Kind | None:
-    """Return what kind of thing an error code denies; None: it is about something else."""
+    """Return the kind of thing to which an error code denies access; None for other errors."""
     return _KINDS.get(code)
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who this client is to the broker."""
+    """The identity of this client at the broker."""
 
-    user: str | None  # None: known to the broker alone (by its certificate, or anonymous)
+    user: str | None  # None: only the broker can tell (a certificate's user, or anonymous)
 
     @staticmethod
     def of(kafka: Mapping[str, Any]) -> Access:
@@ -35,9 +35,9 @@ class Access:
         return Access(None if user is None else str(user))
 
     def denied(self, kind: Kind, name: str, operation: str) -> str:
-        """Return the sentence that names what was denied and the command that grants it.
+        """Return the sentence that names the denied thing and the command that grants access.
 
-        operation: as `kafka-acls` calls it, several with commas between them.
+        `operation` is the operation as `kafka-acls` spells it; several are separated by commas.
         """
         who = "this client" if self.user is None else f"user {self.user!r}"
         what = "the cluster" if kind == "cluster" else f"{kind} {name!r}"

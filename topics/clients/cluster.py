@@ -1,9 +1,8 @@
 """Cluster: Kafka's administration client; whether it is reachable, and which topics there are.
 
 Every call is bounded in time, and a cluster that does not answer is one clear error instead of librdkafka's
-endless attempts and lines on stderr. Where nobody listens that error comes within ten seconds; a broker that
-takes connections, and does not answer because it is busy, is asked again, with a line in the log every few
-seconds.
+endless attempts and lines on stderr. If no broker listens, that error comes within ten seconds. A busy broker
+that accepts connections and does not answer is tried again, with a line in the log every few seconds.
 """
 
 from __future__ import annotations
@@ -62,38 +61,38 @@ UNANSWERED = (
     KafkaError.NETWORK_EXCEPTION,
     KafkaError.THROTTLING_QUOTA_EXCEEDED,
 )
-"""Errors of a request that may have been carried out all the same, or may be soon: it is sent again."""
+"""Errors of a request that may have been carried out, or may be soon: it is sent again."""
 
-# librdkafka's own errors (no broker answered) have negative codes, errors a broker sends have positive ones.
+# librdkafka's own errors (no broker answered) have negative codes, errors from a broker have positive codes.
 _ADMIN_PROPERTIES = ("bootstrap.servers", "client.id", "security.", "sasl.", "ssl.", "socket.", "broker.")
 
 
 def refresh_leaders(client: Any, failure: KafkaException, topic: str, timeout: float = TIMEOUT_S) -> None:
-    """Let a client that knows no leader of a topic's partitions ask the broker before it answers again.
+    """Make a client that has no leader for a topic's partitions fetch the topic's metadata.
 
-    A client of librdkafka 2.16 that knows some topic and has asked for the offsets of one that did not exist
-    yet, or that the broker had not made known yet, remembers that and answers `list_offsets` with `_NOENT`,
-    "No leaders found", for ever, without a request. One for the topic's metadata takes that back.
+    librdkafka 2.16 caches a missing topic: once a client has requested the offsets of a topic that did not
+    exist yet, or was not yet in the broker's metadata, it answers `list_offsets` with `_NOENT`, "No leaders
+    found", for ever and without a request. A request for the topic's metadata clears that.
     """
     if failure.args[0].code() == KafkaError._NOENT:  # noqa: SLF001 - librdkafka's own codes look so
-        with contextlib.suppress(KafkaException):  # then the next answer tells
+        with contextlib.suppress(KafkaException):  # then the next answer reports it
             client.list_topics(topic, timeout=timeout)
 
 
 class _Complaint:
-    """The last thing the client complained of.
+    """The last error that the client reported.
 
-    An object of its own, because the client holds on to its callback: a method of `Cluster` would close a
-    cycle, and the client with its threads would live until the garbage collector comes by.
+    This is a separate object because the client holds its callback: a method of `Cluster` would create a
+    reference cycle, and the client with its threads would live until the garbage collector runs.
     """
 
     def __init__(self) -> None:
         self.text = ""
-        self.of_credentials = False  # the broker answers, but does not let this client in
-        self.of_all = False  # not one broker can be reached
+        self.of_credentials = False  # the broker answers, but refuses the credentials
+        self.of_all = False  # no broker can be reached
 
     def clear(self) -> None:
-        """Forget it: a broker has answered since."""
+        """Forget the error: a broker has answered since."""
         self.text, self.of_credentials, self.of_all = "", False, False
 
     def __call__(self, error: KafkaError) -> None:
@@ -101,7 +100,7 @@ class _Complaint:
         down = error.code() == KafkaError._ALL_BROKERS_DOWN  # noqa: SLF001
         self.of_all = self.of_all or refused or down
         if down and self.text:
-            return  # the reason is more than that
+            return  # keep the more specific reason
         if refused or not self.of_credentials:
             self.text, self.of_credentials = error.str().split(" (after ")[0], refused
 
@@ -109,8 +108,8 @@ class _Complaint:
 class Cluster:
     """The administration side of a Kafka cluster.
 
-    `kafka` holds client properties under Kafka's names (`bootstrap.servers`, `security.protocol`, …); those
-    that only producers or consumers know are left out.
+    `kafka` holds client properties under Kafka's names (`bootstrap.servers`, `security.protocol`, …);
+    properties that only producers or consumers have are left out.
     """
 
     def __init__(
@@ -118,7 +117,8 @@ class Cluster:
     ) -> None:
         """Open no connection yet: librdkafka does that with the first request.
 
-        `timeout`: seconds of one request; `patience_s`: after so many a busy broker is not asked again.
+        `timeout` bounds one request, in seconds; after `patience_s` seconds a request to a busy broker is not
+        repeated.
         """
         self.address = str(kafka.get("bootstrap.servers", "")).strip()
         if not self.address:
@@ -132,7 +132,7 @@ class Cluster:
 
     @staticmethod
     def properties(kafka: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the properties every kind of client knows, with librdkafka kept from writing to stderr."""
+        """Return the properties that every kind of client has, with logging to stderr turned off."""
         return {key: value for key, value in kafka.items() if key.startswith(_ADMIN_PROPERTIES)} | {
             "log_level": 0
         }
@@ -144,7 +144,7 @@ class Cluster:
 
     @property
     def complaint(self) -> str:
-        """Why the client can reach no broker, in its words; empty while it can, or does not know yet."""
+        """The client's reason why it can reach no broker; empty if it reaches one, or has not tried yet."""
         self._client.poll(0)  # serves error_cb
         return self._complaint.text if self._complaint.of_all else ""
 
@@ -168,7 +168,7 @@ class Cluster:
 
     @property
     def id(self) -> str | None:
-        """What the cluster calls itself, whatever its address; None before Kafka 0.10.1."""
+        """The cluster's id, which does not depend on its address; None before Kafka 0.10.1."""
         metadata = self._answer(lambda: self._client.list_topics(timeout=self.timeout))
         known: str | None = metadata.cluster_id
         return known
@@ -178,7 +178,7 @@ class Cluster:
         return dict(self._answer(lambda: self._client.list_topics(timeout=self.timeout)).topics)
 
     def _answer(self, ask: Callable[[], _Answer]) -> _Answer:
-        """Return the answer to a request, which is made again while a broker is there and too busy for it."""
+        """Return the answer to a request, which is repeated while the broker is there and too busy for it."""
         patience = Patience(self._patience_s, logger.warning)
         while True:
             try:
@@ -193,7 +193,7 @@ class Cluster:
             self._client.poll(patience.pause(f"bootstrap.servers={self.address} does not answer yet"))
 
     def hidden(self, names: Iterable[str]) -> list[str]:
-        """Return those of the topics, none of which is seen, that may exist: this client may not see them."""
+        """Return those of these invisible topics that may exist and be hidden from this client."""
         asked = list(names)
         if not asked:
             return []
@@ -219,10 +219,10 @@ class Cluster:
         spec: OffsetSpec,
         isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[tuple[str, int], int]:
-        """Return the offset that `spec` means of each partition: the first one, the end.
+        """Return the offset that `spec` selects in each partition, such as the first or the end.
 
-        A topic made a moment ago has leaders in the metadata before the broker acts as one, and leaders
-        move: such partitions are asked for once more, and again, and those of a busy broker.
+        The metadata names a leader for a new topic before that broker acts as one, and leaders move: requests
+        for such partitions are repeated, as are requests to a busy broker.
         """
         found: dict[tuple[str, int], int] = {}
         patience = Patience(self._patience_s, logger.warning)
@@ -247,11 +247,11 @@ class Cluster:
         return found
 
     def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
-        """Return topic → its configuration, defaults included, under Kafka's names; of those it may see."""
+        """Return topic → its configuration under Kafka's names, with defaults, for visible topics."""
         return self._configs(names, lambda entry: True)  # noqa: ARG005 - all of them
 
     def overrides(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
-        """Return topic → what was set for it alone, under Kafka's names; of those it may see."""
+        """Return topic → its own settings under Kafka's names, without defaults, for visible topics."""
         own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
         return self._configs(names, lambda entry: ConfigSource(entry.source).value == own)
 
@@ -285,7 +285,9 @@ class Cluster:
         return {name: int(config["max.message.bytes"]) for name, config in self.configs(names).items()}
 
     def result(self, future: Any, name: str = "", operation: str = "", kind: Kind | None = None) -> Any:
-        """Return what a request's future holds, its errors as ours (`error` says what the names are for)."""
+        """Return the result of a request's future; its errors are raised as ours (`error` explains the
+        names).
+        """
         try:
             return future.result(timeout=self.timeout + 1)
         except KafkaException as failure:
@@ -294,15 +296,16 @@ class Cluster:
     def error(
         self, failure: KafkaException, name: str = "", operation: str = "", kind: Kind | None = None
     ) -> BrokerError:
-        """Return the exception that says what a failed request means.
+        """Return the exception for a failed request.
 
-        name, operation: what was to be done with which topic or group, where there is one; kind: which.
+        `name` and `operation` are the topic or group, if there is one, and the operation on it; `kind` is
+        topic or group.
         """
         cause = failure.args[0]
         denied = denied_kind(cause.code())
         if denied is not None and operation and kind in (None, denied):
             return BrokerError(self.access.denied(denied, name, operation))
-        self._client.poll(0)  # serves error_cb: the reason behind a timeout is only known there
+        self._client.poll(0)  # serves error_cb: only it gets the reason for a timeout
         if cause.code() < 0 and self._complaint.of_credentials:
             message = (
                 f"bootstrap.servers={self.address} does not let this client in ({self._complaint.text}); "

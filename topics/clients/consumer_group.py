@@ -1,4 +1,4 @@
-"""Consumer group: its members and its offsets, as its coordinator knows them."""
+"""Consumer group: its members and its offsets, as its coordinator reports them."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ Tell = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class GroupMember:
-    """A member of a group, living or waited for."""
+    """A member of a group, alive or within its session timeout."""
 
     name: str  # `group.instance.id`, else the member's id
     host: str
-    topics: frozenset[str]  # of which it has partitions
+    topics: frozenset[str]  # topics of which it has partitions
 
 
 def members_of(kafka: Mapping[str, Any], group: str) -> list[str]:
-    """Return the names of the members of a group, living or waited for; `kafka`: under Kafka's names."""
+    """Return the names of the members of a group, alive or within the session timeout."""
     return sorted(str(member.group_instance_id or member.member_id) for member in _members(kafka, group))
 
 
 def static_members_of(kafka: Mapping[str, Any], group: str) -> set[str]:
-    """Return the names of those of them that have one of their own (`group.instance.id`).
+    """Return the names of the static members, which have a `group.instance.id`.
 
-    A coordinator that moves is waited for no longer than a request may take.
+    While the coordinator moves, this waits no longer than a request may take.
     """
     members = _members(kafka, group, TIMEOUT_S)
     return {str(member.group_instance_id) for member in members if member.group_instance_id}
@@ -42,7 +42,7 @@ def static_members_of(kafka: Mapping[str, Any], group: str) -> set[str]:
 def described_members_of(
     kafka: Mapping[str, Any], group: str, tell: Tell = lambda _: None
 ) -> list[GroupMember]:
-    """Return the members with what each has; `tell`: takes a line of progress while they are waited for."""
+    """Return the members with their topics; `tell` gets a line of progress during the wait."""
     return [
         GroupMember(
             str(member.group_instance_id or member.member_id),
@@ -56,7 +56,7 @@ def described_members_of(
 def _members(
     kafka: Mapping[str, Any], group: str, seconds: float = LEAST_S, tell: Tell = lambda _: None
 ) -> Sequence[Any]:
-    """Ask the group's coordinator, again while it moves; BrokerError."""
+    """Request the members from the group's coordinator, repeatedly while it moves; may raise BrokerError."""
     cluster = Cluster(kafka)
     patience = Patience(seconds, tell)
     while True:
@@ -77,9 +77,9 @@ def committed_of(
     seconds: float = LEAST_S,
     tell: Tell = lambda _: None,
 ) -> list[TopicPartition]:
-    """Return what a group has committed of partitions, with its metadata, without joining it; BrokerError.
+    """Return a group's committed offsets, with their metadata, without joining it; may raise BrokerError.
 
-    Offsets of a transaction that is still open (its worker may be dead) are not waited for.
+    This does not wait for the offsets of an open transaction, whose worker may be dead.
     """
     if not partitions:
         return []
@@ -100,13 +100,13 @@ def committed_of(
 
 
 def _passes(cluster: Cluster, failure: KafkaException) -> bool:
-    """Tell whether another attempt may succeed: the coordinator moves, or is slow, but a broker is there."""
+    """Whether another attempt may succeed: the coordinator moves or is slow, but a broker is there."""
     code = failure.args[0].code()
     return code in NOT_YET or (code in UNANSWERED and not cluster.complaint)
 
 
 def raise_if_denied(cluster: Cluster, group: str) -> None:
-    """Raise if this client may not see the group: asking for its offsets only takes too long then."""
+    """Raise if this client may not see the group: a request for its offsets then only times out."""
     (answer,) = cluster.client.describe_consumer_groups([group], request_timeout=cluster.timeout).values()
     failure = answer.exception(timeout=cluster.timeout + 1)
     if isinstance(failure, KafkaException) and denied_kind(failure.args[0].code()) == "group":
@@ -114,7 +114,7 @@ def raise_if_denied(cluster: Cluster, group: str) -> None:
 
 
 def is_occupied(group: str, members: list[str]) -> str:
-    """Return the sentence for a group that has members where it must not."""
+    """Return the sentence for a group that has members although it must have none."""
     return (
         f"group {group} must have no members, it has {', '.join(members)}; stop the workers ('grove worker "
         "drain' makes them leave at once), try again, and start them"

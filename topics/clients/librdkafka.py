@@ -1,10 +1,10 @@
-"""librdkafka: what is used of the C library that confluent-kafka brings, bound by ctypes.
+"""librdkafka: the functions used of the C library that confluent-kafka brings, bound by ctypes.
 
-confluent-kafka's Producer makes a Python object for each record that it takes and for each report of one.
-The library itself takes records from compiled code, and tells of failures alone.
+confluent-kafka's Producer makes a Python object for each record, and for each delivery report. The library
+itself takes records from compiled code and can report failures only.
 
-Every function and struct here is held by tests/contract/test_librdkafka.py for the version that is pinned;
-of another version nothing is bound.
+tests/contract/test_librdkafka.py checks every function and struct here against the pinned version; no other
+version is bound.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from confluent_kafka import cimpl
 logger = logging.getLogger(__name__)
 
 VERSION: Final = (2, 16)
-"""The library's, of confluent-kafka 2.16.1: its functions stay as they are within a minor version."""
+"""Version of the library in confluent-kafka 2.16.1; its functions stay the same within a minor version."""
 
 PRODUCER: Final = 0  # rd_kafka_type_t
 CONF_OK: Final = 0  # rd_kafka_conf_res_t
@@ -30,7 +30,7 @@ COPY: Final = 2  # RD_KAFKA_MSG_F_COPY
 PURGE_QUEUE: Final = 1
 PURGE_IN_FLIGHT: Final = 2
 RKT, PARTITION, VALUE, KEY, MSGFLAGS, TIMESTAMP, HEADER = 2, 3, 4, 5, 7, 8, 9
-"""What an argument of `rd_kafka_produceva` is: rd_kafka_vtype_t."""
+"""Kinds of arguments of `rd_kafka_produceva`: rd_kafka_vtype_t."""
 
 
 class Memory(Structure):
@@ -82,7 +82,7 @@ class Message(Structure):
 
 
 class Position(Structure):
-    """rd_kafka_topic_partition_t: an offset and what is noted with it."""
+    """rd_kafka_topic_partition_t: an offset and its metadata."""
 
     _fields_ = (
         ("topic", c_char_p),
@@ -151,7 +151,7 @@ class Library:
     """The functions, under their names without `rd_kafka_`; calls release the interpreter's lock."""
 
     def __init__(self, file: str) -> None:
-        """Bind a shared library, or one that needs it; OSError, AttributeError."""
+        """Bind a shared library, or a file that is linked to it; may raise OSError or AttributeError."""
         library = ctypes.CDLL(file)
         for name, (result, parameters) in FUNCTIONS.items():
             function = getattr(library, f"rd_kafka_{name}")
@@ -161,14 +161,14 @@ class Library:
         """The address of `rd_kafka_produceva`, for compiled code."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return a function; what is bound is an attribute already."""
+        """Bind a function at its first use; later uses find it as an attribute."""
         message = f"function={name!r} must be one of FUNCTIONS"
         raise AttributeError(message)
 
 
 @functools.cache
 def bound() -> Library | None:
-    """Return the library that this process's confluent-kafka uses; None: it cannot be bound."""
+    """Return the library that this process's confluent-kafka uses; None if it cannot be bound."""
     try:
         return bind(cimpl.__file__)
     except (OSError, AttributeError, LibraryError) as error:
@@ -177,14 +177,14 @@ def bound() -> Library | None:
 
 
 class LibraryError(Exception):
-    """A librdkafka, or a machine, that the structs here were not written for."""
+    """A librdkafka, or a machine, for which the structs here were not written."""
 
 
 def bind(file: str) -> Library:
-    """Bind librdkafka through a file that is linked to it; LibraryError, OSError, AttributeError.
+    """Bind librdkafka through a file that is linked to it; may raise LibraryError, OSError or AttributeError.
 
-    The dynamic linker looks for a function in a library and in those that it needs: the extension module of
-    confluent-kafka leads to its librdkafka, wherever that lies.
+    The dynamic linker finds a function in a library and in the libraries that it needs, so the extension
+    module of confluent-kafka leads to its librdkafka in any place.
     """
     if sys.byteorder != "little" or ctypes.sizeof(c_void_p) != ctypes.sizeof(c_int64):
         message = "the machine must be a little-endian one of 64 bits"

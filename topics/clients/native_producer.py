@@ -1,8 +1,8 @@
-"""Native producer: librdkafka's, called by ctypes, with the methods of confluent-kafka's Producer.
+"""Native producer: librdkafka's producer, called by ctypes, with the methods of confluent-kafka's Producer.
 
-It takes a run of records in one compiled call, and is told of failures only. Errors are those that
-confluent-kafka raises. It lives as long as something refers to it: the client ends with its last reference,
-so that no call of it can be under way.
+It takes a run of records in one compiled call and receives reports of failures only. It raises the errors
+that confluent-kafka raises. The client ends with the last reference to it, when no call of it can be in
+progress.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ ProduceRecords = Callable[..., int]
 """A kernel that calls `rd_kafka_produceva` for each record (topics/clients/produce.py)."""
 
 FIXED: Final = 6
-"""Arguments of `rd_kafka_produceva` that every record has; headers follow."""
+"""Arguments of `rd_kafka_produceva` that every record has; the headers follow."""
 
 OUT_OF_BOUNDS: Final = -1
-"""What a kernel gives instead of an error if a column leads out of its buffer."""
+"""A kernel's result, instead of an error, if a column points outside its buffer."""
 
 _TEXT_BYTES: Final = 512
 _FIRST_LOOK_S: Final = 0.001
 _EAGER_S: Final = 0.05
 _LEVELS: Final = (50, 50, 50, 40, 30, 20, 20, 10)
-"""Of `logging`, for those of syslog."""
+"""Levels of `logging` by level of syslog."""
 _NO_STARTS: Final = np.zeros(0, dtype=np.int64)
 
 
 class Undelivered(NamedTuple):
-    """Where a record belongs that was not delivered, told as confluent-kafka's Message does."""
+    """The place of a record that was not delivered, with the methods of confluent-kafka's Message."""
 
     of_topic: str
     of_partition: int
@@ -60,17 +60,17 @@ class Undelivered(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Reports:
-    """Who is told what a client reports."""
+    """The receivers of a client's reports."""
 
     library: Library
     delivered: Callable[[KafkaError | None, Any], None]
     erred: Callable[[KafkaError], None]
     logger: Logger
-    raised: deque[BaseException] = field(default_factory=deque)  # to be raised by the call that serves them
+    raised: deque[BaseException] = field(default_factory=deque)  # raised by the call that serves callbacks
 
 
 _clients: Final[dict[int, _Reports]] = {}
-"""By the number that librdkafka hands back: a report of a client that has ended leads nowhere."""
+"""By the number that librdkafka passes back: a report of a client that has ended finds no entry."""
 _numbers: Final = itertools.count(1)
 
 
@@ -111,14 +111,16 @@ def _on_log(client: int, level: int, facility: bytes, line: bytes) -> None:
         reports.raised.append(failure)
 
 
-# They are never freed: librdkafka may call them as long as there is a client.
+# Never freed: librdkafka may call them as long as a client exists.
 _DELIVERED: Final = librdkafka.DELIVERY_CALLBACK(_on_delivery)
 _ERRED: Final = librdkafka.ERROR_CALLBACK(_on_error)
 _LOGGED: Final = librdkafka.LOG_CALLBACK(_on_log)
 
 
 class NativeProducer:
-    """A client of librdkafka. One thread hands records over, others may poll, flush and purge meanwhile."""
+    """A client of librdkafka. One thread produces records; other threads may poll, flush and purge at the
+    same time.
+    """
 
     def __init__(
         self,
@@ -129,9 +131,9 @@ class NativeProducer:
         logger: Logger,
         produce_records: ProduceRecords,
     ) -> None:
-        """Open a client; `delivered`, `erred`: told of each record that was not delivered, of each error.
+        """Open a client; `delivered` gets each record that was not delivered, `erred` each error.
 
-        KafkaException: librdkafka refuses the properties.
+        Raises KafkaException if librdkafka refuses the properties.
         """
         self._library = library
         self._produce_records = produce_records
@@ -146,21 +148,21 @@ class NativeProducer:
             del _clients[number]
             raise
         end = weakref.finalize(self, _end, library, self._client, self._topics, number, self._process)
-        end.atexit = False  # a thread that is never joined may be in a call then
+        end.atexit = False  # a thread that is never joined may be in a call at that time
 
     def __len__(self) -> int:
-        """Return how many records, and reports of records, wait."""
+        """Return the number of waiting records and reports."""
         return int(self._library.outq_len(self._own()))
 
     def poll(self, seconds: float = -1) -> int:
-        """Serve callbacks for so long, or until there was one; return how many."""
+        """Serve callbacks until one was called or the time is over; return how many were called."""
         return int(self._call(self._library.poll, _ms(seconds)))
 
     def flush(self, seconds: float) -> int:
-        """Wait for so long that everything is delivered; return how many records still wait.
+        """Wait until everything is delivered or the time is over; return how many records still wait.
 
-        Nothing wakes the library's own flush when the last record is delivered, of which there is no report:
-        it looks every ten milliseconds. At first this one looks more often.
+        A delivered record causes no report, so nothing wakes the library's own flush: it checks every ten
+        milliseconds. At first this method checks more often.
         """
         began = time.monotonic()
         while True:
@@ -171,7 +173,7 @@ class NativeProducer:
                 return left
 
     def purge(self) -> None:
-        """Give up every record that waits; their failures are reported as usual."""
+        """Give up every waiting record; the failures are reported as usual."""
         code = self._call(self._library.purge, librdkafka.PURGE_QUEUE | librdkafka.PURGE_IN_FLIGHT)
         if code:
             raise KafkaException(KafkaError(code))
@@ -187,7 +189,7 @@ class NativeProducer:
         timestamp: int = 0,
         headers: Headers | None = None,
     ) -> None:
-        """Hand over one record; BufferError if there is no room."""
+        """Produce one record; raise BufferError if there is no room."""
         named = None if headers is None else [headers]
         taken, error = self.produce_columns(topic, partition, [value], [key], [timestamp], named)
         if error is not None:
@@ -204,11 +206,11 @@ class NativeProducer:
         timestamps: Any,
         headers: Sequence[Headers] | None = None,
     ) -> tuple[int, KafkaError | None]:
-        """Hand over n records; return how many are taken, and why no more.
+        """Produce n records; return how many were taken, and why the next one was not.
 
-        None: there was no room for more, or all are taken. partition: of all of them, or int64[n], of each.
-        timestamps: int64[n] or a sequence, in ms since the epoch, 0: now. What is given is copied before this
-        returns. ValueError: columns that do not fit.
+        The reason is None if there was no room, or if all were taken. `partition` is one for all records, or
+        int64[n]. `timestamps` is int64[n] or a sequence, in ms since the epoch, 0: now. Everything is copied
+        before this returns. Raises ValueError for columns that do not fit together.
         """
         client = self._own()
         partitions, shared = (_NO_STARTS, partition) if isinstance(partition, int) else (_int64(partition), 0)
@@ -243,7 +245,7 @@ class NativeProducer:
         return taken, self._refusal(int(failure[0]))
 
     def init_transactions(self, seconds: float) -> None:
-        """End what a producer of the same id has left open."""
+        """End the open transaction that an earlier producer of the same id has left."""
         self._step(self._library.init_transactions, _ms(seconds))
 
     def begin_transaction(self) -> None:
@@ -253,7 +255,7 @@ class NativeProducer:
     def send_offsets_to_transaction(
         self, positions: Sequence[TopicPartition], group: bytes, seconds: float
     ) -> None:
-        """Make offsets a part of the transaction; `group`: metadata of a member, serialised."""
+        """Make offsets a part of the transaction; `group` is a member's serialised metadata."""
         client, library = self._own(), self._library
         member = ctypes.c_void_p()
         self._raise(library.consumer_group_metadata_read(ctypes.byref(member), group, len(group)))
@@ -267,24 +269,24 @@ class NativeProducer:
             library.consumer_group_metadata_destroy(member)
 
     def commit_transaction(self, seconds: float) -> None:
-        """Commit the transaction when everything in it is delivered."""
-        # A transaction that has failed may hold records that are never delivered: the library knows.
+        """Commit the transaction once everything in it is delivered."""
+        # A failed transaction may hold records that are never delivered, which the library handles.
         self.flush(min(seconds, _EAGER_S))
         self._step(self._library.commit_transaction, _ms(seconds))
 
     def abort_transaction(self, seconds: float) -> None:
-        """Throw away the transaction and what waits."""
+        """Discard the transaction and the waiting records."""
         self._step(self._library.abort_transaction, _ms(seconds))
 
     def _own(self) -> int:
-        """Return the client; RuntimeError in a process that was forked from its owner."""
+        """Return the client; raise RuntimeError in a process that was forked from its owner."""
         if os.getpid() != self._process:
             message = f"pid={os.getpid()} must be {self._process}: threads of a client stay where it was made"
             raise RuntimeError(message)
         return self._client
 
     def _call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function that serves callbacks; raise what one of them has left."""
+        """Call a function that serves callbacks; raise an exception that one of them has stored."""
         result = function(self._own(), *arguments)
         if self._reports.raised:
             raise self._reports.raised.popleft()
@@ -303,7 +305,7 @@ class NativeProducer:
             raise KafkaException(error)
 
     def _taken(self, pointer: int | None) -> KafkaError | None:
-        """Return an rd_kafka_error_t as confluent-kafka's error, and free it; None: there is none."""
+        """Return an rd_kafka_error_t as confluent-kafka's error, and free it; None for no error."""
         if not pointer:
             return None
         library = self._library
@@ -318,14 +320,14 @@ class NativeProducer:
         return error
 
     def _refusal(self, failure: int) -> KafkaError | None:
-        """Return why a record was not taken; None: there was no room, or nothing failed."""
+        """Return why a record was not taken; None if there was no room, or nothing failed."""
         if failure == OUT_OF_BOUNDS:
             message = "every value of a column must lie in its buffer"
             raise ValueError(message)
         error = self._taken(failure)
         if error is None or error.code() == KafkaError._QUEUE_FULL:  # noqa: SLF001
             return None
-        # Confluent-kafka calls another function, which tells of a fatal error by this code alone.
+        # confluent-kafka calls another function, which reports a fatal error by this code alone.
         code = KafkaError._FATAL if error.fatal() else error.code()  # noqa: SLF001
         return KafkaError(code, f"Unable to produce message: {KafkaError(code).str()}")
 
@@ -348,16 +350,16 @@ class NativeProducer:
 
 
 def can_carry(properties: Mapping[str, Any]) -> bool:
-    """Tell whether a native producer can be made with these properties: no callbacks, no nested ones."""
+    """Whether a native producer supports these properties: no callbacks and no nested properties."""
     return all(isinstance(value, str | bool | int | float) for value in properties.values())
 
 
 def _open(library: Library, properties: Mapping[str, Any], number: int) -> int:
-    """Return a new client whose callbacks get this number."""
+    """Return a new client that passes this number to its callbacks."""
     conf, text = library.conf_new(), ctypes.create_string_buffer(_TEXT_BYTES)
     given = {**properties, "delivery.report.only.error": True, "log.queue": True}
     try:
-        # Plug-ins may bring properties.
+        # Plug-ins may add properties.
         for name in sorted(given, key=lambda name: name != "plugin.library.paths"):
             value = str(given[name]).lower() if isinstance(given[name], bool) else str(given[name])
             if "\0" in name + value:
@@ -377,13 +379,13 @@ def _open(library: Library, properties: Mapping[str, Any], number: int) -> int:
     except BaseException:
         library.conf_destroy(conf)
         raise
-    library.set_log_queue(client, None)  # lines are given to whoever polls: no thread of the library's is
+    library.set_log_queue(client, None)  # log lines go to the polling thread, not to a thread of the library
     return int(client)
 
 
 def _end(library: Library, client: int, topics: Mapping[str, int], number: int, process: int) -> None:
-    """End a client to which nothing refers any more, with what it still holds."""
-    if os.getpid() == process:  # a fork has the memory, but none of the threads
+    """End a client without references, and free what it holds."""
+    if os.getpid() == process:  # a fork has the memory, but not the threads
         library.purge(client, librdkafka.PURGE_QUEUE | librdkafka.PURGE_IN_FLIGHT)
         for topic in topics.values():
             library.topic_destroy(topic)
@@ -398,7 +400,7 @@ def _check(
     timestamps: Any,
     headers: HeaderColumns | None,
 ) -> None:
-    """Raise ValueError if columns do not go together."""
+    """Raise ValueError if columns do not fit together."""
     least, most = (partition, partition) if isinstance(partition, int) else _range(partition)
     if not -1 <= least <= most < 1 << 31:
         message = f"partition={least if least < -1 else most} must be from -1 to 2**31 - 1"
@@ -436,17 +438,17 @@ def _check(
 
 
 def _range(partitions: Ints64) -> tuple[int, int]:
-    """Return the lowest and the highest number (0 and 0: there are none)."""
+    """Return the lowest and the highest number; 0 and 0 if there are none."""
     return (int(partitions.min()), int(partitions.max())) if len(partitions) else (0, 0)
 
 
 def _int64(numbers: Any) -> Any:
-    """Return numbers, or a sequence of them, as kernels take them."""
+    """Return numbers, or a sequence of them, in the type that kernels take."""
     return _writable(np.asarray(numbers, dtype=np.int64))
 
 
 def _fill(block: Any, topic: int, partition: int) -> None:
-    """Write what all records have in common: `produce_records` writes the rest."""
+    """Write the arguments that all records share; `produce_records` writes the rest."""
     kinds = (librdkafka.RKT, librdkafka.PARTITION, librdkafka.MSGFLAGS)
     for at, kind in enumerate((*kinds, librdkafka.TIMESTAMP, librdkafka.KEY, librdkafka.VALUE)):
         block[at].vtype = kind
@@ -456,7 +458,7 @@ def _fill(block: Any, topic: int, partition: int) -> None:
 
 
 def _parts(column: Spans | None) -> tuple[int, int, Any, Any]:
-    """Return address and length of a column's buffer, and where its values lie in it."""
+    """Return address and length of a column's buffer, and the places of its values in it."""
     if column is None:
         return 0, 0, _NO_STARTS, _NO_STARTS
     starts, lengths = _writable(column.starts), _writable(column.lengths)
@@ -464,14 +466,14 @@ def _parts(column: Spans | None) -> tuple[int, int, Any, Any]:
 
 
 def _writable(numbers: Any) -> Any:
-    """Return integers as kernels take them, without a copy if they are that."""
+    """Return integers in the type that kernels take, without a copy if they have it already."""
     if isinstance(numbers, np.ndarray) and numbers.dtype == np.int64 and numbers.flags.carray:
         return numbers  # `require` takes as long as a kernel does for some records
     return np.require(numbers, np.int64, ("C", "W"))
 
 
 def _names(names: Sequence[str]) -> tuple[bytes, Any]:
-    """Return names of headers, each with a NUL behind it, and where each begins."""
+    """Return the names of headers, each followed by a NUL, and the start of each."""
     texts = [name.encode() for name in names]
     if any(b"\0" in text for text in texts):
         message = f"names of headers must have no NUL: {[name for name in names if chr(0) in name]}"
@@ -481,7 +483,7 @@ def _names(names: Sequence[str]) -> tuple[bytes, Any]:
 
 
 def _add(library: Library, client: int, offsets: int, each: TopicPartition) -> None:
-    """Add an offset to a list of librdkafka's."""
+    """Add an offset to a librdkafka list."""
     position = library.topic_partition_list_add(offsets, each.topic.encode(), each.partition).contents
     position.offset = each.offset
     if each.metadata is not None:  # with its NUL, as confluent-kafka gives it

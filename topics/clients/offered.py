@@ -1,4 +1,4 @@
-"""Offered records: parts of runs that the client has no room for yet."""
+"""Offered records: parts of runs for which the client has no room yet."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from topics.columns.header_columns import HeaderColumns
 from topics.columns.records import Headers, Ints64
 from topics.columns.spans import Spans
 
-COPIED_BYTES = 64 * 1024  # in which records lie that are handed over with others
+COPIED_BYTES = 64 * 1024  # largest buffer of records that are copied to be produced together
 
 
 @dataclass(slots=True)
 class Offered:
     """Records of one topic that the client has not taken yet; columns of equal length.
 
-    Handing them to a client returns how many it has taken, and why not the next one (None: there is no room
-    for it, or no next one).
+    `hand_to` and `hand_to_native` return how many records the client has taken, and why it has not taken the
+    next one (None: there is no room for it, or no next record).
     """
 
     topic: str
-    partition: int | Ints64  # of all of them, or int64[n], of each
+    partition: int | Ints64  # one for all records, or int64[n]
     values: Sequence[bytes | None]
     keys: Sequence[bytes | None]
     timestamps: Any  # int64[n] or a sequence
@@ -40,9 +40,9 @@ class Offered:
         return self.partition if isinstance(self.partition, int) else int(self.partition[at])
 
     def hand_to(self, producer: Producer) -> tuple[int, KafkaError | None]:
-        """Hand the records to confluent-kafka's client, one after the other.
+        """Give the records to confluent-kafka's client one by one.
 
-        `produce_batch` would be no quicker way: it takes no timestamps and no headers.
+        `produce_batch` would not be faster, and takes no timestamps and no headers.
         """
         left = iter(self.values)
         one = isinstance(self.partition, int)
@@ -60,11 +60,11 @@ class Offered:
             error = failure.args[0]
         else:
             return len(self.values), None
-        # The record that was not taken is the last one that came out of the iterator.
+        # The refused record is the last one that came out of the iterator.
         return len(self.values) - length_hint(left) - 1, error
 
     def hand_to_native(self, producer: NativeProducer) -> tuple[int, KafkaError | None]:
-        """Hand the records to librdkafka itself, in one call."""
+        """Give the records to librdkafka itself, in one call."""
         self.values, self.keys = Spans.of(self.values), Spans.of(self.keys)
         if self.headers is not None:
             self.headers = HeaderColumns.of(self.headers)
@@ -76,7 +76,7 @@ class Offered:
             return 0, failure.args[0]
 
     def forget(self, n: int) -> None:
-        """Forget the first n records: they are taken."""
+        """Forget the first n records, which the client has taken."""
         self.values, self.keys, self.timestamps = self.values[n:], self.keys[n:], self.timestamps[n:]
         if self.headers is not None:
             self.headers = self.headers[n:]
@@ -85,7 +85,7 @@ class Offered:
 
     @property
     def is_small(self) -> bool:
-        """Whether it costs little to copy the buffers that its columns lie in."""
+        """Whether copying the buffers of its columns costs little."""
         columns = (self.values, self.keys)
         return sum(len(each.buffer) if isinstance(each, Spans) else COPIED_BYTES for each in columns) < (
             COPIED_BYTES
@@ -93,7 +93,7 @@ class Offered:
 
     @staticmethod
     def joined(parts: Sequence[Offered]) -> Offered:
-        """Return the records of several (at least one), all with headers or none, one behind the other."""
+        """Return the records of one or more parts, concatenated; either all have headers or none."""
         if len(parts) == 1:
             return parts[0]
         headers = [HeaderColumns.of(each.headers) for each in parts if each.headers is not None]
@@ -113,11 +113,11 @@ def partition_of_each(partition: int | Ints64, n: int) -> Ints64:
 
 
 def joined_where_small(offered: Sequence[Offered]) -> list[Offered]:
-    """Return the same records, small parts of a topic in one; those of a partition stay in their order."""
+    """Return the same records with the small parts of a topic joined; records of a partition keep their
+    order.
+    """
     groups: list[list[Offered]] = []
-    growing: dict[
-        str, list[Offered]
-    ] = {}  # of each topic the group that its next part may join: of small ones
+    growing: dict[str, list[Offered]] = {}  # by topic, the group of small parts that its next part may join
     for each in offered:
         group, is_small = growing.pop(each.topic, None), each.is_small
         if group is not None and is_small and (group[-1].headers is None) == (each.headers is None):

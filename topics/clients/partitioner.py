@@ -3,8 +3,8 @@
 `murmur2` is the hash of Kafka's Java client (`org.apache.kafka.common.utils.Utils.murmur2`: Austin Appleby's
 MurmurHash2, 32 bits, seed 0x9747b28c). Java's default partitioner takes `toPositive(murmur2(key))` modulo the
 number of partitions. aiokafka does the same; librdkafka calls it `murmur2_random`, but its *default* is CRC32
-(`consistent_random`), so that two producers of one topic may disagree about where a key lives. Everything of
-ours sets the partition itself.
+(`consistent_random`), so two producers of one topic may send a key to different partitions. All producers of
+streamgrove set the partition themselves.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Produce: a kernel that hands the records of columns to librdkafka, one after the other."""
+"""Produce: a kernel that gives the records of columns to librdkafka one by one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from topics.columns.spans import NULL
 
 _WORD: Final = 8
 _WORDS: Final = ctypes.sizeof(Argument) // _WORD
-"""Of an argument of `rd_kafka_produceva`; `topics/clients/native_producer.py:_fill` says which they are."""
+"""Words of an argument of `rd_kafka_produceva`; `topics/clients/native_producer.py:_fill` writes the fixed arguments.
+"""
 _FIRST: Final = Argument.u.offset // _WORD
 _PARTITION: Final = _WORDS + _FIRST
 _TIMESTAMP: Final = 3 * _WORDS + _FIRST
@@ -74,16 +75,15 @@ def produce_records(
     header_lengths,
     failure,
 ) -> int:
-    """Hand over records until one is not taken; return how many were.
+    """Produce records until one is not taken; return how many were taken.
 
-    produceva, client: addresses; block: int64[arguments * 9], its arguments, of which are overwritten those
-    that records do not have in common.
-    partitions: int64[n], or none: all records go to the one that is in `block`.
-    Of values, keys and headers' values: address and bytes of the buffer, starts and lengths: int64[n], the
-    length NULL is that of a null.
-    timestamps: int64[n]; name_text: address of the names of headers; header_names: int64[m], where the name
-    of a header begins; first_header: int64[n + 1] (or none: there are no headers), the first of a record.
-    failure: int64[1], gets the error of the record that is not taken, which has to be freed, or
+    `produceva` and `client` are addresses. `block` is int64[arguments * 9], the arguments; those that differ
+    between records are overwritten. `partitions` is int64[n], or empty if all records go to the partition in
+    `block`. Values, keys and headers' values are each given by the address and the bytes of the buffer, and
+    by starts and lengths, int64[n], with the length NULL for a null. `timestamps` is int64[n]. `name_text` is
+    the address of the names of headers; `header_names` is int64[m], the start of each header's name;
+    `first_header` is int64[n + 1], the first header of each record, or empty without headers. `failure` is
+    int64[1]: it gets the error of the record that is not taken, which the caller has to free, or
     OUT_OF_BOUNDS.
     """
     # Bare pointers: an array costs a count of references at every call.
@@ -124,7 +124,7 @@ def produce_records(
 
 @kernel
 def _put(arguments, place: int, size: int, text: int, n_bytes: int, starts, lengths, at: int) -> bool:
-    """Write where a string lies and how long it is; tell whether it lies in its buffer."""
+    """Write the place and length of a string; return whether it lies within its buffer."""
     start, length = starts[at], lengths[at]
     if length == NULL:
         arguments[place] = 0

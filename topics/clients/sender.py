@@ -1,7 +1,7 @@
 """Sender: produces records at full speed and loses none silently.
 
-librdkafka reports only failed deliveries (a callback for each good one costs as much as producing it); what
-was produced and not reported is delivered once `flush` returns.
+The client reports only failed deliveries (a callback for each delivered record costs as much as producing
+it); records that were produced and not reported are delivered once `flush` returns.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from topics.errors import BrokerError, DeliveryError
 
 logger = logging.getLogger(__name__)
 
-BATCH_BYTES = 256 * 1024  # of several records together, before compression
+BATCH_BYTES = 256 * 1024  # size of a batch of records, before compression
 
-# What a caller says about the client goes before these.
+# The caller's properties override these.
 DEFAULTS: Mapping[str, Any] = {
     "acks": "all",
     "enable.idempotence": True,
@@ -38,7 +38,7 @@ DEFAULTS: Mapping[str, Any] = {
     "queue.buffering.max.messages": 200_000,
     "queue.buffering.max.kbytes": 256 * 1024,
     "message.max.bytes": BLOCK_BYTES,
-    "partitioner": "murmur2_random",  # not used: every record names its partition
+    "partitioner": "murmur2_random",  # not used: every record has its partition
 }
 
 _REMEDIES = {
@@ -56,10 +56,10 @@ PROBE_S = 10.0
 
 
 class _Failures:
-    """What the client reports: records that were not delivered, and the end of the client itself.
+    """The client's reports: records that were not delivered, and the end of the client itself.
 
-    An object of its own, because the client holds on to its callbacks: methods of `Sender` would close a
-    cycle, and the client with its threads would live until the garbage collector comes by.
+    This is a separate object because the client holds its callbacks: methods of `Sender` would create a
+    reference cycle, and the client with its threads would live until the garbage collector runs.
     """
 
     def __init__(self, access: Access) -> None:
@@ -70,20 +70,20 @@ class _Failures:
         self._reason_is_another = False
 
     def delivered(self, error: KafkaError | None, message: Any) -> None:
-        """Note a record that was not."""
+        """Note a record that was not delivered."""
         if error is None:
             return
         self.failed += 1
-        # librdkafka says of most records only that another one of their batch was refused.
+        # For most records librdkafka reports only that another record of their batch was refused.
         if not self.reason or (self._reason_is_another and not _blames_another(error)):
             self.reason = f"{message.topic()}[{message.partition()}]: {self.explain(error, message.topic())}"
             self._reason_is_another = _blames_another(error)
 
     def refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> DeliveryError:
-        """Return the error for a record that the client itself did not take; nothing reports it later."""
+        """Return the error for a record that the client did not take; there is no later report of it."""
         cause = failure.args[0]
         if cause.code() == KafkaError._FATAL and self.fatal is not None:  # noqa: SLF001 - librdkafka's own code
-            return self.given_up(str(self.fatal))  # no matter of this record: the client is out of order
+            return self.given_up(str(self.fatal))  # the record is not at fault: the client has failed
         message = f"{topic}[{partition}]: a record of {len(value)} bytes: {cause.str()}"
         return self.given_up(message)
 
@@ -103,29 +103,29 @@ class _Failures:
             logger.warning("producer: %s", error.str())
 
     def ended(self, error: KafkaError | None) -> None:
-        """Note what ended the client; None: unknown."""
+        """Note the error that ended the client; None: unknown."""
         why = "its lines in the log say why" if error is None else self.explain(error)
         self.fatal = self.fatal or BrokerError(f"the producer has failed for good: {why}")
 
     def explain(self, error: KafkaError, topic: str = "") -> str:
-        """Return what the client says, and what to do about it."""
+        """Return the client's message, with a remedy."""
         denied = denied_kind(error.code())
         if denied == "topic":
             return self._access.denied("topic", topic, "Write,Describe")
-        if denied == "cluster":  # without a topic it may write to, a producer gets no id
+        if denied == "cluster":  # a producer that may write to no topic gets no id
             return f"{self._access.denied('cluster', '', 'IdempotentWrite')}, or grant Write on its topics"
         return f"{error.str()}{_REMEDIES.get(error.code(), '')}"
 
 
 class Sender:
-    """An idempotent producer that counts what was not delivered.
+    """An idempotent producer that counts records that were not delivered.
 
     `send` and `send_run` wait while the client's queue is full. An event loop must not wait: it offers its
     records, and while the sender `is_full` another thread may `drain` it. One thread sends or offers;
-    `drain`, `flush` and `close` may be called from others.
+    other threads may call `drain`, `flush` and `close`.
 
-    With a kernel that hands records over (`produce_records`) the client is librdkafka's own, if it can be
-    bound; else it is confluent-kafka's, which is quicker where records are sent one by one.
+    With a kernel that produces records (`produce_records`) the client is librdkafka's own, if it can be
+    bound. Otherwise it is confluent-kafka's client, which is faster for single records.
     """
 
     def __init__(
@@ -136,17 +136,17 @@ class Sender:
     ) -> None:
         """Open the producer; `kafka` holds client properties under Kafka's names.
 
-        A broker that is away is waited for as long as `delivery.timeout.ms` allows, but only STOP_S seconds
-        once `stopped` says that the caller wants to end.
+        The sender waits for an unreachable broker as long as `delivery.timeout.ms` allows, but only STOP_S
+        seconds once `stopped()` is true.
         """
         self._produce_records = produce_records
         self._stopped = stopped
         self._give_up_at = float("inf")
-        self._offered: deque[Offered] = deque()  # in the order of offering
-        self._in_hand: deque[Offered] = deque()  # what goes before it, and belongs to who hands over
-        self._gathers = False  # what is offered waits for more
-        self._has_room = True  # the client took all that it was last given
-        self._handing_over = threading.Lock()  # whoever holds it takes from `_offered`
+        self._offered: deque[Offered] = deque()  # in the order in which they were offered
+        self._in_hand: deque[Offered] = deque()  # records that go before those; held by the producing thread
+        self._gathers = False  # offered records wait for more
+        self._has_room = True  # the client took all records at the last call
+        self._handing_over = threading.Lock()  # its holder takes records from `_offered`
         self._kafka = kafka
         self._failures, self._producer = self._new_client()
 
@@ -181,7 +181,7 @@ class Sender:
         partitions: Iterable[int],
         timestamps: Iterable[int],
     ) -> None:
-        """Produce records given as columns (timestamp 0: time of sending); raise what went wrong so far."""
+        """Produce records given as columns (timestamp 0: time of sending); raise earlier failures."""
         produce = self._producer.produce
         for topic, value, key, partition, timestamp in zip(
             topics, values, keys, partitions, timestamps, strict=False
@@ -204,9 +204,9 @@ class Sender:
         timestamps: Sequence[int],
         headers: Sequence[Headers] | None = None,
     ) -> None:
-        """Produce records of one partition in order, as fast as the client can; raise what went wrong so far.
+        """Produce records of one partition in order, as fast as the client can; raise earlier failures.
 
-        What it has no room for is waited for.
+        Waits while the client has no room.
         """
         self.offer_run(topic, partition, values, keys, timestamps, headers)
         self.drain()
@@ -220,16 +220,17 @@ class Sender:
         timestamps: Sequence[int],
         headers: Sequence[Headers] | None = None,
     ) -> None:
-        """Produce records as `send_run` does, but never wait: what finds no room is kept, in order."""
+        """Produce records as `send_run` does, but never wait: records without room are kept, in order."""
         self._offered.append(Offered(topic, partition, values, keys, timestamps, headers))
         if not self._gathers:
             self.hand_over()
 
     @contextlib.contextmanager
     def gathering(self) -> Iterator[None]:
-        """Keep what is offered meanwhile for `hand_over`: small runs of several partitions take one call.
+        """Keep records that are offered in this block for `hand_over`: small runs of several partitions take
+        one call.
 
-        Whoever drains, flushes or commits meanwhile hands it over, too.
+        A drain, a flush or a commit within the block sends them, too.
         """
         former, self._gathers = self._gathers, True
         try:
@@ -238,8 +239,8 @@ class Sender:
             self._gathers = former
 
     def hand_over(self) -> None:
-        """Produce what was offered, as far as there is room; never wait."""
-        if self._handing_over.acquire(blocking=False):  # else whoever drains will come to it
+        """Produce offered records, as far as there is room; never wait."""
+        if self._handing_over.acquire(blocking=False):  # else the draining thread will send them
             try:
                 self._produce_offered()
             finally:
@@ -254,11 +255,11 @@ class Sender:
 
     @property
     def _is_waiting(self) -> bool:
-        """Whether the client has not taken all that was offered."""
+        """Whether the client has not taken all offered records."""
         return bool(self._offered or self._in_hand)
 
     def drain(self) -> None:
-        """Return when the client has taken everything that was offered; raise what went wrong so far."""
+        """Return when the client has taken all offered records; raise earlier failures."""
         if not self._is_waiting:
             return
         with self._handing_over:
@@ -267,9 +268,9 @@ class Sender:
                 self._check_waiting()
 
     def _produce_offered(self) -> bool:
-        """Produce what was offered until there is no room; return whether all of it is taken.
+        """Produce offered records until there is no room; return whether all are taken.
 
-        After a failure nothing more is produced.
+        Nothing is produced after a failure.
         """
         self.check()
         while self._is_waiting:
@@ -292,7 +293,9 @@ class Sender:
         return True
 
     def _take_in_hand(self) -> None:
-        """Take what is offered, while another thread may offer more: it is in one place at least."""
+        """Take the offered records, while another thread may offer more: each record is in at least one of
+        the two queues.
+        """
         offered = list(self._offered)
         self._in_hand = deque(
             joined_where_small(offered) if isinstance(self._producer, NativeProducer) else offered
@@ -303,7 +306,7 @@ class Sender:
     def _produce_when_there_is_room(
         self, topic: str, value: bytes, key: bytes, partition: int, timestamp: int
     ) -> None:
-        """Wait for the queue, whose size is the back-pressure of a slow broker."""
+        """Wait for room in the queue: its size is the back-pressure of a slow broker."""
         produce = self._producer.produce
         while True:
             self._poll(ROOM_STEP_S)
@@ -326,16 +329,16 @@ class Sender:
             raise DeliveryError(message)
 
     def flush(self) -> None:
-        """Return when everything is delivered; raise if something cannot be."""
+        """Return when everything is delivered; raise if a record cannot be delivered."""
         self.drain()
         while self._flush(FLUSH_STEP_S):
             self._check_waiting()
         self.check()
 
     def close(self) -> None:
-        """Give up what was not delivered; `flush` first if it matters. A thread in `drain` gets the error.
+        """Give up undelivered records; call `flush` first if they matter. A thread in `drain` gets an error.
 
-        A client that goes with records in its queue keeps their callbacks for ever, and librdkafka's own
+        A client that is freed with records in its queue never frees their callbacks, and librdkafka's own
         close waits for the broker as long as `delivery.timeout.ms`.
         """
         left = self._n_waiting()
@@ -347,21 +350,21 @@ class Sender:
         self._flush(FLUSH_STEP_S)
 
     def _n_waiting(self) -> int:
-        """Return how many records the client has not taken."""
+        """Return how many offered records the client has not taken."""
         return sum(len(rest.values) for rest in (*self._in_hand, *self._offered))
 
     def _forget_offered(self) -> None:
-        """Forget what the client has not taken; who calls it hands over."""
+        """Forget the records that the client has not taken; the caller must hold `_handing_over`."""
         self._offered.clear()
         self._in_hand.clear()
 
     def _refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> BrokerError:
-        """Return the error for a record that the client did not take, or for what ended the client."""
+        """Return the error for a record that the client did not take, or the error that ended the client."""
         self._poll(0)
         return self._failures.refused(topic, partition, value, failure)
 
     def _poll(self, seconds: float) -> None:
-        """Serve the client's callbacks for so long."""
+        """Serve the client's callbacks for this time."""
         self._serve(self._producer.poll, seconds)
 
     def _flush(self, seconds: float) -> int:
@@ -370,7 +373,7 @@ class Sender:
         return len(self._producer)
 
     def _serve(self, call: Callable[[float], int], seconds: float) -> None:
-        """Call the client; what ends it for good is raised here, not passed to `error_cb`."""
+        """Call the client; its fatal error is raised here and not passed to `error_cb`."""
         try:
             call(seconds)
         except KafkaException as failure:
@@ -387,7 +390,7 @@ class Sender:
         return now >= self._give_up_at
 
     def _check_waiting(self) -> None:
-        """Raise if waiting for the broker has no point any more."""
+        """Raise if there is no reason to wait for the broker any longer."""
         self.check()
         if self.is_overdue():
             waiting = len(self._producer) + self._n_waiting()
@@ -399,11 +402,11 @@ class Sender:
 
 
 def _reason_to_end(kafka: Mapping[str, Any]) -> KafkaError | None:
-    """Return what ends a client with these properties; None: nothing within PROBE_S.
+    """Return the error that ends a client with these properties; None if none comes within PROBE_S.
 
-    The client raises its fatal error from within its C code. If it writes a log line in the same call, the
-    exception is lost on the way, all that comes is a SystemError, and it is raised only once. A second
-    client, whose lines stay in a queue that nobody reads, meets the same.
+    The client raises its fatal error from its C code, and only once. If it writes a log line in the same
+    call, the exception is lost and a SystemError appears instead. A second client, whose log lines stay in a
+    queue without a reader, meets the same error and can report it.
     """
     client = Producer({**DEFAULTS, **kafka, "log.queue": True})
     deadline = time.monotonic() + PROBE_S

@@ -1,9 +1,10 @@
-"""Transactional sender: outputs and the offsets they answer become visible together.
+"""Transactional sender: outputs become visible together with the committed offsets of their inputs.
 
     open ──> send … send ──> commit(offsets)        all of it, or
                         └──> abort                  nothing of it
 
-One transactional producer a process. Its id is fixed, so that a restart ends what its predecessor left open.
+A process has one transactional producer. Its id is fixed, so a restart ends the open transaction of its
+predecessor.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from topics.errors import AbortedError, BrokerError, FencedError
 logger = logging.getLogger(__name__)
 
 TIMEOUT_MS: Final = 10_000
-"""A dead producer's open transaction hides what comes after it for so long, unless its id is taken over."""
+"""How long a dead producer's open transaction hides later records, if no producer takes over its id."""
 
 STEP_S: Final = 5.0
 
@@ -34,31 +35,33 @@ NOTHING: Final[Mapping[tuple[str, int], str]] = {}
 NO_OFFSETS: Final[Mapping[tuple[str, int], int]] = {}
 
 STUCK_S: Final = 60.0
-"""No step takes so long while the broker answers. As one shuts down, librdkafka 2.16 may lose sight of the
-transaction coordinator for good, in the middle of a step: a new client finds it again, and ends on its way
-what the old one left open."""
+"""The longest time for a step while the broker answers. During a broker's shutdown librdkafka 2.16 may lose
+the transaction coordinator for good, in the middle of a step. A new client finds it again and ends the old
+client's transaction.
+"""
 
 ABORT_S: Final = 15.0
-"""The same for what is thrown away: there is nothing to be gained by waiting."""
+"""The same for an abort, where waiting gains nothing."""
 
 PAUSE_S: Final = 0.1
-"""Between two tries: most steps wait for the broker themselves, some errors come at once."""
+"""Pause between two attempts: most steps wait for the broker themselves, but some errors come at once."""
 
 RECOVERY: Final = {"metadata.recovery.strategy": "none"}
-"""When no broker answers, librdkafka 2.16 begins anew with the addresses it was given, but keeps the group's
-coordinator that it knew, a handle that leads nowhere any more: no offsets would ever be committed again."""
+"""When no broker answers, librdkafka 2.16 starts again with the configured addresses, but keeps a handle of
+the group's coordinator that is no longer valid: it would never commit offsets again.
+"""
 
 QUICK_RETRIES: Final = {"retry.backoff.ms": 5}
-"""The coordinator refuses the first step of a transaction while it still notes the end of the one before,
-which takes it milliseconds; librdkafka's first wait of 100 ms would be most of such a commit
-(`python -m benchmarks.transactions`). Further ones double up to `retry.backoff.max.ms`: a broker that is away
-is asked hardly more often."""
+"""The coordinator refuses the first step of a transaction while it still writes the end of the previous one, which takes milliseconds. librdkafka's default first wait of 100 ms would be most of such a commit (`python
+-m benchmarks.transactions`). Further waits double up to `retry.backoff.max.ms`, so a broker that is away gets
+hardly more requests.
+"""
 
 _FENCED = (KafkaError._FENCED, KafkaError.PRODUCER_FENCED, KafkaError.INVALID_PRODUCER_EPOCH)  # noqa: SLF001
 
 
 class StuckError(AbortedError):
-    """A step of a transaction that does not come to an end."""
+    """A step of a transaction that does not end."""
 
 
 class TransactionalSender(Sender):
@@ -72,7 +75,7 @@ class TransactionalSender(Sender):
         timeout_ms: int = TIMEOUT_MS,
         produce_records: ProduceRecords | None = None,
     ) -> None:
-        """Open the producer; `timeout_ms`: after so long the broker aborts a transaction by itself."""
+        """Open the producer; after `timeout_ms` the broker aborts a transaction on its own."""
         super().__init__(
             {
                 **RECOVERY,
@@ -91,12 +94,13 @@ class TransactionalSender(Sender):
         self._opening = threading.Lock()
         self._calls = itertools.count(1)
         self.call: int | None = None
-        """The number of the call of the client that a step waits for; None: there is none."""
+        """Number of the client call that a step waits for, or None."""
 
     def open(self) -> None:
-        """End what another producer with our id has left open, and fence it; waits for the broker.
+        """End the transaction that another producer with this id has left open, and fence it; waits for the
+        broker.
 
-        A caller that comes while another one waits, waits with it: the client takes one at a time.
+        Concurrent callers wait for each other: the client takes one call at a time.
         """
         with self._opening:
             while not self.is_open:
@@ -115,7 +119,9 @@ class TransactionalSender(Sender):
         timestamps: Sequence[int],
         headers: Sequence[Headers] | None = None,
     ) -> None:
-        """Produce records as a part of the transaction; AbortedError if it cannot be committed any more."""
+        """Produce records as a part of the transaction; raise AbortedError if it cannot be committed any
+        more.
+        """
         self._begin()
         super().offer_run(topic, partition, values, keys, timestamps, headers)
 
@@ -125,10 +131,12 @@ class TransactionalSender(Sender):
         group: bytes = b"",
         metadata: Mapping[tuple[str, int], str] = NOTHING,
     ) -> None:
-        """Commit what was sent, and the offsets (topic, partition → position; or none) for a group's member.
+        """Commit the sent records, and offsets (topic, partition → position; may be empty) for a group's
+        member.
 
-        `group`: librdkafka's group metadata; `metadata`: what is noted with offsets. Raise AbortedError if
-        the transaction has to be aborted (the group moved on, records expired, another producer has our id).
+        `group` is librdkafka's group metadata; `metadata` is committed with the offsets. Raises AbortedError
+        if the transaction has to be aborted (the group moved on, records expired, another producer has the
+        same id).
         """
         self.drain()
         self._begin()
@@ -143,7 +151,7 @@ class TransactionalSender(Sender):
         self.check()
 
     def abort(self) -> None:
-        """Throw away what was sent since the last commit; `open` once more before anything is sent."""
+        """Discard everything sent since the last commit; call `open` again before sending more."""
         with self._handing_over:
             self._forget_offered()
         try:
@@ -159,18 +167,18 @@ class TransactionalSender(Sender):
         self._failures.forget()
 
     def _replace(self, why: BrokerError) -> None:
-        """Put a new client in the place of one that can do nothing any more, or does nothing any more.
+        """Replace a client that can no longer do anything.
 
-        librdkafka is out of order for good once the broker has ended a transaction by itself, as it does
-        after an outage; and it cannot tell that from another producer of the same id. Who joins the group
-        again under our name can: only the one that it belongs to opens the new client.
+        librdkafka fails for good once the broker has ended a transaction on its own, as it does after an
+        outage, and it cannot distinguish this from another producer with the same id. The group can: only the
+        member that owns the name joins it again, and only that member opens the new client.
         """
         logger.warning("transactional.id=%s: a new producer is needed: %s", self.transactional_id, why)
         self._producer.purge()
         old = [self._producer]
         self._failures, self._producer = self._new_client()
         self.is_open = False
-        threading.Thread(target=old.clear, name="producer-end", daemon=True).start()  # its end may take long
+        threading.Thread(target=old.clear, name="producer-end", daemon=True).start()  # this may take long
 
     def check(self) -> None:
         """Raise if the transaction cannot be committed."""
@@ -187,10 +195,10 @@ class TransactionalSender(Sender):
             self.in_transaction = True
 
     def _patiently(self, step: Callable[[], None], timeout_s: float = STUCK_S) -> None:
-        """Take a step of the transaction protocol, again while the broker is merely slow or away.
+        """Run a step of the transaction protocol, repeatedly while the broker is slow or away.
 
-        AbortedError: nothing can be done but `abort` (StuckError: for `timeout_s` seconds the step did not
-        succeed). BrokerError: the broker refuses it.
+        Raises AbortedError if only `abort` is possible (StuckError if the step did not succeed for
+        `timeout_s` seconds), and BrokerError if the broker refuses the step.
         """
         said, began = "", time.monotonic()
         while True:
@@ -222,7 +230,7 @@ class TransactionalSender(Sender):
                 self.call = None
 
     def _check_stopping(self) -> None:
-        """Raise if waiting for the broker has no point any more."""
+        """Raise if there is no reason to wait for the broker any longer."""
         if self.is_overdue():
             message = "a transaction was not finished before the worker stopped: the broker is away"
             raise AbortedError(message)

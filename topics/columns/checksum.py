@@ -1,10 +1,10 @@
 """Checksums: CRC-32C of record batches, by the processor's instruction where it has one, else by tables.
 
-What the instruction does to eight bytes the tables do too (Kounavis and Berry, *A systematic approach to
-building high performance software-based CRC generators*, 2005: slicing by 8). Either way a step waits for the
-one before it; so three parts of a batch are gone through side by side, and put together by what that many
-zeros do to a checksum (Gopal et al., *Fast CRC computation for iSCSI polynomial using CRC32 instruction*,
-2011).
+The tables give the same result for eight bytes as the instruction (Kounavis and Berry, *A systematic approach
+to building high performance software-based CRC generators*, 2005: slicing by 8). Either way each step needs
+the result of the step before. So the kernel works on three parts of a batch side by side and combines the
+three checksums; appending zeros to a part has a known effect on its checksum (Gopal et al., *Fast CRC
+computation for iSCSI polynomial using CRC32 instruction*, 2011).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from core.kernels.jit import kernel, start_of
 from topics.columns.words import word
 
 POLYNOMIAL: Final = 0x82F63B78
-"""Castagnoli's, its lowest power first."""
+"""Castagnoli's polynomial, lowest power first."""
 PART: Final = 512
 """Bytes of each of the three parts; a multiple of 8."""
 
@@ -35,7 +35,9 @@ _S1, _S2, _S3, _S4, _S5, _S6, _S7 = (np.uint64(8 * n) for n in range(1, 8))
 
 
 def _tables() -> npt.NDArray[np.uint32]:
-    """Return uint32[12 * 256]: bytes with 0 to 7 zeros behind them; those of a checksum, with PART."""
+    """Return uint32[12 * 256]: tables for a byte followed by 0 to 7 zeros, and for a checksum followed by
+    PART zeros.
+    """
     slices = np.empty((_SLICES, _VALUES), dtype=np.uint64)
     first = np.arange(_VALUES, dtype=np.uint64)
     for _ in range(8):
@@ -58,7 +60,7 @@ TABLES: Final = _tables()
 
 @kernel("int64(Array(uint8, 1, 'C', readonly=True), int64, int64, uint32[::1])")
 def crc32c(data, start, end, tables) -> Any:
-    """Return the CRC-32C of the bytes from start to before end; tables: TABLES."""
+    """Return the CRC-32C of the bytes from `start` to before `end`; `tables` is TABLES."""
     # Bare pointers: an array costs a count of references at every call.
     bytes_, table = start_of(data), start_of(tables)
     crc, at = _ALL, start
@@ -81,7 +83,7 @@ def crc32c(data, start, end, tables) -> Any:
 
 @kernel
 def step_by_tables(table, crc, eight) -> Any:
-    """Return the checksum behind eight more bytes."""
+    """Return the checksum after eight more bytes."""
     eight = eight ^ crc
     return np.uint64(
         table[7 * _VALUES + np.int64(eight & _BYTE)]
@@ -97,7 +99,7 @@ def step_by_tables(table, crc, eight) -> Any:
 
 @kernel
 def _behind_part(table, crc) -> Any:
-    """Return what a checksum is behind PART zeros."""
+    """Return a checksum after PART more zeros."""
     return np.uint64(
         table[_ZEROS_AT + np.int64(crc & _BYTE)]
         ^ table[_ZEROS_AT + _VALUES + np.int64(crc >> _S1 & _BYTE)]
@@ -124,17 +126,19 @@ def arm_step(module: Any, builder: Any, crc: Any, eight: Any) -> Any:
 
 Step = Callable[[Any, Any, Any, Any], Any]
 _INSTRUCTIONS: Final[Mapping[str, tuple[str, frozenset[str], Step]]] = {
-    # feature in LLVM's words, names of processors that stand for it
+    # The feature as LLVM spells it, and the names of processors that imply it.
     "x86_64": ("crc32", frozenset({"x86-64-v2", "x86-64-v3", "x86-64-v4"}), x86_step),
     "aarch64": ("crc", frozenset(), arm_step),
 }
 
 
 def instruction(machine: str, cpu: str, features: str) -> Step | None:
-    """Return what writes the instruction that a processor has, None: it has none, or may have none.
+    """Return the function that emits a processor's CRC instruction; None if the processor has none or may
+    have none.
 
-    cpu, features: what kernels are compiled for, as LLVM says it ("+crc32,-avx"). numba keeps both with each
-    kernel in its cache: one with the instruction is never loaded where there is none.
+    `cpu` and `features` are the target that kernels are compiled for, as LLVM spells it ("+crc32,-avx").
+    numba keeps both with each kernel in its cache, so a kernel with the instruction is never loaded on a
+    processor without it.
     """
     feature, names, write = _INSTRUCTIONS.get(machine, ("", frozenset[str](), x86_step))
     given = features.split(",")
@@ -144,7 +148,7 @@ def instruction(machine: str, cpu: str, features: str) -> Step | None:
 
 
 def _here() -> Step | None:
-    """Return what writes the instruction of the processor that numba compiles for."""
+    """Return the function that emits the instruction of the processor that numba compiles for."""
     if jit.DISABLED:
         return None
     codegen = jit.numba.core.registry.cpu_target.target_context.codegen()
@@ -167,4 +171,4 @@ def _step(_typing: Any, _table: Any, crc: Any, eight: Any) -> Any:
 
 
 step: Callable[[Any, Any, Any], Any] = step_by_tables if INSTRUCTION is None else jit.intrinsic(_step)
-"""Return the checksum behind eight more bytes."""
+"""Return the checksum after eight more bytes."""

@@ -1,4 +1,4 @@
-"""Dictionary encoding: a column of few different values, each of which is there once."""
+"""Dictionary encoding: a column with few different values, each of which is stored once."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ T = TypeVar("T")
 
 
 class Dictionary(Column[T]):
-    """n values, compared and looked at like those of a list."""
+    """n values that compare and index like a list."""
 
     __slots__ = ("codes", "values")
 
     def __init__(self, values: Sequence[T], codes: Ints64) -> None:
-        """`values`: the different ones; codes: int64[n] into them."""
+        """`values` are the different values; `codes` is int64[n], indices into them."""
         self.values = values
         self.codes = codes
 
     @classmethod
     def of(cls, column: Sequence[T]) -> Dictionary[T]:
-        """Return a column whose values can be looked up in a dict."""
+        """Return the dictionary encoding of a column of hashable values."""
         if isinstance(column, Dictionary):
             return column
         number = {value: code for code, value in enumerate(dict.fromkeys(column))}
@@ -41,7 +41,7 @@ class Dictionary(Column[T]):
     @overload
     def __getitem__(self, at: slice) -> Dictionary[T]: ...
     def __getitem__(self, at: int | slice) -> T | Dictionary[T]:
-        """Return one value, or those of a slice."""
+        """Return the value at an index, or the column of a slice."""
         if isinstance(at, slice):
             return Dictionary(self.values, self.codes[at])
         return self.values[int(self.codes[at])]

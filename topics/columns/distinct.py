@@ -1,4 +1,4 @@
-"""Distinct numbers of a column, found without sorting; and answers put into the order of their classes."""
+"""Distinct numbers of a column, found without sorting, and answers reordered by their classes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from core.kernels.jit import kernel, row_of, start_of
 
 
 def distinct(numbers: Any) -> tuple[Any, Any]:
-    """Return int64[m], where each distinct number (int64[n]) is first, and int64[n], which of them each is.
+    """Return the first index of each distinct number (int64[m]) and the code of each number (int64[n]).
 
-    They stand in the order in which they come.
+    The distinct numbers are ordered by their first occurrence.
     """
     n = len(numbers)
     table = np.full(1 << (2 * n).bit_length(), -1, dtype=np.int64)
@@ -23,10 +23,10 @@ def distinct(numbers: Any) -> tuple[Any, Any]:
 
 @kernel("int64(int64[::1], int64[::1], int64[::1], int64[::1])")
 def number_codes(numbers, table, first, code) -> int:
-    """Give equal numbers equal codes, in the order in which they come first; return how many there are.
+    """Give equal numbers equal codes, in order of first occurrence; return how many codes there are.
 
-    table: int64[2**k], more than n, all -1, which is overwritten; first: int64[n], where the number of a code
-    comes first; code: int64[n].
+    `table` is int64[2**k] with more than n cells, all -1, and is overwritten. `first` is int64[n]: the index
+    at which the number of a code occurs first. `code` is int64[n].
     """
     places, mask, found = start_of(table), len(table) - 1, 0
     for i in range(len(numbers)):
@@ -46,12 +46,11 @@ def number_codes(numbers, table, first, code) -> int:
     "void(int32[::1], float64[:, ::1], int64[::1], int32[:, ::1], int64[:, ::1], int32[::1], float64[:, ::1])"
 )
 def put_in_order(prediction, probability, number, codes, columns, new_prediction, new_probability) -> None:
-    """Name the classes of answers in another order.
+    """Reorder the classes of answers.
 
-    prediction: int32[n] class code, -1: none; probability: float64[n, at least K]; number: int64[n], which of
-    m orders is that of an answer.
-    codes: int32[m, K + 1], the new code of each class, the last one of none; columns: int64[m, K], where the
-    probability of each new code is.
+    `prediction` is int32[n], class codes, -1: none. `probability` is float64[n, at least K]. `number` is
+    int64[n]: which of the m orders an answer uses. `codes` is int32[m, K + 1]: the new code of each class,
+    then the new code of "none". `columns` is int64[m, K]: the old column of each new code.
     """
     n_classes = columns.shape[1]
     for row in range(len(prediction)):

@@ -1,4 +1,4 @@
-"""Header columns: the headers of records to be sent, as arrays; each name is there once."""
+"""Header columns: the headers of records to be sent, as arrays in which each name is stored once."""
 
 from __future__ import annotations
 
@@ -19,16 +19,18 @@ _CONTENT: Final = itemgetter(1)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HeaderColumns(Sequence[Headers]):
-    """The headers of n records, m together; a sequence of them, whose slices share all but `first`."""
+    """The headers of n records, m in total; a sequence of headers per record, whose slices share all arrays
+    but `first`.
+    """
 
-    names: Sequence[str]  # different ones
+    names: Sequence[str]  # the different names
     name: Ints64  # int64[m], the name of each header by its place in `names`
     values: Spans  # m
     first: Ints64  # int64[n + 1]: record i has the headers first[i] to first[i + 1]
 
     @staticmethod
     def of(headers: Sequence[Headers]) -> HeaderColumns:
-        """Return the columns of headers that are given record by record."""
+        """Return the columns of headers that are given as one list per record."""
         if isinstance(headers, HeaderColumns):
             return headers
         first = np.zeros(len(headers) + 1, dtype=np.int64)
@@ -40,7 +42,7 @@ class HeaderColumns(Sequence[Headers]):
 
     @staticmethod
     def uniform(names: Sequence[str], values: Sequence[Spans]) -> HeaderColumns:
-        """Return headers that all n records have; values: n of each name."""
+        """Return headers that all n records have; `values` holds n values for each name."""
         n, m = len(values[0]), len(names)
         starts, lengths = np.empty((n, m), dtype=np.int64), np.empty((n, m), dtype=np.int64)
         buffers, end = [], 0
@@ -55,7 +57,7 @@ class HeaderColumns(Sequence[Headers]):
 
     @staticmethod
     def joined(parts: Sequence[HeaderColumns]) -> HeaderColumns:
-        """Return the headers of all parts (at least one), one part behind the other."""
+        """Return the headers of all parts (at least one), concatenated."""
         places = _Places()
         names, values, first, end = [], [], [], 0
         for part in parts:
@@ -69,14 +71,14 @@ class HeaderColumns(Sequence[Headers]):
         return HeaderColumns(list(places), np.concatenate(names), Spans.joined(values), np.concatenate(first))
 
     def followed_by(self, others: HeaderColumns) -> HeaderColumns:
-        """Return for each record its headers here, and then those that `others` have for it."""
+        """Return for each record its headers here, followed by its headers there."""
         n = len(self)
-        order = np.arange(2 * n).reshape(2, n).T.reshape(-1)  # each record, and the same one of the others
+        order = np.arange(2 * n).reshape(2, n).T.reshape(-1)  # here, then in `others`, record by record
         both = HeaderColumns.joined([self, others]).where(order)
         return HeaderColumns(both.names, both.name, both.values, both.first[::2])
 
     def where(self, records: Ints64) -> HeaderColumns:
-        """Return the headers of some records, by their numbers."""
+        """Return the headers of the records with these numbers."""
         counts = np.diff(self.first)[records]
         first = np.zeros(len(records) + 1, dtype=np.int64)
         np.cumsum(counts, out=first[1:])
@@ -91,7 +93,7 @@ class HeaderColumns(Sequence[Headers]):
     @overload
     def __getitem__(self, at: slice) -> HeaderColumns: ...
     def __getitem__(self, at: int | slice) -> Headers | HeaderColumns:
-        """Return the headers of a record, or those of a slice of step 1."""
+        """Return the headers of one record, or of a slice with step 1."""
         if isinstance(at, slice):
             first, end, step = at.indices(len(self))
             if step != 1:
@@ -104,7 +106,7 @@ class HeaderColumns(Sequence[Headers]):
 
 
 class _Places(dict[str, int]):
-    """The place of each name, in the order in which they come first."""
+    """The index of each name, in order of first occurrence."""
 
     def __missing__(self, name: str) -> int:
         self[name] = place = len(self)

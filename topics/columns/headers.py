@@ -1,8 +1,9 @@
-"""Record headers: the same, whichever client has read them.
+"""Record headers: the same result from every client that reads them.
 
-Kafka wants UTF-8 in the names, but neither the broker nor every producer looks. librdkafka, with which users
-and some of our tools read, ends a name at its first NUL, and its Python client gives none of a record's
-headers if one of their names is not UTF-8. So that is what headers are for aiokafka's readers, too.
+Kafka requires UTF-8 in header names, but neither the broker nor every producer checks it. librdkafka, which
+users and some of our tools read with, ends a name at its first NUL, and its Python client returns no headers
+at all if one name of a record is not UTF-8. The functions here give readers that use aiokafka the same
+headers.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 UNDECODABLE: Final = "\N{REPLACEMENT CHARACTER}"
 UNREADABLE: Final[Headers] = ((UNDECODABLE, None),)
-"""The headers of a record of which a name is not UTF-8."""
+"""The headers of a record with a name that is not UTF-8."""
 
 _headers = methodcaller("headers")
-"""Where a name is not UTF-8, `message.headers()` returns something although it has set an error. In a call
-from C, such as this one, that is a SystemError; in one from Python the error may come up anywhere later."""
+"""If a name is not UTF-8, `message.headers()` returns something although it has set an error. A call from C,
+such as this one, then raises a SystemError; after a call from Python the error may appear at any later point.
+"""
 
 
 def read_headers(headers: Iterable[tuple[bytes, bytes | None]]) -> Headers:
-    """Return the headers of a record as they are on the wire."""
+    """Return the headers of a record, given as they are on the wire."""
     try:
         return [(name.partition(b"\0")[0].decode(), value) for name, value in headers]
     except UnicodeDecodeError:
@@ -32,7 +34,7 @@ def read_headers(headers: Iterable[tuple[bytes, bytes | None]]) -> Headers:
 
 
 def ended_at_nul(headers: Headers) -> Headers:
-    """Return headers that aiokafka has read."""
+    """Return headers that aiokafka has read, each name cut at its first NUL."""
     if any("\0" in name for name, _ in headers):
         return [(name.partition("\0")[0], value) for name, value in headers]
     return headers

@@ -1,6 +1,7 @@
 """Record batches: a kernel that finds the parts of each record in Kafka's format v2.
 
-What is not exactly as the format wants it is refused here: aiokafka's reader says what is wrong with it.
+The kernel refuses every batch that deviates from the format; aiokafka's reader then raises the detailed
+error.
 """
 
 from __future__ import annotations
@@ -22,24 +23,27 @@ from topics.columns.spans import (
 )
 
 START, END, COUNT, BASE_OFFSET, BASE_TIME, HAS_TIMES, POSITION = range(7)
-"""What is known of a batch: where its records begin and end, how many there are, the offset and timestamp
-that theirs are counted from, 1 if each has its own timestamp (0: all have the base), and the first offset
-that is wanted."""
+"""Columns that describe a batch: where its records begin and end, how many there are, the offset and
+timestamp that its records are relative to, 1 if each record has its own timestamp (0: all have the base), and
+the first wanted offset.
+"""
 BATCH_COLUMNS: Final = 7
 SMALLEST_RECORD: Final = 7
-"""Bytes: length, attributes, timestamp, offset, lengths of key and value, number of headers."""
+"""Bytes of the smallest record: length, attributes, timestamp, offset, lengths of key and value, number of
+headers.
+"""
 _BAD: Final = -1
-_LONGEST: Final = 56  # bits of a number before its last byte, the ninth; a tenth is left to others
+_LONGEST: Final = 56  # bits before the ninth byte, the last that is read; a tenth byte is refused
 _MORE: Final = 0x80
 _SEVEN: Final = 0x7F
 
 
 @kernel("int64(Array(uint8, 1, 'C', readonly=True), int64[:, ::1], int64[:, ::1])")
 def read_records(data, batches, table) -> int:
-    """Fill in the table of `RecordSpans`; return the number of its records, -1: a batch is malformed.
+    """Fill in the table of `RecordSpans`; return the number of its records, or -1 if a batch is malformed.
 
-    data: uint8, in which the records lie, not compressed; nothing is read beyond the end of their batch.
-    batches: int64[m, BATCH_COLUMNS]; table: int64[8, n or more], n records in all batches.
+    `data` is uint8 and holds the uncompressed records; nothing is read beyond the end of a batch. `batches`
+    is int64[m, BATCH_COLUMNS]. `table` is int64[8, n or more], for n records in all batches.
     """
     n, width = 0, table.shape[1]
     # Bare pointers: an array costs a count of references at every call.
@@ -53,7 +57,7 @@ def read_records(data, batches, table) -> int:
                 return _BAD
             offset = cells[OFFSET * width + n]
             if record == 0:
-                # A batch is sent whole, from its first record on.
+                # A broker sends whole batches, so the first records may be before the wanted offset.
                 is_cut = offset < batch[POSITION]
             if not is_cut or offset >= batch[POSITION]:
                 n += 1
@@ -64,12 +68,12 @@ def read_records(data, batches, table) -> int:
 
 @kernel
 def _read(data, at: int, batch, cells, width: int, n: int) -> int:
-    """Read a record into column n of the table; return where it ends, -1: it is malformed."""
+    """Read a record into column n of the table; return its end, or -1 if it is malformed."""
     length, at = _number(data, at, batch[END])
     if at < 0 or length < 0 or length > batch[END] - at:
         return _BAD
     end = at + length
-    if at >= end or np.int64(data[at]) >= _MORE:  # its attributes, of which none is in use
+    if at >= end or np.int64(data[at]) >= _MORE:  # the record's attributes, all unused
         return _BAD
     delta, at = _number(data, at + 1, end)
     cells[TIMESTAMP * width + n] = batch[BASE_TIME] + delta * batch[HAS_TIMES]
@@ -95,7 +99,7 @@ def _read(data, at: int, batch, cells, width: int, n: int) -> int:
 
 @kernel
 def _bytes(data, at: int, end: int, cells, start: int, size: int) -> int:
-    """Note where a key or a value lies, and its length; return where it ends, -1: it is malformed."""
+    """Store the start and length of a key or value; return its end, or -1 if it is malformed."""
     length, at = _number(data, at, end)
     if at < 0 or length > end - at:
         return _BAD
@@ -106,7 +110,9 @@ def _bytes(data, at: int, end: int, cells, start: int, size: int) -> int:
 
 @kernel
 def _number(data, at: int, end: int) -> Any:
-    """Return the number that begins here (zigzag, seven bits a byte) and where it ends; -1: it does not."""
+    """Return the number at this place (zigzag, seven bits a byte) and its end; the end is -1 if it is
+    malformed.
+    """
     if at < 0 or at >= end:
         return 0, _BAD
     byte = np.int64(data[at])

@@ -1,11 +1,11 @@
-"""Records as columns: what codecs decode batches to, and what they encode.
+"""Records as columns: the result of decoding a batch, and the input of encoding.
 
-A batch is decoded into a few arrays and lists, never into an object per record. `n` is the number of rows of
-a batch: one for each good record, and for a block record (Arrow) one for each good row. Rows stand in the
-order of their records, rows of a block in the order of the block. `record` leads from a row back to its
-record in `RawRecords`.
+A batch is decoded into a few arrays and lists, never into one object per record. `n` is the number of rows of
+a batch: one for each good record, and in a block record (Arrow) one for each good row. Rows are in the order
+of their records, rows of a block in the order of the block. `record` maps a row to its record in
+`RawRecords`.
 
-The wire formats are described in docs/records.md.
+docs/records.md describes the wire formats.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Command = Literal["create", "configure", "freeze", "reset", "delete", "import"]
 Format = Literal["json", "packed", "arrow"]
 
 MAX_WEIGHT: Final = 1e9
-"""Largest weight of a record: what a model sums up stays exact over millions of the heaviest."""
+"""Largest weight of a record: sums in a model stay exact over millions of records of this weight."""
 
 
 def weight_rule(weight: float) -> str:
-    """Return what is said of a weight that is refused.
+    """Return the error text for a refused weight.
 
     >>> weight_rule(1e20)
     'weight=1e+20 must be above 0 and at most 1e+09; scale all weights of the stream by one factor'
@@ -49,8 +49,7 @@ def weight_rule(weight: float) -> str:
 class RawRecords:
     """Consumed records of one topic partition in offset order, as columns of equal length.
 
-    Those that were fetched are spans over a buffer: a key, a value or headers become objects when somebody
-    asks for them.
+    Fetched records are spans over a buffer: a key, a value or headers become Python objects only on access.
     """
 
     topic: str
@@ -59,12 +58,12 @@ class RawRecords:
     timestamps: Sequence[int]  # milliseconds since the epoch: the event time of the record
     keys: Sequence[bytes | None]
     values: Sequence[bytes | None]
-    headers: Sequence[Headers]  # () where a record has none
+    headers: Sequence[Headers]  # () if a record has none
     _spans: RecordSpans | None = field(default=None, init=False, repr=False)
 
     @classmethod
     def over(cls, topic: str, partition: int, spans: RecordSpans) -> RawRecords:
-        """Return the records that spans are of."""
+        """Return the records that spans describe."""
         columns = (spans.offsets, spans.timestamps, spans.keys, spans.values, spans.headers)
         raw = cls(topic, partition, *columns)
         raw._spans = spans
@@ -75,7 +74,7 @@ class RawRecords:
 
     @property
     def spans(self) -> RecordSpans:
-        """The records over one buffer."""
+        """The records as spans over one buffer."""
         if self._spans is None:
             columns = (self.offsets, self.timestamps, self.keys, self.values, self.headers)
             self._spans = RecordSpans.of(*columns)
@@ -99,7 +98,7 @@ class RawRecords:
 
 @dataclass(frozen=True, slots=True)
 class Malformed:
-    """A record that cannot be processed, or the bad rows of a block whose other rows can."""
+    """A record that cannot be processed, or the bad rows of a block whose other rows are good."""
 
     record: int  # index in RawRecords
     reason: Reason
@@ -125,7 +124,7 @@ class Features:
         values: npt.ArrayLike,
         strings: Mapping[int, list[str | None]] | None = None,
     ) -> Features:
-        """Return the features of a batch in which all rows name the same ones (for encoding)."""
+        """Return the features of a batch in which all rows have the same feature names (for encoding)."""
         columns = np.ascontiguousarray(values, dtype=np.float64)
         rows = np.arange(len(columns), dtype=np.int64)
         return cls(None if names is None else tuple(names), rows, columns, dict(strings or {}))
@@ -142,12 +141,12 @@ class Instances:
     row: Ints32  # int32[n]: row within its record; 0 for a record that is one instance
     keys: list[str]  # distinct model keys of the batch
     key: Ints32  # int32[n] into keys
-    ids: Sequence[str]  # n: the producer's, else "<partition>-<offset>", in blocks "-<row>" after it
+    ids: Sequence[str]  # n: from the producer, else "<partition>-<offset>", for blocks with "-<row>" appended
     label_values: list[str]  # distinct canonical class names of the batch
     label: Ints32  # int32[n] into label_values; -1: no label
     weight: Floats  # float64[n], above 0 and at most MAX_WEIGHT; 1.0 where absent
     features: list[Features]  # every row is in exactly one of them
-    blocks: Ints32  # int32[b, 3]: record, first row, rows (good ones) of each block record, ascending
+    blocks: Ints32  # int32[b, 3]: record, first row, good rows of each block record, ascending
     malformed: list[Malformed]  # ascending by record
 
     def __len__(self) -> int:
@@ -167,7 +166,7 @@ class Labels:
     label: Ints32  # int32[n] into label_values; -1: declined
     weight: Floats  # float64[n], above 0 and at most MAX_WEIGHT; 1.0 where absent
     annotators: list[str | None]
-    features: list[Features]  # only of the rows that carry features; a row is in at most one of them
+    features: list[Features]  # of the rows with features; a row is in at most one of them
     malformed: list[Malformed]  # ascending by record
 
     def __len__(self) -> int:
@@ -183,9 +182,9 @@ class FeatureValues:
     keys: list[str]  # distinct model keys of the batch
     key: Ints32  # int32[n] into keys
     ids: list[str]  # n instance ids
-    values: list[dict[str, float | str]]  # n: the values that came, by feature; strings as they are
-    unavailable: list[dict[str, str | None]]  # n: features that are not to be had, and why
-    finish: list[bool]  # n: the answer is wanted now
+    values: list[dict[str, float | str]]  # n: values by feature; strings as they came
+    unavailable: list[dict[str, str | None]]  # n: features that cannot be bought, and why
+    finish: list[bool]  # n: whether the answer is wanted now
     malformed: list[Malformed]  # ascending by record
 
     def __len__(self) -> int:
@@ -199,7 +198,7 @@ class Control:
     record: int  # index in RawRecords
     key: str
     command: Command
-    body: dict[str, Any]  # the other members of the object; judged by the task (`bad-control`)
+    body: dict[str, Any]  # the other members of the object; checked by the task (`bad-control`)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -217,31 +216,31 @@ class Controls:
 
 
 class Acquired(NamedTuple):
-    """What a model bought of a record before it answered."""
+    """The features that a model bought for a record before it answered."""
 
     features: list[str]  # bought, in the order of their values
     cost: float
-    stop: str  # why it asked no more
+    stop: str  # why the model bought no more
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
-    """Answers of models that share one list of classes: n rows, one record each or together one block."""
+    """Answers of models that share one list of classes: n rows, each its own record or all in one block."""
 
     classes: tuple[str, ...]  # K class names in code order
     ids: Sequence[str]  # n instance ids
-    prediction: Ints32  # int32[n] class code; -1: the model knows no class yet
+    prediction: Ints32  # int32[n] class code; -1: the model has learned no class yet
     probability: Floats  # float64[n, >= K]; columns beyond K are ignored
-    version: Ints64  # int64[n]: labels learned when answered; -1: dead-lettered row of a block, answered null
+    version: Ints64  # int64[n]: labels learned before the answer; -1: a dead-lettered row of a block
     explanation: list[str | None] | None = None  # rule path of each row
-    acquired: list[Acquired] | None = None  # what each row's model bought; None: none of them buys
+    acquired: list[Acquired] | None = None  # what each row's model bought; None: no model buys features
 
     def __len__(self) -> int:
         return len(self.ids)
 
 
 class Seen(NamedTuple):
-    """The numbers that a feature had among the records a model has answered."""
+    """Range and count of a feature's numbers in the records that a model has answered."""
 
     low: float
     high: float
@@ -250,20 +249,20 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelRequests:
-    """Requests for the true label of n instances, in either direction (the oracle and the demo read them)."""
+    """Requests for the true labels of n instances; encoded by workers, decoded by oracle and demo."""
 
     request_ids: Sequence[str]
     instance_ids: Sequence[str]
     features: list[Features]  # rows are rows of this batch; a row is in at most one of them
-    predictions: Sequence[str | None]  # class name the model answered; None: it knew no class yet
-    strategies: Sequence[str]  # name of the query strategy that asked
-    utility: Floats  # float64[n]: how much the strategy wants the label; NaN: it does not say
+    predictions: Sequence[str | None]  # class name that the model answered; None: no class learned yet
+    strategies: Sequence[str]  # name of the query strategy that made the request
+    utility: Floats  # float64[n]: the strategy's score of the label; NaN: it has none
     expires_ms: Ints64  # int64[n]: event time in ms after which the label comes too late; -1: never
     record: Ints32 | None = None  # int32[n]: index in the decoded values; None when encoding
-    malformed: list[Malformed] = field(default_factory=list)  # what could not be read
-    explanations: list[str | None] | None = None  # n: the path of rules, of models that explain themselves
-    probabilities: list[dict[str, float] | None] | None = None  # n: and of each class, where the path ends
-    ranges: list[dict[str, Seen]] | None = None  # n: and by feature, what the model had seen when it asked
+    malformed: list[Malformed] = field(default_factory=list)  # records that could not be read
+    explanations: list[str | None] | None = None  # n: the rules that led to the answer
+    probabilities: list[dict[str, float] | None] | None = None  # n: of the classes, after these rules
+    ranges: list[dict[str, Seen]] | None = None  # n: by feature, statistics of the model's records so far
 
     def __len__(self) -> int:
         return len(self.request_ids)
@@ -271,31 +270,31 @@ class LabelRequests:
 
 @dataclass(frozen=True, slots=True)
 class FeatureRequest:
-    """A request for features of an instance, in either direction."""
+    """A request for features of an instance; encoded by a worker, decoded by an oracle."""
 
     request_id: str
     instance_id: str
     features: list[str]
-    cost: float  # of all of them together
-    utility: float  # how much the model wants them; NaN: it does not say
-    known: dict[str, float | str]  # what it knows of the instance
+    cost: float  # of all the features together
+    utility: float  # the model's score of the features; NaN: it has none
+    known: dict[str, float | str]  # values of the instance that the model has
     expires_ms: int  # event time in ms after which a value comes too late
 
 
 @dataclass(frozen=True, slots=True)
 class DriftAlert:
-    """A drift detector changed its level."""
+    """A change of level of a drift detector."""
 
     level: Literal["warning", "drift", "in-control"]
     detector: str
-    error_rate: float  # as the detector sees it, 0..1
-    action: str  # what was done, e.g. "new tree"; "none" when only said
+    error_rate: float  # as the detector estimates it, 0..1
+    action: str  # the reaction, e.g. "new tree"; "none" if there was only an alert
     node: int | None = None  # None: the whole model
-    version: int = 0  # labels learned when it happened
-    instance_id: str | None = None  # the instance whose label raised it
-    depth: int | None = None  # of the node, 0: a root
-    classes: list[str] | None = None  # the two whose tree it is; None: there is one tree for all
-    member: int | None = None  # of a forest, whose errors it watches; None: the model is no forest
+    version: int = 0  # labels learned at that time
+    instance_id: str | None = None  # the instance whose label led to the alert
+    depth: int | None = None  # depth of the node, 0: a root
+    classes: list[str] | None = None  # the two classes of the tree; None: one tree for all classes
+    member: int | None = None  # the forest's member whose errors are watched; None: the model is no forest
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,11 +316,11 @@ class ModelEvent:
         "growth-stopped",
         "thresholds-set",
     ]
-    topic: str  # of the record that led to it, in the partition of the event
-    offset: int  # of that record
+    topic: str  # topic of the record that led to it; the event has the same partition
+    offset: int  # offset of that record
     time_ms: int  # event time
     version: int  # labels that the model had learned
-    records: int  # records that it had answered
+    records: int  # records that the model had answered
     instance_id: str | None  # None: a control led to it
     detail: dict[str, Any]  # by event: docs/records.md
 
@@ -340,28 +339,28 @@ class EvaluationRecord:
     f1_rarer_windowed: float
     label_share: float
     version: int = 0  # labels learned by the model
-    asked: int = 0  # labels asked for, and what became of them
+    asked: int = 0  # labels requested, and how these requests ended
     answered: int = 0
     declined: int = 0
     expired: int = 0
     outstanding: int = 0
-    drawn_labels: int = 0  # judged predictions that stand for all records
-    accuracy_unbiased: float = math.nan  # estimated from these, with its interval of 95 %
+    drawn_labels: int = 0  # evaluated predictions that were sampled to represent all records
+    accuracy_unbiased: float = math.nan  # estimated from the sampled predictions, with its 95 % interval
     accuracy_unbiased_low: float = math.nan
     accuracy_unbiased_high: float = math.nan
     growth_stopped: bool = False  # the tree reached its leaf or memory limit
-    kappa_m: float = math.nan  # against the class with most labels so far
+    kappa_m: float = math.nan  # against always predicting the class with most labels so far
     kappa_m_windowed: float = math.nan
-    kappa_temporal: float = math.nan  # against the last label
+    kappa_temporal: float = math.nan  # against predicting the last label
     kappa_temporal_windowed: float = math.nan
-    classes: dict[str, int] | None = None  # labels so far of those that have most; None: it was not said
+    classes: dict[str, int] | None = None  # labels of the most frequent classes; None: not counted
 
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """Something that a user of the web application did. What does not belong to the action is None."""
+    """An action of a user of the web application. Fields that do not belong to the action are None."""
 
-    id: str  # of this entry: it may come more than once, for it is sent at least once
+    id: str  # id of this entry; delivery is at least once, so an entry may come twice
     user: str
     action: str  # "label", "decline", "undo", "features", …; docs/records.md lists them
     at_ms: int
@@ -373,7 +372,7 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReceivedPredictions:
-    """Predictions read back from their topic: n rows whose models may know different classes."""
+    """Predictions read back from their topic: n rows whose models may have different classes."""
 
     record: Ints32  # int32[n]: index in the decoded values
     row: Ints32  # int32[n]: row within its block; 0 for a record that is one prediction

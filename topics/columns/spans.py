@@ -1,7 +1,7 @@
-"""Spans: records over one buffer, and columns of them whose values are made when they are asked for.
+"""Spans: records over one buffer, and columns of them whose values are made on access.
 
-Whoever reads columns as arrays takes `RecordSpans`: where in the buffer each part of a record lies. For all
-others a column is a sequence of integers, of bytes or of headers, as if it had been a list.
+`RecordSpans` gives the place of each part of a record in the buffer, as arrays. Code that needs no arrays
+uses a column as a sequence of integers, bytes or headers, like a list.
 """
 
 from __future__ import annotations
@@ -22,19 +22,18 @@ OFFSET, TIMESTAMP, KEY, KEY_LENGTH, VALUE, VALUE_LENGTH, HEADERS, HEADERS_LENGTH
 """Rows of the table of `RecordSpans`."""
 ROWS: Final = 8
 NULL: Final = -1
-"""Length of a key or value that is null; the others are 0 or more."""
+"""Length of a key or value that is null; other lengths are 0 or more."""
 
 T = TypeVar("T")
 
 
 class Column(Sequence[T], Generic[T]):
-    """A sequence that equals every other one with the same values."""
+    """A sequence that equals every sequence with the same values."""
 
     __slots__ = ()
     __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> bool:
-        """Compare with any other sequence."""
         return isinstance(other, Sequence) and len(other) == len(self) and list(self) == list(other)
 
     @abstractmethod
@@ -45,7 +44,7 @@ class Column(Sequence[T], Generic[T]):
 
 
 class Numbers(Column[int]):
-    """Integers of an array."""
+    """Integers in an array."""
 
     __slots__ = ("array",)
 
@@ -76,18 +75,18 @@ class Spans(Column[bytes | None]):
     __slots__ = ("_all", "_first", "buffer", "coded", "lengths", "starts")
 
     def __init__(self, buffer: bytes, starts: Ints64, lengths: Ints64) -> None:
-        """starts, lengths: int64[n]; a length of NULL: null, wherever it starts."""
+        """`starts` and `lengths` are int64[n]; the length NULL means null, with any start."""
         self.buffer = buffer
         self.starts = starts
         self.lengths = lengths
         self.coded: CodedKeys | None = None
-        """Their distinct values, once somebody has looked for them."""
+        """The distinct values, once they have been computed."""
         self._all: list[bytes | None] | None = None
         self._first: set[int] | None = None
 
     @classmethod
     def of(cls, values: Sequence[bytes | None]) -> Spans:
-        """Return values as parts of one buffer."""
+        """Return spans over one new buffer that holds the values."""
         if isinstance(values, Spans):
             return values
         made = list(values)
@@ -98,12 +97,12 @@ class Spans(Column[bytes | None]):
 
     @classmethod
     def adjacent(cls, buffer: bytes, starts: Ints64) -> Spans:
-        """Return values that lie one behind the other; starts: int64[n + 1], the last one is the end."""
+        """Return values that lie directly after each other; `starts` is int64[n + 1], with the end last."""
         return cls(buffer, starts[:-1], starts[1:] - starts[:-1])
 
     @classmethod
     def joined(cls, parts: Sequence[Spans]) -> Spans:
-        """Return the values of all parts (at least one), one part behind the other."""
+        """Return the values of all parts (at least one), concatenated."""
         lengths = np.concatenate([part.lengths for part in parts])
         if all(part.buffer is parts[0].buffer for part in parts):
             return cls(parts[0].buffer, np.concatenate([part.starts for part in parts]), lengths)
@@ -139,17 +138,17 @@ class Spans(Column[bytes | None]):
         return None if length < 0 else self.buffer[start : start + length]
 
     def coded_one_by_one(self) -> CodedKeys:
-        """Return the distinct values in the order in which they come first, without a kernel."""
+        """Return the distinct values in order of first occurrence, without a kernel."""
         number = {value: code for code, value in enumerate(dict.fromkeys(self))}
         return CodedKeys([*number], np.fromiter(map(number.__getitem__, self), np.int32, len(self)))
 
     def where(self, chosen: npt.NDArray[Any]) -> Spans:
-        """Return those that are chosen, by a mask or by their numbers."""
+        """Return the values that a mask or an array of indices selects."""
         return Spans(self.buffer, self.starts[chosen], self.lengths[chosen])
 
     def first_bytes(self) -> set[int] | None:
-        """Return the first bytes that there are; None: a value is null or empty."""
-        if self._first is None:  # both who reads values and who answers them asks
+        """Return the set of first bytes; None if a value is null or empty."""
+        if self._first is None:  # readers and encoders of these values both need it
             if np.count_nonzero(self.lengths <= 0):
                 return None
             self._first = set(self.bytes[self.starts].tobytes())
@@ -157,17 +156,17 @@ class Spans(Column[bytes | None]):
 
     @property
     def total(self) -> int:
-        """Bytes of all of them."""
+        """Bytes of all values."""
         return int(np.maximum(self.lengths, 0).sum())
 
     @property
     def any_null(self) -> bool:
-        """Whether one of them is null."""
+        """Whether a value is null."""
         return bool(np.count_nonzero(self.lengths < 0))
 
     @property
     def longest(self) -> int:
-        """Bytes of the longest one."""
+        """Bytes of the longest value."""
         return max(int(self.lengths.max()), 0) if len(self) else 0
 
     @property
@@ -177,12 +176,12 @@ class Spans(Column[bytes | None]):
 
 
 class Texts(Column[str]):
-    """Texts that lie in a buffer; strings are made for whoever asks."""
+    """Texts in a buffer; a string is made on access."""
 
     __slots__ = ("spans",)
 
     def __init__(self, spans: Spans) -> None:
-        """spans: of UTF-8, none of them null."""
+        """`spans` are UTF-8, none of them null."""
         self.spans = spans
 
     def __len__(self) -> int:
@@ -202,11 +201,11 @@ class Texts(Column[str]):
 
     @property
     def most_bytes(self) -> int:
-        """No text has more."""
+        """Bytes of the longest text."""
         return self.spans.longest
 
     def taken(self, rows: Ints64) -> Texts:
-        """Return some of them (int64[m])."""
+        """Return the texts of these rows (int64[m])."""
         return Texts(self.spans.where(rows))
 
 
@@ -223,7 +222,7 @@ class CodedKeys(NamedTuple):
 
 
 class AlikeHeaders(NamedTuple):
-    """Headers of n records, those that are alike read once."""
+    """Headers of n records, in which equal headers are read once."""
 
     distinct: list[Headers]
     codes: npt.NDArray[np.int32]
@@ -231,12 +230,12 @@ class AlikeHeaders(NamedTuple):
 
 
 class HeaderSpans(Column[Headers]):
-    """Headers: parts of a buffer as Kafka writes them: how many, then names and values, with lengths."""
+    """Headers as Kafka writes them into a buffer: their number, then names and values with their lengths."""
 
     __slots__ = ("_alike", "written")
 
     def __init__(self, buffer: bytes, starts: Ints64, lengths: Ints64) -> None:
-        """starts, lengths: int64[n]; a length of 0: none."""
+        """`starts` and `lengths` are int64[n]; a length of 0 means no headers."""
         self.written = Spans(buffer, starts, lengths)
         self._alike: AlikeHeaders | None = None
 
@@ -256,7 +255,7 @@ class HeaderSpans(Column[Headers]):
 
     @property
     def alike(self) -> AlikeHeaders:
-        """The different headers: most producers give all of their records the same ones."""
+        """The distinct headers: most producers give all of their records the same headers."""
         if self._alike is None:
             found = self.written.coded or self.written.coded_one_by_one()
             self._alike = AlikeHeaders([self._read(each or b"") for each in found.distinct], found.codes)
@@ -278,25 +277,27 @@ class HeaderSpans(Column[Headers]):
 
 
 def distinct_headers(headers: Sequence[Headers]) -> Sequence[Headers]:
-    """Return headers among which are those of every record."""
+    """Return a list of headers that contains the headers of every record."""
     if not isinstance(headers, HeaderSpans):
         return headers
     return [()] if headers.are_none else headers.alike.distinct
 
 
 class RecordSpans:
-    """n records over one buffer: where each part of each of them lies."""
+    """n records over one buffer, with the place of each part of each record."""
 
     __slots__ = ("buffer", "table")
 
     def __init__(self, buffer: bytes, table: Ints64) -> None:
-        """table: int64[8, n], rows OFFSET, TIMESTAMP and so on; lengths of keys and values may be NULL."""
+        """`table` is int64[8, n] with the rows OFFSET, TIMESTAMP and so on; lengths of keys and values may be
+        NULL.
+        """
         self.buffer = buffer
         self.table = table
 
     @classmethod
     def none(cls) -> RecordSpans:
-        """Return no records."""
+        """Return an empty instance."""
         return cls(b"", np.empty((ROWS, 0), dtype=np.int64))
 
     @classmethod
@@ -308,7 +309,7 @@ class RecordSpans:
         values: Sequence[bytes | None],
         headers: Sequence[Headers],
     ) -> RecordSpans:
-        """Return records of which each column is there."""
+        """Return records that are given as columns."""
         table = np.empty((ROWS, len(offsets)), dtype=np.int64)
         table[OFFSET], table[TIMESTAMP] = offsets, timestamps
         written = [_written(each) if each else b"" for each in headers]
@@ -320,7 +321,7 @@ class RecordSpans:
 
     @classmethod
     def joined(cls, parts: Sequence[RecordSpans]) -> RecordSpans:
-        """Return the records of all parts, one part behind the other."""
+        """Return the records of all parts, concatenated."""
         if len(parts) == 1:
             return parts[0]
         if not parts:
@@ -346,7 +347,7 @@ class RecordSpans:
         return RecordSpans(self.buffer, self.table[:, start:stop])
 
     def bounds(self) -> tuple[int, int]:
-        """Return where in the buffer the parts of these records begin and end."""
+        """Return the start and the end, in the buffer, of the parts of these records."""
         starts, lengths = self.table[[KEY, VALUE, HEADERS]], self.table[[KEY + 1, VALUE + 1, HEADERS + 1]]
         is_there = lengths > 0
         if not is_there.any():
@@ -360,7 +361,7 @@ class RecordSpans:
 
     @property
     def timestamps(self) -> Numbers:
-        """Milliseconds since the epoch, of each record."""
+        """Milliseconds since the epoch, for each record."""
         return Numbers(self.table[TIMESTAMP])
 
     @property
@@ -385,12 +386,12 @@ class RecordSpans:
 
 
 def any_headers(headers: Sequence[Headers]) -> bool:
-    """Tell whether a record has headers."""
+    """Whether a record has headers."""
     return not headers.are_none if isinstance(headers, HeaderSpans) else any(headers)
 
 
 def _laid_out(values: Sequence[bytes | None], at: int) -> tuple[Ints64, Ints64]:
-    """Return where each value begins, and its length, if they lie one behind the other from `at` on."""
+    """Return the start of each value, and its length, if they lie directly after each other from `at` on."""
     n = len(values)
     try:
         lengths = np.fromiter(map(len, cast("Sequence[bytes]", values)), np.int64, n)
@@ -403,7 +404,7 @@ def _laid_out(values: Sequence[bytes | None], at: int) -> tuple[Ints64, Ints64]:
 
 
 def _pairs(buffer: bytes, at: int) -> Iterator[tuple[bytes, bytes | None]]:
-    """Yield names and values of the headers that begin at `at`; they are as they should be."""
+    """Yield names and values of the headers that begin at `at`, which must be well formed."""
     count, at = _varint(buffer, at)
     for _ in range(count):
         length, at = _varint(buffer, at)
@@ -414,7 +415,7 @@ def _pairs(buffer: bytes, at: int) -> Iterator[tuple[bytes, bytes | None]]:
 
 
 def _varint(buffer: bytes, at: int) -> tuple[int, int]:
-    """Return the number that begins at `at` (in zigzag, seven bits a byte), and where it ends."""
+    """Return the number that begins at `at` (zigzag, seven bits a byte), and its end."""
     number, shift = 0, 0
     while True:
         byte = buffer[at]

@@ -1,4 +1,4 @@
-"""Texts: kernels that copy text and write whole numbers, which those that write records are made of."""
+"""Texts: kernels that copy text and write whole numbers, used by the kernels that encode records."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from core.kernels.jit import kernel, start_of
 
 NUMBER_BYTES: Final = 19
-"""The longest whole number is 2^63 - 1."""
+"""Digits of 2^63 - 1, the largest number."""
 QUOTE: Final = 34
 HAS_ESCAPES: Final = -1
 _BACKSLASH: Final = 92
@@ -17,10 +17,10 @@ _DIGIT_ZERO: Final = 48
 
 @kernel("void(uint8[::1], int64[::1], uint8[::1], int64[::1])")
 def write_numbered(head, numbers, out, starts) -> None:
-    """Write n texts that are a head and a number, one behind the other.
+    """Write n texts, each `head` and a number, directly after each other.
 
-    numbers: int64[n], none negative; out: uint8, room for n heads and n times NUMBER_BYTES; starts:
-    int64[n + 1], where each begins.
+    `numbers` is int64[n], none negative. `out` is uint8 with room for n heads and n times NUMBER_BYTES.
+    `starts` is int64[n + 1], the start of each text.
     """
     start, to, at = start_of(head), start_of(out), 0
     for row in range(len(numbers)):
@@ -32,10 +32,10 @@ def write_numbered(head, numbers, out, starts) -> None:
 
 @kernel("int64(Array(uint8, 1, 'C', readonly=True), int64[::1], int64[::1], uint8[::1])")
 def write_strings(text, starts, lengths, out) -> int:
-    """Write n texts as a JSON array of strings; return the bytes, HAS_ESCAPES: one needs an escape.
+    """Write n texts as a JSON array of strings; return its bytes, or HAS_ESCAPES if a text needs an escape.
 
-    text: uint8, in which the texts lie; starts, lengths: int64[n], of each; n is 1 at least.
-    out: uint8, room for all texts, three bytes more for each, and one.
+    `text` is uint8 and holds the texts; `starts` and `lengths` are int64[n], with n at least 1. `out` is
+    uint8 with room for all texts, three bytes more for each, and one.
     """
     start, to, at = start_of(text), start_of(out), 0
     to[0] = _OPEN_ARRAY
@@ -58,7 +58,7 @@ def write_strings(text, starts, lengths, out) -> int:
 
 @kernel
 def copied(text, start: int, stop: int, to, at: int) -> int:
-    """Copy a part of a text; return where it ends."""
+    """Copy a part of a text; return the end of the copy."""
     for i in range(stop - start):
         to[at + i] = text[start + i]
     return at + stop - start
@@ -66,7 +66,7 @@ def copied(text, start: int, stop: int, to, at: int) -> int:
 
 @kernel
 def end_of_string(text, at: int) -> int:
-    """Return where the closing quote of a JSON string stands."""
+    """Return the place of the closing quote of a JSON string."""
     while text[at] != QUOTE:
         at += 2 if text[at] == _BACKSLASH else 1
     return at
@@ -74,7 +74,7 @@ def end_of_string(text, at: int) -> int:
 
 @kernel
 def write_number(number: int, to, at: int) -> int:
-    """Write a whole number that is not negative; return where it ends."""
+    """Write a whole number that is not negative; return its end."""
     digits, bound = 1, 10
     while digits < NUMBER_BYTES and number >= bound:
         digits += 1

@@ -1,4 +1,4 @@
-"""UTF-8: kernels that tell whether bytes are text, as the Unicode Standard has it (table 3-7)."""
+"""UTF-8: kernels that check whether bytes are text, by table 3-7 of the Unicode Standard."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LOWEST, _HIGHEST = 0x80, 0xBF
 
 @kernel
 def behind_character(text, at: int, end: int) -> int:
-    """Return where the next character begins, -1: there is none here, or it is cut off."""
+    """Return the start of the next character; -1 if this one is invalid or cut off."""
     first = np.int64(text[at])
     if first < _ASCII_END:
         return at + 1
@@ -43,7 +43,7 @@ def behind_character(text, at: int, end: int) -> int:
 
 @kernel
 def is_text(text, at: int, end: int) -> bool:
-    """Tell whether bytes from a place to before another are UTF-8."""
+    """Whether the bytes from `at` to before `end` are UTF-8."""
     while at < end:
         at = behind_character(text, at, end)
         if at < 0:

@@ -1,4 +1,4 @@
-"""Words: numbers at any place of a buffer, whatever its alignment, the lowest byte first."""
+"""Words: numbers at any place of a buffer, aligned or not, the lowest byte first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _S1, _S2, _S3, _S4, _S5, _S6, _S7 = (np.uint64(8 * n) for n in range(1, 8))
 
 @kernel
 def word(data, at: int) -> Any:
-    """Return the eight bytes from a place on, as uint64: one instruction, once it is compiled."""
+    """Return the eight bytes at a place as uint64; compiled, this is one instruction."""
     return (
         np.uint64(data[at])
         | np.uint64(data[at + 1]) << _S1
@@ -28,7 +28,7 @@ def word(data, at: int) -> Any:
 
 @kernel
 def half_word(data, at: int) -> Any:
-    """Return the four bytes from a place on, as uint64."""
+    """Return the four bytes at a place as uint64."""
     return (
         np.uint64(data[at])
         | np.uint64(data[at + 1]) << _S1

@@ -1,7 +1,7 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
-"""Batches: the record batches of a fetch one by one, inflated within bounds, and those that are refused.
+"""Batches: the record batches of a fetch one by one, inflated within bounds, and refused batches.
 
-aiokafka's own reader inflates whatever it is given. So it is given batches that are inflated already.
+aiokafka's own reader inflates a batch to any size, so it is given only batches that are inflated already.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from topics.fetching.undecodable import read_tolerantly
 
 V2: Final = 2
 HEAD: Final = Struct(">qiibIhiqqqhii")
-"""Of a batch in format v2: base offset, bytes that follow, leader epoch, magic, CRC, attributes, last offset
-delta, first and largest timestamp, producer id, its epoch, base sequence, number of records."""
+"""The head of a batch in format v2: base offset, bytes that follow, leader epoch, magic, CRC, attributes,
+last offset delta, first and largest timestamp, producer id, its epoch, base sequence, number of records.
+"""
 COMPRESSION, APPEND_TIME = 0x07, 0x08
-"""Of the attributes."""
+"""Bits of the attributes."""
 
 _LENGTH: Final = Struct(">i")
 _BEFORE_LENGTH, _COUNTED_FROM = 8, 12
@@ -32,7 +33,7 @@ _ATTRIBUTES_AT: Final = 21
 
 _OLD_MAGIC_AT: Final = 16
 _OLD_KEY_AT: Final = 18
-"""Of a batch of format v0; v1 has a timestamp of 8 bytes before it."""
+"""Place of the key in a batch of format v0; format v1 has a timestamp of 8 bytes before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +45,28 @@ class Limit:
 
     @property
     def most_records(self) -> int:
-        """Records of a batch at most: what they take beside their bytes stays within the bytes, too."""
+        """Largest number of records of a batch: the memory that they take beside their bytes stays within the
+        limit, too.
+        """
         return max(1, self.most_bytes // RECORD_COST)
 
 
 PROCESSED: Final = Limit(1 << 31)
-"""Of batches that a worker has processed, whatever its setting is now: it took them then."""
+"""The limit for batches that a worker has processed: it accepted them under its setting of then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A batch of format v2 whose records are wanted, not compressed any more."""
+    """A wanted batch of format v2, its records no longer compressed."""
 
-    log: bytes  # in which its head lies
+    log: bytes  # the bytes that hold its head
     start: int
     end: int
-    payload: bytes | None  # its records inflated; None: they lie in the log behind the head
+    payload: bytes | None  # its inflated records; None: they lie in the log after the head
 
     @property
     def plain(self) -> bytes:
-        """The batch as if it had never been compressed; its checksum is that of before."""
+        """The batch as if it had never been compressed; it keeps the checksum of the compressed batch."""
         if self.payload is None:
             return self.log[self.start : self.end]
         head = bytearray(self.log[self.start : self.start + HEAD.size])
@@ -74,7 +77,7 @@ class Batch:
 
 
 def is_skipped(records: Any, batch: Any) -> bool:
-    """Tell whether a batch holds no records for us: a control batch, or one of an aborted transaction."""
+    """Whether a batch holds no records for readers: a control batch, or part of an aborted transaction."""
     if records._isolation_level == READ_COMMITTED and batch.producer_id is not None:
         records._consume_aborted_up_to(batch.base_offset)
         if batch.is_control_batch and records._contains_abort_marker(batch):
@@ -85,12 +88,12 @@ def is_skipped(records: Any, batch: Any) -> bool:
 
 
 def is_v2(batch: Any) -> bool:
-    """Whether a batch of aiokafka's is of the format that has been written since Kafka 0.11."""
+    """Whether a batch of aiokafka's has format v2, which Kafka writes since version 0.11."""
     return isinstance(batch, DefaultRecordBatch) and batch.magic == V2
 
 
 def opened(log: bytes, start: int, end: int, position: int, limit: Limit) -> Batch | RefusedBatch:
-    """Return a batch of format v2 with its records inflated, or why they are not to be read."""
+    """Return a batch of format v2 with its records inflated, or the reason why they are not read."""
     attributes, count = HEAD.unpack_from(log, start)[5], HEAD.unpack_from(log, start)[-1]
     codec = attributes & COMPRESSION
     if count > limit.most_records:
@@ -109,7 +112,7 @@ def opened(log: bytes, start: int, end: int, position: int, limit: Limit) -> Bat
 
 
 def damaged(log: bytes, start: int, end: int, position: int, error: Exception) -> RefusedBatch:
-    """Return a batch of format v2 whose records cannot be read, although its checksum is right."""
+    """Return the refusal of a batch of format v2 that cannot be read although its checksum is right."""
     said = f"of {end - start:,} bytes cannot be read ({type(error).__name__}: {error}); mend its producer"
     return _refused(log, start, end, position, Reason.BAD_BATCH, said)
 
@@ -117,7 +120,7 @@ def damaged(log: bytes, start: int, end: int, position: int, error: Exception) -
 def old_refused(
     log: bytes, start: int, end: int, position: int, last: int, limit: Limit
 ) -> RefusedBatch | None:
-    """Return why a batch of the formats v0 and v1 is not to be read; None: aiokafka's reader may."""
+    """Return the refusal of a batch of the formats v0 and v1; None if aiokafka's reader may read it."""
     key_at = _OLD_KEY_AT + 8 * (log[start + _OLD_MAGIC_AT] == 1)
     codec = log[start + _OLD_MAGIC_AT + 1] & COMPRESSION
     if not codec:
@@ -131,12 +134,12 @@ def old_refused(
         refused = _old(log, start, end, position, last, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
         return replace(refused, inflated=limit.most_bytes)
     except DamagedError:
-        return None  # aiokafka's reader says what is wrong
+        return None  # aiokafka's reader raises the detailed error
     return None
 
 
 def old_damaged(log: bytes, start: int, end: int, position: int, last: int, error: Exception) -> RefusedBatch:
-    """Return a batch of the formats v0 and v1 that cannot be read."""
+    """Return the refusal of a batch of the formats v0 and v1 that cannot be read."""
     said = f"of {end - start:,} bytes cannot be read ({type(error).__name__}: {error}); mend its producer"
     return _old(log, start, end, position, last, Reason.BAD_BATCH, said)
 

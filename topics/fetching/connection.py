@@ -1,4 +1,4 @@
-"""Connection: how aiokafka reaches and authenticates at the brokers, from librdkafka's properties."""
+"""Connection: aiokafka's arguments to reach and authenticate at the brokers, from librdkafka's properties."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from typing import Any, Final
 from topics.errors import BrokerError
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-"""Ways to authenticate that aiokafka knows without further packages."""
+"""Mechanisms that aiokafka supports without further packages."""
 
 
 def is_reachable(kafka: Mapping[str, Any]) -> bool:
-    """Whether aiokafka can authenticate as the properties want it."""
+    """Whether aiokafka supports the authentication that the properties describe."""
     is_sasl = str(kafka.get("security.protocol", "")).upper().startswith("SASL")
     return not is_sasl or kafka.get("sasl.mechanism", kafka.get("sasl.mechanisms")) in MECHANISMS
 
 
 def connection_arguments(kafka: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of an `AIOKafkaClient`; BrokerError for files that cannot be read."""
+    """Return the arguments of an `AIOKafkaClient`; raise BrokerError for files that cannot be read."""
     protocol = str(kafka.get("security.protocol", "PLAINTEXT")).upper()
     found: dict[str, Any] = {
         "bootstrap_servers": str(kafka["bootstrap.servers"]),
@@ -47,9 +47,10 @@ def connection_arguments(kafka: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:
-    """Return a context from librdkafka's properties: authorities, own certificate and key, host name check.
+    """Return a TLS context from librdkafka's properties: authorities, own certificate and key, host name
+    check.
 
-    OSError, ssl.SSLError.
+    Raises OSError and ssl.SSLError.
     """
     authorities = kafka.get("ssl.ca.location")
     where = {"capath" if Path(authorities).is_dir() else "cafile": authorities} if authorities else {}

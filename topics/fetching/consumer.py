@@ -1,9 +1,10 @@
-"""Bounded consumer: confluent-kafka's for groups and offsets, with records that are inflated within bounds.
+"""Bounded consumer: confluent-kafka's consumer for groups and offsets, with records that are inflated within
+bounds.
 
-librdkafka inflates a batch as soon as it has come, gzip to any size, and reports an error where a batch is
-too large for it, at which a reader stays for ever. So it is given nothing to fetch: its partitions are
-paused, and `fetcher.py` reads them. A batch that is refused comes as one message with an error, and reading
-goes on.
+librdkafka inflates a batch as soon as it arrives, gzip to any size. If a batch is too large for it, it
+reports an error and the reader never gets past that batch. So librdkafka fetches nothing here: its partitions
+are paused, and `fetcher.py` reads them. A refused batch comes as one message with an error, and reading goes
+on.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from topics.fetching.connection import is_reachable
 from topics.fetching.fetcher import Fetcher, Place, Ranges, Record
 from topics.fetching.message import FetchedMessage
 
-EVENTS: Final = 100  # of librdkafka's that are heard at once
-OFFSETS_S: Final = 1.0  # to learn where a partition begins; it is tried again
-SLICE_S: Final = 0.1  # between two looks at the group while records are waited for
+EVENTS: Final = 100  # events of librdkafka that one call handles
+OFFSETS_S: Final = 1.0  # timeout to look up the start of a partition, which is then tried again
+SLICE_S: Final = 0.1  # between two checks of the group while waiting for records
 
 Rebalanced = Callable[[Consumer, list[TopicPartition]], None]
 
 
 class BoundedConsumer:
-    """A consumer with the methods of confluent-kafka's that are used here.
+    """A consumer with the methods of confluent-kafka's consumer that streamgrove uses.
 
-    Where aiokafka cannot authenticate as the properties want it, librdkafka fetches, without bounds.
+    If aiokafka does not support the authentication, librdkafka fetches, without bounds.
     """
 
     def __init__(self, properties: Mapping[str, Any], limit: Limit | None = None, **given: Any) -> None:
-        """`properties`: librdkafka's; `given`: further arguments of confluent-kafka's consumer."""
+        """`properties` are librdkafka's; `given` are further arguments of confluent-kafka's consumer."""
         self._consumer = Consumer(dict(properties), **given)
         self._fetcher = Fetcher(properties, limit) if is_reachable(properties) else None
         self._reset = str(properties.get("auto.offset.reset", "latest"))
@@ -43,13 +44,13 @@ class BoundedConsumer:
         self._ready: dict[Place, deque[FetchedMessage]] = {}
         self._paused: set[Place] = set()
         self.before: Mapping[Place, int] | None = None
-        """No batch is opened that begins there or later; None: all may be."""
+        """By partition: batches from this offset on are not opened; None: all may be opened."""
         self.unread: Ranges = ()
-        """Batches whose last offset lies in one of these ranges are passed over."""
+        """Batches whose last offset lies in one of these ranges are skipped."""
 
     @property
     def limit(self) -> Limit:
-        """How large a batch may become."""
+        """The largest batch that is accepted."""
         return Limit() if self._fetcher is None else self._fetcher.limit
 
     @limit.setter
@@ -57,7 +58,7 @@ class BoundedConsumer:
         if self._fetcher is not None:
             self._fetcher.limit = limit
 
-    # -- what is consumed ---------------------------------------------------------------------------------
+    # -- consuming -------------------------------------------------------------------------------------------
 
     def assign(self, partitions: list[TopicPartition]) -> None:
         if self._fetcher is None:
@@ -122,11 +123,11 @@ class BoundedConsumer:
         self._fetcher.pause(places, paused)
 
     def poll(self, seconds: float) -> Any:
-        """Return the next message; None: nothing came within a time."""
+        """Return the next message; None if none came in time."""
         return next(iter(self.consume(1, seconds)), None)
 
     def consume(self, most: int, seconds: float) -> list[Any]:
-        """Return what there is, at most so many messages; within a time one at least, if it comes."""
+        """Return up to `most` messages; wait until there is one, or the time is over."""
         if self._fetcher is None:
             return list(self._consumer.consume(most, seconds))
         found = self._heard()
@@ -143,7 +144,7 @@ class BoundedConsumer:
         return found
 
     def _given(self, most: int) -> list[FetchedMessage]:
-        """Hand out what is ready of partitions that are not paused."""
+        """Return ready messages of partitions that are not paused."""
         found: list[FetchedMessage] = []
         for place, messages in self._ready.items():
             if place not in self._paused:
@@ -152,20 +153,20 @@ class BoundedConsumer:
         return found
 
     def _heard(self) -> list[Any]:
-        """Return errors of librdkafka's, and let it call who is told of the group."""
+        """Return errors of librdkafka, and let it call the callbacks of the group."""
         found = []
         for _ in range(EVENTS):
             message = self._consumer.poll(0)
             if message is None:
                 break
             error = message.error()
-            # A record would be one that came before its partition was paused: it is read here once more.
+            # A record here was fetched before its partition was paused; it is read again below.
             if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its own code
                 found.append(message)
         return found
 
     def _read(self, most: int) -> None:
-        """Make messages of what was fetched."""
+        """Make messages of the fetched records."""
         assert self._fetcher is not None
         for (topic, partition), taken in self._fetcher.take(most, self.before, self.unread).items():
             ready = self._ready.setdefault((topic, partition), deque())
@@ -192,7 +193,7 @@ class BoundedConsumer:
         self._ready.setdefault(place, deque()).append(FetchedMessage(*place, position, error=error))
 
     def next_offset(self, place: Place) -> int:
-        """Return the offset before which everything of a partition was handed out; -1: it is not known."""
+        """Return the offset after the last message of a partition that was handed out; -1: unknown."""
         if ready := self._ready.get(place):
             return ready[0].offset()
         return -1 if self._fetcher is None else self._fetcher.position(place)
@@ -200,7 +201,7 @@ class BoundedConsumer:
     # -- positions ----------------------------------------------------------------------------------------
 
     def _place(self) -> None:
-        """Learn where assigned partitions begin; what cannot be learned now, the next call asks again."""
+        """Look up where assigned partitions begin; the next call retries those that fail."""
         assert self._fetcher is not None
         found = {place: at for place, at in self._unplaced.items() if at >= 0}
         unknown = [place for place in self._unplaced if place not in found]
@@ -218,7 +219,7 @@ class BoundedConsumer:
                     from_first = self._unplaced[place] == OFFSET_BEGINNING or self._reset == "earliest"
                     found[place] = first if from_first else end
         except KafkaException:
-            pass  # the broker or the coordinator is away; `poll` reports what is denied
+            pass  # the broker or the coordinator is away; `poll` reports denied access
         self._fetcher.add(found)
         self._fetcher.pause(self._paused & found.keys())
         for place in found:
@@ -233,7 +234,7 @@ class BoundedConsumer:
             self._unplaced.pop(place, None)
             self._ready.pop(place, None)
 
-    # -- librdkafka's ---------------------------------------------------------------------------------------
+    # -- librdkafka ------------------------------------------------------------------------------------------
 
     def assignment(self) -> list[TopicPartition]:
         return list(self._consumer.assignment())

@@ -1,8 +1,8 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
-"""Fetcher: record batches of partitions, outside any group, committed records only; inflated when asked for.
+"""Fetcher: record batches of partitions, outside any group, committed records only, inflated on access.
 
-What was fetched lies here as the broker sent it: at most one answer of each partition. The event loop runs in
-the thread that calls; while nobody calls, nothing is read, and the connections stay.
+Fetched batches stay here as the broker sent them, at most one answer per partition. The event loop runs in
+the thread of the caller: between calls nothing is read, and the connections stay open.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ Place = tuple[str, int]
 """Topic and partition."""
 Ranges = Iterable[tuple[int, int]]
 
-FETCH_BYTES: Final = 16 << 20  # of an answer
+FETCH_BYTES: Final = 16 << 20  # of one answer
 PARTITION_BYTES: Final = 1 << 20
 WAIT_MS: Final = 500
 AGAIN_S: Final = 0.1  # after a failure
-UNKNOWN_S: Final = 5.0  # a broker may learn of a topic so much later than others
+UNKNOWN_S: Final = 5.0  # time in which a broker may still learn of a new topic
 COMMITTED: Final = 1  # isolation level of a fetch
 
 _NO_LEADER: Final = frozenset(
@@ -54,7 +54,7 @@ _NO_LEADER: Final = frozenset(
 
 
 class Record(NamedTuple):
-    """A record that was read."""
+    """A record as it was read."""
 
     offset: int
     timestamp: int
@@ -65,11 +65,11 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class Taken:
-    """What was read of one partition."""
+    """The records read of one partition, and its position."""
 
     records: list[Record | RefusedBatch]
     position: int  # of the next record
-    end: int | None = None  # the last stable offset, if there is nothing more before it
+    end: int | None = None  # the last stable offset, if no record is left before it
 
 
 @dataclass(slots=True)
@@ -77,17 +77,19 @@ class _Partition:
     position: int
     is_paused: bool = False
     fetched: Any = None  # PartitionRecords, from the position on
-    stable: int | None = None  # the last stable offset when the broker answered last
-    is_behind: bool = True  # whether nothing was said of the end at this position yet
+    stable: int | None = None  # the last stable offset in the broker's last answer
+    is_behind: bool = True  # whether no answer has reported the end at this position yet
     missing_since: float | None = None
-    failure: int | None = None  # code of an error that is to be told of
+    failure: int | None = None  # code of an error to report
 
 
 class Fetcher:
     """Fetches partitions from given positions on."""
 
     def __init__(self, kafka: Mapping[str, Any], limit: Limit | None = None) -> None:
-        """`kafka`: client properties under librdkafka's names; the broker is reached at the first `wait`."""
+        """`kafka` holds client properties under librdkafka's names; the broker is reached at the first
+        `wait`.
+        """
         self._arguments = connection_arguments(kafka)
         self.limit = limit or Limit()
         self._wait_ms = int(kafka.get("fetch.wait.max.ms", WAIT_MS))
@@ -115,7 +117,7 @@ class Fetcher:
         return self._made
 
     def assign(self, positions: Mapping[Place, int]) -> None:
-        """Fetch these partitions, and no others, from these positions on."""
+        """Fetch exactly these partitions, from these positions on."""
         self._places = {place: _Partition(at) for place, at in positions.items()}
 
     def add(self, positions: Mapping[Place, int]) -> None:
@@ -123,30 +125,32 @@ class Fetcher:
         self._places |= {place: _Partition(at) for place, at in positions.items()}
 
     def drop(self, places: Iterable[Place]) -> None:
-        """Fetch these partitions no longer."""
+        """Stop fetching these partitions."""
         for place in places:
             self._places.pop(place, None)
 
     def seek(self, place: Place, position: int) -> None:
-        """Go on elsewhere."""
+        """Continue a partition at another offset."""
         self._places[place] = _Partition(position, self._places[place].is_paused)
 
     def position(self, place: Place) -> int:
-        """Return the offset of the next record of a partition; -1: it is not fetched."""
+        """Return the offset of the next record of a partition; -1 if it is not fetched."""
         return self._places[place].position if place in self._places else -1
 
     def pause(self, places: Iterable[Place], paused: bool = True) -> None:
-        """Fetch and return nothing of these partitions, or go on."""
+        """Pause these partitions, which then return nothing, or resume them."""
         for place in places:
             if place in self._places:
                 self._places[place].is_paused = paused
 
     def wait(self, seconds: float) -> None:
-        """Return when there is something to `take` or to tell, or when the time is over."""
+        """Return when records or failures are ready, or when the time is over."""
         self._loop.run_until_complete(self._wait(seconds))
 
     def failures(self) -> list[tuple[Place, int, int]]:
-        """Return partitions that are not fetched, each with its position and the code of the error, once."""
+        """Return partitions that cannot be fetched, each with its position and the error code; each failure
+        once.
+        """
         found = []
         for place, partition in self._places.items():
             if partition.failure is not None:
@@ -157,10 +161,11 @@ class Fetcher:
     def take(
         self, most: int, before: Mapping[Place, int] | None = None, unread: Ranges = ()
     ) -> dict[Place, Taken]:
-        """Return what was fetched: about `most` records, or as many bytes as one batch may become.
+        """Return fetched records: about `most` of them, or the bytes that one batch may have.
 
-        `before`: no batch is opened that begins there or later; `unread`: batches whose last offset lies in
-        one of these ranges are passed over. One whose checksum is wrong is a failure, and fetched again.
+        Batches that begin at the offset in `before` or later are not opened. Batches whose last offset lies
+        in one of the ranges `unread` are skipped. A batch with a wrong checksum counts as a failure and is
+        fetched again.
         """
         found: dict[Place, Taken] = {}
         budget = _Budget(most, self.limit.most_bytes)
@@ -193,7 +198,7 @@ class Fetcher:
             position = records.next_fetch_offset
             batch = memory.next_batch()
             if not batch.validate_crc():
-                partition.failure, partition.fetched = Codes.INVALID_MSG, None  # it is fetched once more
+                partition.failure, partition.fetched = Codes.INVALID_MSG, None  # it is fetched again
                 partition.position = position
                 return Taken(some, position)
             last = batch.next_offset - 1
@@ -204,7 +209,7 @@ class Fetcher:
         if not memory.has_next():
             partition.fetched = None
             if partition.stable is not None and partition.position < partition.stable:
-                partition.stable = None  # the next answer says where the end is
+                partition.stable = None  # the next answer has the end
         return Taken(some, partition.position)
 
     def _opened(
@@ -276,10 +281,10 @@ class Fetcher:
             done, _ = await asyncio.wait(waits, timeout=max(left, 0.0), return_when=asyncio.FIRST_COMPLETED)
             if not done:
                 return
-        self._plan()  # the broker answers while what is here is processed
+        self._plan()  # the broker answers while the caller processes these records
 
     def _plan(self) -> None:
-        """Ask each broker that has no request of ours for the partitions it leads."""
+        """Send a fetch to each broker without an open request, for the partitions that it leads."""
         if self._waiting is not None:
             if not self._waiting.done():
                 return
@@ -303,7 +308,7 @@ class Fetcher:
             self._requests[node] = self._loop.create_task(self._fetch(node, partitions))
 
     def _miss(self, place: Place, partition: _Partition) -> None:
-        """Note that a partition has no leader; what is denied, or stays missing, is told."""
+        """Note that a partition has no leader; report denied access, and a leader that stays missing."""
         assert self._client is not None
         now = time.monotonic()
         if place[0] in self._client.cluster.unauthorized_topics:
@@ -316,7 +321,7 @@ class Fetcher:
             partition.failure, partition.missing_since = Codes.UNKNOWN_TOPIC_OR_PART, now
 
     async def _learn(self) -> None:
-        """Learn who leads the partitions; after a failure it takes a moment."""
+        """Look up the leaders of the partitions; after a failure wait a moment."""
         began = time.monotonic()
         try:
             if self._client is None:
@@ -336,7 +341,7 @@ class Fetcher:
             ):
                 await self._client.force_metadata_update()
         except (KafkaError, OSError, TimeoutError):
-            pass  # librdkafka's client, which is asked for offsets and groups, says why
+            pass  # librdkafka's client, which handles offsets and groups, reports the reason
         await asyncio.sleep(max(0.0, AGAIN_S - (time.monotonic() - began)) if not self._knows_all else 0.0)
 
     @property
@@ -364,7 +369,7 @@ class Fetcher:
                 place = (topic, number)
                 partition = asked[place]
                 if partition is not self._places.get(place):
-                    continue  # assigned or sought since: what the log had before says nothing of it now
+                    continue  # assigned or sought since: the old answer no longer applies
                 if code == 0:
                     self._came(place, partition, stable, rest)
                 elif code in _NO_LEADER:
@@ -377,7 +382,9 @@ class Fetcher:
             await asyncio.sleep(AGAIN_S)
 
     def _came(self, place: Place, partition: _Partition, stable: int, rest: list[Any]) -> None:
-        """Take in an answer; `rest`: of the partition, its batches last, aborted transactions before them."""
+        """Store an answer; `rest` holds the partition's further fields: aborted transactions, then, last, its
+        batches.
+        """
         partition.stable, partition.missing_since = stable, None
         aborted = rest[-3] if len(rest) > _REST_BEFORE_V11 else rest[-2]
         memory = FetchedRecords(rest[-1] or b"")
@@ -397,7 +404,7 @@ class Fetcher:
 
 @dataclass(slots=True)
 class _Budget:
-    """What one `take` may still read."""
+    """The records and bytes that one `take` may still read."""
 
     records: int
     bytes_: int
@@ -412,7 +419,7 @@ class _Budget:
 
 
 _REST_BEFORE_V11: Final = 3
-"""Cells behind the last stable offset: log start, aborted transactions, batches; v11 has the replica, too."""
+"""Fields after the last stable offset: log start, aborted transactions, batches; v11 has the replica, too."""
 
 
 def _is_beyond(records: Any, stop: int | None) -> bool:

@@ -1,8 +1,8 @@
 # ruff: noqa: SLF001 - what is replaced of aiokafka is held by tests/contract/test_transport_aiokafka.py
-"""Frames: how long an answer may be that aiokafka's connections read.
+"""Frames: a bound on the length of an answer that aiokafka's connections read.
 
-An answer begins with its length, four bytes that aiokafka believes. A port that speaks another protocol, or a
-broker that lies, would have it take two gigabytes: the length is compared with a bound first.
+An answer begins with its length in four bytes, which aiokafka does not check. A port with another protocol,
+or a faulty broker, would make it allocate two gigabytes, so the length is compared with a bound first.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ MOST_BYTES: Final = 100_000_000
 """The default of librdkafka's `receive.message.max.bytes`."""
 
 SLACK_BYTES: Final = 512
-"""An answer to a fetch may have so many bytes beside those of its records; librdkafka's own rule."""
+"""Bytes that an answer to a fetch may have beside its records; librdkafka's own rule."""
 
 _LENGTH: Final = Struct(">i")
 
 
 class FrameError(KafkaConnectionError):  # type: ignore[misc]  # aiokafka's has no types
-    """An answer whose length is none that a broker's may have."""
+    """An answer with a length that no valid answer has."""
 
 
 def bound_frames(most: int) -> None:
-    """Let the connections that are made from now on in this process take answers of at most `most` bytes."""
+    """Bound the answers of all connections that this process opens from now on to `most` bytes."""
 
     async def read(connection_ref: weakref.ref[Any]) -> None:
         connection = connection_ref()
@@ -55,5 +55,5 @@ def bound_frames(most: int) -> None:
 
 
 def frame_bound(receive_max: int, fetch_max: int) -> int:
-    """Return the bound: `receive.message.max.bytes`, but never less than an answer to a fetch may have."""
+    """Return the bound: `receive.message.max.bytes`, or the largest answer to a fetch if that is larger."""
     return max(receive_max, fetch_max + SLACK_BYTES)

@@ -1,7 +1,7 @@
-"""Inflating: the records of a compressed batch, never more bytes of them than a bound.
+"""Inflating: the records of a compressed batch, never more bytes than a bound.
 
-A frame may claim any size, so no claim is believed: each codec writes into room that ends at the bound.
-What is within the bound equals what aiokafka's own functions return (tests/property/test_inflate.py).
+A frame may claim any size, so each codec writes into a buffer that ends at the bound. Within the bound the
+result equals the output of aiokafka's own functions (tests/property/test_inflate.py).
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ import cramjam
 import numpy as np
 
 GZIP, SNAPPY, LZ4, ZSTD = 1, 2, 3, 4
-"""Codecs, as the attributes of a batch number them."""
+"""Codecs, by their number in the attributes of a batch."""
 
 CODEC_NAMES: Final = {GZIP: "gzip", SNAPPY: "snappy", LZ4: "lz4", ZSTD: "zstd"}
 
 _USUAL_RATIO: Final = 8
 _LEAST_ROOM: Final = 1 << 16
-"""A first attempt has room for so many bytes, and for `_USUAL_RATIO` times those that came."""
+"""Smallest buffer of a first attempt, which otherwise is `_USUAL_RATIO` times the compressed bytes."""
 
 _MORE: Final = 16
-"""How many times the room of an attempt the next one has."""
+"""Factor by which the buffer of the next attempt is larger."""
 
 _PIECE: Final = 1 << 20
-"""Bytes that are inflated at a time."""
+"""Bytes that are inflated in one step."""
 
 _FULL: Final = "failed to write whole buffer"
-"""cramjam's message when the room was too small; tests/contract/test_cramjam.py holds it."""
+"""cramjam's message for a buffer that is too small; held by tests/contract/test_cramjam.py."""
 
 _XERIAL_HEAD: Final = b"\x82SNAPPY\0\0\0\0\1\0\0\0\1"
 _XERIAL_BLOCK: Final = Struct(">i")
@@ -43,15 +43,15 @@ class InflateError(Exception):
 
 
 class OversizedError(InflateError):
-    """More bytes than the bound."""
+    """More inflated bytes than the bound."""
 
 
 class DamagedError(InflateError):
-    """Bytes that are none of the codec's, that end too early, or a codec that Kafka does not have."""
+    """Bytes that the codec cannot read or that end too early, or a codec that Kafka does not have."""
 
 
 def inflated(codec: int, data: bytes, most: int) -> bytes:
-    """Return what `data` inflates to, at most `most` bytes; OversizedError, DamagedError."""
+    """Return the inflated `data`, at most `most` bytes; raise OversizedError or DamagedError."""
     inflate = _INFLATE.get(codec)
     if inflate is None:
         message = f"codec={codec} must be one of {', '.join(f'{n} ({c})' for n, c in CODEC_NAMES.items())}"
@@ -85,7 +85,7 @@ def _snappy(data: bytes, most: int) -> bytes:
             raise DamagedError(message)
         (size,) = _XERIAL_BLOCK.unpack_from(data, at)
         at += _XERIAL_BLOCK.size
-        if size < 0:  # one that ends too late is cut off, and is damaged if anything is missing
+        if size < 0:  # a longer result is cut off; missing bytes are damage
             message = f"a block of {size} bytes at byte {at} of {len(data)}"
             raise DamagedError(message)
         parts.append(_snappy_block(view[at : at + size], left))
@@ -95,7 +95,7 @@ def _snappy(data: bytes, most: int) -> bytes:
 
 
 def _snappy_block(data: Any, most: int) -> bytes:
-    """Return what a block inflates to; its length stands first, and the codec holds it to that."""
+    """Return an inflated block; its length comes first, and the codec enforces it."""
     if cramjam.snappy.decompress_raw_len(data) > most:
         raise OversizedError
     return bytes(cramjam.snappy.decompress_raw(data))
@@ -110,7 +110,7 @@ def _zstd(data: bytes, most: int) -> bytes:
 
 
 def _into_room(decompress: Callable[[bytes, Any], int], data: bytes, most: int) -> bytes:
-    """Inflate into room of the usual size, and into more until it is all that is allowed."""
+    """Inflate into a buffer of the usual size, then into larger buffers up to the bound."""
     size = min(most, max(_USUAL_RATIO * len(data), _LEAST_ROOM))
     while True:
         room = np.empty(size, dtype=np.uint8)

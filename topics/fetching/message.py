@@ -1,4 +1,4 @@
-"""Message: a record, or what there is to tell instead of one, with the methods of confluent-kafka's."""
+"""Message: a record, or an error in its place, with the methods of confluent-kafka's Message."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class FetchedMessage:
         return self._value
 
     def headers(self) -> Headers:
-        """Return names and values; `topics.columns.headers.UNREADABLE` if a name is no UTF-8."""
+        """Return names and values; `topics.columns.headers.UNREADABLE` if a name is not UTF-8."""
         return self._headers
 
     def error(self) -> KafkaError | None:

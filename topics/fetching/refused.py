@@ -1,7 +1,7 @@
-"""Refused batches: those whose records are not read, because they are too many bytes or none at all.
+"""Refused batches: batches whose records are not read, because they are too large or cannot be read.
 
-A refused batch becomes one dead letter. Which batches a worker refused, its journal says: a restore passes
-over the same ones, whatever the settings are by then.
+A refused batch becomes one dead letter. The worker's journal lists the refused batches: a restore skips the
+same batches, whatever the settings are by then.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Final
 from topics.errors import Reason
 
 KEPT_BYTES: Final = 4096
-"""Bytes of a refused batch that its dead letter keeps, from the head on: enough to find its producer."""
+"""Bytes of a refused batch that its dead letter keeps, from the head on: enough to find the producer."""
 
 RECORD_COST: Final = 64
-"""Bytes that a record of a batch takes beside its own (a row of the table that says where its parts lie)."""
+"""Bytes of memory for a record beside its content: its row in the table of the places of its parts."""
 
 BATCH_BYTES: Final = 64 << 20
 """The default of `fetch.decompressed.max.bytes`."""
@@ -27,14 +27,14 @@ BATCH_BYTES: Final = 64 << 20
 class RefusedBatch:
     """A batch of which no record is read."""
 
-    first: int  # offset: its first one that was wanted
-    last: int  # offset
+    first: int  # offset of its first wanted record
+    last: int  # offset of its last record
     timestamp: int  # ms
     reason: Reason  # BATCH_TOO_LARGE, BAD_BATCH
     detail: str  # one sentence for a person
     head: bytes  # the batch as it lies in the log, at most KEPT_BYTES of it
-    inflated: int = 0  # bytes that it had become when that ended
+    inflated: int = 0  # inflated bytes when inflating stopped
 
 
 NO_REFUSED: Final[Mapping[int, RefusedBatch]] = MappingProxyType({})
-"""None, by the offset of the record that stands for each."""
+"""No refused batches; the key is the offset of the record that stands for the batch."""

@@ -1,10 +1,10 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
 """Undecodable headers: reading a record batch whose header names are not all UTF-8.
 
-Kafka wants UTF-8 there, but neither the broker nor every client looks, and aiokafka's decoders then refuse
-the whole batch. Our kernel does not look either: what headers are says `topics/columns/headers.py`, to
-whoever asks.
-Of batches that the kernel leaves to aiokafka those are read here in Python (some 10 µs a record).
+Kafka requires UTF-8 in header names, but neither the broker nor every client checks it, and aiokafka's
+decoders then refuse the whole batch. Our kernel does not check header names either;
+`topics/columns/headers.py` handles them on access. Batches with such names that the kernel leaves to aiokafka
+are read here in Python (some 10 µs a record).
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _BATCH_HEAD = Struct(">qi")  # base offset, bytes that follow
 
 
 class FetchedRecords(MemoryRecords):  # type: ignore[misc]  # compiled, or Python's
-    """aiokafka's fetched batches, with the bytes they are read from: the compiled ones do not show them."""
+    """aiokafka's fetched batches, with their bytes, which the compiled class does not expose."""
 
     def __init__(self, log: bytes) -> None:
-        """`log`: batches as the broker sent them."""
+        """`log` holds batches as the broker sent them."""
         super().__init__(log)
         self.log = log
         self.start = 0
         self.end = 0
-        """Of the batch that was taken last, which lies between them."""
+        """End of the last batch taken."""
 
     def next_batch(self) -> Any:
-        """Return the next batch, None: there is none."""
+        """Return the next batch, or None."""
         batch = super().next_batch()
         if batch is not None:
             self.start = self.end
@@ -45,7 +45,7 @@ class FetchedRecords(MemoryRecords):  # type: ignore[misc]  # compiled, or Pytho
 
 
 class Record(NamedTuple):
-    """What is needed of a record."""
+    """The needed parts of a record."""
 
     offset: int
     timestamp: int
@@ -55,7 +55,7 @@ class Record(NamedTuple):
 
 
 def keep_bytes() -> None:
-    """Let aiokafka's fetchers of this process keep fetched bytes at hand."""
+    """Make aiokafka's fetchers in this process keep the fetched bytes."""
     fetcher.MemoryRecords = FetchedRecords
 
 

@@ -14,15 +14,15 @@ from topics.clients.cluster import TIMEOUT_S, UNANSWERED, Cluster
 from topics.definitions import DEFAULT_PARTITIONS, TopicNames
 from topics.patience import Patience, seconds_for
 
-BROKER_DEFAULT = -1  # replication factor: what the broker's default.replication.factor says
+BROKER_DEFAULT = -1  # replication factor: the broker's default.replication.factor
 
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """What `create` did."""
+    """The result of `create`."""
 
     created: tuple[str, ...]
-    existed: tuple[str, ...]  # left as they were: `check` says whether they are right
+    existed: tuple[str, ...]  # topics left as they were; `check` compares them with the catalogue
 
 
 def create(
@@ -33,17 +33,18 @@ def create(
     timeout: float | None = None,
     tell: Callable[[str], object] = lambda _: None,
 ) -> Creation:
-    """Create the topics of the catalogue that do not exist yet; an existing one is never changed.
+    """Create the topics of the catalogue that do not exist yet; existing topics are never changed.
 
-    All of them, also those of an earlier call that was given up, can be used then. `timeout`: seconds, by
-    default a minute and more for many partitions; `tell`: takes a line of progress every few seconds.
+    On return all of them can be used, also topics of an earlier call that was interrupted. `timeout` is in
+    seconds; the default is a minute, and more for many partitions. `tell` gets a line of progress every few
+    seconds.
     """
     if partitions < 1:
         message = f"topics.partitions={partitions} must be at least 1"
         raise ValueError(message)
     wanted = names.all()
     patience = Patience(seconds_for(partitions * len(wanted)) if timeout is None else timeout, tell)
-    # It is asked again by what is waited for here.
+    # The retries are made here, so the client makes none itself.
     cluster = Cluster(kafka, min(TIMEOUT_S, patience.seconds), patience_s=0.0)
     present = topics_of(cluster, patience)
     missing = [
@@ -59,7 +60,7 @@ def create(
 def make(
     cluster: Cluster, wanted: list[NewTopic], tell: Callable[[str], object] = lambda _: None
 ) -> list[str]:
-    """Create topics and return the names of those that did not exist; all can be used then."""
+    """Create topics and return the names of the new topics; all can be used then."""
     patience = Patience(seconds_for(sum(topic.num_partitions for topic in wanted)), tell)
     created = _request(cluster, wanted, patience)
     wait_until_ready(cluster, [topic.topic for topic in wanted], patience)
@@ -67,10 +68,11 @@ def make(
 
 
 def _request(cluster: Cluster, wanted: list[NewTopic], patience: Patience) -> list[str]:
-    """Ask for topics until the broker has made each of them; return the names of those that we made.
+    """Request topics until the broker has created each of them; return the names of those that this call
+    created.
 
-    A broker that did not answer in time may have made a topic all the same: a topic that exists when it is
-    asked for once more is ours.
+    A broker that did not answer in time may still have created a topic: a topic that exists at the second
+    request counts as created here.
     """
     left = {topic.topic: topic for topic in wanted}
     created: list[str] = []
@@ -88,7 +90,7 @@ def _request(cluster: Cluster, wanted: list[NewTopic], patience: Patience) -> li
                 continue
             if failure is None or (code == KafkaError.TOPIC_ALREADY_EXISTS and name in unanswered):
                 created.append(name)
-            elif code != KafkaError.TOPIC_ALREADY_EXISTS:  # else somebody else made it at the same moment
+            elif code != KafkaError.TOPIC_ALREADY_EXISTS:  # else another client created it at the same moment
                 raise cluster.error(failure, name, "Create") from None
             del left[name]
         if left:

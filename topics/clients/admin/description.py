@@ -1,4 +1,4 @@
-"""Topic description: the topics of the catalogue as they are on a cluster."""
+"""Topic description: the present state of the catalogue's topics on a cluster."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class PartitionDescription:
     replicas: tuple[int, ...]
     in_sync: tuple[int, ...]
     start: int | None  # first offset kept; None without leader
-    end: int | None  # next offset to be written
-    lag: int | None = None  # offsets the group has not committed; None: no group given, or no commit
+    end: int | None  # next offset to be written; None without leader
+    lag: int | None = None  # offsets that the group has not committed; None: no group given, or no commit
 
 
 @dataclass(frozen=True, slots=True)
 class TopicDescription:
-    """A topic of the catalogue as it is on the cluster."""
+    """The state of one topic of the catalogue on the cluster."""
 
     name: str
     direction: str
@@ -43,19 +43,20 @@ class TopicDescription:
 
     @property
     def cleanup(self) -> str | None:
-        """Return the cleanup policy; None: no such topic, or its settings may not be seen."""
+        """Return the cleanup policy; None if the topic does not exist or its settings may not be read."""
         return self.config.get("cleanup.policy")
 
     @property
     def retention(self) -> str | None:
-        """Return the retention in words; None: no such topic, or its settings may not be seen."""
+        """Return the retention in words; None if the topic does not exist or its settings may not be read."""
         given = self.config.get("retention.ms")
         return retention(int(given)) if given else None
 
     @property
     def offsets(self) -> int:
-        """Return the number of offsets kept. Of a topic that is written in transactions these are more than
-        its records: each commit and each abort takes one in every partition, and what was aborted keeps its.
+        """Return the number of offsets kept. A topic that is written in transactions has more offsets than
+        records: each commit and each abort takes one offset in every partition, and aborted records keep
+        theirs.
         """
         return sum(p.end - p.start for p in self.partitions if p.end is not None and p.start is not None)
 
@@ -65,7 +66,7 @@ def describe(
 ) -> list[TopicDescription]:
     """Return every topic of the catalogue with partitions, offsets, settings and the lag of `group`.
 
-    CatalogueError if one may not be seen: it is not known whether it exists.
+    Raises CatalogueError if this client may not see a topic, which then may exist or not.
     """
     cluster = Cluster(kafka, timeout)
     metadata = cluster.topics()
@@ -81,7 +82,7 @@ def describe(
         if p.leader >= 0
     ]
     starts = cluster.offsets(led, OffsetSpec.earliest())  # type: ignore[no-untyped-call]
-    # What is committed goes on meanwhile: asked for before the ends, no lag is below 0.
+    # The group goes on committing: with its offsets read before the ends, no lag is below 0.
     committed = {} if group is None else _positions(committed_of(kafka, group, led))
     ends = cluster.offsets(led, OffsetSpec.latest())  # type: ignore[no-untyped-call]
     described = []

@@ -1,4 +1,4 @@
-"""Topic differences: every way in which a cluster is not as the catalogue says."""
+"""Topic differences: all differences between a cluster and the catalogue."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from topics.definitions import CATALOGUE, INSTANCES, TopicNames
 
 @dataclass(frozen=True, slots=True)
 class TopicDifference:
-    """One way in which the cluster is not as the catalogue says."""
+    """One difference between the cluster and the catalogue."""
 
     topic: str
-    what: str  # "missing", "denied", "partitions", "replication.factor", "leader", "settings" or one of them
+    what: str  # "missing", "denied", "partitions", "replication.factor", "leader", "settings" or a setting
     found: str
     expected: str
     message: str  # the sentence for a person, with the remedy
@@ -29,10 +29,10 @@ def check(
     replication: int | None = None,
     timeout: float = TIMEOUT_S,
 ) -> list[TopicDifference]:
-    """Return every difference between cluster and catalogue; an empty list means that all is right.
+    """Return every difference between cluster and catalogue; an empty list means that there is none.
 
     Without `partitions` the counts are only compared within the co-partition group; without `replication` the
-    replication factor is not judged.
+    replication factor is not checked.
     """
     cluster = Cluster(kafka, timeout)
     metadata = cluster.topics()
@@ -66,7 +66,7 @@ def check(
 
 
 def _partition_differences(name: str, topic: Any) -> list[TopicDifference]:
-    """Name the partitions that cannot be used."""
+    """Return a difference for each partition that cannot be used."""
     return [
         TopicDifference(
             name,
@@ -81,7 +81,7 @@ def _partition_differences(name: str, topic: Any) -> list[TopicDifference]:
 
 
 def _replication_differences(name: str, topic: Any, expected: int) -> list[TopicDifference]:
-    """Compare the replication factor; a topic whose partitions differ shows the smallest."""
+    """Compare the replication factor; for a topic whose partitions differ, the smallest counts."""
     factor = min(len(p.replicas) for p in topic.partitions.values())
     if factor == expected:
         return []

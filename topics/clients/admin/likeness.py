@@ -1,4 +1,6 @@
-"""Like topics: the settings and replicas of another installation, another number of partitions."""
+"""Like topics: topics with the settings and replicas of another installation, and another number of
+partitions.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +16,22 @@ from topics.definitions import CONTROLS, INSTANCES, UNLIMITED, TopicNames
 from topics.errors import CatalogueError
 
 NAMES_BROKERS: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
-"""Settings that speak of partitions and brokers by number, and so of one topic only."""
+"""Settings that name partitions and brokers by number, and so apply to one topic only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """A topic as it is to be."""
+    """A topic that is to be created."""
 
     name: str
     partitions: int
-    replication: int  # BROKER_DEFAULT: what the broker says
-    config: Mapping[str, str]  # what differs from the broker's defaults, under Kafka's names
+    replication: int  # BROKER_DEFAULT: the broker's default
+    config: Mapping[str, str]  # settings that differ from the broker's defaults, under Kafka's names
     exists: bool
 
 
 def installed(cluster: Cluster, names: TopicNames) -> int:
-    """Return how many partitions an installation has; CatalogueError if there is none of that prefix."""
+    """Return the number of partitions of an installation; raise CatalogueError if no topic has its prefix."""
     found = cluster.partition_counts()
     instances = names.instances
     if instances not in found:
@@ -45,7 +47,8 @@ def installed(cluster: Cluster, names: TopicNames) -> int:
 def existing(cluster: Cluster, names: TopicNames) -> TopicNames:
     """Return the names of an installation, without the optional topics if it has none of them.
 
-    CatalogueError if a source among them may not be seen: what lies there would be left out.
+    Raises CatalogueError if this client may not see one of its source topics: the records in it would be left
+    out.
     """
     found = cluster.topics()
     optional = {name: topic for name, topic in names.all().items() if topic.optional}
@@ -56,9 +59,11 @@ def existing(cluster: Cluster, names: TopicNames) -> TopicNames:
 
 
 def alike(old: Cluster, was: TopicNames, new: Cluster, names: TopicNames, partitions: int) -> list[Likeness]:
-    """Return the topics of an installation like another one, each with whether it exists already.
+    """Return the topics of a new installation that is like an existing one, each with whether it exists
+    already.
 
-    CatalogueError if one that exists cannot be it: another number of partitions, or controls that expire.
+    Raises CatalogueError if an existing topic does not fit: another number of partitions, or controls that
+    expire.
     """
     metadata, present = old.topics(), new.partition_counts(names.all())
     source = [was.of(topic) for topic in names.all().values()]
@@ -70,7 +75,7 @@ def alike(old: Cluster, was: TopicNames, new: Cluster, names: TopicNames, partit
         config = dict(topic.config) if like not in overrides else dict(overrides[like])
         for setting in NAMES_BROKERS:
             config.pop(setting, None)
-        if topic is CONTROLS:  # models come through it, with timestamps of the past
+        if topic is CONTROLS:  # copied models are sent through it, with timestamps of the past
             config |= {"cleanup.policy": "delete", "retention.ms": str(UNLIMITED)}
             config.pop("retention.bytes", None)
         wanted.append(Likeness(name, partitions, replication, config, name in present))
@@ -81,7 +86,7 @@ def alike(old: Cluster, was: TopicNames, new: Cluster, names: TopicNames, partit
 def create_alike(
     cluster: Cluster, wanted: Sequence[Likeness], tell: Callable[[str], object] = lambda _: None
 ) -> list[str]:
-    """Create those of the topics that do not exist; return their names. `tell`: as for `create`."""
+    """Create the topics that do not exist; return their names. `tell` is as for `create`."""
     missing = [
         NewTopic(
             each.name,

@@ -1,8 +1,8 @@
-"""Topic readiness: whether every partition of a topic has a leader that answers for it.
+"""Topic readiness: whether every partition of a topic has a leader that accepts requests.
 
-Creation takes effect a moment later, on a busy broker a minute later. A broker is named as leader before it
-has made the log. Of a producer that is not idempotent, what it refuses in that moment is sent again and comes
-behind what was sent later.
+Creation takes effect after a moment, on a busy broker after a minute. A broker is named as leader before it
+has created the log. It refuses records in that moment; a producer that is not idempotent sends them again,
+and they arrive after records that were sent later.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ NAMED: Final = 3  # topics in a line
 
 
 def topics_of(cluster: Cluster, patience: Patience) -> dict[str, Any]:
-    """Return the metadata of all topics, also of a broker that takes its time to answer.
+    """Return the metadata of all topics, also from a slow broker.
 
-    BrokerError at once where no broker is: the client says why it cannot connect.
+    Raises BrokerError at once if there is no broker: the client reports why it cannot connect.
     """
     while True:
         try:
@@ -35,9 +35,10 @@ def topics_of(cluster: Cluster, patience: Patience) -> dict[str, Any]:
 
 
 def wait_until_ready(cluster: Cluster, names: Iterable[str], patience: Patience | None = None) -> None:
-    """Return when all of `names` are visible and their leaders act; BrokerError when patience is over.
+    """Return when all of `names` are visible and their leaders accept requests; BrokerError when patience is
+    over.
 
-    `patience`: by default that with some partitions.
+    The default of `patience` fits a creation with a few partitions.
     """
     wanted = list(names)
     patience = Patience(LEAST_S) if patience is None else patience
@@ -62,15 +63,16 @@ def _raise_if_hidden(cluster: Cluster, unseen: set[str]) -> None:
     """Raise if a topic that is not visible exists: no waiting makes it visible to this client."""
     try:
         hidden = cluster.hidden(sorted(unseen))
-    except BrokerError:  # the next look shows whether the broker is there
+    except BrokerError:  # the next check shows whether the broker is there
         return
     if hidden:
         raise CatalogueError(cluster.access.denied("topic", hidden[0], "Describe"))
 
 
 def _look(cluster: Cluster, left: set[str]) -> tuple[set[str], dict[str, int]]:
-    """Take those that can be used out of `left`; return which are not visible, and how many partitions of the
-    others no leader answers for."""
+    """Remove the usable topics from `left`; return the invisible topics, and for the rest the number of
+    partitions whose leader does not accept requests.
+    """
     try:
         found = cluster.topics()
     except BrokerError:
@@ -96,7 +98,7 @@ def _look(cluster: Cluster, left: set[str]) -> tuple[set[str], dict[str, int]]:
 
 
 def _is_led(cluster: Cluster, future: Any) -> bool:
-    """Tell whether a leader answered for its partition; what is wrong beyond that raises."""
+    """Whether a leader answered for its partition; other errors are raised."""
     try:
         future.result(timeout=cluster.timeout + 1)
     except KafkaException as failure:
