@@ -14,8 +14,7 @@ from topics.columns.spans import NULL
 
 _WORD: Final = 8
 _WORDS: Final = ctypes.sizeof(Argument) // _WORD
-"""Words of an argument of `rd_kafka_produceva`; `topics/clients/native_producer.py:_fill` writes the fixed arguments.
-"""
+"""Words of an argument of `rd_kafka_produceva`; `topics/clients/native_producer.py:_fill` writes the rest."""
 _FIRST: Final = Argument.u.offset // _WORD
 _PARTITION: Final = _WORDS + _FIRST
 _TIMESTAMP: Final = 3 * _WORDS + _FIRST

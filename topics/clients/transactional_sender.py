@@ -52,8 +52,9 @@ the group's coordinator that is no longer valid: it would never commit offsets a
 """
 
 QUICK_RETRIES: Final = {"retry.backoff.ms": 5}
-"""The coordinator refuses the first step of a transaction while it still writes the end of the previous one, which takes milliseconds. librdkafka's default first wait of 100 ms would be most of such a commit (`python
--m benchmarks.transactions`). Further waits double up to `retry.backoff.max.ms`, so a broker that is away gets
+"""The coordinator refuses the first step of a transaction while it still writes the end of the previous one,
+which takes milliseconds. librdkafka's default first wait of 100 ms would be most of such a commit (`python -m
+benchmarks.transactions`). Further waits double up to `retry.backoff.max.ms`, so a broker that is away gets
 hardly more requests.
 """
 

@@ -1,8 +1,8 @@
-"""Codecs: batches of records to columns, and columns to records. The door of the package.
+"""Codecs: batches of records to columns, and columns to records. The public interface of the package.
 
-Decoding never raises for what a record holds: each record becomes rows, a `Malformed`, or (a block with some
-bad rows) both. The format of a record follows from its `content-type` header, else from its first
-byte; a run may mix them.
+Decoding never raises because of the content of a record: each record becomes rows, a `Malformed`, or (a block
+with some bad rows) both. The format of a record follows from its `content-type` header, else from its first
+byte; a run may mix formats.
 """
 
 from __future__ import annotations

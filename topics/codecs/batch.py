@@ -23,18 +23,18 @@ class Batch:
     record: Ints32  # int32[m]: index in RawRecords, ascending
     offsets: Sequence[int]
     values: Sequence[bytes]
-    keys: list[str]  # distinct keys of the whole run, shared by its batches
+    keys: list[str]  # distinct keys of the whole run, shared by all its batches
     key: Ints32  # int32[m] into keys
 
     def __len__(self) -> int:
         return len(self.values)
 
     def default_ids(self) -> OffsetIds:
-        """Return the ids of records whose producer gave none."""
+        """Return the ids of records whose producer gave no id."""
         return OffsetIds(f"{self.partition}-", self.offsets)
 
     def without(self, flaws: Flaws) -> tuple[Batch, list[bool]]:
-        """Return the batch without its bad records, and the mask of those that stay."""
+        """Return the batch without its bad records, and the mask of the good records."""
         mask = [row not in flaws for row in range(len(self))]
         return self.where(mask), mask
 

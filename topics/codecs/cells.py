@@ -22,7 +22,7 @@ def codes(cells: Sequence[Hashable]) -> tuple[list[Any], Ints32]:
 
 
 def class_name(cell: object) -> str | None:
-    """Return the canonical class name of a label, None where it has none.
+    """Return the canonical class name of a label, or None.
 
     >>> class_name(1.0), class_name(True), class_name("spam"), class_name(0.5)
     ('1', 'true', 'spam', None)
@@ -42,12 +42,12 @@ def label_codes(cells: Sequence[Any], flaws: Flaws) -> tuple[list[str], Ints32]:
     types = set(map(type, cells))
     if types == {_NONE}:
         return [], np.full(n, -1, dtype=np.int32)
-    if types & {dict, list}:  # not hashable, and no labels
+    if types & {dict, list}:  # not hashable, and not labels
         odd = [row for row, cell in enumerate(cells) if isinstance(cell, dict | list)]
         for row in odd:
             flaws.setdefault(row, _label_flaw(cells[row]))
         cells = [None if isinstance(cell, dict | list) else cell for cell in cells]
-    # 1 == 1.0 == True in Python, but true is another class than 1: tell them apart by type.
+    # In Python 1 == 1.0 == True, but the class "true" is not the class "1": compare by type, too.
     mixed = bool in types and len(types - {_NONE, str}) > 1
     distinct, code = codes([(type(cell), cell) for cell in cells] if mixed else cells)
     names: dict[str, int] = {}
@@ -112,7 +112,7 @@ def texts(name: str, cells: Sequence[Any], flaws: Flaws) -> list[str | None]:
 
 
 def ids_or(cells: Sequence[Any], defaults: Callable[[], Sequence[str]], flaws: Flaws) -> Sequence[str]:
-    """Return n ids: the producer's, else the default of the row."""
+    """Return n ids: given by the producer, else the default of the row."""
     if set(map(type, cells)) == {_NONE}:
         return defaults()
     given = texts("id", cells, flaws)
@@ -122,7 +122,7 @@ def ids_or(cells: Sequence[Any], defaults: Callable[[], Sequence[str]], flaws: F
 
 
 def required_ids(cells: Sequence[Any], flaws: Flaws) -> list[str]:
-    """Return n ids; a row without one is flawed (and its id empty)."""
+    """Return n ids; a row without an id gets a flaw and an empty id."""
     given = texts("id", cells, flaws)
     if None in given:
         absent = [row for row, cell in enumerate(given) if cell is None]

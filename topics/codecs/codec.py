@@ -23,7 +23,9 @@ class Codec(Protocol):
         """Return the labels of the batch; bad records are in its `malformed`."""
 
     def read_predictions(self, value: bytes) -> list[PredictionRow]:
-        """Return the rows of one record; LookupError, TypeError or ValueError if it holds no predictions."""
+        """Return the rows of one record; raise LookupError, TypeError or ValueError if it holds no
+        predictions.
+        """
 
     def write_instances(
         self,

@@ -1,4 +1,4 @@
-"""Content types: which format a record is in, by its `content-type` header or its first byte."""
+"""Content types: the format of a record, by its `content-type` header or its first byte."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CLOUDEVENT: Final = "application/cloudevents+json"
 
 CONTENT_TYPES: Final[dict[Format, str]] = {"json": JSON, "packed": PACKED, "arrow": ARROW}
 
-# What a value is written in. The last two are JSON inside an envelope (envelopes.py).
+# The encoding of a value. The last two are JSON inside an envelope (envelopes.py).
 Wire = Literal["json", "packed", "arrow", "cloudevent", "framed"]
 
 _WIRES: dict[str, Wire] = {
@@ -29,8 +29,8 @@ _WIRES: dict[str, Wire] = {
 }
 _HEADER = "content-type"
 
-# JSON begins with none of these: the magic of packed is not UTF-8, an Arrow stream begins with its
-# continuation mark 0xFFFFFFFF, and 0x00 is the frame of Confluent's serializers.
+# JSON begins with none of these bytes: the magic of packed is not UTF-8, an Arrow stream begins with its
+# continuation mark 0xFFFFFFFF, and 0x00 begins the frame of Confluent's serializers.
 PACKED_FIRST_BYTE: Final = 0xD6
 ARROW_FIRST_BYTE: Final = 0xFF
 FRAME_FIRST_BYTE: Final = 0x00
@@ -42,7 +42,7 @@ _FIRST_BYTES: dict[int, Wire] = {
 
 
 def content_type(headers: Headers) -> bytes | None:
-    """Return the value of the last `content-type` header; None where there is none, or an empty one."""
+    """Return the value of the last `content-type` header; None if there is none, or an empty one."""
     found = None
     for name, value in headers:
         if name == _HEADER or (len(name) == len(_HEADER) and name.lower() == _HEADER):
@@ -51,14 +51,12 @@ def content_type(headers: Headers) -> bytes | None:
 
 
 def is_undecodable(headers: Headers) -> bool:
-    """Whether a name was not UTF-8 on the wire (topics/columns/headers.py), or has U+FFFD as such a name
-    would.
-    """
+    """Whether a name was not UTF-8 on the wire (topics/columns/headers.py), or contains U+FFFD."""
     return any(not name.isascii() and UNDECODABLE in name for name, _ in headers)
 
 
 def wire_of_content_type(value: bytes) -> Wire | None:
-    """Return what a content type stands for, whatever its case and parameters; None if we do not read it."""
+    """Return the encoding of a content type, ignoring case and parameters; None if it is not supported."""
     name = value.split(b";", 1)[0].strip().lower().decode("latin-1")
     wire = _WIRES.get(name)
     if wire is None and name.startswith("application/") and name.endswith("+json"):
@@ -67,12 +65,12 @@ def wire_of_content_type(value: bytes) -> Wire | None:
 
 
 def wire_of_value(value: bytes) -> Wire:
-    """Return what a value without content type looks like: JSON unless the first byte says otherwise."""
+    """Return the encoding of a value without content type, by its first byte; JSON by default."""
     return _FIRST_BYTES.get(value[0], "json") if value else "json"
 
 
 def first_bytes(values: Iterable[bytes | None]) -> set[int] | None:
-    """Return the first bytes that there are; None: a value is null or empty."""
+    """Return the set of first bytes; None if a value is null or empty."""
     if isinstance(values, Spans):
         return values.first_bytes()
     try:
@@ -82,7 +80,7 @@ def first_bytes(values: Iterable[bytes | None]) -> set[int] | None:
 
 
 def uniform_wire(values: Iterable[bytes | None], headers: Sequence[Headers]) -> Wire | None:
-    """Return the wire that all records of a batch have; None when they have to be looked at one by one."""
+    """Return the encoding that all records of a batch share; None if they have to be examined one by one."""
     if any_headers(headers):
         headers = distinct_headers(headers)
         if not all(map(str.isascii, {name for each in headers for name, _ in each})):

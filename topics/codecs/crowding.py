@@ -1,4 +1,4 @@
-"""Crowding: how many values a JSON text may hold, counted before it is parsed."""
+"""Crowding: the number of values in a JSON text, bounded before it is parsed."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from topics.codecs.flaws import Flaw
 from topics.errors import Reason
 
 SMALL: Final = 1 << 16
-"""Bytes of a text that is parsed without being counted first."""
+"""Bytes of a text that is parsed without counting its values."""
 
 
 def crowding(value: bytes, max_values: int) -> Flaw | None:
-    """Return the flaw of a text with too many values: each but the first has a comma or bracket before it.
+    """Return the flaw of a text with too many values: each value but the first follows a comma or bracket.
 
-    Those inside of strings count as well: a text that is longer than any name is no feature.
+    Commas and brackets in strings count as well: a text longer than any name is not a feature.
     """
     if len(value) <= SMALL:
         return None

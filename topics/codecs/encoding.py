@@ -22,7 +22,7 @@ def encode_instances(
 ) -> list[bytes]:
     """Return the values of n instance records; as arrow the value of one block of n rows.
 
-    `labels`: class names, None where a row has none.
+    `labels` are class names, None for a row without a label.
     """
     n = len(features)
     _same_length(n, ids=ids, labels=labels, weights=weights)
@@ -40,7 +40,7 @@ def encode_labels(
 ) -> list[bytes]:
     """Return the values of n label records; as arrow the value of one block of n rows.
 
-    `labels`: class names, None where the label is declined.
+    `labels` are class names, None for a declined label.
     """
     n = len(ids)
     _same_length(n, labels=labels, weights=weights, annotators=annotators, features=features)
@@ -53,7 +53,7 @@ def encode_feature_values(
     unavailable: Sequence[Mapping[str, str | None]] | None = None,
     finish: Sequence[bool] | None = None,
 ) -> list[bytes]:
-    """Return the values of n records with features that were asked for (JSON)."""
+    """Return the values of n records with requested features (JSON)."""
     n = len(ids)
     _same_length(n, values=values, unavailable=unavailable, finish=finish)
     documents: list[dict[str, Any]] = []

@@ -13,7 +13,7 @@ FRAME_BYTES = 5  # 0x00 and the schema id, 4 bytes big-endian
 
 
 def unwrap(wire: Wire, value: bytes, max_values: int) -> bytes | Flaw:
-    """Return the JSON text inside the envelope, or why there is none; max_values: of the record, at most."""
+    """Return the JSON text inside the envelope, or the flaw; `max_values` bounds the values of the record."""
     if wire == "cloudevent":
         return crowding(value, max_values) or _cloudevent(value)
     if value[:1] == bytes([FRAME_FIRST_BYTE]) and len(value) > FRAME_BYTES:

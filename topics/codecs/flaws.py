@@ -1,4 +1,4 @@
-"""Flaws: why a row is bad, in the words a person reads in the dead letter."""
+"""Flaws: why a row is bad, as the text in its dead letter."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _KINDS = {dict: "an object", list: "an array", str: "a string", bool: "a boolean
 
 
 def quote(name: str) -> str:
-    """Return `name` in quotes, cut to a length fit for a message."""
+    """Return `name` in quotes, cut to a length that fits a message."""
     if len(name) > NAME_MAX_CHARACTERS:
         name = name[: NAME_MAX_CHARACTERS - 1] + "…"
     return repr(name)
 
 
 def kind(cell: object) -> str:
-    """Return what JSON calls the type of `cell`, with its article."""
+    """Return JSON's name for the type of `cell`, with its article."""
     return _KINDS.get(type(cell), "a number")
 
 
@@ -45,11 +45,11 @@ def malformed(record: int, flaw: Flaw) -> Malformed:
 
 
 def outcomes(record: Ints32, flaws: Mapping[int, Flaw]) -> list[Malformed]:
-    """Return one outcome per bad row; `record` leads from a row to its record."""
+    """Return one outcome per bad row; `record` maps a row to its record."""
     return [malformed(int(record[row]), flaw) for row, flaw in flaws.items()]
 
 
 def add_flaw(flaws: Flaws, rows: Iterable[int], flaw: Flaw) -> None:
-    """Give `flaw` to each of the rows that has none yet: the first one found is the one reported."""
+    """Give `flaw` to each of the rows that has no flaw yet: the first flaw is the one in the report."""
     for row in rows:
         flaws.setdefault(int(row), flaw)

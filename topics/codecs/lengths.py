@@ -1,7 +1,7 @@
-"""Lengths: how long the texts of a row may be (id, class, annotator, names and values of features).
+"""Lengths: bounds on the texts of a row (id, class, annotator, names and values of features).
 
-They are kept – in models, beside waiting instances, in answers – where the record is long gone, so each is
-bounded by itself, however large a record may be (`text.max.bytes`).
+Models, pending instances and answers keep these texts long after the record is gone, so each text has its own
+bound, independent of the size of the record (`text.max.bytes`).
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from topics.columns.records import Features, Ints32
 from topics.errors import Reason
 
 UTF8_BYTES = 4
-"""Of a character, at most."""
+"""Most bytes of a character."""
 
 
 def too_long(what: str, text: str, limit: int, setting: str = "text.max.bytes") -> Flaw | None:
-    """Return the flaw of a text with more than `limit` bytes of UTF-8; what: it is, for a person."""
+    """Return the flaw of a text with more than `limit` bytes of UTF-8; `what` names the text for a person."""
     if len(text) * UTF8_BYTES <= limit:
         return None
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
@@ -33,7 +33,7 @@ def too_long(what: str, text: str, limit: int, setting: str = "text.max.bytes") 
 def check_cells(
     what: str, cells: Sequence[str | None], limit: int, flaws: Flaws, rows: Iterable[int] | None = None
 ) -> None:
-    """Note the rows whose text is too long; rows: those of the cells (None: numbered from 0)."""
+    """Note the rows whose text is too long; `rows` are those of the cells (None: numbered from 0)."""
     if max(map(len, filter(None, cells)), default=0) * UTF8_BYTES <= limit:
         return
     for row, cell in zip(range(len(cells)) if rows is None else rows, cells, strict=True):
@@ -43,14 +43,14 @@ def check_cells(
 
 
 def class_flaw(name: str, limits: Limits) -> Flaw | None:
-    """Return what is wrong with the length of the name of a class."""
+    """Return the flaw of a class name that is too long, or None."""
     if limits.text_max_bytes < limits.class_max_bytes:
         return too_long("a class", name, limits.text_max_bytes)
     return too_long("a class", name, limits.class_max_bytes, "max.class.name.bytes")
 
 
 def check_classes(names: Sequence[str], label: Ints32, limits: Limits, flaws: Flaws) -> None:
-    """Note the rows whose class has a name that is too long; label: int32[n] into names."""
+    """Note the rows whose class name is too long; `label` is int32[n], indices into `names`."""
     for code, name in enumerate(names):
         flaw = class_flaw(name, limits)
         if flaw is not None:
@@ -58,7 +58,7 @@ def check_classes(names: Sequence[str], label: Ints32, limits: Limits, flaws: Fl
 
 
 def check_features(groups: Sequence[Features], limit: int, most: int, flaws: Flaws) -> None:
-    """Note the rows that name more than `most` features, or one with a name or value that is too long."""
+    """Note the rows with more than `most` features, or with a name or value that is too long."""
     for group in groups:
         flaw = None if group.names is None else name_flaw(group.names, limit, most)
         if flaw is not None:
@@ -69,7 +69,7 @@ def check_features(groups: Sequence[Features], limit: int, most: int, flaws: Fla
 
 
 def name_flaw(names: Sequence[str], limit: int, most: int) -> Flaw | None:
-    """Return what is wrong with the names of the features of a row: too many, or one too long."""
+    """Return the flaw of a row's feature names: too many of them, or one too long."""
     if len(names) > most:
         return Flaw(Reason.TOO_MANY_FEATURES, f"{len(names):,} features are named; at most {most:,} may be")
     if max(map(len, names), default=0) * UTF8_BYTES <= limit:

@@ -1,4 +1,4 @@
-"""Limits: how large a record and its parts may be before it is refused."""
+"""Limits: the largest record, and the largest parts of it, that are accepted."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Limits:
     text_max_bytes: int = 1024
     """UTF-8 of a model key, id, class, annotator, feature name or nominal value."""
     features_max: int = 16_384
-    """Features that a record may name; each costs some microseconds and hundred bytes."""
+    """Features in a record; each costs some microseconds and hundred bytes."""
     class_max_bytes: int = 256
-    """UTF-8 of the name of a class: each answer of its model repeats it, however small its record is."""
+    """UTF-8 of a class name: each answer of the model repeats it, even if the record is small."""
 
     def __post_init__(self) -> None:
-        """Refuse bounds under which no record could pass."""
+        """Refuse bounds that no record could meet."""
         for field in fields(self):
             name, value = field.name, getattr(self, field.name)
             if value < 1:
@@ -28,18 +28,18 @@ class Limits:
 
     @property
     def json_max_values(self) -> int:
-        """Values that a JSON record may hold: a parser makes an object of each, of a byte or two."""
+        """Values in a JSON record: a parser makes an object for each, even if it is sent in a byte or two."""
         return 4 * self.features_max
 
     @property
     def control_max_values(self) -> int:
-        """Values that a control may have: a schema with its values, a spec in a string."""
+        """Values in a control, such as a schema with its values, or a spec in a string."""
         return 16 * self.json_max_values
 
     def block_max_cells(self, size: int) -> int:
-        """Values of a block of `size` bytes: eight bytes or a string each, however few it is sent in."""
+        """Values in a block of `size` bytes: each takes eight bytes or a string in memory."""
         return max(1 << 20, size // 4)
 
     def block_max_text(self, size: int) -> int:
-        """Bytes of the texts of a block of `size` bytes, each counted for every row: requests repeat them."""
+        """Bytes of text in a block of `size` bytes, counted for every row: requests repeat them."""
         return max(16 << 20, 2 * size)

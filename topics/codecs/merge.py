@@ -1,4 +1,4 @@
-"""Merging: what the codecs made of the formats of one run, put back into the order of its records."""
+"""Merging: the results of the codecs for the formats of one run, in the order of its records."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _labels(parts: Sequence[Part], order: Ints64) -> tuple[list[str], Ints32]:
 
 
 def _keys(parts: Sequence[Part], order: Ints64) -> tuple[list[str], Ints32]:
-    """Return the keys that a row has: a model must not come into being because of a malformed record."""
+    """Return the keys that a row has: a malformed record must not create a model."""
     if not parts:
         return [], np.empty(0, dtype=np.int32)
     used, key = np.unique(np.concatenate([part.key for part in parts])[order], return_inverse=True)

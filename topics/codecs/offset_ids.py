@@ -1,4 +1,4 @@
-"""Offset ids: `<partition>-<offset>`, for instances without an id; strings are made for whoever asks."""
+"""Offset ids: `<partition>-<offset>`, for instances without an id; strings are made on access."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from topics.columns.records import Ints64
 
 
 class OffsetIds(Sequence[str]):
-    """n ids, compared and looked at like those of a list."""
+    """n ids that compare and index like a list."""
 
     __slots__ = ("_offsets", "head")
 
     def __init__(self, head: str, offsets: Sequence[int] | Ints64) -> None:
-        """`head`: what stands before each offset, in ASCII."""
+        """`head` is the ASCII text before each offset."""
         self.head = head
         self._offsets = offsets
 
@@ -29,7 +29,7 @@ class OffsetIds(Sequence[str]):
 
     @property
     def most_bytes(self) -> int:
-        """No id has more."""
+        """Bytes of the longest id, at most."""
         return len(self.head) + len(str(-(2**63)))
 
     def taken(self, rows: Ints64) -> OffsetIds:
@@ -46,7 +46,7 @@ class OffsetIds(Sequence[str]):
     def __getitem__(self, at: slice) -> OffsetIds: ...
 
     def __getitem__(self, at: int | slice) -> str | OffsetIds:
-        """Return one id, or those of a slice."""
+        """Return one id, or the ids of a slice."""
         if isinstance(at, slice):
             return OffsetIds(self.head, self._offsets[at])
         return f"{self.head}{self._offsets[at]}"

@@ -31,8 +31,8 @@ from topics.columns.records import (
 )
 from topics.errors import Reason
 
-# What the readers of predictions raise for a record that is none. The incoming side has no such list: there
-# each flaw has its reason, here any other producer on the topic is a mistake.
+# Errors that the readers of predictions raise for a record that is not a prediction. For input topics each
+# flaw has its reason instead; on this topic a record of another producer is a mistake.
 _NOT_A_PREDICTION = (LookupError, TypeError, ValueError, OSError, StructError, pa.ArrowException)
 
 
@@ -42,12 +42,14 @@ def encode_predictions(predictions: Predictions, format: Format = "json") -> lis
 
 
 def unwritable_predictions(predictions: Predictions, format: Format = "json") -> dict[int, str]:
-    """Return the rows that a format has no room for, each with what is too long: packed counts in 16 bits."""
+    """Return the rows that a format cannot hold, each with the part that is too long: packed counts in 16
+    bits.
+    """
     return packed.unwritable(predictions) if format == "packed" else {}
 
 
 def decode_predictions(values: Sequence[bytes]) -> ReceivedPredictions:
-    """Return the predictions in `values`, whatever their formats."""
+    """Return the predictions in `values`, in any formats."""
     rows: list[PredictionRow] = []
     places: list[tuple[int, int]] = []
     bad: list[Malformed] = []
@@ -96,7 +98,7 @@ def encode_feature_requests(requests: Sequence[FeatureRequest]) -> list[bytes]:
 
 
 def decode_feature_requests(values: Sequence[bytes]) -> list[FeatureRequest | Malformed]:
-    """Return a feature request, or what is wrong with it, for each value."""
+    """Return for each value the feature request, or its flaw."""
     return read_feature_requests(values)
 
 
@@ -106,7 +108,7 @@ def encode_drift_alerts(alerts: Iterable[DriftAlert]) -> list[bytes]:
 
 
 def decode_drift_alerts(values: Iterable[bytes]) -> list[DriftAlert | Malformed]:
-    """Return an alert, or what is wrong with it, for each value."""
+    """Return for each value the alert, or its flaw."""
     return read_reports(DriftAlert, values)
 
 
@@ -116,7 +118,7 @@ def encode_evaluations(evaluations: Iterable[EvaluationRecord]) -> list[bytes]:
 
 
 def decode_evaluations(values: Iterable[bytes]) -> list[EvaluationRecord | Malformed]:
-    """Return an evaluation, or what is wrong with it, for each value."""
+    """Return for each value the evaluation, or its flaw."""
     return read_reports(EvaluationRecord, values)
 
 
@@ -126,7 +128,7 @@ def encode_audit(entries: Iterable[AuditEntry]) -> list[bytes]:
 
 
 def decode_audit(values: Iterable[bytes]) -> list[AuditEntry | Malformed]:
-    """Return an audit entry, or what is wrong with it, for each value."""
+    """Return for each value the audit entry, or its flaw."""
     return read_reports(AuditEntry, values)
 
 
@@ -136,5 +138,5 @@ def encode_model_events(events: Iterable[ModelEvent]) -> list[bytes]:
 
 
 def decode_model_events(values: Iterable[bytes]) -> list[ModelEvent | Malformed]:
-    """Return a model event, or what is wrong with it, for each value."""
+    """Return for each value the model event, or its flaw."""
     return read_reports(ModelEvent, values)

@@ -1,4 +1,4 @@
-"""Prediction row: one prediction as it is read back from `predictions`."""
+"""Prediction row: one prediction that is read from `predictions`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 
 from topics.columns.records import Acquired
 
-DEAD: Final = -1  # version of a row of a block that was dead-lettered
+DEAD: Final = -1  # version of a dead-lettered row of a block
 
 
 class PredictionRow(NamedTuple):
-    """What one prediction says."""
+    """The content of one prediction."""
 
     id: str | None
     label: str | None

@@ -31,11 +31,11 @@ def screen(
     max_values: int | None = None,
     read_keys: ReadKeys | None = None,
 ) -> tuple[dict[Format, Batch], list[Malformed]]:
-    """Return the records that may be parsed, by format, and the outcomes of the others.
+    """Return the records that may be parsed, by format, and the outcomes of the other records.
 
-    max_values: of the JSON in an envelope, which is parsed here (None: those of an instance or label).
-    read_keys: does what `model_keys` does, which is the default.
-    A run whose records are all sound and of one format is recognised without a loop in Python.
+    `max_values` bounds the JSON in an envelope, which is parsed here (None: the bound of an instance or
+    label). `read_keys` replaces `model_keys`, the default. A run of good records in one format is recognised
+    without a loop in Python.
     """
     keys, key, flaws = (read_keys or model_keys)(raw.keys, limits)
     if not flaws and len(raw):
@@ -52,7 +52,7 @@ ReadKeys = Callable[[Sequence[bytes | None], Limits], ModelKeys]
 
 
 def model_keys(keys: Sequence[bytes | None], limits: Limits) -> ModelKeys:
-    """Return the distinct keys as text, int32[n] into them (-1: bad), and the flaws of the bad ones."""
+    """Return the distinct keys as text, int32[n], indices into them (-1: bad), and the flaws of bad keys."""
     distinct: list[str] = []
     codes: dict[bytes | None, int] = {}
     flaws: dict[bytes | None, Flaw] = {}
@@ -68,7 +68,7 @@ def model_keys(keys: Sequence[bytes | None], limits: Limits) -> ModelKeys:
 
 
 def key_text(key: bytes | None, limit: int) -> str | Flaw:
-    """Return a model key as text, else what is wrong with it; limit: of its bytes."""
+    """Return a model key as text, or its flaw; `limit` bounds its bytes."""
     if not key:
         return Flaw(Reason.MISSING_KEY, "the key is null or empty; it must be the model key in UTF-8")
     if len(key) > limit:
@@ -81,7 +81,7 @@ def key_text(key: bytes | None, limit: int) -> str | Flaw:
 
 
 def fit(values: Sequence[bytes | None], limits: Limits) -> bool:
-    """Tell whether no value is null or too large."""
+    """Whether no value is null or too large."""
     if isinstance(values, Spans):
         return not values.any_null and values.longest <= limits.record_max_bytes
     try:

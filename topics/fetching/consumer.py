@@ -1,5 +1,4 @@
-"""Bounded consumer: confluent-kafka's consumer for groups and offsets, with records that are inflated within
-bounds.
+"""Bounded consumer: confluent-kafka's for groups and offsets, with records inflated within bounds.
 
 librdkafka inflates a batch as soon as it arrives, gzip to any size. If a batch is too large for it, it
 reports an error and the reader never gets past that batch. So librdkafka fetches nothing here: its partitions

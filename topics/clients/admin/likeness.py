@@ -1,6 +1,4 @@
-"""Like topics: topics with the settings and replicas of another installation, and another number of
-partitions.
-"""
+"""Like topics: topics with the settings of another installation, and another number of partitions."""
 
 from __future__ import annotations
 

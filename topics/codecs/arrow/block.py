@@ -24,7 +24,7 @@ Texts = list[str | None]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DecodedBlock:
-    """The good rows of a block: n of them, and what is wrong with the others."""
+    """The good rows of a block, n of them, and the flaws of its bad rows."""
 
     row: Ints32  # int32[n]: row within the block
     ids: Sequence[str | None] | None  # None: the block has no column of ids
@@ -32,7 +32,7 @@ class DecodedBlock:
     label: Ints32  # int32[n]
     weight: Floats  # float64[n]
     annotators: Texts | None  # None: the block has no column of annotators
-    names: tuple[str, ...]  # of the features; () where the block has none
+    names: tuple[str, ...]  # of the features; () if the block has none
     values: Floats  # float64[n, d]
     strings: dict[int, Texts]
     flaws: Flaws  # by row within the block
@@ -42,7 +42,7 @@ class DecodedBlock:
 
 
 def read_block(value: bytes, limits: Limits, roles: frozenset[str]) -> DecodedBlock | Flaw:
-    """Return the block that a record carries, or why it cannot be read at all."""
+    """Return the block in a record, or the reason why it cannot be read at all."""
     outline = inspect(value, limits.block_max_rows, limits.features_max + len(roles))
     if isinstance(outline, Flaw):
         return outline
@@ -80,7 +80,7 @@ def read_block(value: bytes, limits: Limits, roles: frozenset[str]) -> DecodedBl
 def _record_batch(value: bytes, outline: StreamOutline, found: ArrowLayout) -> pa.RecordBatch:
     """Return all rows as one batch.
 
-    The bytes are a stranger's: offsets, codes and texts are checked before anything is looked up with them.
+    The bytes are not trusted: offsets, codes and texts are checked before they are used.
     """
     if found.is_flat and len(outline.batches) == 1:
         batch = pa.ipc.read_record_batch(pa.py_buffer(value).slice(outline.batches[0]), found.schema)

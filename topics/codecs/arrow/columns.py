@@ -1,4 +1,4 @@
-"""Arrow columns to numbers, texts and class names. Their types have been checked (layout.py)."""
+"""Arrow columns to numbers, texts and class names. The types are checked before (layout.py)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from topics.codecs.cells import label_codes
 from topics.codecs.flaws import Flaws
 from topics.columns.records import Floats, Ints32
 
-KEPT_CLASSES = 64  # of a dictionary; what a block of so many classes costs to read is elsewhere
+KEPT_CLASSES = 64  # of a dictionary; with more classes the rest of the work dominates
 KEPT = 256
 
 
@@ -36,9 +36,9 @@ def numbers(column: pa.Array) -> Floats:
 
 
 def text_bytes_within(batch: pa.RecordBatch, views: Sequence[int], size: int) -> bool:
-    """Return whether no column of string views holds more than `size` bytes of text: views may overlap.
+    """Return whether each column of string views holds at most `size` bytes of text: views may overlap.
 
-    views: the columns that have them, themselves or in their dictionary.
+    `views` are the columns with views, directly or in their dictionary.
     """
     for place in views:
         column = batch.column(place)
@@ -50,10 +50,9 @@ def text_bytes_within(batch: pa.RecordBatch, views: Sequence[int], size: int) ->
 
 
 def text_bytes(batch: pa.RecordBatch, shared: Sequence[int], longest: int) -> int:
-    """Return the bytes of the texts that cells share (by dictionaries, by views), each as often as a row has
-    it.
+    """Return the bytes of the texts that cells share (by dictionaries or views), counted once per row.
 
-    shared: the columns with such texts. Those of more than `longest` bytes do not count: their rows are
+    `shared` are the columns with such texts. Texts of more than `longest` bytes do not count: their rows are
     refused.
     """
     total = 0
@@ -68,7 +67,7 @@ def text_bytes(batch: pa.RecordBatch, shared: Sequence[int], longest: int) -> in
 
 
 def most_text_bytes(batch: pa.RecordBatch, shared: Sequence[int], longest: int) -> int:
-    """Return what `text_bytes` is at most: each row has the longest text of its column."""
+    """Return an upper bound of `text_bytes`: each row counts as the longest text of its column."""
     total = 0
     for place in shared:
         column = batch.column(place)
@@ -86,7 +85,7 @@ def _lengths(column: pa.Array) -> npt.NDArray[np.int64]:
     if not pa.types.is_string_view(column.type) or not len(column):
         found: npt.NDArray[np.int64] = pc.binary_length(column).fill_null(0).to_numpy().astype(np.int64)
         return found
-    views = np.frombuffer(column.buffers()[1], dtype=np.int32)  # the length is the first of four
+    views = np.frombuffer(column.buffers()[1], dtype=np.int32)  # the length is the first of four numbers
     lengths = views[4 * column.offset : 4 * (column.offset + len(column)) : 4].astype(np.int64)
     given: npt.NDArray[np.bool_] = column.is_valid().to_numpy(zero_copy_only=False)
     return np.where(given, lengths, 0)
@@ -95,7 +94,7 @@ def _lengths(column: pa.Array) -> npt.NDArray[np.int64]:
 def texts(column: pa.Array) -> list[str | None]:
     """Return n strings; None where null."""
     if pa.types.is_dictionary(column.type) and len(column.dictionary) > len(column):
-        column = column.dictionary.take(column.indices)  # of a dictionary that hardly anybody looks into
+        column = column.dictionary.take(column.indices)  # a large dictionary of which few values are used
     if pa.types.is_dictionary(column.type):
         # One string object for each distinct value, not one for each row.
         distinct = [*column.dictionary.to_pylist(), None]
@@ -149,13 +148,15 @@ def labels(column: pa.Array, flaws: Flaws) -> tuple[list[str], Ints32]:
 
 @lru_cache(maxsize=KEPT)
 def _class_names(values: tuple[str, ...]) -> tuple[tuple[str, ...], Ints32]:
-    """Return the class names in a dictionary of texts and the number of each, -1 as the last element."""
+    """Return the class names in a dictionary of texts, and the number of each text's class, -1 as the last
+    element.
+    """
     names, number = label_codes([*values, None], {})
     return tuple(names), number
 
 
 def only_used(names: list[str], label: Ints32) -> tuple[list[str], Ints32]:
-    """Drop the class names that no row has: of a dictionary, of bad rows."""
+    """Drop class names that no row has; they come from dictionaries and from bad rows."""
     present = np.zeros(len(names) + 1, dtype=np.bool_)  # the last element stands for -1, no label
     present[label] = True
     if present[:-1].all():

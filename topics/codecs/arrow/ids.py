@@ -1,8 +1,8 @@
-"""Arrow ids: a column of strings, from the block read to the block that answers it.
+"""Arrow ids: a column of strings, passed from the block that is read to the block that answers it.
 
-A list of a thousand Python strings costs more than all else that is done for a block, and hardly anybody
-looks at one. So ids stay the column they came as; those that are made here, `<head>-0`, `<head>-1`, …, are
-written as bytes from the beginning.
+A list of a thousand Python strings costs more than everything else that is done for a block, and few readers
+need the strings. So given ids stay an Arrow column; generated ids, `<head>-0`, `<head>-1`, …, are written as
+bytes.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ Bytes = npt.NDArray[np.uint8]
 
 
 class Ids(Sequence[str]):
-    """n strings, none of them null or empty, that are compared and looked at like those of a list."""
+    """n strings, none of them null or empty, that compare and index like a list."""
 
     __slots__ = ("_column",)
 
     def __init__(self, column: pa.Array | pa.ChunkedArray) -> None:
-        """`column`: of the type string."""
+        """`column` has the type string."""
         self._column = column
 
     @property
@@ -70,21 +70,21 @@ class Ids(Sequence[str]):
 
 
 def given(column: pa.Array) -> Ids | None:
-    """Return the ids of a column that can stay as it is; None: its cells have to be looked at one by one."""
+    """Return the ids of a column that can stay as it is; None if its cells have to be checked one by one."""
     if not pa.types.is_string(column.type) or column.null_count:
         return None
     return Ids(column) if pc.min(pc.binary_length(column)).as_py() else None
 
 
 def numbered(head: str, row: Ints32) -> Ids:
-    """Return `<head>-<row>` for each row (int32[n], ascending from 0 on, n > 0); head is ASCII."""
+    """Return `<head>-<row>` for each row (int32[n], ascending from 0, n > 0); `head` is ASCII."""
     last = int(row[-1])
     column = _counted(head.encode(), last + 1)
     return Ids(column if last + 1 == len(row) else column.take(pa.array(row)))
 
 
 def joined(parts: Sequence[Sequence[str]]) -> Sequence[str]:
-    """Return the ids of all blocks, one after the other."""
+    """Return the ids of all blocks, concatenated."""
     if len(parts) == 1:
         return parts[0]
     columns = [part.column for part in parts if isinstance(part, Ids)]
@@ -94,11 +94,11 @@ def joined(parts: Sequence[Sequence[str]]) -> Sequence[str]:
 
 
 class _Frame(NamedTuple):
-    """The bytes of `<head>-0` … `<head>-<n - 1>`, in which the head has yet to be put."""
+    """The bytes of `<head>-0` … `<head>-<n - 1>`, with room for the head."""
 
     text: Bytes
-    offsets: npt.NDArray[np.int32]  # int32[n + 1] where each string begins
-    heads: tuple[tuple[int, int, int], ...]  # first row, end, bytes a string: rows with equally many digits
+    offsets: npt.NDArray[np.int32]  # int32[n + 1]: start of each string
+    heads: tuple[tuple[int, int, int], ...]  # first row, end, bytes per string, by number of digits
 
 
 @lru_cache(maxsize=32)
@@ -114,7 +114,7 @@ def _frame(head_bytes: int, n: int) -> _Frame:
 
 
 def _counted(head: bytes, n: int) -> pa.Array:
-    frame = _frame(len(head), 1 << (n - 1).bit_length())  # by powers of two, so that few are kept
+    frame = _frame(len(head), 1 << (n - 1).bit_length())  # sizes are powers of two, so few frames are cached
     size = int(frame.offsets[n])
     text, bytes_of_head = frame.text[:size].copy(), np.frombuffer(head, dtype=np.uint8)
     for first, end, width in frame.heads:

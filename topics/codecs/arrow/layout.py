@@ -1,4 +1,4 @@
-"""Block layout: what each column of an Arrow schema is, checked once for all blocks that have it."""
+"""Block layout: the meaning of each column of an Arrow schema, checked once for all blocks that have it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from topics.errors import Reason
 INSTANCE_ROLES = frozenset({"id", "label", "weight"})
 LABEL_ROLES = INSTANCE_ROLES | {"declined", "annotator"}
 
-# Schemas are a few hundred bytes; a larger one is a stranger's and not worth keeping.
+# Schemas are a few hundred bytes; a larger schema is unusual and not worth caching.
 KEPT_BYTES = 16 * 1024
 KEPT = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ArrowLayout:
-    """Where the parts of a row lie."""
+    """The places of the parts of a row."""
 
     schema: pa.Schema
-    roles: dict[str, int]  # columns that are not features, by their names
+    roles: dict[str, int]  # columns that are not features, by name
     places: list[int]  # columns of the features
     names: tuple[str, ...]  # of the features
     texts: frozenset[int]  # features (not columns) that are strings
     views: tuple[int, ...]  # columns of string views, in a dictionary or not
-    shared: tuple[int, ...]  # columns whose cells may share texts: of views, dictionaries of texts
+    shared: tuple[int, ...]  # columns whose cells may share texts: views, dictionaries of texts
     is_matrix: bool  # all features are float64
-    is_flat: bool  # no column is dictionary-encoded: a batch can be read without the messages before it
+    is_flat: bool  # no column is dictionary-encoded: a batch can be read without earlier messages
 
 
 def cell_type(kind: pa.DataType) -> pa.DataType:
@@ -86,7 +86,7 @@ _ROLES: dict[str, tuple[Callable[[pa.DataType], bool], str]] = {
 
 
 def layout(message: bytes, roles: frozenset[str]) -> ArrowLayout | Flaw:
-    """Return the layout that a schema message stands for, or why blocks with this schema are refused."""
+    """Return the layout of a schema message, or the reason why blocks with this schema are refused."""
     return _kept(message, roles) if len(message) <= KEPT_BYTES else _layout(message, roles)
 
 

@@ -1,8 +1,9 @@
-"""Arrow metadata: what a stream says about itself, read before any of it is unpacked.
+"""Arrow metadata: the outline of a stream, read before any of it is unpacked.
 
-A compressed body may unpack to a thousand times its size, so compression has to be seen before pyarrow opens
-the stream, and pyarrow does not tell. The few fields needed are read from the FlatBuffers of the messages
-(https://arrow.apache.org/docs/format/Columnar.html, "Encapsulated message format"; format/Message.fbs).
+A compressed body may unpack to a thousand times its size, so compression has to be detected before pyarrow
+opens the stream, and pyarrow has no function for it. The few fields needed are read from the FlatBuffers of
+the messages (https://arrow.apache.org/docs/format/Columnar.html, "Encapsulated message format";
+format/Message.fbs).
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ _SCHEMA_FIELDS = 1
 _SCHEMA, _DICTIONARY_BATCH, _RECORD_BATCH = 1, 2, 3
 
 MAX_MESSAGES: Final = 4096
-"""Messages of a stream: its schema, a dictionary for each column that has one, batches that may be empty."""
+"""Messages of a stream: its schema, one dictionary for each dictionary column, batches that may be empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamOutline:
-    """Where the messages of a stream lie, and how many rows they have together."""
+    """The places of the messages of a stream, and their rows in total."""
 
     rows: int
     columns: int
@@ -41,10 +42,10 @@ class StreamOutline:
 
 
 def inspect(value: bytes, max_rows: int, max_columns: int = 2**31) -> StreamOutline | Flaw:
-    """Return the outline of the stream; a flaw if it is not one, is compressed, has too much of anything."""
+    """Return the outline of the stream; a flaw if it is no stream, is compressed, or exceeds a limit."""
     try:
         outline = _outline(value)
-    except (error, IndexError):  # an offset that leads out of the record
+    except (error, IndexError):  # an offset that points outside the record
         return Flaw(Reason.BAD_BLOCK, "the record must be an Arrow IPC stream; it is cut off or damaged")
     if isinstance(outline, Flaw):
         return outline
@@ -104,12 +105,12 @@ def _outline(value: bytes) -> StreamOutline | Flaw:
 
 
 def _table(value: bytes, at: int) -> int:
-    """Return the position of the table that the offset at `at` leads to."""
+    """Return the position of the table to which the offset at `at` points."""
     return at + int(_U32.unpack_from(value, at)[0])
 
 
 def _field(value: bytes, table: int, field: int) -> int | None:
-    """Return the position of a field, None where the table does not have it."""
+    """Return the position of a field, None if the table does not have it."""
     vtable = table - int(_I32.unpack_from(value, table)[0])
     if vtable < 0:
         raise IndexError(vtable)

@@ -1,4 +1,4 @@
-"""Predictions to one block, and back."""
+"""Predictions to one block, and one block to predictions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from topics.codecs.prediction_row import DEAD, PredictionRow
 from topics.columns.records import Predictions
 
 END_OF_STREAM: Final = b"\xff\xff\xff\xff\x00\x00\x00\x00"
-MAX_KEPT_CLASSES: Final = 256  # the beginning of a stream with more of them is not worth keeping
+MAX_KEPT_CLASSES: Final = 256  # the header of a stream with more classes is not worth caching
 
 Mask = npt.NDArray[np.bool_] | None
 
@@ -58,7 +58,7 @@ def _codes(predictions: Predictions, dead: Mask) -> pa.Array:
 
 
 class _Beginning(NamedTuple):
-    """What all blocks with the same classes have in common."""
+    """The part that all blocks with the same classes share."""
 
     schema: pa.Schema
     classes: pa.Array

@@ -63,7 +63,9 @@ def read_labels(batch: Batch, limits: Limits) -> Labels:
 def _blocks(
     batch: Batch, limits: Limits, roles: frozenset[str]
 ) -> tuple[list[DecodedBlock], list[int], list[Malformed]]:
-    """Return the blocks that have good rows, their places in the batch, and the outcomes of the rest."""
+    """Return the blocks that have good rows, their places in the batch, and the outcomes of the other
+    records.
+    """
     blocks, places, bad = [], [], []
     for place, value in enumerate(batch.values):
         record = int(batch.record[place])
@@ -112,7 +114,7 @@ def _labels(blocks: Sequence[DecodedBlock]) -> tuple[list[str], Ints32]:
 
 
 def _ids(block: DecodedBlock, batch: Batch, place: int) -> Sequence[str]:
-    """Return the ids of a block of instances: the producer's, else "<partition>-<offset>-<row>"."""
+    """Return the ids of a block of instances: given by the producer, else "<partition>-<offset>-<row>"."""
     head = f"{batch.partition}-{batch.offsets[place]}"
     if block.ids is None:
         return ids.numbered(head, block.row)
@@ -125,7 +127,7 @@ def _ids(block: DecodedBlock, batch: Batch, place: int) -> Sequence[str]:
 
 
 def _features(blocks: Sequence[DecodedBlock], starts: Ints32) -> list[Features]:
-    """Return the features of all blocks, those with the same columns together."""
+    """Return the features of all blocks, joined where the columns are the same."""
     alike: dict[tuple[tuple[str, ...], tuple[int, ...]], list[int]] = {}
     for number, block in enumerate(blocks):
         if block.names:

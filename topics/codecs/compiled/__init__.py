@@ -1,1 +1,1 @@
-"""Records as columns: JSON of a known shape is decoded, answers are encoded, in one compiled call each."""
+"""Records as columns: one compiled call decodes JSON of a known shape, one encodes answers."""

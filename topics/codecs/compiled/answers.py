@@ -1,4 +1,4 @@
-"""Answers: kernels that write the values of answers one behind the other, as the codecs write each."""
+"""Answers: kernels that write answers into one buffer, with the bytes that the codecs write."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from topics.columns.texts import QUOTE, copied, end_of_string, write_number
 STEP_BYTES: Final = 6
 """The longest text of a step is 0.9999."""
 FIXED_BYTES: Final = 24
-"""Of an answer in the packed layout, before its values."""
+"""Bytes of an answer in the packed layout before its values."""
 LONGEST_ID: Final = 2**16 - 1
-"""Bytes; the packed layout counts them in 16 bits."""
+"""Bytes; the packed layout has 16 bits for them."""
 TOO_LONG: Final = -1
 
 _COMMA, _CLOSE = 44, 125
 _OPEN_ARRAY, _CLOSE_ARRAY = 91, 93
-_BETWEEN_STRINGS: Final = 3  # from the closing quote of one to the first byte of the next one
+_BETWEEN_STRINGS: Final = 3  # from the closing quote of one string to the first byte of the next
 _NULL_AND_COMMA: Final = 5
 
 
@@ -45,14 +45,13 @@ def write_json(
 ) -> int:
     """Write n answers as objects; return the bytes.
 
-    ids: a JSON array of n strings, without spaces; paths: the same of the explanations, null where there is
-    none, or nothing at all.
-    prediction: int32[n] class code, -1: none; probability: float64[n, K]; version: int64[n], none negative.
-    texts, text_starts: int64[2·K + 6], one text behind the other: from the id to the probabilities for each
-    class that is the answer, and for none; the member of each class; from the probabilities to the version;
-    the beginning as far as the id; as far as the explanation; from there to the id.
-    step_texts: STEP_TEXTS.
-    out: uint8, room for all; starts: int64[n + 1], where each begins.
+    `ids` is a JSON array of n strings, without spaces; `paths` is such an array of the explanations, null for
+    a row without one, or empty. `prediction` is int32[n], class codes, -1: none; `probability` is float64[n,
+    K]; `version` is int64[n], none negative. `texts` and `text_starts` (int64[2·K + 6]) hold consecutive
+    texts: from the id to the probabilities, for each predicted class and for none; the member of each class;
+    from the probabilities to the version; the beginning up to the id; the beginning up to the explanation;
+    from the explanation to the id. `step_texts` is STEP_TEXTS. `out` is uint8 with room for all answers;
+    `starts` is int64[n + 1], the start of each answer.
     """
     id_text, path_text, text, begins = start_of(ids), start_of(paths), start_of(texts), start_of(text_starts)
     steps, to, classes = start_of(step_texts), start_of(out), probability.shape[1]
@@ -82,7 +81,7 @@ def write_json(
             at = copied(text, begins[member], begins[member + 1], to, at)
             step = 8 * _step(mine[number])
             for i in range(STEP_BYTES):
-                to[at + i] = steps[step + i]  # bytes behind its end are written over
+                to[at + i] = steps[step + i]  # extra bytes after its end are overwritten
             at += int(steps[step + 7])
         at = copied(text, begins[last], begins[last + 1], to, at)
         at = write_number(version[row], to, at)
@@ -97,13 +96,13 @@ def write_json(
     "uint8[::1], int64[::1])"
 )
 def write_packed(ids, paths, head, prediction, version, values, names, out, starts) -> int:
-    """Write n answers in the packed layout; return the bytes, TOO_LONG: an id is longer than LONGEST_ID.
+    """Write n answers in the packed layout; return the bytes, or TOO_LONG if an id is longer than LONGEST_ID.
 
-    ids, paths: as `write_json` has them, but without escapes.
-    head: uint8[13], the first twelve bytes of an answer without id and explanation, and the flag of one that
-    has an explanation.
-    prediction: int32[n] class code, -1: none; version: int64[n]; values: uint8[n, bytes of the values];
-    names: uint8, behind each id; out: uint8, room for all; starts: int64[n + 1], where each begins.
+    `ids` and `paths` are as in `write_json`, but without escapes. `head` is uint8[13]: the first twelve bytes
+    of an answer without id and explanation, and the flag of an answer with an explanation. `prediction` is
+    int32[n], class codes, -1: none; `version` is int64[n]; `values` is uint8[n, bytes of the values]; `names`
+    is uint8, written after each id. `out` is uint8 with room for all answers; `starts` is int64[n + 1], the
+    start of each answer.
     """
     id_text, path_text, name_text, to = start_of(ids), start_of(paths), start_of(names), start_of(out)
     id_at, path_at, at, n_names, n_values = 2, 1, 0, len(names), values.shape[1]
@@ -135,7 +134,7 @@ def write_packed(ids, paths, head, prediction, version, values, names, out, star
 
 @kernel("int64(uint8[::1], int64[::1], uint8[::1])")
 def write_offset_ids(head, offsets, out) -> int:
-    """Write ids that are a head and an offset as a JSON array; return the bytes. offsets: none negative."""
+    """Write ids, each a head and an offset, as a JSON array; return the bytes. No offset is negative."""
     to, start = start_of(out), start_of(head)
     at = 0
     for row in range(len(offsets)):
@@ -161,7 +160,7 @@ def _step(probability: float) -> int:
 
 @kernel
 def _little_endian(number: int, n: int, to, at: int) -> int:
-    """Write the n lowest bytes of a number; return where they end."""
+    """Write the n lowest bytes of a number; return their end."""
     for i in range(n):
         to[at + i] = (number >> (8 * i)) & 255
     return at + n

@@ -1,9 +1,9 @@
-"""Decoding with shapes: what is plain is read by a kernel, the rest by the codec; the outcome is the same.
+"""Decoding with shapes: a kernel reads plain records, the codecs read the rest; the outcome is the same.
 
-A JSON record is plain if its text between the values is that of a shape and its values are numbers, short
-strings, true, false or null, each where it may be; a packed instance if there is
-nothing wrong with it. Whatever is not, and whatever is wrong, the codecs of `topics` read. Which shapes are
-known changes the time it takes, and nothing else.
+A JSON record is plain if the text between its values is that of a known shape, and its values are numbers,
+short strings, true, false or null, each where it is allowed. A packed instance is plain if it has no flaw.
+The codecs of `topics` read all other records, and all bad records. The set of known shapes changes only the
+time it takes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from topics.columns.records import Features, Format, Instances, Ints32, Ints64, 
 from topics.columns.spans import Spans, Texts
 
 FEWEST: Final = 8
-"""Records of a run for which the kernel is worth its call."""
+"""Records of a run from which on calling the kernel is worth its cost."""
 
 
 Decoded = TypeVar("Decoded", Instances, Labels)
@@ -44,19 +44,21 @@ class _Decoder(ABC, Generic[Decoded]):
 
     @abstractmethod
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Decoded:
-        """Return what a codec makes of a batch."""
+        """Return a batch as its codec decodes it."""
 
     @abstractmethod
     def _by_shape(self, plain: PlainRows, batch: Batch) -> Decoded:
-        """Return what plain rows are; batch: their records."""
+        """Return plain rows as columns; `batch` holds their records."""
 
     @abstractmethod
     def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Decoded], Flags]:
-        """Return what a kernel makes of packed records, and bool[n]: those that it leaves to the codec."""
+        """Return the packed records that a kernel can decode, and bool[n]: the records that it leaves to the
+        codec.
+        """
 
     @abstractmethod
     def _together(self, parts: list[Decoded], batch: Batch) -> Decoded:
-        """Return parts in the order of their records, as if one reader had read them."""
+        """Return the parts in the order of their records, as if one reader had decoded them."""
 
     def _parts(self, batches: dict[Format, Batch], limits: Limits) -> list[Decoded]:
         return [
@@ -69,7 +71,7 @@ class _Decoder(ABC, Generic[Decoded]):
         ]
 
     def _of_other_formats(self, form: Format, batch: Batch, limits: Limits) -> Decoded:
-        """Return what the codec would make of a batch that is not JSON."""
+        """Return a batch that is not JSON, as the codec would decode it."""
         if form != "packed":
             return self._by_codec(form, batch, limits)
         parts, is_rest = self._packed(batch, limits)
@@ -78,7 +80,7 @@ class _Decoder(ABC, Generic[Decoded]):
         return parts[0] if len(parts) == 1 else self._together(parts, batch)
 
     def _read(self, batch: Batch, limits: Limits) -> Decoded:
-        """Return what the codec would make of the batch."""
+        """Return a batch as the codec would decode it."""
         found = self._shapes.scan(batch.values, limits)
         if len(found) == 1 and len(found[0][0]) == len(batch):
             return self._by_shape(found[0][1], batch)
@@ -100,7 +102,7 @@ class _Decoder(ABC, Generic[Decoded]):
 
 
 class InstanceDecoder(_Decoder[Instances]):
-    """Decodes runs of instances: to what `topics.codecs.decode_instances` returns, sooner."""
+    """Decodes runs of instances with the result of `topics.codecs.decode_instances`, but faster."""
 
     def __init__(self) -> None:
         super().__init__(INSTANCES)
@@ -112,7 +114,9 @@ class InstanceDecoder(_Decoder[Instances]):
         return merge_instances(self._parts(batches, limits), malformed)
 
     def together(self, raws: Sequence[RawRecords], limits: Limits) -> list[Instances | None]:
-        """Return the instances of several runs, read in one go; None: that run is to be read by itself."""
+        """Return the instances of several runs that are read in one go; None for a run that has to be read
+        alone.
+        """
         return read_together(raws, limits, self._shapes, self._key_texts)
 
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Instances:
@@ -130,7 +134,7 @@ class InstanceDecoder(_Decoder[Instances]):
 
 
 class LabelDecoder(_Decoder[Labels]):
-    """Decodes runs of labels: to what `topics.codecs.decode_labels` returns, sooner."""
+    """Decodes runs of labels with the result of `topics.codecs.decode_labels`, but faster."""
 
     def __init__(self) -> None:
         super().__init__(LABELS)
@@ -165,7 +169,7 @@ def _order(parts: Parts) -> Ints64:
 
 
 def _common(parts: Parts, batch: Batch, order: Ints64) -> dict[str, Any]:
-    """Return the columns that instances and labels have in common; order: the permutation of all rows."""
+    """Return the columns that instances and labels share; `order` is the permutation of all rows."""
     label_values, label = _classes(parts, order)
     return {
         "record": np.concatenate([part.record for part in parts])[order],
@@ -210,7 +214,7 @@ def _classes(parts: Parts, order: Ints64) -> tuple[list[str], Ints32]:
 
 
 def _features(parts: Parts, order: Ints64) -> list[Features]:
-    """Return a group for each list of names, or number of values by position, in order of appearance."""
+    """Return one group for each list of names, or number of unnamed values, in order of appearance."""
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     starts = np.cumsum([0, *map(len, parts)])[:-1].tolist()

@@ -1,7 +1,8 @@
-"""Encoding of answers: a kernel writes all of them into one buffer, byte for byte what the codecs write.
+"""Encoding of answers: a kernel writes all of them into one buffer, byte for byte as the codecs do.
 
-What it does not take, the codecs of `topics` write: blocks, what was bought, and in packed names that JSON
-would escape. The texts around ids and numbers are prepared once for each list of classes.
+The codecs of `topics` write the cases that the kernel does not support: blocks, answers with bought features,
+and packed names that JSON would escape. The texts around ids and numbers are prepared once for each list of
+classes.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _NOTHING: Final[Bytes] = np.empty(0, dtype=np.uint8)
 
 
 def encode_answers(predictions: Predictions, form: Format) -> Spans:
-    """Return what `topics.codecs.encode_predictions` returns, sooner."""
+    """Return the result of `topics.codecs.encode_predictions`, but faster."""
     written = None
     if len(predictions) and predictions.acquired is None and predictions.version.min() >= 0:
         if form == "json":
@@ -71,7 +72,7 @@ def _json(predictions: Predictions) -> Spans:
 
 
 def _packed(predictions: Predictions) -> Spans | None:
-    """Return the answers; None: the codec has to write them."""
+    """Return the encoded answers; None if the codec has to write them."""
     n, count = len(predictions), len(predictions.classes)
     ids, paths = json_ids(predictions.ids), _paths(predictions)
     if _BACKSLASH in ids or _BACKSLASH in paths:  # escapes
@@ -112,25 +113,25 @@ def json_ids(ids: Sequence[str]) -> Bytes:
 
 
 def _paths(predictions: Predictions) -> Bytes:
-    """Return the explanations as a JSON array, nothing if no row has one."""
+    """Return the explanations as a JSON array; an empty one if no row has any."""
     if predictions.explanation is None:
         return _NOTHING
     return json_array(orjson.dumps(predictions.explanation))
 
 
 def json_array(text: bytes) -> Bytes:
-    """Return JSON as a kernel takes it: as an array that may be written to."""
+    """Return JSON text as a writable array, as kernels take it."""
     return np.frombuffer(bytearray(text), dtype=np.uint8)
 
 
 def _room(paths: Bytes, n: int) -> int:
-    """Return the bytes that explanations take at most."""
+    """Return an upper bound of the bytes that explanations take."""
     return len(paths) + n * len('"explanation":') if len(paths) else 0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Texts:
-    """What stands in an answer between id, probabilities and version, for models with these classes."""
+    """The fixed texts of an answer between id, probabilities and version, for models with these classes."""
 
     texts: Bytes
     starts: Ints64

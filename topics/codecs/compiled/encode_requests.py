@@ -1,8 +1,8 @@
-"""Encoding of label requests: a kernel writes all of them into one buffer, byte for byte as the codec does.
+"""Encoding of label requests: a kernel writes all of them into one buffer, byte for byte as the codec.
 
-What it does not take, the codec of `topics` writes: few requests, those of models that explain themselves,
-and those whose features differ in their names. Numbers and strings are written by the codec's own writer, a
-column in one call; the kernel puts them where they belong.
+The codec of `topics` writes the cases that the kernel does not support: few requests, requests of models that
+explain answers, and requests whose features differ in their names. The codec's own writer encodes numbers and
+strings, a column in one call; the kernel copies them to their places.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from topics.columns.spans import Bytes, Spans
 from topics.columns.texts import NUMBER_BYTES
 
 FEWEST: Final = 8
-"""Requests for which the kernel is worth its call."""
+"""Requests from which on calling the kernel is worth its cost."""
 
 _FIXED: Final = (b'{"request_id":', b',"instance_id":', b',"features":', b',"expires_ms":', b"null")
 
 
 def encode_requests(requests: LabelRequests) -> Spans:
-    """Return what `topics.codecs.encode_label_requests` returns, sooner."""
+    """Return the result of `topics.codecs.encode_label_requests`, but faster."""
     n = len(requests)
     explained = requests.explanations is not None
     if n < FEWEST or explained or len(requests.features) != 1 or len(requests.features[0]) != n:
@@ -80,5 +80,5 @@ def _cells(features: Features) -> Bytes:
 
 
 def _numbers(values: np.ndarray) -> Bytes:
-    """Return numbers as JSON arrays, null where they are none."""
+    """Return numbers as JSON arrays, with null for NaN and infinity."""
     return json_array(orjson.dumps(np.ascontiguousarray(values), option=orjson.OPT_SERIALIZE_NUMPY))

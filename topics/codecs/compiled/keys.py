@@ -1,4 +1,4 @@
-"""Keys: the distinct ones of a run, and of which each record is, by a kernel; texts are made once."""
+"""Keys: the distinct keys of a run and the key of each record, found by a kernel; texts are made once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from topics.columns.headers import Headers
 from topics.columns.spans import CodedKeys, HeaderSpans, Spans
 
 MAX_REMEMBERED: Final = 100_000
-"""Keys whose texts are remembered."""
+"""Keys whose texts are cached."""
 
 FEW: Final = 64
-"""Keys that a dictionary finds sooner than a kernel is called."""
+"""Up to this number of keys a dictionary is faster than a kernel call."""
 
 
 def coded(keys: Sequence[bytes | None]) -> CodedKeys:
-    """Return the distinct keys in the order in which they come first, and of which each record is."""
+    """Return the distinct keys in order of first occurrence, and the key of each record."""
     spans = Spans.of(keys)
     if spans.coded is None:
         spans.coded = _coded(spans)
@@ -29,13 +29,13 @@ def coded(keys: Sequence[bytes | None]) -> CodedKeys:
 
 
 def code_headers(headers: Sequence[Headers]) -> None:
-    """Have the headers of a run that are alike found by the kernel."""
+    """Let the kernel find equal headers in a run."""
     if isinstance(headers, HeaderSpans) and not headers.are_none:
         coded(headers.written)
 
 
 def _coded(spans: Spans) -> CodedKeys:
-    from topics.codecs.json.compiled.rows import (  # compiled kernels: not for who only looks
+    from topics.codecs.json.compiled.rows import (  # compiled kernels: imported only when needed
         LENGTH_BITS,
         text_codes,
     )
@@ -60,14 +60,14 @@ def _coded(spans: Spans) -> CodedKeys:
 
 
 class KeyTexts:
-    """The texts of keys, by their bytes, for all runs of a topic."""
+    """A cache of the texts of keys, by their bytes, for all runs of a topic."""
 
     def __init__(self) -> None:
         self._texts: dict[bytes | None, str | Flaw] = {}
-        self._limit = -1  # of their bytes
+        self._limit = -1  # bytes of a key
 
     def __call__(self, keys: Sequence[bytes | None], limits: Limits) -> ModelKeys:
-        """Return what `topics.codecs.screening.model_keys` does."""
+        """Return the result of `topics.codecs.screening.model_keys`."""
         limit = limits.text_max_bytes
         if limit != self._limit or len(self._texts) > MAX_REMEMBERED:
             self._texts, self._limit = {}, limit

@@ -1,4 +1,4 @@
-"""Text columns: texts as spans over one buffer, those that are numbered written by a kernel."""
+"""Text columns: texts as spans over one buffer; a kernel writes numbered texts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topics.columns.texts import NUMBER_BYTES, write_numbered
 
 
 def numbered(head: bytes, numbers: Ints64) -> Spans:
-    """Return n texts: the head and each number (int64[n])."""
+    """Return n texts, each the head and a number (int64[n])."""
     n = len(numbers)
     if n == 0 or int(numbers.min()) < 0:
         return Spans.of([b"%s%d" % (head, number) for number in numbers.tolist()])
@@ -39,5 +39,5 @@ def text_spans(texts: Sequence[str]) -> Spans:
 
 
 def repeated(values: Sequence[bytes], codes: Ints64) -> Spans:
-    """Return n values, each of which is there once; codes: int64[n] into `values`."""
+    """Return n values, with each distinct value stored once; `codes` is int64[n], indices into `values`."""
     return Spans.of(values).where(codes)

@@ -1,8 +1,8 @@
-"""Together: small runs of several partitions, read in one go; each gets what reading it by itself returns.
+"""Together: small runs of several partitions, decoded in one go, each with the result of decoding it alone.
 
-Most of what it costs to read a run of some tens of records does not depend on how many they are. So plain
-JSON of all runs of a round is compared with the shapes at once, and what it says is cut into the parts of the
-runs. A run that is not plain as a whole is left to its own reading, and so are all if one is not JSON.
+Most of the cost of decoding a run of some tens of records does not depend on their number. So plain JSON of
+all runs of a round is compared with the shapes at once, and the columns are cut into one part per run. A run
+that is not all plain is decoded alone; so are all runs if one is not JSON.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from topics.columns.spans import HEADERS, KEY, VALUE, CodedKeys, RecordSpans, Sp
 def read_together(
     raws: Sequence[RawRecords], limits: Limits, shapes: Shapes, key_texts: KeyTexts
 ) -> list[Instances | None]:
-    """Return the instances of each run (none of them empty); None: it has to be read by itself.
+    """Return the instances of each run (none of them empty); None for a run that has to be decoded alone.
 
-    What they have in common with the others keeps the bytes of all runs in memory.
+    The results share buffers, so each of them keeps the bytes of all runs in memory.
     """
     found: list[Instances | None] = [None] * len(raws)
     spans = _joined([raw.spans for raw in raws])
@@ -52,7 +52,7 @@ def read_together(
 
 
 def _joined(parts: Sequence[RecordSpans]) -> RecordSpans:
-    """Return the records of all parts over one buffer, which has all bytes of theirs."""
+    """Return the records of all parts over one buffer with all their bytes."""
     begins = np.cumsum([0, *(len(part.buffer) for part in parts[:-1])])
     table = np.concatenate([part.table for part in parts], axis=1)
     table[[KEY, VALUE, HEADERS]] += np.repeat(begins, [len(part) for part in parts])
@@ -60,10 +60,12 @@ def _joined(parts: Sequence[RecordSpans]) -> RecordSpans:
 
 
 class _Parts:
-    """Codes of all runs, in each run numbered in the order in which they come first in it."""
+    """Codes of all runs, renumbered in each run by first occurrence."""
 
     def __init__(self, codes: Ints32, many: int, ends: Ints64) -> None:
-        """codes: int32[n] below `many`, -1: none; ends: int64[runs + 1], where each run begins."""
+        """`codes` is int32[n], below `many`, -1: none; `ends` is int64[runs + 1], the start of each run and
+        the end.
+        """
         self._ends = ends.tolist()
         self._codes = np.empty(len(codes), dtype=np.int32)
         self._order = np.empty(len(codes), dtype=np.int32)
@@ -72,7 +74,7 @@ class _Parts:
         self._counts = counts.tolist()
 
     def of(self, number: int) -> tuple[list[int], Ints32]:
-        """Return the codes that a run has, and int32[m] into them."""
+        """Return the codes that occur in a run, and int32[m], indices into them."""
         start, stop = self._ends[number], self._ends[number + 1]
         return self._order[start : start + self._counts[number]].tolist(), self._codes[start:stop]
 
@@ -86,7 +88,7 @@ class _Keys:
         self._parts = _Parts(codes, len(self._texts), ends)
 
     def of(self, number: int, raw: RawRecords) -> tuple[list[str], Ints32] | None:
-        """Return the distinct keys of a run, and int32[m] into them; None: not all of them are good."""
+        """Return the distinct keys of a run, and int32[m], indices into them; None if a key is bad."""
         order, codes = self._parts.of(number)
         if self._bytes is None:
             if np.count_nonzero(codes < 0):
@@ -97,10 +99,10 @@ class _Keys:
 
 
 class _Columns:
-    """What the records of one shape say, whatever run they are of."""
+    """The columns of the records of one shape, over all runs."""
 
     def __init__(self, plain: PlainRows, ends: Ints64) -> None:
-        """ends: int64[runs + 1], where the records of each run begin."""
+        """`ends` is int64[runs + 1], the start of each run's records and the end."""
         self._plain, self._ends = plain, ends.tolist()
         self._ids = plain.given_ids()
         self._names, label = plain.classes()
@@ -109,7 +111,7 @@ class _Columns:
         self._features = plain.matrix()
 
     def part(self, number: int, batch: Batch) -> Instances:
-        """Return the rows of a run, which are all of its records, as instances."""
+        """Return all records of a run, which are the rows, as instances."""
         cut = slice(self._ends[number], self._ends[number + 1])
         order, label = self._classes.of(number)
         return Instances(

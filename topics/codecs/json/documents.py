@@ -17,12 +17,12 @@ from topics.errors import Reason
 
 Document = dict[str, Any]
 
-# What Python's own json module writes for a float that is not finite; no parser of JSON accepts it.
+# Python's own json module writes these for a float that is not finite; JSON parsers refuse them.
 _NOT_FINITE = re.compile(rb"[\[:,]\s*-?(?:NaN|Infinity)\b")
 
 
 def parse(batch: Batch, max_values: int) -> tuple[list[Document], Batch, list[Malformed]]:
-    """Return the objects of the batch, the batch of their records, and the outcomes of the others.
+    """Return the objects of the batch, the batch of their records, and the outcomes of the other records.
 
     Records that may hold more than `max_values` values are refused before they are parsed.
     """
@@ -41,7 +41,7 @@ def _crowded(batch: Batch, max_values: int) -> Flaws:
 
 
 def _parse(batch: Batch) -> tuple[list[Document], Batch, list[Malformed]]:
-    """Return what `parse` does, of records that are not too large."""
+    """Return the result of `parse` for records that are not too large."""
     try:
         documents: list[Any] = list(map(orjson.loads, batch.values))
     except orjson.JSONDecodeError:
@@ -60,7 +60,7 @@ def _parse(batch: Batch) -> tuple[list[Document], Batch, list[Malformed]]:
 
 
 def members(documents: list[Document]) -> Callable[[str], list[Any]]:
-    """Return what gives the n cells of a member, None where a document does not have it."""
+    """Return a function that returns the n cells of a member, None for a document without it."""
     none = [None] * len(documents)
     names = list(documents[0]) if documents else []
     # Each document has at most len(names) different members, so equal concatenations mean equal documents.

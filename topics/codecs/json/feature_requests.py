@@ -1,4 +1,4 @@
-"""Feature requests to JSON, and back."""
+"""Feature requests to JSON, and JSON to feature requests."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def write_feature_requests(requests: Sequence[FeatureRequest]) -> list[bytes]:
-    """Return one object for each request; a utility that is not known is null."""
+    """Return one object for each request; an unknown utility is null."""
     return write_documents(
         [{each.name: getattr(one, each.name) for each in dataclasses.fields(one)} for one in requests]
     )
 
 
 def read_feature_requests(values: Sequence[bytes]) -> list[FeatureRequest | Malformed]:
-    """Return a request, or what is wrong with it, for each value."""
+    """Return for each value the request, or its flaw."""
     return [_request(record, value) for record, value in enumerate(values)]
 
 

@@ -1,4 +1,4 @@
-"""Feature values: JSON documents to what came of the features that were asked for."""
+"""Feature values: JSON documents to values of requested features."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _values(document: Document) -> dict[str, float | str]:
 
 
 def _flaw(document: Document, limits: Limits) -> Flaw | None:
-    """Return what is wrong with a document beside its id, None: nothing."""
+    """Return the flaw of a document, its id aside, or None."""
     features, unavailable = document.get("features"), document.get("unavailable")
     finish = document.get("finish")
     for name, cell in (("features", features), ("unavailable", unavailable)):

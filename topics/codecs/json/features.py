@@ -1,4 +1,4 @@
-"""Features of JSON documents: rows that name the same features become one matrix."""
+"""Features of JSON documents: rows with the same feature names become one matrix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NUMBERS = {float, int, bool}
 def gather(cells: Sequence[Any], flaws: Flaws, *, optional: bool = False) -> list[Features]:
     """Return the features of n cells, each an object by name or an array by position.
 
-    `optional`: null means that the row carries no features; otherwise it is a flaw.
+    With `optional`, null is a row without features; otherwise it is a flaw.
     """
     if not cells:
         return []
@@ -68,7 +68,8 @@ def _matrix(
     flat = list(chain.from_iterable(lists))
     number = np.array(rows, dtype=np.int64)
     try:
-        # Takes int, float and bool at C speed, refuses the rest. JSON has no NaN, and orjson no infinity.
+        # This takes int, float and bool at C speed and refuses other types. JSON has no NaN, and orjson no
+        # infinity.
         values = np.frombuffer(array("d", flat), dtype=np.float64).reshape(len(cells), width)
     except TypeError:
         return _columns(names, number, flat, width, flaws)

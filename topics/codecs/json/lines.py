@@ -11,14 +11,14 @@ import orjson
 # A line break inside a JSON string is always escaped, so this one is only found between documents.
 _BREAK = orjson.Fragment(b"\n")
 _BETWEEN = b",\n,"
-CHUNK = 256  # documents of a call: they and their text stay in the processor's cache
+CHUNK = 256  # documents per call: they and their text stay in the processor's cache
 
 
 def write_documents(documents: list[Any]) -> list[bytes]:
     """Return the JSON text of each document.
 
-    A call of orjson.dumps costs six times what it takes to write ten numbers, so documents are written as one
-    array with a line break as every second element, and the text is cut there.
+    A call of orjson.dumps costs six times as much as writing ten numbers. So documents are written as one
+    array with a line break as every second element, and the text is split at the line breaks.
     """
     texts: list[bytes] = []
     for start in range(0, len(documents), CHUNK):
@@ -30,10 +30,10 @@ def write_documents(documents: list[Any]) -> list[bytes]:
 
 
 def chunks(n: int) -> Iterator[slice]:
-    """Return the slices in which n rows are best turned into documents and written."""
+    """Return the slices in which n rows are best converted and written."""
     return (slice(start, start + CHUNK) for start in range(0, n, CHUNK))
 
 
 def objects(members: Mapping[str, Iterable[Any]]) -> list[Any]:
-    """Return one object for each row of the columns, which are of equal length."""
+    """Return one object for each row of the columns, which have equal lengths."""
     return list(map(dict, map(zip, repeat(tuple(members)), zip(*members.values(), strict=True))))

@@ -1,4 +1,4 @@
-"""Predictions to JSON, and back."""
+"""Predictions to JSON, and JSON to predictions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topics.codecs.json.probabilities import STEPS, TEXTS
 from topics.codecs.prediction_row import PredictionRow
 from topics.columns.records import Acquired, Ints32, Predictions
 
-KEPT_BYTES = 12  # of a text and its key, for each class
+KEPT_BYTES = 12  # of a text and its key, per class
 
 Row = tuple[
     str | None, str | None, dict[str, float], int, str | None
@@ -22,11 +22,12 @@ Row = tuple[
 class _Middles:
     """The part of an answer between id and version, for models with these classes.
 
-    A tree gives few different answers (one per leaf, and its distribution moves slowly), so the text is kept.
+    A tree gives few different answers (one per leaf, and its distribution moves slowly), so the text is
+    cached.
     """
 
-    MOST = 50_000  # texts kept; with many classes and Bayes leaves hardly one comes twice
-    MOST_BYTES = 16 << 20  # of them: a text names every class
+    MOST = 50_000  # texts in the cache; with many classes and Bayes leaves a text rarely comes twice
+    MOST_BYTES = 16 << 20  # of these texts: each has every class name
 
     def __init__(self, classes: tuple[str, ...]) -> None:
         self._classes = [_json(name) for name in classes]
@@ -60,8 +61,8 @@ _middles = lru_cache(maxsize=256)(_Middles)
 def write_predictions(predictions: Predictions) -> list[bytes]:
     """Return one object for each row, probabilities with 4 decimals.
 
-    Objects are glued from ready texts; one join, one encode and one split serve all of them (a line break in
-    a JSON string is always escaped).
+    Objects are assembled from cached texts, with one join, one encode and one split for all of them (a line
+    break in a JSON string is always escaped).
     """
     if not len(predictions):
         return []
@@ -76,7 +77,7 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     if predictions.explanation is None:
         lines = [f'{{"id":"{i}{m}{v}}}' for i, m, v in zip(ids, middles, versions, strict=True)]
     else:
-        # Rows of several models meet in a run: a row without explanation is written as without `explain`.
+        # A run may hold rows of several models: a row without explanation is written as without `explain`.
         paths = [
             "{" if path is None else f'{{"explanation":{_json(path)},' for path in predictions.explanation
         ]

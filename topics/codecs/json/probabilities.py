@@ -1,4 +1,4 @@
-"""Probabilities as answers have them: four decimals, the shortest text of each."""
+"""Probabilities in answers: four decimals, in the shortest form."""
 
 from __future__ import annotations
 

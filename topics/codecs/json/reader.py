@@ -30,7 +30,7 @@ def read_instances(batch: Batch, limits: Limits) -> Instances:
     check_features(instances.features, limits.text_max_bytes, limits.features_max, flaws)
     if not flaws:
         return instances
-    # Flaws are rare. Whether a row is bad depends on that row alone, so a second pass finds no more of them.
+    # Flaws are rare. A row is bad by its own content alone, so a second pass finds no further flaws.
     bad = bad + outcomes(good.record, flaws)
     rest, mask = good.without(flaws)
     return _instances(list(compress(documents, mask)), rest, {}, bad)
@@ -107,7 +107,7 @@ def _check_declined(declined: list[Any], label: Ints32, flaws: Flaws) -> None:
 
 
 def read_controls(batch: Batch, limits: Limits) -> Controls:
-    """Return the commands of the batch; their members are judged by the task."""
+    """Return the commands of the batch; the task checks their members."""
     documents, good, bad = parse(batch, limits.control_max_values)
     items: list[Control] = []
     for row, document in enumerate(documents):

@@ -1,4 +1,4 @@
-"""Drift alerts, model events, evaluations, audit entries to JSON, and back: an object each will do."""
+"""Drift alerts, model events, evaluations and audit entries to JSON, one object each, and JSON to these."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ Report = TypeVar("Report", DriftAlert, EvaluationRecord, AuditEntry, ModelEvent)
 
 def write_reports(reports: Iterable[DriftAlert | EvaluationRecord | AuditEntry | ModelEvent]) -> list[bytes]:
     """Return one object for each report; NaN becomes null."""
-    return write_documents(list(reports))  # orjson knows dataclasses
+    return write_documents(list(reports))  # orjson supports dataclasses
 
 
 def read_reports(kind: type[Report], values: Iterable[bytes]) -> list[Report | Malformed]:
-    """Return a report or its malformation for each value, in order."""
+    """Return for each value the report, or its flaw, in order."""
     return [_read(kind, record, value) for record, value in enumerate(values)]
 
 
 def _read(kind: type[Report], record: int, value: bytes) -> Report | Malformed:
     try:
         document: dict[str, Any] = orjson.loads(value)
-        # What has a default came with a later release: records from before are read all the same.
+        # Members with a default came with a later release: older records do not have them.
         members = {
             field.name: document[field.name]
             for field in fields(kind)

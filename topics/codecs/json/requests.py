@@ -1,4 +1,4 @@
-"""Label requests to JSON, and back."""
+"""Label requests to JSON, and JSON to label requests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LARGEST: Final = 2**53
 """More records than any model has answered."""
 
 _NONE = type(None)
-# member -> types it may have; null in the place of a number has the meaning LabelRequests says
+# member -> types it may have; LabelRequests defines what null means in place of a number
 _TYPES: dict[str, tuple[type, ...]] = {
     "request_id": (str,),
     "instance_id": (str,),
@@ -38,8 +38,8 @@ _TYPES: dict[str, tuple[type, ...]] = {
 def write_label_requests(requests: LabelRequests) -> list[bytes]:
     """Return one object for each request.
 
-    Of the features of a block a part at a time becomes objects: all of them take ten times what they are
-    written as.
+    The features of a block become objects in parts: all objects at once take ten times the memory of their
+    text.
     """
     n, texts = len(requests), list[bytes]()
     together = len(requests.features) == 1 and len(requests.features[0]) == n
@@ -66,12 +66,12 @@ def write_label_requests(requests: LabelRequests) -> list[bytes]:
 
 
 def _explained(document: dict[str, Any], path: str | None, shares: dict[str, float] | None) -> dict[str, Any]:
-    """Return a request with what only models have that explain themselves."""
+    """Return a request with the members that only models with explanations have."""
     return document if path is None else {**document, "explanation": path, "probabilities": shares}
 
 
 def _with_ranges(document: dict[str, Any], ranges: dict[str, Seen]) -> dict[str, Any]:
-    """Return a request with what its model has seen."""
+    """Return a request with the ranges of the model's records."""
     return (
         {**document, "ranges": {name: tuple(seen) for name, seen in ranges.items()}} if ranges else document
     )
@@ -112,14 +112,14 @@ def _requests(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[M
 
 
 def _shares(cell: Any) -> dict[str, float] | None:
-    """Return probabilities by class; what is no number is left out."""
+    """Return probabilities by class, leaving out cells that are not numbers."""
     if type(cell) is not dict:
         return None
     return {name: float(value) for name, value in cell.items() if type(value) in (float, int)}
 
 
 def _ranges(cell: Any) -> dict[str, Seen]:
-    """Return ranges by feature; what is none is left out."""
+    """Return ranges by feature, leaving out cells that are not ranges."""
     found: dict[str, Seen] = {}
     for name, given in cell.items() if type(cell) is dict else ():
         if type(given) is list and len(given) == len(Seen._fields) and set(map(type, given)) <= {float, int}:

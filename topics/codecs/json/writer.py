@@ -15,7 +15,7 @@ EVERY = slice(None)
 
 
 def feature_cells(features: Features, rows: slice = EVERY) -> list[Cell]:
-    """Return the features of rows as JSON has them: by name, or by position where they have no names."""
+    """Return the features of rows as JSON cells: by name, or by position for features without names."""
     lists: list[Any] = features.values[rows].tolist()
     for column, cells in features.strings.items():
         for row, cell in zip(lists, cells[rows], strict=True):

@@ -1,4 +1,4 @@
-"""Packed: fixed little-endian vectors behind a header of 16 bytes (layout.py, docs/records.md)."""
+"""Packed: fixed little-endian vectors after a header of 16 bytes (layout.py, docs/records.md)."""
 
 from topics.codecs.packed.predictions import read_predictions, write_predictions
 from topics.codecs.packed.reader import read_instances, read_labels

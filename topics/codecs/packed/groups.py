@@ -1,4 +1,4 @@
-"""Groups of packed records that have the same header and length: a table of bytes, a row for each record."""
+"""Groups of packed records with the same header and length: a table of bytes, one row per record."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Bytes = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Group:
-    """m records that differ only in what their fields hold."""
+    """m records that differ only in the content of their fields."""
 
     header: Header  # label: of the first record only, unless it is the bytes of a text
     rows: Ints64  # int64[m], ascending: rows of the batch
@@ -69,7 +69,7 @@ def group(values: Sequence[bytes], kind: int, flaws: Flaws) -> list[Group]:
         if isinstance(header, Flaw):
             add_flaw(flaws, rows, header)
         else:
-            # np.asarray would take a range apart number by number.
+            # np.asarray would convert a range number by number.
             number = np.arange(len(rows)) if isinstance(rows, range) else np.asarray(rows, dtype=np.int64)
             groups.append(Group(header, number, table))
     return groups
@@ -91,7 +91,7 @@ def _alike(values: Sequence[bytes]) -> list[tuple[Sequence[int], Bytes]]:
 
 
 def _head(value: bytes) -> int:
-    """Return how many bytes decide where everything lies: with a label in text its length belongs to them."""
+    """Return how many bytes decide the layout: for a label in text these include its length."""
     return HEADER.size if len(value) >= HEADER.size and value[5] & TEXT else LABEL_AT
 
 

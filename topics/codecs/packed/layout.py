@@ -46,13 +46,13 @@ _KINDS = {INSTANCE: "instance", LABEL: "label", PREDICTION: "prediction"}
 
 NAME_MAX_BYTES: Final = 2**16 - 1  # of an id or a class name
 HEADER: Final = Struct("<2sBBBBHIi")
-LABEL_AT: Final = 12  # everything before it is the same for the records of a group
+LABEL_AT: Final = 12  # the records of a group have the same bytes before it
 DTYPES: Final = {8: "<f8", 4: "<f4"}
 
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The header of a record, and where its parts lie."""
+    """The header of a record, and the places of its parts."""
 
     kind: int
     value_bytes: int
@@ -72,7 +72,7 @@ class Header:
 
     @property
     def text_bytes(self) -> int:
-        """Return the bytes of the label's name, 0 where it is a number."""
+        """Return the bytes of the label's name, 0 for a number."""
         return self.label if self.flags & TEXT else 0
 
     @property
@@ -82,7 +82,7 @@ class Header:
 
 
 def read_header(value: bytes, kind: int) -> Header | Flaw:
-    """Return the header of a record of this kind if the record is as long as it says, or its flaw."""
+    """Return the header of a record of this kind; a flaw if it is invalid or the length does not match."""
     if len(value) < HEADER.size:
         return Flaw(Reason.WRONG_LENGTH, f"{len(value)} bytes; the header alone has {HEADER.size}")
     magic, version, found, value_bytes, flags, id_bytes, count, label = HEADER.unpack_from(value)

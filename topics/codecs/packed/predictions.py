@@ -1,4 +1,4 @@
-"""Predictions to packed records, and back."""
+"""Predictions to packed records, and packed records to predictions."""
 
 from __future__ import annotations
 
@@ -44,9 +44,10 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
 
 
 def shares(predictions: Predictions) -> Floats32:
-    """Return the probabilities, float32[n, K], as JSON has them: from 0 to 1, and 0 for what is no number.
+    """Return the probabilities, float32[n, K], as in JSON: between 0 and 1, and 0 for values that are not
+    numbers.
 
-    They are held to that before they become narrower: a number beyond float32 would become infinite.
+    They are clipped before the conversion: a number beyond float32 would become infinite.
     """
     given = predictions.probability[:, : len(predictions.classes)]
     narrow: Floats32 = np.clip(np.nan_to_num(given), 0.0, 1.0).astype("<f4")
@@ -54,7 +55,7 @@ def shares(predictions: Predictions) -> Floats32:
 
 
 def unwritable(predictions: Predictions) -> dict[int, str]:
-    """Return the rows whose names are too long for this layout, each with what is wrong."""
+    """Return the rows with names that are too long for this layout, each with the reason."""
     longest = _longest(predictions.classes)
     if longest > NAME_MAX_BYTES:
         why = f"a class name of {longest} bytes must have at most {NAME_MAX_BYTES} in packed"
@@ -78,7 +79,7 @@ def _longest(classes: tuple[str, ...]) -> int:
 
 @lru_cache(maxsize=256)
 def class_names(classes: tuple[str, ...]) -> bytes:
-    """Return the class names, each behind its length."""
+    """Return the class names, each after its length."""
     return b"".join(_LENGTH.pack(len(name.encode())) + name.encode() for name in classes)
 
 
@@ -103,7 +104,7 @@ def read_predictions(value: bytes) -> list[PredictionRow]:
 
 @lru_cache(maxsize=256)
 def _class_names(blob: bytes, count: int) -> tuple[list[str], int]:
-    """Return the class names at the begin of the blob, and the bytes they take; most records share theirs."""
+    """Return the class names at the start of the blob, and their bytes; most records share them."""
     names, at = [], 0
     for _ in range(count):
         (size,) = _LENGTH.unpack_from(blob, at)

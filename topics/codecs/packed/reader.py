@@ -31,9 +31,9 @@ from topics.errors import Reason
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Columns:
-    """What instances and labels have in common: n rows."""
+    """The n rows of the columns that instances and labels share."""
 
-    ids: list[str | None] | None  # None: no record has one
+    ids: list[str | None] | None  # None: no record has an id
     label_values: list[str]
     label: Ints32
     weight: Floats
@@ -92,7 +92,7 @@ def _read(batch: Batch, kind: int, limits: Limits) -> tuple[Batch, _Columns, lis
     check_classes(columns.label_values, columns.label, limits, flaws)
     if not flaws:
         return batch, columns, []
-    # Flaws are rare. Whether a record is bad depends on it alone, so a second pass finds no more of them.
+    # Flaws are rare. A record is bad by its own content alone, so a second pass finds no further flaws.
     good, _ = batch.without(flaws)
     return good, _columns(good, kind, {}), outcomes(batch.record, flaws)
 
@@ -119,7 +119,7 @@ def _columns(batch: Batch, kind: int, flaws: Flaws) -> _Columns:
 
 
 def _check(group: Group, flaws: Flaws) -> None:
-    """Note what is wrong with every record of the group, because its header is."""
+    """Note the flaw of every record of the group if their common header has one."""
     header = group.header
     if header.kind == INSTANCE:
         if not header.count:
@@ -141,7 +141,7 @@ def _check(group: Group, flaws: Flaws) -> None:
 
 
 def _scatter(groups: Sequence[Group], n: int, column: Any, flaws: Flaws) -> list[Any]:
-    """Return one cell for each row of the batch, from `column(group, flaws)`; None where it gives none."""
+    """Return one cell for each row of the batch, from `column(group, flaws)`, else None."""
     if len(groups) == 1 and len(groups[0].rows) == n:
         only: list[Any] | None = column(groups[0], flaws)
         return [None] * n if only is None else only

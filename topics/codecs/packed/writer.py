@@ -34,9 +34,7 @@ _HEADER: list[tuple[str, str]] = [
     ("count", "<u4"),
     ("label", "<i4"),
 ]
-_WHOLE_NUMBER = re.compile(
-    r"0|-?[1-9][0-9]{0,9}"
-)  # as str(int) writes it, short enough for a look at its size
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,9}")  # as str(int) writes it, short enough to check its size
 
 
 def fixed_part(n: int, kind: int, value_bytes: int, count: int, eighth: str | None) -> npt.NDArray[np.void]:
@@ -66,7 +64,7 @@ def set_ids(part: npt.NDArray[np.void], ids: Sequence[str]) -> list[bytes]:
 
 
 def glue(part: npt.NDArray[np.void], tails: Sequence[bytes] | None) -> list[bytes]:
-    """Return the records: each fixed part with its tail."""
+    """Return the records: each fixed part followed by its tail."""
     blob, width = part.tobytes(), part.dtype.itemsize
     starts = range(0, len(blob), width)
     if tails is None:
@@ -125,7 +123,7 @@ def _part(kind: int, n: int, features: Features | None, weights: Floats | None) 
 
 
 def _set_labels(part: npt.NDArray[np.void], labels: Sequence[str | None]) -> list[bytes] | None:
-    """Write labels or the lengths of their names into the fixed part; return the names that go behind it."""
+    """Write labels, or the lengths of their names, into the fixed part; return the names that follow it."""
     cells = {label: _label(label) for label in set(labels)}
     part["flags"] |= np.array([cells[label][0] for label in labels], dtype=np.uint8)
     part["label"] = [cells[label][1] for label in labels]
@@ -133,7 +131,7 @@ def _set_labels(part: npt.NDArray[np.void], labels: Sequence[str | None]) -> lis
 
 
 def _label(label: str | None) -> tuple[int, int, bytes]:
-    """Return flags, number and text of a label: the number where the name is one and written as we do."""
+    """Return flags, number and text of a label: the number if the name is one in canonical form."""
     if label is None:
         return 0, 0, b""
     if _WHOLE_NUMBER.fullmatch(label):

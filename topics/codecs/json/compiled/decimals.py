@@ -1,8 +1,8 @@
 """Decimals: digits and a power of ten to the nearest float64, by Clinger's fast path and Eisel and Lemire's.
 
-Clinger, *How to read floating point numbers accurately* (1990): a product or quotient of two exact float64
-is rounded once. Lemire, *Number parsing at a gigabyte per second* (2021), sections 5 to 8: a product of the
-digits and 128 bits of the power of five decides in nearly all other cases, and says when it does not.
+Clinger, *How to read floating point numbers accurately* (1990): a product or quotient of two exact float64 is
+rounded once. Lemire, *Number parsing at a gigabyte per second* (2021), sections 5 to 8: the product of the
+digits and 128 bits of the power of five decides nearly all other cases, and the algorithm detects the rest.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from core.kernels.jit import bits, from_bits, kernel
 
 EXACT_DIGITS: Final = 1 << 53
-"""Integers up to this one are float64 themselves."""
+"""Integers up to this one are exact float64."""
 EXACT_POWER: Final = 22
-"""10**22 is the largest power of ten that is a float64 itself."""
+"""10**22 is the largest power of ten that is an exact float64."""
 SMALLEST, LARGEST = -342, 308
-"""Powers of ten beyond these lead to zero or infinity, whatever the digits."""
+"""Powers of ten beyond these give zero or infinity with any digits."""
 POWERS: Final = np.array([10.0**power for power in range(EXACT_POWER + 1)])
 
 _WORD: Final = 64
@@ -27,7 +27,7 @@ _LOW: Final = np.uint64(0xFFFF_FFFF)
 _HALF: Final = np.uint64(32)
 _ZERO, _ONE, _THREE = np.uint64(0), np.uint64(1), np.uint64(3)
 _TOP: Final = np.uint64(63)
-_BELOW: Final = np.uint64(9)  # bits of a word below the 52 of a float64, the hidden one and two for rounding
+_BELOW: Final = np.uint64(9)  # bits of a word below the 52 of a float64, its hidden bit and two for rounding
 _BELOW_MASK: Final = np.uint64(0x1FF)
 _HIDDEN: Final = np.uint64(1 << 52)
 _OVERFLOWN: Final = np.uint64(1 << 53)
@@ -36,7 +36,7 @@ _INFINITE: Final = 0x7FF
 
 
 def _fives() -> Any:
-    """Return uint64[651, 2]: 128 bits of each power of five, cut off; of negative powers, one more."""
+    """Return uint64[651, 2]: 128 bits of each power of five, truncated, and plus one for negative powers."""
     table = np.empty((LARGEST - SMALLEST + 1, 2), dtype=np.uint64)
     for power in range(SMALLEST, LARGEST + 1):
         five = 5 ** abs(power)
@@ -55,9 +55,10 @@ FIVES: Final = _fives()
 
 @kernel
 def nearest(digits, power: int) -> float:
-    """Return the float64 nearest to digits · 10**power, or NaN where that takes other means.
+    """Return the float64 nearest to digits · 10**power, or NaN if these methods cannot decide it.
 
-    digits: uint64, all digits of the number; NaN for what is not normal (zero aside), too.
+    `digits` is uint64, all digits of the number; the result is NaN for subnormal numbers, too (but not for
+    zero).
     """
     if digits == _ZERO:
         return 0.0
@@ -97,15 +98,15 @@ def nearest(digits, power: int) -> float:
 
 @kernel
 def _leading_zeros(word) -> int:
-    """Return those of a word that is not zero: its exponent as a float64 says them, but for one."""
+    """Return the leading zeros of a nonzero word; its exponent as a float64 is off by at most one."""
     zeros = max(_WORD - 1 - ((bits(np.float64(word)) >> 52) - _BIAS), 0)
-    # Rounding to a float64 may have led to the next power of two.
+    # Rounding to a float64 may have reached the next power of two.
     return zeros if (word << np.uint64(zeros)) >> _TOP == _ONE else zeros + 1
 
 
 @kernel
 def _product(a, b) -> Any:
-    """Return high and low word of the product of two words."""
+    """Return the high and the low word of the product of two words."""
     a_high, a_low = a >> _HALF, a & _LOW
     b_high, b_low = b >> _HALF, b & _LOW
     lowest = a_low * b_low

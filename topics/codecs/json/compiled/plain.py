@@ -1,4 +1,4 @@
-"""Plain rows: the values of records of one shape, and the columns that are made of them."""
+"""Plain rows: the values of records of one shape, and the columns made from them."""
 
 from __future__ import annotations
 
@@ -32,10 +32,12 @@ Flags = npt.NDArray[np.bool_]
 
 
 class PlainRows:
-    """What `scan` read of n records of a shape."""
+    """The values that `scan` has read from n records of a shape."""
 
     def __init__(self, shape: Shape, text: bytes, cells: Ints64, kinds: npt.NDArray[np.uint8]) -> None:
-        """Take the shape, the text that spans lead into, cells and their kinds: [n, values or more]."""
+        """Take the shape, the text that the spans refer to, and the cells and their kinds: [n, values or
+        more].
+        """
         self._shape = shape
         self._text = text
         self._cells = cells
@@ -49,17 +51,17 @@ class PlainRows:
         return PlainRows(self._shape, self._text, self._cells[cut], self._kinds[cut])
 
     def where(self, chosen: Flags) -> PlainRows:
-        """Return the rows that are chosen."""
+        """Return the rows that the mask selects."""
         return PlainRows(self._shape, self._text, self._cells[chosen], self._kinds[chosen])
 
     def are_plain(self, members: Members, limits: Limits) -> Flags:
-        """Tell which rows hold, in each place, what may stand there without a second look."""
-        longest = limits.text_max_bytes  # and escapes only make a text shorter
+        """Return the rows in which each value may stand in its place without a further check."""
+        longest = limits.text_max_bytes  # escapes only make a text shorter
         good = np.ones(len(self), dtype=np.bool_)
         for role in TEXTS:
             value = self._shape.value_of(role)
             if value >= 0:
-                # A whole number is its digits; true and false are left to the codec.
+                # A whole number becomes its digits; true and false are left to the codec.
                 kind, length = self._kinds[:, value], self._cells[:, value] & _LENGTH
                 most = min(longest, limits.class_max_bytes) if role == LABEL else longest
                 is_text = (_are_strings(kind) | (kind == NUMBER)) & (length > 0) & (length <= most)
@@ -78,12 +80,12 @@ class PlainRows:
         return good
 
     def instances(self, batch: Batch) -> Instances:
-        """Return the rows, which are all plain, as instances; batch: their records."""
+        """Return the rows, all of them plain, as instances; `batch` holds their records."""
         blocks = np.empty((0, 3), dtype=np.int32)
         return Instances(**self._common(batch), features=[self.matrix()], blocks=blocks)
 
     def labels(self, batch: Batch) -> Labels:
-        """Return the rows, which are all plain, as labels; batch: their records."""
+        """Return the rows, all of them plain, as labels; `batch` holds their records."""
         value = self._shape.value_of(ANNOTATOR)
         return Labels(
             **self._common(batch),
@@ -92,7 +94,7 @@ class PlainRows:
         )
 
     def _common(self, batch: Batch) -> dict[str, Any]:
-        """Return the columns that instances and labels have in common."""
+        """Return the columns that instances and labels share."""
         label_values, label = self.classes()
         return {
             "record": batch.record,
@@ -129,7 +131,7 @@ class PlainRows:
         return self._texts(value, self._kinds[:, value] != NULL)
 
     def ids(self, batch: Batch) -> Sequence[str]:
-        """Return the id of each row; batch: their records."""
+        """Return the id of each row; `batch` holds their records."""
         if self._shape.value_of(ID) < 0:
             return batch.default_ids()
         if (given := self.given_ids()) is not None:
@@ -138,7 +140,7 @@ class PlainRows:
         return [cell or default for cell, default in zip(cells, batch.default_ids(), strict=True)]
 
     def given_ids(self) -> Texts | None:
-        """Return the ids if all rows have one, without escapes."""
+        """Return the ids if every row has one, without escapes; else None."""
         value = self._shape.value_of(ID)
         if value < 0:
             return None
@@ -161,13 +163,15 @@ class PlainRows:
         return Features(self._shape.names, np.arange(len(self), dtype=np.int64), values, strings)
 
     def _cells_of(self, value: int, has_text: Flags | None = None) -> list[str | None]:
-        """Return the texts of a value, None where there is none (has_text None: where it is null)."""
+        """Return the texts of a value, None for rows without text (has_text None: rows with null)."""
         names, codes = self._texts(value, self._kinds[:, value] != NULL if has_text is None else has_text)
-        by_code: list[str | None] = [*names, None]  # the last one is that of code -1
+        by_code: list[str | None] = [*names, None]  # the last name is for code -1
         return [by_code[code] for code in codes.tolist()]
 
     def _texts(self, value: int, has_text: Flags) -> tuple[list[str], Ints32]:
-        """Return the distinct texts of a value in order of appearance, and int32[n] into them (-1: none)."""
+        """Return the distinct texts of a value in order of appearance, and int32[n], indices into them (-1:
+        none).
+        """
         n = len(self)
         spans = np.where(has_text, self._cells[:, value], -1)
         codes: Ints32 = np.empty(n, dtype=np.int32)

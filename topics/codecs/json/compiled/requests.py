@@ -1,4 +1,4 @@
-"""Requests: a kernel that writes label requests one behind the other, as the codec writes each."""
+"""Requests: a kernel that writes label requests into one buffer, with the bytes that the codec writes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from core.kernels.jit import kernel, start_of
 from topics.columns.texts import QUOTE, copied, end_of_string, write_number
 
 BY_POSITION: Final = -1
-"""Number of names of features that have none."""
+"""Marks features without names in `n_names`."""
 BEGIN, INSTANCE, FEATURES, EXPIRES, NEVER, NAMES = range(6)
-"""Texts of each request; names, predictions and strategies follow."""
+"""Texts of each request; the texts of names, predictions and strategies follow."""
 
 _COMMA, _CLOSE_ARRAY, _CLOSE = 44, 93, 125
 
@@ -36,11 +36,12 @@ def write_requests(
 ) -> int:
     """Write n requests as objects; return the bytes.
 
-    request_ids, instance_ids: JSON arrays of n strings; cells: one of n arrays, the features of each;
-    utility: one of n numbers or nulls; all without spaces. expires: int64[n], negative: null.
-    prediction: int64[n], the text of each behind the names; strategy: int64[n], that behind first_strategy.
-    n_names: of features, BY_POSITION: they have none; texts, text_starts: one text behind the other.
-    out: uint8, room for all; starts: int64[n + 1], where each begins.
+    `request_ids` and `instance_ids` are JSON arrays of n strings; `cells` is an array of n arrays, the
+    features of each request; `utility` is an array of n numbers or nulls; all are without spaces. `expires`
+    is int64[n], negative: null. `prediction` is int64[n], the text of each prediction after the names;
+    `strategy` is int64[n], the text of each strategy after `first_strategy`. `n_names` is the number of
+    feature names, or BY_POSITION. `texts` and `text_starts` hold consecutive texts. `out` is uint8 with room
+    for all requests; `starts` is int64[n + 1], the start of each request.
     """
     request, instance = start_of(request_ids), start_of(instance_ids)
     cell, number = start_of(cells), start_of(utility)
@@ -91,7 +92,7 @@ def write_requests(
 
 @kernel
 def _end_of_cell(text, at: int) -> int:
-    """Return where a string, a number or null ends in an array."""
+    """Return the end of a string, number or null in an array."""
     if text[at] == QUOTE:
         return int(end_of_string(text, at + 1)) + 1
     while text[at] != _COMMA and text[at] != _CLOSE_ARRAY:
@@ -101,7 +102,7 @@ def _end_of_cell(text, at: int) -> int:
 
 @kernel
 def _end_of_array(text, at: int) -> int:
-    """Return where an array of cells ends."""
+    """Return the end of an array of cells."""
     at += 1
     while text[at] != _CLOSE_ARRAY:
         at = _end_of_cell(text, at)

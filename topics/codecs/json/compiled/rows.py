@@ -11,19 +11,21 @@ from topics.codecs.json.compiled.decimals import nearest
 from topics.columns.utf8 import behind_character
 
 NUMBER, STRING, TRUE, FALSE, NULL, ESCAPED = range(6)
-"""Kinds of values; ESCAPED: a string with escapes, all of them good."""
+"""Kinds of values; ESCAPED is a string with valid escapes."""
 NO_SHAPE: Final = -1
 LENGTH_BITS: Final = 24
-"""Of a span, beside its start: a string in a record is shorter than 16 MiB."""
+"""Bits of a span's length, beside its start: a string in a record is shorter than 16 MiB."""
 MAX_DIGITS: Final = 19
-"""Of a number that fits into 64 bits, whatever they are."""
+"""Digits of a number that fits into 64 bits for any digits."""
 MAX_TEXT_DIGITS: Final = 18
-"""Of a whole number that the codec takes for one, whatever its sign."""
+"""Digits of a whole number that the codec reads as an integer, with any sign."""
 MAX_POWER_DIGITS: Final = 5
 
 _QUOTE, _BACKSLASH, _SPACE, _ASCII_END = 34, 92, 32, 128
 _ESCAPES: Final = (_QUOTE, _BACKSLASH, 47, 98, 102, 110, 114, 116)
-"""What may stand behind a backslash: a quote, a backslash, a slash, b, f, n, r, t. Besides there is u."""
+"""Bytes that may follow a backslash: a quote, a backslash, a slash, b, f, n, r, t. The escape with u is
+handled separately.
+"""
 _SMALL_U: Final = 117
 _HIGH_SURROGATE, _LOW_SURROGATE, _SURROGATES_END = 0xD800, 0xDC00, 0xE000
 _NO_NUMBER: Final = -1
@@ -43,15 +45,14 @@ _NAN_BITS: Final = int(np.float64(np.nan).view(np.int64))
 def scan(text, starts, lengths, literals, literal_starts, first_value, is_text, shape, cells, kinds) -> None:
     """Find the shape of each record, and read its values.
 
-    text: uint8, in which the records lie; starts, lengths: int64[n], of each; nothing else is read.
-    literals, literal_starts: the texts of all shapes, one behind the other; shape s has one more text than
-    values, and its first is number first_value[s] + s.
-    first_value: int64[shapes + 1], over the values of all shapes.
-    is_text: uint8, of each value: whole numbers are wanted as text, and no others.
-    shape: int16[n], the shape of a record or NO_SHAPE, in which case another reader has to take it.
-    cells: int64[n, values of the largest shape]: bits of a float64 (NaN: null or string), or where a string,
-    or a number that is wanted as text, lies: start << LENGTH_BITS | length.
-    kinds: uint8, of the cells.
+    `text` is uint8 and holds the records; `starts` and `lengths` are int64[n], and nothing else of the text
+    is read. `literals` and `literal_starts` hold the consecutive texts of all shapes; shape s has one more
+    text than values, and its first text is number first_value[s] + s. `first_value` is int64[shapes + 1],
+    over the values of all shapes. `is_text` is uint8, for each value: whole numbers are wanted as text, and
+    no other numbers are allowed. `shape` is int16[n]: the shape of a record, or NO_SHAPE, and then another
+    reader has to read it. `cells` is int64[n, values of the largest shape]: the bits of a float64 (NaN: null
+    or string), or the place of a string, or of a number wanted as text: start << LENGTH_BITS | length.
+    `kinds` is uint8, for each cell.
     """
     # Bare pointers: an array costs a count of references at every call.
     bytes_, texts, text_starts = start_of(text), start_of(literals), start_of(literal_starts)
@@ -65,7 +66,7 @@ def scan(text, starts, lengths, literals, literal_starts, first_value, is_text, 
             row_of(kinds, row),
         )
         found = NO_SHAPE
-        # Most records have the shape of the one before.
+        # Most records have the same shape as the record before.
         for turn in range(shapes):
             tried = last if turn == 0 else turn - 1 if turn <= last else turn
             if _read(bytes_, start, end, texts, text_starts, firsts, wanted, tried, cell, kind):
@@ -79,7 +80,7 @@ def scan(text, starts, lengths, literals, literal_starts, first_value, is_text, 
 def _read(
     text, at: int, end: int, literals, literal_starts, first_value, is_text, shape: int, cells, kinds
 ) -> bool:
-    """Read a record, if it has this shape."""
+    """Read a record if it has this shape; return whether it has."""
     first, n = first_value[shape], first_value[shape + 1] - first_value[shape]
     for value in range(n):
         literal = first + shape + value
@@ -95,7 +96,7 @@ def _read(
 
 @kernel
 def _behind(text, at: int, end: int, literals, start: int, stop: int) -> int:
-    """Return where the text goes on behind a literal, -1: it has another one."""
+    """Return the place after a literal, or -1 if the text differs."""
     n = stop - start
     if end - at < n:
         return _NO_VALUE
@@ -107,7 +108,7 @@ def _behind(text, at: int, end: int, literals, start: int, stop: int) -> int:
 
 @kernel
 def _value(text, at: int, end: int, is_text: int, cells, kinds, value: int) -> int:
-    """Read a value; return where it ends, -1: it is not plain."""
+    """Read a value; return its end, or -1 if it is not plain."""
     if at >= end:
         return _NO_VALUE
     byte = np.int64(text[at])
@@ -128,7 +129,9 @@ def _value(text, at: int, end: int, is_text: int, cells, kinds, value: int) -> i
 
 @kernel
 def _end_of_plain(text, at: int, end: int) -> int:
-    """Return where a string ends, or has an escape or what is not ASCII; -1: it does not end."""
+    """Return the place of a string's end, first escape or first byte that is not ASCII; -1 if it does not
+    end.
+    """
     while at < end:
         byte = np.int64(text[at])
         if byte < _SPACE or byte in (_QUOTE, _BACKSLASH) or byte >= _ASCII_END:
@@ -139,7 +142,7 @@ def _end_of_plain(text, at: int, end: int) -> int:
 
 @kernel
 def _end_of_string(text, at: int, end: int) -> Any:
-    """Return where the closing quote stands (-1: it is no string), and whether there are escapes."""
+    """Return the place of the closing quote (-1: it is no string), and whether there are escapes."""
     has_escapes = False
     while at < end:
         byte = np.int64(text[at])
@@ -159,7 +162,7 @@ def _end_of_string(text, at: int, end: int) -> Any:
 
 @kernel
 def _behind_escape(text, at: int, end: int) -> int:
-    """Return where an escape ends, whose backslash stands before; -1: it is none."""
+    """Return the end of an escape, given the place after its backslash; -1 if it is invalid."""
     if at >= end:
         return _NO_VALUE
     if np.int64(text[at]) != _SMALL_U:
@@ -178,14 +181,14 @@ def _behind_escape(text, at: int, end: int) -> int:
 
 @kernel
 def _four_digits(text, at: int, end: int) -> int:
-    """Return the number that four hexadecimal digits stand for, -1: they do not."""
+    """Return the number of four hexadecimal digits, or -1 if they are not digits."""
     if end - at < 4:
         return _NO_NUMBER
     number = 0
     for place in range(at, at + 4):
         digit = np.int64(text[place]) - _DIGIT_ZERO
         if digit > 9:
-            digit = (np.int64(text[place]) | _SPACE) - _DIGIT_A + 10  # of a small letter
+            digit = (np.int64(text[place]) | _SPACE) - _DIGIT_A + 10  # of a lower-case letter
             if digit < 10:
                 return _NO_NUMBER
         if digit < 0 or digit > 15:
@@ -210,7 +213,7 @@ def _word(text, at: int, end: int, byte, cells, kinds, value: int) -> int:
 
 @kernel
 def _number(text, at: int, end: int, is_text: int, cells, kinds, value: int) -> int:
-    """Read a number as RFC 8259 writes it; -1: it is none, or needs more than `nearest` can."""
+    """Read a number as RFC 8259 writes it; -1 if it is invalid, or `nearest` cannot decide it."""
     start = at
     is_negative = np.int64(text[at]) == _MINUS
     if is_negative:
@@ -235,7 +238,7 @@ def _number(text, at: int, end: int, is_text: int, cells, kinds, value: int) -> 
         written, at = _power(text, at + 1, end)
         power += written
     if at < 0 or (at == whole and is_negative and mantissa == np.uint64(0)):
-        return _NO_VALUE  # minus zero as a whole number: as the codec takes it
+        return _NO_VALUE  # minus zero as a whole number: left to the codec
     kinds[value] = NUMBER
     if is_text:
         cells[value] = (start << LENGTH_BITS) | (at - start)
@@ -247,7 +250,7 @@ def _number(text, at: int, end: int, is_text: int, cells, kinds, value: int) -> 
 
 @kernel
 def _digits(text, at: int, end: int, mantissa) -> Any:
-    """Append the digits that begin here, modulo 2**64; return the number, and where they end."""
+    """Append the digits at this place, modulo 2**64; return the number, and the end of the digits."""
     while at < end:
         digit = np.int64(text[at]) - _DIGIT_ZERO
         if digit < 0 or digit > 9:
@@ -259,7 +262,7 @@ def _digits(text, at: int, end: int, mantissa) -> Any:
 
 @kernel
 def _power(text, at: int, end: int) -> Any:
-    """Return the power of ten that is written here, and where it ends, -1: it is none, or has many digits."""
+    """Return the power of ten at this place and its end; the end is -1 if it is invalid or too long."""
     is_negative = at < end and np.int64(text[at]) == _MINUS
     if is_negative or (at < end and np.int64(text[at]) == _PLUS):
         at += 1
@@ -271,10 +274,10 @@ def _power(text, at: int, end: int) -> Any:
 
 @kernel("int64(Array(uint8, 1, 'C', readonly=True), int64[::1], int64[::1], int32[::1], int64[::1])")
 def text_codes(text, spans, table, codes, distinct) -> int:
-    """Give equal texts equal codes, in the order in which they come first; return how many there are.
+    """Give equal texts equal codes, in order of first occurrence; return how many codes there are.
 
-    spans: int64[n], as `scan` leaves them, -1: no text; table: int64[2**k], more than n, all -1, which is
-    overwritten; codes: int32[n], -1 where there is no text; distinct: int64[n], a span of each code.
+    `spans` is int64[n], as written by `scan`, -1: no text; `table` is int64[2**k] with more than n cells, all
+    -1, and is overwritten; `codes` is int32[n], -1 for no text; `distinct` is int64[n], a span of each code.
     """
     bytes_ = start_of(text)
     mask = len(table) - 1
@@ -285,7 +288,7 @@ def text_codes(text, spans, table, codes, distinct) -> int:
             codes[i] = -1
             continue
         start, n = span >> LENGTH_BITS, span & ((1 << LENGTH_BITS) - 1)
-        # FNV-1a; whoever chooses texts that collide makes his own run slower by its length, no more.
+        # FNV-1a; a sender of texts that collide slows down only their own run, by a factor of its length.
         key = np.uint64(14695981039346656037)
         for at in range(start, start + n):
             key = (key ^ np.uint64(bytes_[at])) * np.uint64(1099511628211)
@@ -307,12 +310,12 @@ def text_codes(text, spans, table, codes, distinct) -> int:
 
 @kernel("void(int32[::1], int64[::1], int32[::1], int32[::1], int32[::1], int64[::1])")
 def code_anew(codes, ends, place, own, order, counts) -> None:
-    """Number the codes of each part in the order in which they come first in it.
+    """Number the codes of each part by first occurrence.
 
-    codes: int32[n], -1: none; ends: int64[parts + 1], where each part begins and the last one ends.
-    place: int32[all codes], all -1, and so it is left.
-    own: int32[n], the number of each, -1: none; order: int32[n], from the beginning of a part on its codes by
-    their numbers; counts: int64[parts], how many they are.
+    `codes` is int32[n], -1: none; `ends` is int64[parts + 1], the start of each part and the end of the last.
+    `place` is int32[all codes], all -1, and has the same values on return. `own` is int32[n], the new number
+    of each, -1: none; `order` is int32[n], which holds, from the start of each part on, its codes by new
+    number; `counts` is int64[parts], the number of these codes.
     """
     for part in range(len(counts)):
         start, found = ends[part], 0
@@ -330,6 +333,6 @@ def code_anew(codes, ends, place, own, order, counts) -> None:
 
 @kernel
 def _equal(text, span: int, start: int, n: int) -> bool:
-    """Tell whether the text of a span is the one of n bytes that begins at start."""
+    """Whether the text of a span equals the n bytes at `start`."""
     other, length = span >> LENGTH_BITS, span & ((1 << LENGTH_BITS) - 1)
     return length == n and _behind(text, start, start + n, text, other, other + n) >= 0

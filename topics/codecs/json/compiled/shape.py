@@ -1,4 +1,4 @@
-"""Shape: the text between the values of a JSON record, which records of one producer have in common."""
+"""Shape: the text between the values of a JSON record, which the records of one producer share."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from topics.codecs.lengths import name_flaw
 from topics.codecs.limits import Limits
 
 IGNORED, FEATURE, ID, LABEL, WEIGHT, ANNOTATOR, DECLINED = range(7)
-"""What a value is: a member that nobody reads, a cell of the features, or a member of that name."""
+"""Roles of a value: a member that is ignored, a cell of the features, or a member of that name."""
 TEXTS: Final = (ID, LABEL, ANNOTATOR)
-"""What a whole number may stand for as well as a string: its digits."""
+"""Roles for which a whole number may replace a string, and stands for its digits."""
 MAX_SLOTS: Final = 4096
-"""Values of a record that has a shape; wider ones are left to the codec."""
+"""Values of a record with a shape; records with more are left to the codec."""
 
 _TOKEN: Final = re.compile(rb'\s*("(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+)')
 
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """What is read of the records of a topic."""
+    """The members that are read from the records of a topic."""
 
     roles: Mapping[str, int]
-    """By the name of a member; besides there are features."""
+    """Roles by name of the member; features have no entry."""
     required: frozenset[int]
     """Roles without which a record is left to the codec."""
 
@@ -39,29 +39,30 @@ LABELS: Final = Members({**_BOTH, "annotator": ANNOTATOR, "declined": DECLINED},
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Of n values, which take turns with n + 1 texts."""
+    """A shape: n values, which alternate with n + 1 texts."""
 
     texts: tuple[bytes, ...]
     roles: tuple[int, ...]
-    """n of them, IGNORED, FEATURE, ID and so on."""
+    """n roles: IGNORED, FEATURE, ID and so on."""
     names: tuple[str, ...] | None
-    """Of the features, None: they come by position."""
+    """Names of the features; None if they are given by position."""
     first_feature: int
-    """The value with which the features begin; all of them stand together."""
+    """The first value of the features, which are consecutive."""
 
     @property
     def n_features(self) -> int:
         return self.roles.count(FEATURE)
 
     def value_of(self, role: int) -> int:
-        """Return the number of the value with a role, -1: there is none."""
+        """Return the number of the value with a role, or -1."""
         return self.roles.index(role) if role in self.roles else -1
 
 
 def shape_of(record: bytes, members: Members, limits: Limits) -> Shape | None:
-    """Return the shape of a record that the codec has read; None if it has none.
+    """Return the shape of a record that the codec has read, or None.
 
-    A shape has no nested members but the features, no member twice, and names that every record may have.
+    A record with a shape has no nested members except the features, no member twice, and only names that
+    every record may have.
     """
     found = _Values(record, members.roles)
     if not found.read() or len(found.roles) > MAX_SLOTS or not members.required <= set(found.roles):
@@ -76,7 +77,7 @@ def shape_of(record: bytes, members: Members, limits: Limits) -> Shape | None:
 
 
 class _Values:
-    """Where the values of a record lie: a walk over its tokens."""
+    """The places of a record's values, found by a walk over its tokens."""
 
     def __init__(self, record: bytes, roles: Mapping[str, int]) -> None:
         self._by_name = roles
@@ -95,7 +96,7 @@ class _Values:
         return [(before, start) for before, (start, _) in zip(ends, self._spans, strict=False)]
 
     def read(self) -> bool:
-        """Tell whether the record is an object of plain members and features."""
+        """Whether the record is an object of plain members and features."""
         if self._text(0) != b"{":
             return False
         place, seen = 1, set()
@@ -116,7 +117,7 @@ class _Values:
         return place + 1 == len(self._tokens)
 
     def _features(self, place: int) -> int:
-        """Return the place behind the features that begin here, -1: they are not plain."""
+        """Return the place after the features that begin here, or -1 if they are not plain."""
         opening = self._text(place)
         if opening not in (b"{", b"["):
             return -1
@@ -137,7 +138,7 @@ class _Values:
         return place + 1
 
     def _value(self, place: int, role: int) -> int:
-        """Take in a value that is neither object nor array; return the place behind it, else -1."""
+        """Add a value that is neither object nor array; return the place after it, or -1."""
         if self._text(place) in (b"{", b"["):
             return -1
         self.roles.append(role)

@@ -1,4 +1,8 @@
-"""Shapes of a topic: learned from what the codec read, a few at a time; the one longest unused goes."""
+"""Shapes of a topic: a small cache, learned from records that the codec reads.
+
+When it is full, the least recently used shape is dropped.
+
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ MAX_SHAPES: Final = 8
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Known:
-    """Shapes, and what the kernel reads of them."""
+    """Known shapes, and the arrays of them that the kernel reads."""
 
     shapes: tuple[Shape, ...]
     tables: tuple[Any, Any, Any, Any]
@@ -39,9 +43,9 @@ class _Known:
 
 
 class Shapes:
-    """The shapes that records of a topic had lately, for all of its partitions.
+    """The recent shapes of a topic's records, shared by all of its partitions.
 
-    Partitions may be read in several threads: what is known is replaced as a whole, and a shape that is lost
+    Partitions may be read in several threads: the state is replaced as a whole, and a shape that is lost
     because two threads learn at once is learned again.
     """
 
@@ -49,14 +53,14 @@ class Shapes:
         self._members = members
         self._known = _Known.of(())
         self._used: dict[Shape, int] = {}
-        """The last run in which a record had a shape."""
+        """The last run with a record of a shape."""
         self._run = 0
 
     def __len__(self) -> int:
         return len(self._known.shapes)
 
     def scan(self, values: Sequence[bytes], limits: Limits) -> list[tuple[Ints64, PlainRows]]:
-        """Return the records that are plain, those of each shape: int64[m], ascending, and their values."""
+        """Return the plain records by shape: int64[m], ascending, and their values."""
         self._run += 1
         known = self._known
         if not known.shapes:
@@ -86,7 +90,7 @@ class Shapes:
         return found
 
     def learn(self, record: bytes, limits: Limits) -> None:
-        """Take in the shape of a record that the codec has read, if it has one that is not known."""
+        """Add the shape of a record that the codec has read, if the record has a new shape."""
         shape, known = shape_of(record, self._members, limits), self._known.shapes
         if shape is None or shape in known:
             return

@@ -1,5 +1,8 @@
-"""Packed records: a kernel that reads the instances or labels of one form from where they lie; a form is what
-headers have in common."""
+"""Packed records: a kernel that reads instances or labels of one form from a buffer.
+
+A form is the part of the header that records share.
+
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,11 @@ from topics.columns.utf8 import is_text
 from topics.columns.words import half_word, word
 
 ID, ID_BYTES, LABEL, LABEL_BYTES, WEIGHT, ANNOTATOR, ANNOTATOR_BYTES, PARTS = range(8)
-"""Columns of what is read beside the values: where the id begins, and its bytes; the label, or where its name
-begins, and the bytes of that; bits of the weight; where the annotator begins, and its bytes (0: none)."""
+"""Columns for the fields beside the values: start and bytes of the id; the label, or start and bytes of its
+name; the bits of the weight; start and bytes of the annotator (0 bytes: none).
+"""
 FLAGS, COUNT, VALUE_BYTES = range(3)
-"""Of a form; no value bytes: there is none yet."""
+"""Fields of a form; without value bytes it is not set yet."""
 
 _HEADER_BYTES: Final = HEADER.size
 _LABEL_FLAGS: Final = INSTANCE_FLAGS | DECLINED | HAS_ANNOTATOR
@@ -65,16 +69,15 @@ single: Callable[[Any], Any] = _plain_single if jit.DISABLED else jit.intrinsic(
     "int64[::1], int64[:, ::1], int64[:, ::1], int64[::1])"
 )
 def read_records(text, starts, lengths, kind, longest, rows, form, values, parts, others) -> int:
-    """Read records that have a form; return how many.
+    """Read the records that have a form; return how many.
 
-    text: uint8, in which the records lie; starts, lengths: int64[n], of each; nothing else is read.
-    kind: INSTANCE or LABEL.
-    longest: bytes of an id, a label's name or an annotator.
-    rows: int64[m], which to look at, ascending; the first ones become those that were read.
-    form: int64[3]; without value bytes it becomes that of the first good record.
-    values: int64[m, count], gets the bits of float64.
-    parts: int64[m, PARTS]; without rows the kernel ends when it has found the form.
-    others: int64[m + 1], gets the good records of other forms, their number behind them at m.
+    `text` is uint8 and holds the records; `starts` and `lengths` are int64[n], and nothing else of the text
+    is read. `kind` is INSTANCE or LABEL. `longest` bounds the bytes of an id, a label's name or an annotator.
+    `rows` is int64[m], ascending, the records to read; on return its first cells are the records that were
+    read. `form` is int64[3]; without value bytes it is set to the form of the first good record. `values` is
+    int64[m, count] and gets the bits of float64. `parts` is int64[m, PARTS]; if it has no rows, the kernel
+    ends when it has found the form. `others` is int64[m + 1] and gets the good records of other forms, and
+    their number in its last cell.
     """
     bytes_ = start_of(text)
     n, m, n_others = 0, len(rows), 0
@@ -106,14 +109,14 @@ def _count(text, at: int) -> Any:
 
 @kernel
 def _label(text, at: int) -> Any:
-    """Return the label of a record: 32 bits with a sign."""
+    """Return the label of a record, a signed number of 32 bits."""
     number = np.int64(half_word(text, at + LABEL_AT))
     return number - (1 << 32) if number >= 1 << 31 else number
 
 
 @kernel
 def _is_good(text, at: int, size: int, kind: int) -> bool:
-    """Tell whether a record has a header as it should be, and the length that this says."""
+    """Whether a record has a valid header, and the length that the header implies."""
     if size < _HEADER_BYTES or np.int64(text[at]) != _FIRST or np.int64(text[at + 1]) != _SECOND:
         return False
     if np.int64(text[at + 2]) != VERSION or np.int64(text[at + 3]) != kind:
@@ -144,7 +147,7 @@ def _id_bytes(text, at: int) -> Any:
 
 @kernel
 def _read(text, at: int, size: int, flags, count, width, longest: int, values, parts) -> bool:
-    """Read a record whose header is good; tell whether what it holds is, too."""
+    """Read a record with a valid header; return whether its content is valid."""
     end = at + size
     label = _label(text, at)
     name = label if flags & TEXT else 0

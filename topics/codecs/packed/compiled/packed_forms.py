@@ -1,4 +1,4 @@
-"""Packed forms: runs of packed instances or labels to columns, those of one form by one call of a kernel."""
+"""Packed forms: runs of packed instances or labels to columns, with one kernel call per form."""
 
 from __future__ import annotations
 
@@ -32,29 +32,29 @@ from topics.columns.records import Features, Floats, Instances, Ints32, Ints64, 
 from topics.columns.spans import Spans, Texts
 
 MAX_FORMS: Final = 4
-"""Of a run; records of more are left to the codec."""
+"""Forms of a run; records of further forms are left to the codec."""
 _LONGEST: Final = (1 << LENGTH_BITS) - 1
 
 Flags = npt.NDArray[np.bool_]
 
 
 def read_instances(batch: Batch, limits: Limits) -> tuple[list[Instances], Flags]:
-    """Return the instances that have one of the first few forms, a part for each, and which records are left.
+    """Return a part for each of the first few forms, and a mask of the records that are left to the codec.
 
-    Those are whatever is wrong in any way, and what the kernel does not read.
+    The codec gets all flawed records, and those that the kernel does not support.
     """
     forms, is_rest = _forms(batch, INSTANCE, limits)
     return [form.instances(batch) for form in forms], is_rest
 
 
 def read_labels(batch: Batch, limits: Limits) -> tuple[list[Labels], Flags]:
-    """Return the same of labels."""
+    """Return the same for labels."""
     forms, is_rest = _forms(batch, LABEL_KIND, limits)
     return [form.labels(batch) for form in forms], is_rest
 
 
 def _forms(batch: Batch, kind: int, limits: Limits) -> tuple[list[_Form], Flags]:
-    """Return the records of the first few forms, and which are left."""
+    """Return the records of the first few forms, and a mask of the remaining records."""
     spans = Spans.of(batch.values)
     is_rest = np.ones(len(batch), dtype=np.bool_)
     rows, forms = np.arange(len(batch), dtype=np.int64), []
@@ -70,10 +70,10 @@ def _forms(batch: Batch, kind: int, limits: Limits) -> tuple[list[_Form], Flags]
 
 
 class _Form:
-    """Records of one form, and what the kernel read of them."""
+    """Records of one form, as the kernel has read them."""
 
     def __init__(self, spans: Spans, rows: Ints64, flags: int, values: Floats, parts: Ints64) -> None:
-        """rows: int64[n]; values: float64[n, count]; parts: int64[n, PARTS]."""
+        """`rows` is int64[n]; `values` is float64[n, count]; `parts` is int64[n, PARTS]."""
         self.rows = rows
         self._spans = spans
         self._flags = flags
@@ -84,12 +84,12 @@ class _Form:
         return len(self.rows)
 
     def instances(self, batch: Batch) -> Instances:
-        """Return them; batch: that of all records."""
+        """Return the records as instances; `batch` holds the records of all forms."""
         blocks = np.empty((0, 3), dtype=np.int32)
         return Instances(**self._common(batch), features=[self._features()], blocks=blocks)
 
     def labels(self, batch: Batch) -> Labels:
-        """Return them, if they are labels; batch: that of all records."""
+        """Return the records as labels; `batch` holds the records of all forms."""
         features = [self._features()] if self._values.shape[1] else []
         return Labels(**self._common(batch), annotators=self._annotators(), features=features)
 
@@ -101,11 +101,11 @@ class _Form:
             return [None] * len(self)
         starts, lengths = self._parts[:, ANNOTATOR], self._parts[:, ANNOTATOR_BYTES]
         names, codes = self._coded(starts, lengths)
-        by_code: list[str | None] = [*names, None]  # the last one is that of code -1
+        by_code: list[str | None] = [*names, None]  # the last name is for code -1
         return [by_code[code] for code in codes.tolist()]
 
     def _common(self, batch: Batch) -> dict[str, Any]:
-        """Return the columns that instances and labels have in common."""
+        """Return the columns that instances and labels share."""
         n = len(self)
         own = batch
         if n < len(batch):
@@ -136,7 +136,7 @@ class _Form:
         return self._coded(labels, self._parts[:, LABEL_BYTES])
 
     def _coded(self, starts: Ints64, lengths: Ints64) -> tuple[list[str], Ints32]:
-        """Return the different texts in order of appearance, and int32[n] into them (-1: no bytes)."""
+        """Return the distinct texts in order of appearance, and int32[n] into them (-1: no bytes)."""
         n = len(self)
         codes, places = np.empty(n, dtype=np.int32), np.empty(n, dtype=np.int64)
         table = np.full(1 << (2 * n).bit_length(), -1, dtype=np.int64)
@@ -162,7 +162,9 @@ class _Form:
 
 
 def _read(spans: Spans, kind: int, rows: Ints64, longest: int) -> tuple[_Form | None, Ints64]:
-    """Return the records of the form of the first good one (None: there is none), and those of others."""
+    """Return the records with the form of the first good record (None: there is none), and the records with
+    other forms.
+    """
     m, form = len(rows), np.zeros(3, dtype=np.int64)
     others, rows = np.empty(m + 1, dtype=np.int64), rows.copy()
     where = (spans.bytes, spans.starts, spans.lengths, kind, longest, rows, form)
@@ -170,7 +172,8 @@ def _read(spans: Spans, kind: int, rows: Ints64, longest: int) -> tuple[_Form | 
     if not form[VALUE_BYTES]:
         return None, rows[:0]
     size = int(form[COUNT] * form[VALUE_BYTES])
-    # Each record of this form has its values in it: one with millions does not make room for them in all.
+    # Each record of this form contains its values, so a large count in one record does not reserve room for
+    # all.
     room = min(m, int(spans.lengths[rows].sum()) // size) if size else m
     values = np.empty((room, int(form[COUNT])), dtype=np.int64)
     parts = np.empty((room, PARTS), dtype=np.int64)
