@@ -26,7 +26,7 @@ def default_instance(number: int) -> str:
 
 
 def holder(root: Path, instance: str) -> int | None:
-    """Return the id of the process that holds a worker's directory, None if none does."""
+    """Return the id of the process that holds a worker's directory, None if the directory is free."""
     try:
         with (root / instance / LOCK).open(encoding="ascii") as lock:
             try:
@@ -40,7 +40,7 @@ def holder(root: Path, instance: str) -> int | None:
 
 
 def wait_until_free(root: Path, instance: str, seconds: float) -> bool:
-    """Wait until no process holds a worker's directory; whether that is so within `seconds`."""
+    """Wait until no process holds a worker's directory; return whether it became free within `seconds`."""
 
     def wait() -> None:
         with (root / instance / LOCK).open(encoding="ascii") as lock:
@@ -55,8 +55,9 @@ def wait_until_free(root: Path, instance: str, seconds: float) -> bool:
 class StateDirectory:
     """A worker's directory, locked while it is open.
 
-    The lock is the operating system's (`flock`): it is gone with the process, however that ends. The file's
-    text is the process id of the holder, for the message of whoever comes second."""
+    The lock is the operating system's (`flock`): it ends with the process, however that ends. The file's text
+    is the process id of the holder, for the error message of a second worker.
+    """
 
     def __init__(self, root: Path, instance: str) -> None:
         self.path = root / instance

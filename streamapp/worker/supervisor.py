@@ -1,9 +1,9 @@
 """Supervisor: several workers on one machine, one per core, under a parent that restarts them.
 
 The parent compiles the kernels once, gives every worker its name (`<group.instance.id>-<n>`) and its port
-(`web.port` + n), starts a dead one anew under its name, and answers `/readyz` for all. A worker whose
-settings are wrong (exit code 64 or 78) would fail again: then all of them are stopped. While it runs the
-number of workers can be changed (`streamapp.worker.control`): those that are too many leave the group.
+(`web.port` + n), restarts a dead worker under its name, and answers `/readyz` for all. A worker whose
+settings are wrong (exit code 64 or 78) would fail again: then all of them are stopped. The number of workers
+can be changed while it runs (`streamapp.worker.control`): surplus workers leave the group.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ logger = logging.getLogger(__name__)
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1
-HOPELESS: Final = (64, 78)  # exit codes after which a new start would end the same way
-# That of a worker which was asked to end before it had got so far as to listen for it.
+HOPELESS: Final = (64, 78)  # exit codes after which a restart would end the same way
+# The exit code of a worker that a signal ended before the worker's signal handlers were installed.
 UNBEGUN: Final = (128 + signal.SIGTERM, 128 + DRAIN)
-FIRST_PAUSE: Final = 0.5  # seconds before a dead worker is started anew; doubled each time
+FIRST_PAUSE: Final = 0.5  # seconds before a dead worker is restarted; doubled each time
 LONGEST_PAUSE: Final = 30.0
 LAST_PORT: Final = 65_535
-SETTLED: Final = 60.0  # a worker that lived so long has earned the first pause again
+SETTLED: Final = 60.0  # a worker that ran this long is restarted after the first pause again
 
 
 def run_workers(settings: Settings, n: int) -> int:
@@ -51,7 +51,7 @@ def run_workers(settings: Settings, n: int) -> int:
     configure_logs(settings.log_level, settings.log_format, worker="parent")
     tell_unknown()
     with StateDirectory(settings.state_dir, parent_name(settings)) as directory:
-        fulfil(directory.path)  # what a parent before us was asked for
+        fulfil(directory.path)  # a request to an earlier parent is void
         check_topics(settings)
         settings = with_port(settings)
         tell_ready(settings)
@@ -59,7 +59,7 @@ def run_workers(settings: Settings, n: int) -> int:
 
 
 def check_ports(settings: Settings, n: int) -> None:
-    """Refuse a number of workers for which there are no ports after that of the parent."""
+    """Raise SettingsError if the ports that follow the parent's do not suffice for the workers."""
     if settings.web_port + n > LAST_PORT:
         message = (
             f"web.port={settings.web_port} must be at most {LAST_PORT - n} with {n} workers, which would "
@@ -74,12 +74,12 @@ def worker_settings(settings: Settings, number: int, *, any_port: bool = False) 
     name = default_instance(number) if given is None else f"{given}-{number}"
     port = 0 if any_port else settings.web_port + number
     named = settings.model_copy(update={"group_instance_id": name, "web_port": port})
-    return with_port(named) if any_port else named  # the parent has to know it
+    return with_port(named) if any_port else named  # the parent has to use the same port
 
 
 @dataclass(slots=True)
 class Child:
-    """One worker: its process now, and how often it was started anew."""
+    """One worker: its current process, and how often it was restarted."""
 
     settings: Settings
     process: GuardedProcess | None = None
@@ -94,7 +94,7 @@ class Child:
         return str(self.settings.group_instance_id)
 
     def start(self) -> GuardedProcess:
-        """Start the process; it reads its settings from the environment and writes to our streams."""
+        """Start the process, with settings from the environment and with the parent's output streams."""
         environment = {name: value for name, value in os.environ.items() if name != "GROVE_CONFIG"}
         environment |= to_environment(self.settings)
         self.process = GuardedProcess(
@@ -103,7 +103,7 @@ class Child:
         return self.process
 
     def end(self, *, drain: bool = False, kill: bool = False) -> None:
-        """Let it end for good."""
+        """End the worker for good."""
         self.drained = self.drained or drain
         self.ending.set()
         if self.process is not None:
@@ -117,10 +117,10 @@ class Parent:
     settings: Settings
     n: int
     any_port: bool
-    directory: Path  # where it finds how many workers are wanted (`streamapp.worker.control`)
+    directory: Path  # where it finds the requested number of workers (`streamapp.worker.control`)
     children: list[Child] = field(default_factory=list)  # that shall run, by their number
     code: int = EXIT_OK
-    _running: dict[int, tuple[Child, threading.Thread]] = field(default_factory=dict)  # leaving ones included
+    _running: dict[int, tuple[Child, threading.Thread]] = field(default_factory=dict)  # leaving too
     # Messages to the main thread: a worker that has ended for good, or None: the signal for a new number.
     _news: queue.SimpleQueue[Child | None] = field(default_factory=queue.SimpleQueue)
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -142,9 +142,9 @@ class Parent:
         return self.code
 
     def scale(self, n: int) -> None:
-        """Have `n` workers; those with the highest numbers go, and leave the group.
+        """Run `n` workers; those with the highest numbers leave the group and end.
 
-        Raises SettingsError, and changes nothing, if a new one could not have its port.
+        Raises SettingsError, and changes nothing, if a new worker could not have its port.
         """
         if self._stopping.is_set():
             return
@@ -168,7 +168,7 @@ class Parent:
             thread.start()
 
     def _obey(self) -> None:
-        """Have as many workers as the file says; without a file all are to leave."""
+        """Run the number of workers that the file requests; without a file let all of them leave."""
         n = wanted_workers(self.directory)
         logger.info("%d workers wanted, there are %d", n, len(self.children))
         try:
@@ -180,7 +180,7 @@ class Parent:
             self._report()
 
     def _report(self) -> None:
-        """Tell who asked for a number of workers that it is so."""
+        """Report to the requesting process that the number of workers is reached."""
         if len(self._running) == len(self.children):
             fulfil(self.directory)
 
@@ -196,10 +196,12 @@ class Parent:
             child.end(kill=kill)
 
     def _keep_running(self, child: Child, before: list[threading.Thread]) -> None:
-        """Run a worker, anew when it dies, until it is to end; first wait for those of the same name."""
+        """Run a worker, and restart it when it dies, until it is to end; first wait for earlier threads of
+        its name.
+        """
         for thread in before:
             thread.join()
-        if self._stopping.is_set():  # by a signal that came before it was known as running
+        if self._stopping.is_set():  # a signal came before this worker counted as running
             child.ending.set()
         try:
             while not child.ending.is_set():
@@ -211,7 +213,7 @@ class Parent:
         """Run a worker until it ends; decide what follows."""
         started = time.monotonic()
         process = child.start()
-        if child.ending.is_set():  # that came between the check and the start
+        if child.ending.is_set():  # a signal came between the check and the start
             process.ask_to_stop(drain=child.drained)
         status = process.wait()
         assert status is not None

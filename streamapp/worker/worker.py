@@ -1,7 +1,8 @@
 """Worker: one process; starts the Faust app, stops it on a signal, ends with an exit code.
 
 SIGTERM and SIGINT end it and keep its membership, so that a restart within `session.timeout.ms` finds its
-partitions; SIGUSR2 (`grove worker drain`) ends it and leaves the group, so that others take them at once.
+partitions; SIGUSR2 (`grove worker drain`) ends it and leaves the group, so that other workers take them at
+once.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ logger = logging.getLogger(__name__)
 # collector walks them again and again (1.4 µs a record instead of 0.5).
 GC_THRESHOLDS = (100_000, 20, 20)
 EXIT_FORCED = 1
-FATAL = ("missing", "denied", "partitions")  # differences of the topics with which no worker starts
+FATAL = ("missing", "denied", "partitions")  # differences of the topics that prevent a worker from starting
 
 
 def run_worker(settings: Settings) -> int:
@@ -75,7 +76,7 @@ def run_worker(settings: Settings) -> int:
         settings = with_port(settings)
         tell_unused(settings)
         logger.info("pages at http://%s:%d", settings.web_host, settings.web_port)
-        # Kernels are loaded only now: what is wrong with settings or topics is said at once.
+        # Kernels are loaded only now, so that errors in settings or topics are reported at once.
         tell_ready(settings)
         metrics, health = Metrics(), Health()
         loop = asyncio.new_event_loop()
@@ -123,7 +124,7 @@ def run_worker(settings: Settings) -> int:
         try:
             return run_app(app, loop, health)
         finally:
-            # What counts is flushed; else librdkafka would wait for a broker that is away.
+            # Everything that counts is flushed by now; else librdkafka would wait for a broker that is away.
             outputs.close()
             transactional.close()
 
@@ -140,10 +141,10 @@ def create_manager(
     features: bool = True,
     partitions: int | None = None,
 ) -> TaskManager:
-    """Return the task manager of a worker with all it commits through and restores from.
+    """Return the task manager of a worker, with all objects that it commits through and restores from.
 
     `sender`: takes the journal; with exactly once, the outputs of `pipeline` too. `partitions`: of each
-    topic, noted with what is committed.
+    topic, noted with committed offsets.
     """
     names = TopicNames(settings.topics_prefix, features)
     return TaskManager(
@@ -161,9 +162,10 @@ def create_manager(
 
 
 def restorer(settings: Settings, memory: Callable[[], ModelMemory], *, features: bool = True) -> Restorer:
-    """Return what restores partitions from snapshots and journal; `memory`: gives one to each's models.
+    """Return the restorer of partitions from snapshots and journal.
 
-    `features`: the topics of feature acquisition exist.
+    `memory`: returns a limit for the models of each restore; `features`: the topics of feature acquisition
+    exist.
     """
     names = TopicNames(settings.topics_prefix, features)
     config = TaskConfig.from_settings(settings, features=features)
@@ -171,7 +173,7 @@ def restorer(settings: Settings, memory: Callable[[], ModelMemory], *, features:
 
 
 def snapshot_writer(settings: Settings, names: TopicNames, metrics: Metrics) -> SnapshotWriter:
-    """Return what writes the snapshots of a worker."""
+    """Return the writer of a worker's snapshots."""
     limits = SnapshotLimits(
         settings.snapshot_max_replay_ms / 1000,
         settings.snapshot_max_replay_bytes,
@@ -182,14 +184,16 @@ def snapshot_writer(settings: Settings, names: TopicNames, metrics: Metrics) -> 
 
 
 def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
-    """Run the app until it ends; return the exit code. Raises what ended it if an operator can mend that."""
+    """Run the app until it ends; return the exit code. Raises the error that ended it if an operator can fix
+    it.
+    """
     worker = Worker(app, loop=loop, health=health)
     beating = loop.create_task(health.keep_beating())
     try:
         worker.execute_from_commandline()
     except SystemExit as end:
         reason = worker.crash_reason or worker.start_failure
-        if isinstance(reason, ConsistencyError):  # names partition and offsets
+        if isinstance(reason, ConsistencyError):  # it names partition and offsets
             raise ChangelogError(" ".join(str(reason).split()).rstrip("."), str(app.conf.datadir)) from None
         if isinstance(reason, (StreamappError, TopicsError)):
             raise reason from None
@@ -209,7 +213,7 @@ class Worker(faust.Worker):
         self._app = app
 
     async def start(self) -> None:
-        """Start; keep what prevents it, of which Faust makes an exit code like any other."""
+        """Start; keep an error that prevents the start, because Faust reduces it to an exit code."""
         try:
             await super().start()
         except Exception as error:
@@ -239,10 +243,11 @@ class Worker(faust.Worker):
 
 
 def check_topics(settings: Settings) -> tuple[int, bool]:
-    """Return the partition count of the topics, or say what is wrong with them.
+    """Return the partition count of the topics, and whether the topics of feature acquisition exist.
 
-    And whether those of feature acquisition exist. An installation from before them has none of them: its
-    worker warns and runs, and refuses models that would buy features. Half of them are an error.
+    Raise an error that describes topics that are missing or wrong. An older installation has no topics of
+    feature acquisition: its worker warns and runs, and refuses models that would buy features. If only some
+    of them exist, that is an error.
     """
     kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
     differences = admin.check(kafka, names)
@@ -258,7 +263,7 @@ def check_topics(settings: Settings) -> tuple[int, bool]:
     if fatal:
         raise SettingsError("; ".join(fatal))
     unseen = [difference for difference in differences if difference.what == "settings"]
-    not_ours = [each for each in differences if each.what == "denied"]  # of what is spared: others' topics
+    not_ours = [each for each in differences if each.what == "denied"]  # denied, and owned by other systems
     for difference in differences:
         if difference not in (*unseen[1:], *not_ours):
             logger.warning("%s", difference.message)
@@ -280,13 +285,13 @@ def tell_unused(settings: Settings) -> None:
 
 
 def tell_unknown() -> None:
-    """Warn of variables that look like settings and are none."""
+    """Warn of environment variables that look like settings but are not settings."""
     for sentence in unknown_variables():
         logger.warning("%s; it has no effect", sentence)
 
 
 def with_port(settings: Settings) -> Settings:
-    """Return the settings with the port of the pages, any free one for 0, or say that it is taken."""
+    """Return the settings with the port of the pages, any free one for 0; raise an error if it is taken."""
     with socket.socket(socket.AF_INET6 if ":" in settings.web_host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -30,5 +30,5 @@ class Transport(driver.Transport):
 
 
 def register() -> None:
-    """Make `kafkabatch://` known to Faust."""
+    """Register the driver `kafkabatch://` with Faust."""
     drivers.TRANSPORTS.aliases[SCHEME] = "streamapp.worker.transport:Transport"

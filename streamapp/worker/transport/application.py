@@ -1,4 +1,4 @@
-"""Faust app of the driver: what to read, how to cut it into runs, and whom to deliver them to."""
+"""Faust app of the driver: what to read, how to cut it into runs, and which manager gets them."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ class Manager(Protocol):
     """Processes what the driver delivers (streamapp/worker/processing/task_manager.py)."""
 
     def attach(self, consumer: Any) -> None:
-        """Get to know the driver's consumer, before anything else is called."""
+        """Set the driver's consumer, before any other call."""
 
     async def stopping(self, timeout_s: float) -> None:
-        """Commit, and release what needs the app; called before any part of it stops.
+        """Commit, and release everything that needs the app; called before any part of the app stops.
 
         `timeout_s`: seconds that a commit may take.
         """
 
     def moved(self, partition: int, topic: str, position: int) -> None:
-        """Note that there is no record left before `position`."""
+        """Note that no record before `position` is left."""
 
     def out_of_range(self, tp: TP, position: int, first: int, end: int) -> int | None:
-        """Return where to go on in a log from `first` to `end` that has not `position`; None: not at all."""
+        """Return where to continue in a log from `first` to `end` that lacks `position`; None: nowhere."""
 
 
 class Assignments(Protocol):
     """Restores the tasks of partitions (streamapp/worker/processing/assignments.py)."""
 
     async def assigned(self, partitions: Iterable[int]) -> set[int]:
-        """Forget every other partition; none is live. Return those whose state is here."""
+        """Forget every other partition; none is live. Return the partitions whose state is here."""
 
     async def restore(self, partition: int, first: Mapping[str, int]) -> Mapping[str, int] | None:
         """Give a partition a task at its committed offsets; return these, by topic.
 
-        `first`: where a partition begins that was never processed. None: this one is stopped, others go on.
-        Raises NotYetError if the restore has to be tried again later.
+        `first`: where a partition that was never processed begins. None: this partition is stopped, other
+        partitions continue. Raises NotYetError if the restore has to be tried again later.
         """
 
     def waits(self, partition: int, reason: str) -> None:
@@ -72,35 +72,37 @@ class Committer(Protocol):
         """Return how long the last round of runs before a commit, of `round_s` seconds, may wait."""
 
     async def commit(self, why: str, timeout_s: float | None = None) -> None:
-        """Commit what is processed, after the run at hand; give up after `timeout_s`."""
+        """Commit what is processed, after the current run; give up after `timeout_s`."""
 
 
 class ReadProgress(Protocol):
-    """Takes in how far reading is (streamapp/worker/processing/read_progress.py)."""
+    """Records how far reading is (streamapp/worker/processing/read_progress.py)."""
 
     def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
-        """Note where the logs of the live partitions end, and what the broker does not serve, and why."""
+        """Note where the logs of the live partitions end, and which topic partitions the broker does not
+        serve.
+        """
 
     def read_changelog(self, records: int, size: int, *, standby: bool, left: int) -> None:
         """Note that parts of snapshots were read: by a standby, or for a partition that is to go live.
 
-        `size`: bytes; `left`: offsets that the latter still lack.
+        `size`: bytes; `left`: offsets that the partition going live still lacks.
         """
 
     def sought_back(self, partitions: Iterable[TP]) -> None:
-        """Count partitions whose fetch position was not ours."""
+        """Count partitions whose fetch position was not the driver's."""
 
 
 class AbandonedTransactions(Protocol):
     """Aborts transactions of workers that have left the group (processing/abandoned_transactions.py)."""
 
     def check(self, *, abort: bool) -> None:
-        """Find out who has left since the last call; `abort`: whether we got their partitions."""
+        """Look for workers that have left since the last call; `abort`: whether we got their partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wiring:
-    """What the driver is set up with."""
+    """The parts and settings of a driver."""
 
     manager: Manager
     assignments: Assignments
@@ -111,12 +113,12 @@ class Wiring:
     max_idle_ms: int  # max.task.idle.ms
     max_records: int  # max.poll.records
     fetch: Mapping[str, Any]  # attribute of aiokafka's consumer (without its underscore) -> value
-    access: Access  # who this worker is to the broker
+    access: Access  # identity of this worker to the broker
     limit: Limit  # fetch.decompressed.max.bytes
-    frame_bytes: int  # of an answer of a broker at most
+    frame_bytes: int  # largest size of a broker's response
     abandoned: AbandonedTransactions
     partitions: int | None = None  # of each source, when the worker started
-    check_group: Callable[[], None] = lambda: None  # raises if others than ours are in it; waits for a broker
+    check_group: Callable[[], None] = lambda: None  # raises if it has foreign members; waits for a broker
 
 
 class PagesThread(driver.ServerThread):
@@ -144,9 +146,9 @@ class Pages(driver.Web):
 class App(faust.App):
     """A Faust app whose sources go live when a rebalance is over."""
 
-    logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
+    logger = logging.getLogger("faust.kafkabatch")  # keeps service messages out of our log
     wiring: Wiring
-    leaving = False  # the group too, when the worker stops: a static member would be waited for
+    leaving = False  # a worker that stops also leaves the group, which else waits for it
 
     async def stop(self) -> None:
         """Stop; the manager first, while everything that it uses still runs."""

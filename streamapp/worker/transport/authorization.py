@@ -1,7 +1,7 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
 """Authorization: what the broker denies a worker ends it with an error that names the missing right.
 
-Waiting would not help, and aiokafka tells a consumer that has no assignment yet nothing at all.
+Waiting would not help, and aiokafka reports nothing at all to a consumer that has no assignment yet.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class AccessDeniedError(StreamappError):
 
 
 def report_denials(coordinator: Any, access: Access, report: Callable[[AccessDeniedError], None]) -> None:
-    """Tell `report` what the group's coordinator denies, which then waits to be closed."""
+    """Pass denials of the group's coordinator to `report`; the coordinator then waits to be closed."""
     push = coordinator._push_error_to_user
 
     async def push_or_report(error: Exception) -> None:

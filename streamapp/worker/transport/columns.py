@@ -1,11 +1,11 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
 """Columns: fetched record batches without an object per record.
 
-What aiokafka's fetcher buffered (`FetchResult`) is read here: its reader gives the batches, with the same
-rules for aborted transactions, control batches and compaction holes as
-`aiokafka.consumer.fetcher.PartitionRecords`; a kernel finds the records in them. What the kernel refuses, and
-batches of the formats before v2, aiokafka's reader reads. A batch that neither can read, or that becomes too
-many bytes, is refused: one record without content stands for it, and becomes a dead letter.
+This module reads the buffers of aiokafka's fetcher (`FetchResult`). aiokafka's reader returns the batches,
+with the same rules for aborted transactions, control batches and compaction holes as
+`aiokafka.consumer.fetcher.PartitionRecords`; a kernel finds the records in them. aiokafka's reader also reads
+batches that the kernel refuses, and formats before v2. A batch that neither can read, or that decompresses to
+too many bytes, is refused: one record without content stands for it, and becomes a dead letter.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from topics.fetching.refused import RefusedBatch
 MAX_RECORDS = 10_000  # decoded at once, of one partition (and what else is in the last batch)
 
 CRC_AT, CHECKED_FROM = 17, 21
-"""The checksum is that of all behind it."""
+"""Offset of the checksum in a batch, and of the first byte that it covers, up to the batch's end."""
 _CRC: Final = Struct(">I")
 _LARGE: Final = 2048
-"""Bytes of a batch for which our kernel is worth its call; aiokafka verifies others."""
+"""Bytes from which a batch's checksum is verified by our kernel; aiokafka verifies smaller batches."""
 
 
 def decode(
@@ -52,13 +52,13 @@ def decode(
     """Consume batches of an aiokafka `PartitionRecords` and return their records as columns.
 
     Compressed batches may hold a hundred times the bytes that were fetched: after `most` records (default:
-    `MAX_RECORDS`), or as many bytes as one batch may become, the rest is left (`has_more`).
-    `records.next_fetch_offset` has moved behind the last batch, as if it had been iterated over.
+    `MAX_RECORDS`), or after the bytes that one batch may decompress to, the rest is left (`has_more`).
+    `records.next_fetch_offset` is then after the last batch, as if all records had been iterated over.
     """
     most = MAX_RECORDS if most is None else most
     limit = limit or Limit()
     memory = records._records
-    # aiokafka's own iterator and the records refer to each other: what was fetched would be kept until the
+    # aiokafka's own iterator and the records refer to each other: the fetched bytes would be kept until the
     # collector runs, which is seldom where few objects are made.
     records._records_iterator = None
     position: int = records.next_fetch_offset
@@ -77,12 +77,12 @@ def decode(
 
 
 def has_more(records: Any) -> bool:
-    """Tell whether `decode` left something."""
+    """Return whether `decode` left batches."""
     return bool(records._records.has_next())
 
 
 def _is_intact(batch: Any, memory: Any) -> bool:
-    """Tell whether a batch, the last one that was taken from memory, has the checksum that it says."""
+    """Return whether a batch, the last one taken from memory, matches the checksum in its header."""
     log, start, end = memory.log, memory.start, memory.end
     if end - start >= _LARGE and is_v2(batch):
         said = _CRC.unpack_from(log, start + CRC_AT)[0]
@@ -92,7 +92,7 @@ def _is_intact(batch: Any, memory: Any) -> bool:
 
 
 class _Found:
-    """The batches of a fetch that hold records for us."""
+    """The batches of a fetch that hold wanted records."""
 
     def __init__(self, log: bytes, limit: Limit) -> None:
         """`log`: all batches, as the broker sent them."""
@@ -100,15 +100,15 @@ class _Found:
         self._limit = limit
         self._parts: list[RecordSpans] = []
         self._batches: list[tuple[Batch, int]] = []
-        """Those of format v2 that wait to be read together, and the first offset that is wanted of each."""
+        """Batches of format v2 that wait to be read together, each with its first wanted offset."""
         self.count = 0
-        """Records, if all that lie before our position are counted, too."""
+        """Records, including those before the wanted position."""
         self.inflated = 0
-        """Bytes that compressed batches became, refused ones included."""
+        """Bytes of the decompressed batches, including refused batches."""
         self.refused: list[RefusedBatch] = []
 
     def add(self, batch: Any, start: int, end: int, position: int) -> None:
-        """Take in the batch that lies there in the log; `position`: the first offset that is wanted."""
+        """Add the batch from `start` to `end` of the log; `position`: its first wanted offset."""
         if is_v2(batch):
             one = opened(self._log, start, end, position, self._limit)
             if isinstance(one, RefusedBatch):
@@ -151,7 +151,7 @@ class _Found:
                 self._refuse(damaged(self._log, batch.start, batch.end, position, error))
 
     def _by_kernel(self, batches: Sequence[tuple[Batch, int]]) -> RecordSpans | None:
-        """Return the records of the batches, None: one of them is not as it should be."""
+        """Return the records of the batches; None: one of them is damaged or unusual."""
         is_plain = all(batch.payload is None for batch, _ in batches)
         buffers: list[bytes] = [self._log] if is_plain else []
         table = np.empty((len(batches), BATCH_COLUMNS), dtype=np.int64)
@@ -177,7 +177,7 @@ class _Found:
         return None if found < 0 else RecordSpans(buffer, records[:, :found])
 
     def _add_old(self, batch: Any, start: int, end: int, position: int) -> None:
-        """Take in a batch of the formats before v2, which aiokafka reads."""
+        """Add a batch of the formats before v2, which aiokafka reads."""
         last = batch.next_offset - 1
         refused = old_refused(self._log, start, end, position, last, self._limit)
         if refused is None:

@@ -5,8 +5,8 @@
 A worker looks at its topics before anything else, and ends if no broker answers. Then it loads its kernels
 and opens aiokafka's clients, seconds later: if the broker restarts just then, aiokafka gives up at once.
 
-A broker that is there and does not let aiokafka in (a certificate, a password) is not waited for: that it let
-librdkafka in, which looked first, does not help.
+If a broker answers and refuses aiokafka (a certificate, a password), the client does not wait for it, even if
+the broker accepted librdkafka before.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 AGAIN_S: Final = 0.5
 
 REFUSALS: Final = 3
-"""Times in a row: a broker that is just starting may not know its users yet."""
+"""Times in a row: a broker that is just starting may not have its users yet."""
 
 _SASL: Final = (
     errors.AuthenticationFailedError,
@@ -58,9 +58,9 @@ class NotLetInError(SettingsError):
 
 
 def retry_connect(client: Any, stopping: Callable[[], bool], again_s: float = AGAIN_S) -> None:
-    """Have aiokafka's client wait for its first broker, until the worker is to stop.
+    """Make aiokafka's client wait for its first broker, until the worker is to stop.
 
-    NotLetInError when the broker is there and refuses it.
+    NotLetInError when a broker answers and refuses the client.
     """
     bootstrap = client.bootstrap
 
@@ -79,7 +79,7 @@ def retry_connect(client: Any, stopping: Callable[[], bool], again_s: float = AG
                 if not said:
                     logger.warning("the broker has gone away, waiting for it: %s", reason or error)
                 said = True
-                await asyncio.sleep(again_s)  # no event tells that a broker is there again
+                await asyncio.sleep(again_s)  # no event reports that a broker is back
             else:
                 return
 
@@ -87,9 +87,9 @@ def retry_connect(client: Any, stopping: Callable[[], bool], again_s: float = AG
 
 
 async def refusal(client: Any) -> str:
-    """Return why a broker does not let aiokafka's client in; empty if none is there, or one does.
+    """Return why a broker refuses aiokafka's client; empty if no broker answers, or one accepts it.
 
-    Of a bootstrap that fails aiokafka says nothing but that.
+    aiokafka itself reports only that the bootstrap failed.
     """
     known = {name: getattr(client, f"_{name}") for name in CREDENTIALS} if client.hosts else {}
     for host, port, _ in client.hosts:

@@ -1,13 +1,13 @@
-"""Consumer of the `kafkabatch://` driver: one Faust event per run, or for several small ones.
+"""Consumer of the `kafkabatch://` driver: one Faust event per run, or for several small runs.
 
-Group membership, assignor, recovery and agents stay Faust's. What differs:
+Group membership, assignor, recovery and agents stay Faust's. The differences:
 
-- `_drain_messages` hands out runs (runs.py), and waits until they are processed: one event for each, or for
-  those of several partitions while together they are no larger than one may be;
-- a partition *goes live* by itself, after recovery is over and Faust resumed its flow: Faust empties all
-  queues when it resumes, so whatever is fetched earlier would be lost;
-- offsets are committed by the committer, in transactions, as the member that processed the records;
-  Faust's acks are off.
+- `_drain_messages` hands out runs (runs.py), and waits until they are processed. An event holds one run, or
+  the runs of several partitions if together they are within the limits of one run.
+- A partition *goes live* alone, after recovery is over and Faust resumed its flow: Faust empties all queues
+  when it resumes, so records fetched earlier would be lost.
+- The committer commits offsets, in transactions, as the member that processed the records; Faust's acks are
+  off.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from streamapp.worker.transport.thread import ConsumerThread, Fetched, Membershi
 
 logger = logging.getLogger(__name__)
 
-PENDING_PAUSE = 0.2  # seconds between two looks whether another worker's transaction has ended
+PENDING_PAUSE = 0.2  # seconds between checks whether another worker's transaction has ended
 LANES = 2  # partitions that are restored at the same time: one that waits for a broker holds up one of them
-LACKING_S = 60.0  # without partitions of a topic that belong to those we have: workers are started one by one
+LACKING_S = 60.0  # seconds that a topic may be missing from the assignment: workers are started one by one
 LACKING_PAUSE = 1.0
-IDLE_POLL = 0.5  # seconds a poll waits when nothing is there
+IDLE_POLL = 0.5  # seconds a poll waits when there are no records
 
 
 class Consumer(driver.Consumer):
     """Faust's consumer, delivering runs."""
 
-    logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
+    logger = logging.getLogger("faust.kafkabatch")  # keeps service messages out of our log
     _thread: ConsumerThread
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -55,7 +55,7 @@ class Consumer(driver.Consumer):
         self.wiring.manager.attach(self)
         self.membership: Membership | None = None
         self.epoch = 0  # counts assignments and their ends
-        self._standbys_read = False  # what is fetched for standbys stays in Faust's queue
+        self._standbys_read = False  # fetched records of standbys stay in Faust's queue
         self._orders: dict[int, TimeOrder] = {}  # of the partitions that are live
         self._size = RunSize(self.wiring.max_records)
         self._round_s = 0.0  # CPU seconds of a round, smoothed
@@ -81,10 +81,10 @@ class Consumer(driver.Consumer):
                 raise
 
     async def _turn(self) -> None:
-        """Fetch, and deliver what is due."""
+        """Fetch, and deliver the runs that are due."""
         epoch = self.epoch
         if any(order.backlog for order in self._orders.values()):
-            # There is work for a while: what is fetched meanwhile is for the next turn.
+            # There is work for a while: records fetched during it are for the next turn.
             fetching = asyncio.ensure_future(self._take(0.0))
             await self._deliver_round(epoch)
             await self._feed(epoch, await fetching)
@@ -106,12 +106,12 @@ class Consumer(driver.Consumer):
         waits += [order.seconds_to_idle(now) for order in self._orders.values()]
         changelogs = self._changelogs()
         between = min(pace.PACE_SHARE * self._round_s, pace.PACE_MAX_S) if timeout_s else 0.0
-        # Nobody waits for a table, no run waits for what is fetched, and the broker had no more than that.
+        # No table and no run waits for the fetch, and the broker had no more than that.
         is_calm = timeout_s > 0 and changelogs <= self._recovery.standby_tps and not self._is_behind
         round_s = pace.FETCH_S + pace.ROUND_ROOM * self._round_lasts if is_calm else 0.0
         pause = min(pace.PAUSE_MAX_S, self.wiring.committer.seconds_to_last_round(now, round_s))
         pauses = is_calm and pause > 0
-        # What is fetched while the round is processed would be a small round of its own before the pause.
+        # Records fetched while the round is processed would be a separate small round before the pause.
         return await self._thread.take(
             wanted, min(waits), changelogs, between, now + pause if pauses else 0.0, ahead=not pauses
         )
@@ -124,8 +124,8 @@ class Consumer(driver.Consumer):
     def _changelogs(self) -> set[TP]:
         """Return the partitions of tables that Faust wants to read: those in recovery, and standbys.
 
-        Faust resumes standbys while a rebalance goes on, and then empties its queues once more: what they
-        were given until then would be missing from them for ever.
+        Faust resumes standbys during a rebalance, and then empties its queues once more: records given to
+        them until then would be missing for ever.
         """
         changelogs = self.app.tables.changelog_topics
         wanted = {tp for tp in self._get_active_partitions() if tp.topic in changelogs}
@@ -137,7 +137,7 @@ class Consumer(driver.Consumer):
         return cast(TableManager, self.app.tables).recovery
 
     async def _deliver_round(self, epoch: int) -> bool:
-        """Deliver at most one run of each live partition; tell whether there was one."""
+        """Deliver at most one run of each live partition; return whether there was one."""
         now, most = time.monotonic(), self._size.limit
         runs = [run for order in self._orders.values() if (run := order.next_run(now, most))]
         if not runs:
@@ -155,18 +155,18 @@ class Consumer(driver.Consumer):
 
     async def _deliver(self, epoch: int, partition: int, runs: Sequence[Run]) -> None:
         if epoch != self.epoch:
-            return  # taken away meanwhile: going live again reads the run again
+            return  # taken away during the run: going live again reads the run again
         if not self.flow_active:
-            self.abandon()  # we stop: what was taken out of the orders must not be called processed
+            self.abandon()  # the worker stops: undelivered runs must not count as processed
             return
         delivery = self._delivery = Delivery(partition, tuple(runs), epoch, self.loop.create_future())
-        # Faust wants to know one place of a message, and nothing comes of it.
+        # Faust requires one place for a message, and does not use it.
         tp = TP(runs[0].topic if runs else self.wiring.topics[0], partition)
         generation = self.app.consumer_generation_id
         message = ConsumerMessage(
             tp.topic, tp.partition, 0, 0.0, 0, None, None, b"", None, 0, 0, tp, generation_id=generation
         )
-        message.value = cast(Any, delivery)  # Faust says bytes; the schema passes it through
+        message.value = cast(Any, delivery)  # Faust's type is bytes; the schema passes it through
         await self.callback(message)
         await delivery.done
 
@@ -182,14 +182,14 @@ class Consumer(driver.Consumer):
             )
             for record in found:
                 if not self.flow_active or generation != self.app.consumer_generation_id:
-                    return  # recovery begins anew, and seeks
+                    return  # recovery starts over, and seeks
                 message = self._to_message(tp, record)
                 await self.wait_first(self.callback(message), self.suspend_flow.wait())
 
     async def _go_on_in_changelogs(self, lost: Mapping[TP, int]) -> None:
-        """Read changelogs on that do not have our position any more; ChangelogError if that is no way.
+        """Continue reading changelogs that lack our position; ChangelogError if that is impossible.
 
-        What was deleted before we read it may be missing from a snapshot: who restores from that finds out.
+        Records deleted before we read them may be missing from a snapshot; a restore from it detects that.
         """
         try:
             logs = await self._thread.log_ranges(lost)
@@ -216,7 +216,7 @@ class Consumer(driver.Consumer):
         if fetched.changelogs_out_of_range:
             await self._go_on_in_changelogs(fetched.changelogs_out_of_range)
         if epoch != self.epoch:
-            return  # fetched for an assignment that is over
+            return  # fetched for an earlier assignment
         for tp, log_end in fetched.log_ends.items():
             if tp.partition in self._orders:
                 self._orders[tp.partition].topics[tp.topic].log_end = log_end
@@ -245,16 +245,18 @@ class Consumer(driver.Consumer):
         """Do nothing: Faust calls this before it empties its queues. Sources are sought when they go live."""
 
     def go_live(self) -> None:
-        """Start to bring the assigned partitions to life, each by itself; called when the rebalance is over.
+        """Start to bring the assigned partitions to life, each independently; called when the rebalance is
+        over.
 
-        Faust calls it late, when the next rebalance has begun already, and then again when that is over: what
-        went live in between is put aside first, else its runs would be handed out while nothing is live.
+        Faust may call it late, when the next rebalance has begun already, and then again after that one. So
+        partitions that went live in between are put aside first: else their runs would be handed out while
+        nothing is live.
         """
         again = bool(self._orders)
         self.abandon()
         if self.membership is None:
             return  # the next rebalance has begun
-        # If that one has got as far as Faust's recovery, the queues will be emptied again.
+        # If the next rebalance has reached Faust's recovery, the queues will be emptied again.
         self._standbys_read = not self._recovery.signal_recovery_start.is_set()
         self._going_live = asyncio.ensure_future(self._go_live(self.epoch, again))
 
@@ -282,7 +284,7 @@ class Consumer(driver.Consumer):
         sources = [TP(topic, partition) for partition in partitions for topic in topics]
         missing = set(sources) - self.assignment()
         if missing and self._thread.sources.suspects:
-            return  # gone from the broker: the watch ends the worker, or they come back with a rebalance
+            return  # deleted at the broker: the watch ends the worker, or a rebalance brings them back
         if missing:  # the assignor moves topics of equal partition counts together
             await self._ask_for_all_topics(missing)
             return
@@ -291,8 +293,8 @@ class Consumer(driver.Consumer):
             await run_blocking(self.wiring.check_group)
             return
         logs = await self._all_ranges(sources)
-        lanes = asyncio.Semaphore(LANES)  # whose turn it is, it says in the order of coming
-        # Those whose task is here take a moment; what has to be restored may take long.
+        lanes = asyncio.Semaphore(LANES)  # in the order of arrival
+        # Partitions whose task is here take a moment; a restore may take long.
         order = sorted(partitions, key=lambda partition: partition not in here)
         coming = [asyncio.ensure_future(self._bring(epoch, partition, lanes, logs)) for partition in order]
         try:
@@ -304,10 +306,10 @@ class Consumer(driver.Consumer):
     async def _ask_for_all_topics(self, missing: set[TP]) -> None:
         """Join the group once more, for an assignment of all topics; RuntimeError if none comes in time.
 
-        A static member that comes back within its session gets the partitions that it had, without those of
-        a topic that was made meanwhile. When the member that leads the group joins once more, the broker lets
-        it assign anew; what any other one gets by that is what it had. So all of them go on joining until the
-        leader, too, has been started again.
+        A static member that returns within its session gets its previous partitions, without a topic that was
+        created since. The broker lets only the leader of the group assign again when it joins once more; any
+        other member gets its previous assignment. So all members join repeatedly until the leader, too, has
+        been restarted.
         """
         now = time.monotonic()
         if self._lacks_since is None:
@@ -327,20 +329,20 @@ class Consumer(driver.Consumer):
         await self.rejoin()
 
     async def _all_ranges(self, sources: list[TP]) -> dict[TP, tuple[int, int]]:
-        """Return where the logs begin and end; nothing if that of one of them is not known.
+        """Return where the logs begin and end; nothing if one of them is unknown.
 
-        While nothing is fetched the answer takes a moment. Later it comes behind that to a fetch, for which
-        the broker waits until there are records.
+        While nothing is fetched the answer takes a moment. Later it is queued after the answer to a fetch,
+        for which the broker waits until there are records.
         """
         try:
             return await self._thread.log_ranges(sources)
         except NotYetError:
-            return {}  # each is asked for by itself
+            return {}  # each range is then requested separately
 
     async def _bring(
         self, epoch: int, partition: int, lanes: asyncio.Semaphore, logs: dict[TP, tuple[int, int]]
     ) -> None:
-        """Bring one partition to life, however long it has to wait for others; these need not wait for it."""
+        """Bring one partition to life, however long it waits for other partitions; these do not wait."""
         while epoch == self.epoch and not self.app.should_stop:  # tables stop before we do
             try:
                 async with lanes:
@@ -354,7 +356,7 @@ class Consumer(driver.Consumer):
 
     async def _bring_one_to_life(self, epoch: int, partition: int, known: dict[TP, tuple[int, int]]) -> None:
         sources = [TP(topic, partition) for topic in self.wiring.topics]
-        logs = {tp: known.pop(tp) for tp in sources if tp in known}  # the next attempt asks again
+        logs = {tp: known.pop(tp) for tp in sources if tp in known}  # the next attempt requests them again
         if not logs:
             logs = await self._thread.log_ranges(sources)
         first = {tp.topic: self._first(log) for tp, log in logs.items()}
@@ -362,14 +364,14 @@ class Consumer(driver.Consumer):
         if positions is None or epoch != self.epoch:
             return
         if not all(is_in_log(positions[tp.topic], logs[tp]) for tp in sources):
-            logs = await self._thread.log_ranges(sources)  # what it took to restore, they have grown
+            logs = await self._thread.log_ranges(sources)  # the logs have grown during the restore
         if epoch == self.epoch:
             await self._begin(epoch, partition, positions, logs)
 
     async def _begin(
         self, epoch: int, partition: int, positions: Mapping[str, int], logs: Mapping[TP, tuple[int, int]]
     ) -> None:
-        """Let a restored partition live: from its positions on its records are fetched."""
+        """Make a restored partition live: fetch its records from its positions on."""
         starts = dict[str, int]()
         for topic, at in positions.items():
             tp = TP(topic, partition)
@@ -395,13 +397,13 @@ class Consumer(driver.Consumer):
         )
 
     def _first(self, log: tuple[int, int]) -> int:
-        """Return where a partition begins that was never processed."""
+        """Return where a partition that was never processed begins."""
         return log[0 if self.app.conf.consumer_auto_offset_reset == "earliest" else 1]
 
     async def _jump(self, epoch: int, lost: list[TP]) -> None:
-        """Go on behind what retention took; what has become of the log otherwise stops the partition.
+        """Continue after records that retention deleted; any other change of the log stops the partition.
 
-        Not while records wait that were fetched before: they lie in front of what was lost, and come first.
+        Not while records wait that were fetched before: they precede the lost records, and come first.
         """
         gone = []
         for tp in lost:
@@ -427,13 +429,13 @@ class Consumer(driver.Consumer):
 
     def _stop_going_live(self) -> None:
         going, self._going_live = self._going_live, None
-        if going is not None and going is not asyncio.current_task():  # it may be what finds a commit aborted
+        if going is not None and going is not asyncio.current_task():  # it may find a commit aborted
             going.cancel()
 
     # -- the end of an assignment ---------------------------------------------------------------------------
 
     def abandon(self) -> None:
-        """Forget what was fetched: it will be read again by whoever goes live with these partitions."""
+        """Forget the fetched records: the worker that goes live with these partitions reads them again."""
         self.epoch += 1
         self._orders.clear()
         self._stop_going_live()
@@ -445,12 +447,12 @@ class Consumer(driver.Consumer):
         self.add_future(self.crash(error))
 
     async def crash(self, reason: BaseException) -> None:
-        """End the worker, once: what else fails then follows from it."""
+        """End the worker, once: later failures are consequences."""
         if not self._crashed.is_set():
             await super().crash(reason)
 
     def wake(self) -> None:
-        """End the poll at hand: what it waits for has changed."""
+        """End the current poll: what it waits for has changed."""
         self._thread.interrupt()
 
     def drop(self, partition: int) -> None:
@@ -470,13 +472,13 @@ class Consumer(driver.Consumer):
 
     @property
     def broker_reachable(self) -> bool:
-        """Whether the group's coordinator is known and has not failed to answer."""
+        """Whether the group's coordinator is known and has answered its latest request."""
         return self._thread.broker_reachable
 
     # -- offsets: the committer's ---------------------------------------------------------------------------
 
     async def rejoin(self) -> None:
-        """Join the group anew: every partition is then restored."""
+        """Join the group again: every partition is then restored."""
         await self._thread.rejoin()
 
     async def commit_and_end_transactions(self) -> None:
@@ -487,7 +489,7 @@ class Consumer(driver.Consumer):
             await self.wiring.committer.commit("partitions revoked")
 
     async def force_commit(self, topics: Any = None, start_new_transaction: bool = True) -> bool:
-        """Do nothing: Faust's commit timer knows only acks."""
+        """Do nothing: Faust's commit timer only handles acks."""
         return False
 
     async def verify_all_partitions_active(self) -> None:

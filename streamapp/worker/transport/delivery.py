@@ -1,4 +1,4 @@
-"""Delivery: what the driver hands to the agent: a run, small ones of several partitions, or a tick."""
+"""Delivery: what the driver hands to the agent: a run, small runs of several partitions, or a tick."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from streamapp.worker.transport.runs import Run
 class Delivery:
     """Runs in their order, or (none) an opportunity to commit in a stream event although nothing arrived."""
 
-    partition: int  # of the first one; without any, one that has uncommitted work
+    partition: int  # of the first run; without any, a partition that has uncommitted work
     runs: tuple[Run, ...]
-    epoch: int  # counts assignments; a delivery of an earlier one is void
+    epoch: int  # counts assignments; a delivery of an earlier epoch is void
     done: asyncio.Future[None]
 
     def finish(self) -> None:
-        """Let the driver go on."""
+        """Let the driver continue."""
         if not self.done.done():
             self.done.set_result(None)
 
 
 class DeliverySchema(faust.Schema[Any, Any]):
-    """How Faust decodes it: not at all; the agent gets the object that the driver made."""
+    """A schema without decoding: the agent gets the object that the driver made."""
 
     def compile(self, app: Any, **_options: Any) -> Callable[..., Awaitable[Any]]:
         create_event = app.create_event

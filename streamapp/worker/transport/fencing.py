@@ -1,15 +1,16 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
-"""Fencing: a worker whose name another worker has taken over ends, and one that took it over begins anew.
+"""Fencing: a worker ends when another takes over its name; the new worker of a name gets a new assignment.
 
-A static member that joins takes the place of the one of the same name. aiokafka's heartbeats and commits do
-not carry the name, so the broker calls the member that was replaced unknown, as it does one that was silent
-for too long; and who is unknown joins again, and replaces the other. Two workers of one name would do that
-for ever. So a member that has become unknown looks first whether its name is in the group: then it is the
-other's, and this worker ends.
+A static member that joins takes the place of the member of the same name. aiokafka's heartbeats and commits
+do not carry the name, so the broker calls the replaced member unknown, as it does a member that was silent
+for too long. An unknown member joins again, and replaces the new member: two workers of one name would
+alternate for ever. So a member that has become unknown first checks whether its name is in the group: if so,
+another worker has the name, and this worker ends.
 
-The one that took it over is given what the other had, and the broker does not look whether it reads the same
-topics. aiokafka's coordination ends with such an assignment, without a word to anybody. So it is not let in:
-the worker joins once more, upon which the leader of the group, which it usually is, assigns anew.
+The new worker gets the assignment of its predecessor, and the broker does not check that both read the same
+topics. aiokafka's coordination ends with an assignment of other topics, without a report. So such an
+assignment is not passed to aiokafka: the worker joins once more, upon which the leader of the group, usually
+this worker, assigns again.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from streamapp.errors import SettingsError, StreamappError
 logger = logging.getLogger(__name__)
 
 FOREIGN_S: Final = 60.0
-"""Seconds that a worker goes on joining while it is given other topics: workers are started one by one."""
+"""Seconds that a worker joins repeatedly while it is given other topics: workers are started one by one."""
 
 FOREIGN_PAUSE_S: Final = 1.0
 
-ID_LENGTH: Final = 36  # of the UUID that a broker puts behind the name of a static member
+ID_LENGTH: Final = 36  # of the UUID that a broker appends to the name of a static member
 
 
 class NameTakenError(SettingsError):
@@ -55,7 +56,7 @@ class ForeignAssignment:
         """`report` is called when joining again does not help, or when coordination has ended."""
         self._coordinator = coordinator
         self._report = report
-        self._since: float | None = None  # since when we are given other topics
+        self._since: float | None = None  # since when the assignment has other topics
         self._complete = coordinator._on_join_complete
         coordinator._on_join_complete = self._check_and_complete
         coordinator._coordination_task.add_done_callback(self._ended)
@@ -95,7 +96,7 @@ class ForeignAssignment:
         )
 
     def _ended(self, coordination: asyncio.Task[None]) -> None:
-        """Report an error that has ended the coordination, of which aiokafka only writes a line."""
+        """Report an error that has ended the coordination; aiokafka only logs it."""
         if not coordination.cancelled() and (error := coordination.exception()) is not None:
             message = f"{_member_of(self._coordinator)}: this worker is in its group no longer: {error}"
             self._report(MembershipError(message))
@@ -108,7 +109,7 @@ class Fencing:
         """`report` is called when another member has taken the name."""
         self._coordinator = coordinator
         self._report = report
-        self._member = ""  # as whom we are, or were, in the group
+        self._member = ""  # our member id in the group, now or before
         self._join = coordinator._do_rejoin_group
         coordinator._do_rejoin_group = self._check_and_join
 
@@ -124,13 +125,13 @@ class Fencing:
                 self._report(NameTakenError(self._told(host)))
                 await asyncio.wait([coordinator._closing])
                 return False
-        self._member = ""  # whoever has the name from here on is us: an answer to our joining may be lost
+        self._member = ""  # from here on the name's holder is us, even if the answer to our joining is lost
         joined: bool = await self._join(subscription)
         self._member = coordinator.member_id
         return joined
 
     async def _holder(self, name: str) -> str | None:
-        """Return the host of the member that has our name and is not us."""
+        """Return the host of another member that has our name."""
         answer = await self._coordinator._send_req(DescribeGroupsRequest([self._coordinator.group_id]))
         for _, _, _, _, _, members, *_ in answer.groups:
             for member, _, host, *_ in members:

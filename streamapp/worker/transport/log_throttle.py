@@ -18,7 +18,7 @@ class LogThrottle(logging.Filter):
         self._said: dict[str, tuple[float, int]] = {}  # text -> when, how often it was kept back since
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether `record` is to be logged; say how many like it were not."""
+        """Return whether to log `record`; append how many similar messages were suppressed."""
         now, text = self._clock(), str(record.msg)
         when, kept_back = self._said.get(text, (-THROTTLE_SECONDS, 0))
         if now - when < THROTTLE_SECONDS:

@@ -1,8 +1,8 @@
 """Novelty: whether records look as if each of them brought something new, by a sample, before they are read.
 
 A list of names that no record had before costs tens of microseconds to read, and a feature that is new to a
-model hundreds; what is known costs less than one. Runs grow while they are cheap (`run_size.py`), so the
-first run of strange records would be a large one: it is cut before it is handed out.
+model hundreds; known names cost less than one. Runs grow while they are cheap (`run_size.py`), so the first
+run of strange records would be large: it is cut before it is handed out.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import numpy as np
 from topics.columns.spans import VALUE, RecordSpans
 
 NOVEL_RECORDS: Final = 256
-"""Records of a run that may be of as many kinds: computed in less than 100 ms."""
+"""Records of a run in which each may be of another kind: computed in less than 100 ms."""
 
 SAMPLE: Final = 32
 KINDS: Final = 8
-"""Different lists of names among them that the producers of a topic may well have."""
+"""Different lists of names in a sample that the producers of a topic are expected to have."""
 
 LOOKED_AT: Final = 512
-"""Bytes of a record, its first ones."""
+"""Bytes at the beginning of a record that are looked at."""
 
 _NAME: Final = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*:')
 
 
 def look_novel(records: RecordSpans) -> bool:
-    """Return whether records name their members in more ways than producers do."""
+    """Return whether records have more different lists of names than producers are expected to have."""
     chosen = np.unique(np.linspace(0, len(records) - 1, SAMPLE).astype(np.int64))
     starts, lengths = records.table[VALUE, chosen].tolist(), records.table[VALUE + 1, chosen].tolist()
     kinds = {

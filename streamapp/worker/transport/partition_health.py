@@ -29,13 +29,13 @@ class PartitionHealth:
         client.send = self._send_and_record
 
     def leaderless(self, partitions: Iterable[TP]) -> list[TP]:
-        """Return those of the partitions of which no leader is known."""
+        """Return the partitions without a known leader."""
         return [
             tp for tp in partitions if self._cluster.leader_for_partition(TopicPartition(*tp)) in (None, -1)
         ]
 
     def unserved(self, partitions: Iterable[TP]) -> dict[TP, str]:
-        """Return those of the partitions that the broker does not serve, and why."""
+        """Return the partitions that the broker does not serve, with the reason."""
         asked = list(partitions)
         refused = {tp: self._refused[tp] for tp in asked if tp in self._refused}
         return refused | dict.fromkeys(self.leaderless(asked), NO_LEADER)

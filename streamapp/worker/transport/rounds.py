@@ -1,4 +1,4 @@
-"""Rounds: the runs of several partitions, as many together as one run may be."""
+"""Rounds: the runs of several partitions, together up to the size of one run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from streamapp.worker.transport.runs import MAX_RUN_BYTES, Run
 
 
 def together(runs: Sequence[Run], most: int) -> Iterator[list[Run]]:
-    """Yield runs in their order, as many at a time as are no larger together than one may be."""
+    """Yield runs in their order, in groups of at most `most` records and MAX_RUN_BYTES bytes."""
     some: list[Run] = []
     records = size = 0
     for run in runs:

@@ -1,12 +1,13 @@
 """Run size: how many records a run takes at most, found from what runs have cost (adaptive batching).
 
-What a run costs however small it is (some hundred microseconds of Python) is shared by its records, so under
-load runs grow. But a run holds the event loop, so they grow until one takes `TARGET_S` of CPU. CPU and not
-time: on a busy machine smaller runs would make it busier. One that is a little too long halves them at most,
-for the next may be as cheap as those before; one that has held up the others is not tried again.
+The fixed cost of a run (a few hundred microseconds of Python) is shared by its records, so runs grow under
+load. But a run holds the event loop, so they grow only until one takes `TARGET_S` of CPU time. Elapsed time
+would be wrong: on a busy machine smaller runs would make it busier. A run that is a little too long at most
+halves the size, because the next may be as cheap as earlier runs. A size that has held up other partitions is
+not tried again.
 
-What a task does is a function of records and their order, never of cuts
-(tests/property/test_core_batch_cuts.py): this may change with every measurement.
+A task's results are a function of records and their order, never of cuts
+(tests/property/test_core_batch_cuts.py): so the size may change with every measurement.
 """
 
 from __future__ import annotations
@@ -16,24 +17,24 @@ from typing import Final
 TARGET_S: Final = 0.016
 FIRST: Final = 2000
 FEWEST: Final = 8
-"""Of some milliseconds each: what a run costs beside them is little then."""
+"""Fewest records of a run. If each takes milliseconds, the fixed cost of a run is small in comparison."""
 SLOW_S: Final = 0.1
-"""So long no run may hold up the others."""
+"""No run may hold up other partitions this long."""
 FULL: Final = 0.9
-"""Of the records that a run may have: with fewer there is no need of larger ones."""
+"""Share of the allowed records from which a run counts as full: below it larger runs are not needed."""
 
 
 class RunSize:
-    """The records of a run at most, for all partitions of a worker."""
+    """The most records of a run, for all partitions of a worker."""
 
     def __init__(self, most: int) -> None:
-        """`most`: records that a run never has more of (max.poll.records)."""
+        """`most`: upper bound of the size (max.poll.records)."""
         self._most = most
         self.limit = min(FIRST, most)
-        """Records of the next run, at most."""
+        """Most records of the next run."""
 
     def note(self, records: int, seconds: float) -> None:
-        """Take in that a run with so many records took so much CPU."""
+        """Take note that a run of `records` records took `seconds` of CPU time."""
         if seconds > TARGET_S:
             wanted = int(records * TARGET_S / seconds)
             least = self.limit // 2 if seconds <= SLOW_S else 0

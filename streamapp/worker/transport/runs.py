@@ -1,20 +1,22 @@
 """Runs in time order: in which order the records of a partition's input topics are processed.
 
-After an outage polls would answer an hour of instances before they read one label. So each input topic of a
-partition has a bounded read-ahead here, and the next run comes from the topic whose head is the oldest:
+After an outage, runs in the order of polls would answer an hour of instances before they learn one label. So
+each input topic of a partition has a bounded read-ahead here, and the next run comes from the topic whose
+head is the oldest:
 
     controls    ──●────────────────────      topics in causal order: a control comes before the instances it
     instances   ──●●●●●●●●●●●●●●●●●●●●●      is for, an instance before its label
     labels      ─────────●──●───●──────
                          └─ head + input.skew.ms: so far may `instances` run ahead of `labels`
 
-A run goes up to the heads of the other topics. It may pass the head of a topic that stands *later* in the
-causal order by `input.skew.ms` (bigger runs), never that of an earlier one: else labels would overtake their
-instances.
+A run goes up to the heads of the remaining topics. It may pass the head of a topic that is *later* in the
+causal order by `input.skew.ms` (bigger runs), never the head of an earlier topic: else labels would overtake
+their instances.
 
-A topic that is empty here holds the others back while the broker has records of it that were not fetched yet,
-or has not said whether it has. `max.task.idle.ms` is Kafka Streams': 0 waits only for what is already at the
-broker, more waits so long for records that a producer may still send, -1 does not wait at all.
+A topic that is empty here holds back the remaining topics while the broker has records of it that were not
+fetched yet, or has not answered whether it has any. `max.task.idle.ms` is Kafka Streams': 0 waits only for
+records already at the broker, a larger value waits that long for records that a producer may still send, and
+-1 does not wait at all.
 
 Pure: no clock, no broker. Offsets and positions are counted as aiokafka does: a position is the offset of the
 next record to fetch, and it moves past transaction markers, aborted batches and compaction holes.
@@ -32,21 +34,21 @@ from topics.columns.records import RawRecords
 from topics.columns.spans import OFFSET, TIMESTAMP, Ints64, RecordSpans
 from topics.fetching.refused import NO_REFUSED, RefusedBatch
 
-MAX_AHEAD_BYTES = 4 << 20  # of a topic that are fetched ahead; a fetch may bring one more
-BACKLOG_RECORDS = 2000  # computed in some milliseconds: time to fetch
-BACKLOG_BYTES = 1 << 19  # the same of large ones
+MAX_AHEAD_BYTES = 4 << 20  # of a topic, fetched ahead; a fetch may bring one more
+BACKLOG_RECORDS = 2000  # computed in some milliseconds: time for a fetch
+BACKLOG_BYTES = 1 << 19  # the same for large records
 MAX_RUN_BYTES = 1 << 20  # a run holds the event loop; blocks (many rows a record) are bounded by their bytes
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FetchedColumns:
-    """Records as they were fetched from one topic partition, and what the fetch said about its log."""
+    """Records fetched from one topic partition, and the state of its log according to the fetch."""
 
     records: RecordSpans
     position: int  # of the next fetch; past markers and holes
     log_end: int | None  # last stable offset when the broker answered; None: it has not answered yet
     refused: tuple[RefusedBatch, ...] = ()  # a record without content, at its first offset, stands for each
-    inflated: int = 0  # bytes that compressed batches of them became
+    inflated: int = 0  # bytes of their decompressed batches
 
     def __len__(self) -> int:
         return len(self.records)
@@ -83,7 +85,7 @@ class ReadAhead:
 
     @property
     def inflated(self) -> int:
-        """Bytes that compressed batches became which wait: they stay until the last record is handed out."""
+        """Bytes of decompressed batches that wait: they stay until the last record is handed out."""
         return self._inflated if self._n else 0
 
     def __len__(self) -> int:
@@ -92,7 +94,7 @@ class ReadAhead:
 
     @property
     def size(self) -> float:
-        """Bytes that wait, about."""
+        """Approximate bytes that wait."""
         return len(self) * self._record_bytes
 
     @property
@@ -111,7 +113,9 @@ class ReadAhead:
         return None if self.log_end is None else max(0, self.log_end - self.position)
 
     def go_on(self, position: int, log_end: int) -> None:
-        """Fetch from another position on: what was fetched is handed out, and what lies between is gone."""
+        """Continue fetching from another position: fetched records are handed out, records in between are
+        lost.
+        """
         assert not len(self), "the records that wait come first"
         self.position, self.log_end = position, log_end
         self.cut_off = False
@@ -187,7 +191,7 @@ class TimeOrder:
     def wanted(self) -> list[ReadAhead]:
         """Return the topics to fetch: those that do not hold two runs, or some megabytes, yet.
 
-        One that is cut off is asked for again when what was fetched of it is handed out.
+        A topic that is cut off is requested again when its fetched records are handed out.
         """
         return [
             ahead
@@ -199,29 +203,31 @@ class TimeOrder:
 
     @property
     def inflated(self) -> int:
-        """Bytes that compressed batches became which wait here."""
+        """Bytes of decompressed batches that wait here."""
         return sum(ahead.inflated for ahead in self._order)
 
     @property
     def backlog(self) -> bool:
-        """Whether a run waits already that is worth its cost."""
+        """Whether a waiting run is large enough to be worth its cost."""
         records = min(BACKLOG_RECORDS, self._max_records)
         return any(len(ahead) >= records or ahead.size >= BACKLOG_BYTES for ahead in self._order)
 
     def seconds_to_idle(self, now: float) -> float:
-        """Return how long it is until `max.task.idle.ms` is over for a topic that holds back the others."""
+        """Return the time until `max.task.idle.ms` is over for a topic that holds back other topics."""
         since = [ahead.idle_since for ahead in self._order if ahead.idle_since is not None]
         left = [at + self._max_idle - now for at in since if at + self._max_idle > now]
         return min(left, default=math.inf)
 
     def awaited(self, now: float) -> list[ReadAhead]:
-        """Return the empty topics that hold back the others at `now` (seconds of a monotonic clock)."""
+        """Return the empty topics that hold back the remaining topics at `now` (seconds of a monotonic
+        clock).
+        """
         return [ahead for ahead in self._order if self._holds_back(ahead, now)]
 
     def next_run(self, now: float, most: int | None = None) -> Run | None:
         """Hand out the next run, or nothing while a topic is waited for or all are empty.
 
-        `most`: records, if they shall be fewer than a run may have.
+        `most`: limit of records, if it is lower than the limit of a run.
         """
         waiting = self.awaited(now)
         full = [ahead for ahead in self._order if len(ahead)]
@@ -256,8 +262,9 @@ class TimeOrder:
 def wanted_of(orders: Sequence[TimeOrder], most_inflated: int) -> list[ReadAhead]:
     """Return the topics to fetch of all partitions.
 
-    While the batches that wait have become so many bytes together, they are those of the partition that holds
-    most: whatever it waits for is fetched, and then there is room for the others.
+    While the waiting batches together have `most_inflated` bytes or more, only the partition that holds the
+    most is fetched: it gets the records that it waits for, and then there is room for the remaining
+    partitions.
     """
     holding = [order for order in orders if order.inflated]
     if sum(order.inflated for order in holding) >= most_inflated:

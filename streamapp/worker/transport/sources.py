@@ -1,9 +1,9 @@
 """Source watch: whether the source topics still are what the worker began with.
 
-A topic that is gone cannot be consumed, and one that has more partitions spreads the records of a model over
-several tasks. Kafka Streams shuts down then, and so do we: a worker that went on with what is left would look
-healthy and answer nothing. A topic that a broker does not know for a moment (its metadata may lag) is waited
-for.
+A deleted topic cannot be consumed, and a topic with more partitions spreads the records of a model over
+several tasks. Kafka Streams shuts down in these cases, and so does a worker: if it continued with the
+remaining topics, it would look healthy and answer nothing. If a broker's metadata lacks a topic for a moment,
+the worker waits for the topic.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 from streamapp.errors import StreamappError
 
 TIMEOUT_S: Final = 5.0  # seconds a topic may be missing
-LOOK_AGAIN: Final = 0.25  # seconds between looks at one that is
+LOOK_AGAIN: Final = 0.25  # seconds between checks of a missing topic
 
 
 class SourceTopicError(StreamappError):
@@ -32,14 +32,15 @@ class SourceWatch:
         report: Callable[[SourceTopicError], None],
         partitions: int | None = None,
     ) -> None:
-        """`refresh` asks the broker for metadata; `report` is called once, when waiting is of no use;
-        `partitions`: how many each topic had before the worker joined the group."""
+        """`refresh` requests metadata from the broker; `report` is called once, when waiting is useless;
+        `partitions`: number of each topic's partitions before the worker joined the group.
+        """
         self._topics = tuple(topics)
         self._refresh = refresh
         self._report = report
         self._partitions = partitions
         self._began: dict[str, int] = {}  # partitions of each topic when it was first seen
-        self._missing: dict[str, str] = {}  # topic -> what became of it, as far as is known
+        self._missing: dict[str, str] = {}  # topic -> its last known state
         self._waiting: asyncio.Task[None] | None = None
         self._error: SourceTopicError | None = None
 
@@ -49,7 +50,7 @@ class SourceWatch:
         return bool(self._missing) or self._error is not None
 
     def check(self) -> None:
-        """Raise what is wrong for good."""
+        """Raise an error for a permanent change."""
         if self._error is not None:
             raise self._error
 
@@ -60,7 +61,7 @@ class SourceWatch:
             self._waiting = None
 
     def compare(self, cluster: Any) -> None:
-        """Compare aiokafka's fresh metadata with what it was."""
+        """Compare aiokafka's fresh metadata with the first metadata."""
         counts = {topic: len(cluster.partitions_for_topic(topic) or ()) for topic in self._topics}
         for topic, n in counts.items():
             if n:
@@ -80,7 +81,7 @@ class SourceWatch:
             self._waiting = asyncio.ensure_future(self._wait())
 
     async def _wait(self) -> None:
-        """Look again until the topics are back, or long enough."""
+        """Check again until the topics are back, or the time is over."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + TIMEOUT_S
         while self._missing and loop.time() < deadline:

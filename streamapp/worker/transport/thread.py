@@ -4,7 +4,7 @@
 Everything here runs in the event loop of Faust's consumer thread, where aiokafka lives. A record is never
 lost between aiokafka and us because *positions* are compared, not record offsets (which have gaps:
 transaction markers, aborted batches, compaction): before a fetch aiokafka's position of a partition must
-equal ours, afterwards ours is aiokafka's. What differs is sought back.
+equal ours, afterwards ours is aiokafka's. A partition whose position differs is sought back.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ from topics.fetching.batches import Limit
 from topics.fetching.frames import bound_frames
 from topics.fetching.undecodable import keep_bytes
 
-# aiokafka has one request per broker in flight. If that asks for some partitions only, because records of the
-# others wait here, it must not take long: the others cannot be asked for before it has ended.
+# aiokafka has one request per broker in flight. If that requests only some partitions, because records of the
+# rest wait here, it must not take long: the remaining partitions cannot be fetched before it has ended.
 REST_WAIT_MS = 5
 MAX_CHANGELOG_RECORDS = 500  # at once, of a partition
-RANGE_TIMEOUT_S = 5.0  # seconds for a leader to say where logs begin and end; other partitions wait for it
+RANGE_TIMEOUT_S = 5.0  # seconds for a leader to return where logs begin and end; other partitions wait for it
 
 _T = TypeVar("_T")
 
@@ -54,8 +54,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """An incarnation in the group. A static member that restarts keeps the generation but not the member
-    id."""
+    """An incarnation in the group: a static member that restarts keeps the generation, not the member id."""
 
     generation: int
     member: str
@@ -64,22 +63,22 @@ class Membership:
 
 @dataclass(slots=True)
 class Fetched:
-    """What one fetch brought."""
+    """The result of one fetch."""
 
     columns: dict[TP, FetchedColumns] = field(default_factory=dict)
     changelogs: dict[TP, list[Any]] = field(default_factory=dict)  # records, of tables in recovery
     log_ends: dict[TP, int] = field(
         default_factory=dict
-    )  # of every wanted partition the broker has answered for
+    )  # of every wanted partition for which the broker has answered
     sought_back: list[TP] = field(default_factory=list)  # whose position was not ours
     out_of_range: list[TP] = field(default_factory=list)  # whose log does not have our position
-    changelogs_out_of_range: dict[TP, int] = field(default_factory=dict)  # the position it does not have
-    unserved: dict[TP, str] = field(default_factory=dict)  # wanted, but the broker does not serve it: why
-    inflated: int = 0  # bytes that compressed batches became
+    changelogs_out_of_range: dict[TP, int] = field(default_factory=dict)  # the position that the log lacks
+    unserved: dict[TP, str] = field(default_factory=dict)  # why the broker does not serve it
+    inflated: int = 0  # bytes of decompressed batches
 
     @property
     def is_worth_a_turn(self) -> bool:
-        """Whether there is anything to do about it."""
+        """Whether there is anything for the consumer to handle."""
         return bool(self.columns or self.changelogs or self.out_of_range or self.changelogs_out_of_range)
 
     @property
@@ -91,18 +90,18 @@ class Fetched:
 class ConsumerThread(driver.AIOKafkaConsumerThread):
     """Faust's consumer thread, fetching columns."""
 
-    logger = logging.getLogger("faust.kafkabatch")  # what mode logs of a service's life is not our log
+    logger = logging.getLogger("faust.kafkabatch")  # keeps service messages out of our log
     _interrupted = False
-    _wanted: Collection[TP] = ()  # sources, by the last `take`: what is fetched of them will be taken
+    _wanted: Collection[TP] = ()  # sources in the last `take`: their fetched records will be taken
     _pace_s = 0.0  # between two fetches at least
     _next_fetch = 0.0  # on the clock of `time.monotonic`
-    _not_before = 0.0  # the same: what is fetched sooner would only wait
+    _not_before = 0.0  # the same clock: records fetched sooner would only wait
     sources: SourceWatch
     partition_health: PartitionHealth
     fencing: Fencing
     foreign_assignment: ForeignAssignment
-    limit = Limit()  # of a batch that is inflated, and of all that a fetch brings
-    _left_over: frozenset[TP] = frozenset()  # not taken: others of the fetch had become too many bytes
+    limit = Limit()  # for a decompressed batch, and for all batches of a fetch
+    _left_over: frozenset[TP] = frozenset()  # not taken: the fetch had become too large
 
     async def on_start(self) -> None:
         keep_bytes()
@@ -121,9 +120,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self.fencing = Fencing(consumer._coordinator, self._report)
         self.foreign_assignment = ForeignAssignment(consumer._coordinator, self._report)
         report_denials(consumer._coordinator, cast(App, self.app).wiring.access, self._report)
-        # A partition whose records wait for their turn must not keep others of its broker from being fetched.
+        # A partition whose records wait for their turn must not delay fetches of other partitions of its
+        # broker.
         fetcher._prefetch_backoff = 0.0
-        # A position out of range is our business: aiokafka would jump over lost records with an INFO line.
+        # A position out of range is handled here: aiokafka would jump over lost records with an INFO line.
         fetcher._default_reset_strategy = OffsetResetStrategy.NONE
         self._plan_fetches(fetcher)
 
@@ -131,7 +131,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         self.parent_loop.call_soon_threadsafe(cast(Any, self.consumer).end, error)
 
     def _stopped_set(self) -> None:
-        if not self.thread_loop.is_closed():  # a crash ends the thread before anybody stops it
+        if not self.thread_loop.is_closed():  # after a crash it has already ended
             super()._stopped_set()
 
     async def on_thread_stop(self) -> None:
@@ -142,22 +142,22 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         try:
             await super().on_thread_stop()
         except asyncio.CancelledError:
-            # aiokafka's fetcher passes on the cancellation of a request of its own that waits out an outage;
-            # mode would then never say that this thread has ended. It cancels what is left in our loop.
+            # aiokafka's fetcher passes on the cancellation of one of its requests that waits out an outage;
+            # mode would then never report that this thread has ended. It cancels what is left in our loop.
             logger.warning("the consumer was stopped while the broker did not answer")
 
     def _plan_fetches(self, fetcher: Any) -> None:
-        """Have aiokafka fetch all partitions at once, no sooner than the pace allows, and wait as is right.
+        """Make aiokafka fetch all partitions at once, no sooner than the pace allows, and wait accordingly.
 
-        By itself it fetches, when records have come, those partitions that had none: for as long as that
-        request waits at the broker the busy ones are not fetched.
+        Unchanged, it fetches partitions that had no records when some arrive: while that request waits at the
+        broker the busy partitions are not fetched.
         """
         wait_ms, look_s = fetcher._fetch_max_wait_ms, fetcher._fetcher_timeout
         plan = fetcher._get_actions_per_node
 
         def plan_at_its_time(assignment: Any) -> Any:
             if all(task.done() for task in fetcher._pending_tasks):
-                # It overlooks that a request has ended when it is woken in the same moment.
+                # aiokafka overlooks the end of a request when it is woken at the same moment.
                 fetcher._in_flight.clear()
             now = time.monotonic()
             if any(tp in fetcher._records for tp in self._wanted):
@@ -169,7 +169,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             if fetches:
                 self._next_fetch = now + self._pace_s
             if invalid_metadata and self.sources.suspects:
-                # For a topic that is gone aiokafka would ask thousands of times a second; the watch asks.
+                # For a deleted topic aiokafka would send thousands of requests a second; the watch requests
+                # metadata.
                 invalid_metadata, timeout = False, max(timeout, LOOK_AGAIN)
             return fetches, resets, timeout, invalid_metadata, resumed
 
@@ -186,8 +187,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return consumer
 
     async def _in_thread(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Run `work` in this thread's loop. Not through Faust's queue: its two workers may both be
-        waiting."""
+        """Run `work` in this thread's loop, not through Faust's queue: both of its workers may be waiting."""
         try:
             return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.thread_loop))
         except DENIALS as denial:
@@ -195,7 +195,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     @property
     def membership(self) -> Membership:
-        """Return who we are in the group at this moment."""
+        """Return our current membership in the group."""
         coordinator = self._ensure_consumer()._coordinator
         return Membership(coordinator.generation, coordinator.member_id, coordinator._group_instance_id)
 
@@ -216,16 +216,19 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         *,
         ahead: bool = True,
     ) -> Fetched:
-        """Return what there is of the wanted partitions (partition -> our position) and of changelogs,
-        waiting up to `timeout_s`; `pace_s`: seconds between two fetches at least; `not_before`: the time
-        (`time.monotonic`) of the next one at the earliest; `ahead`: go on fetching while what this brings is
-        processed, else from the next call on."""
+        """Return the available records of the wanted partitions (partition -> our position) and of
+        changelogs.
+
+        It waits up to `timeout_s`; `pace_s`: seconds between two fetches at least; `not_before`: earliest
+        time (`time.monotonic`) of the next fetch; `ahead`: continue fetching while the result is processed,
+        else from the next call on.
+        """
         taking = self._take(wanted, timeout_s, tuple(changelogs), pace_s, not_before, ahead=ahead)
         return await self._in_thread(taking)
 
     def interrupt(self) -> None:
-        """Let a `take` that waits return: what is wanted has changed."""
-        if not self.thread_loop.is_closed():  # a crash ends it before us
+        """End a waiting `take`: the wanted partitions have changed."""
+        if not self.thread_loop.is_closed():  # after a crash it has already ended
             self.thread_loop.call_soon_threadsafe(self._interrupt)
 
     def _interrupt(self) -> None:
@@ -254,7 +257,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         if not_before < self._not_before:
             fetcher._notify(fetcher._wait_consume_future)
         self._not_before = not_before
-        with fetcher._subscriptions.fetch_context():  # tells aiokafka that the application polls
+        with fetcher._subscriptions.fetch_context():  # makes aiokafka count this as a poll
             fetched = Fetched()
             self._drain(fetcher, wanted, fetched, changelogs)
             while not (fetched.is_worth_a_turn or self._interrupted):
@@ -264,12 +267,12 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 waiter = fetcher._create_fetch_waiter()
                 done, _ = await asyncio.wait([waiter], timeout=left)
                 if done:
-                    waiter.result()  # raises what is wrong with the group
+                    waiter.result()  # raises errors of the group
                 else:
                     waiter.cancel()
                 self._drain(fetcher, wanted, fetched, changelogs)
         if fetched.is_worth_a_turn and not ahead:
-            self._not_before = math.inf  # before the fetcher, which knows that something was taken, runs
+            self._not_before = math.inf  # before the fetcher runs, which sees what was taken
         fetched.unserved = self.partition_health.unserved(wanted)
         self._interrupted = False
         return fetched
@@ -277,11 +280,11 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     def _drain(
         self, fetcher: Any, wanted: Mapping[TP, int], fetched: Fetched, changelogs: Iterable[TP]
     ) -> None:
-        """Add to `fetched` what there is now."""
+        """Add the records that are available now to `fetched`."""
         subscriptions = fetcher._subscriptions
         assignment = subscriptions.subscription.assignment if subscriptions.subscription else None
         if assignment is None or not assignment.active or subscriptions.reassignment_in_progress:
-            return  # going live after the rebalance reads again what is skipped here
+            return  # going live after the rebalance reads the skipped records again
         drained = False
         limit = self.limit
         left_over: set[TP] = set()
@@ -331,7 +334,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 if has_more(result._partition_records):
                     fetcher._records[tp] = result
         if drained:
-            fetcher._notify(fetcher._wait_consume_future)  # what was taken can be fetched on
+            fetcher._notify(fetcher._wait_consume_future)  # the partitions taken from can be fetched again
 
     # -- offsets --------------------------------------------------------------------------------------------
 
@@ -346,7 +349,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         consumer = self._ensure_consumer()
         leaderless = self.partition_health.leaderless(partitions)
         if leaderless:
-            consumer._client.force_metadata_update()  # there may be one by now: for the next time
+            consumer._client.force_metadata_update()  # a leader may be elected by now: for the next time
             message = f"{_names(leaderless)}: {NO_LEADER}"
             raise NotYetError(message)
         wanted = [TopicPartition(*tp) for tp in partitions]
@@ -360,7 +363,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         return {TP(*tp): (starts[tp], ends[tp]) for tp in wanted}
 
     async def seek_all(self, positions: Mapping[TP, int]) -> None:
-        """Move the positions of partitions. A partition that was taken away meanwhile is left alone."""
+        """Move the positions of partitions. A partition that was taken away since is left alone."""
         await self._in_thread(self._seek_all(positions))
 
     async def _seek_all(self, positions: Mapping[TP, int]) -> None:
@@ -370,7 +373,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 consumer._fetcher.seek_to(TopicPartition(*tp), position)
 
     async def rejoin(self) -> None:
-        """Join the group anew."""
+        """Join the group again."""
         self.thread_loop.call_soon_threadsafe(self._ensure_consumer()._coordinator.request_rejoin)
 
 
@@ -379,15 +382,15 @@ def _names(partitions: Iterable[TP]) -> str:
 
 
 def _has_no_position(result: Any) -> bool:
-    """Tell whether a changelog has no position to read from yet, until Faust seeks."""
+    """Return whether a changelog has no position to read from yet, until Faust seeks."""
     return type(result) is not FetchResult and isinstance(result._error, NoOffsetForPartitionError)
 
 
 def _changelog_records(tp: TP, columns: FetchedColumns) -> list[Any]:
     """Return records of a changelog as Faust takes them, without headers: no reader needs them.
 
-    Without refused batches: what a worker wrote is never refused, and of what another client wrote nothing is
-    missed. If a part of a snapshot is missing after all, a restore finds out.
+    Refused batches are left out: records of a worker are never refused, and records of another client are not
+    needed. If a part of a snapshot is missing after all, a restore detects it.
     """
     for batch in columns.refused:
         logger.error(
