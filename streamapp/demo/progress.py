@@ -34,9 +34,7 @@ class DemoCluster:
     def __init__(
         self, kafka: Mapping[str, Any], names: TopicNames, group: str, partitions: int, *, features: bool
     ) -> None:
-        """`group`: of the workers; its name begins the names of the oracles' groups. `features`: two oracles
-        run.
-        """
+        """`group`: of the workers; the oracles' groups begin with it. `features`: two oracles run."""
         self._client = AdminClient({**kafka, "log_level": 0})
         self._names = names
         inputs = (names.instances, names.feature_values, names.labels, names.controls)

@@ -43,7 +43,7 @@ class EmbeddedBroker:
         brief: bool = False,
         tell: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """`tell`: called with a line every few seconds while the broker starts."""
+        """`tell`: a function that gets a line every few seconds while the broker starts."""
         self._tell = tell
         self._temporary = directory is None
         self.directory = Path(tempfile.mkdtemp(prefix="grove-broker-")) if directory is None else directory

@@ -51,9 +51,7 @@ def read_maven_settings(files: list[Path] | None = None) -> MavenSettings:
 
 
 def sources(settings: MavenSettings) -> list[Repository]:
-    """Remote repositories in the order of use: the mirror alone, or jgo's configured repositories and its
-    default.
-    """
+    """Remote repositories in the order of use: the mirror alone, or jgo's repositories and its default."""
     if settings.mirror:
         return [settings.mirror]
     from jgo.config import GlobalSettings

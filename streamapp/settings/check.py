@@ -1,4 +1,4 @@
-"""Settings checks that ask others: the Kafka client about its properties, core about the model spec."""
+"""Settings checks by other packages: librdkafka checks client properties, core the model spec."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def check_clients(settings: "Settings") -> None:
-    """Refuse a client property that librdkafka or the worker's consumer does not know or take."""
+    """Refuse a client property, or its value, if librdkafka or the worker's consumer would refuse it."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -24,7 +24,7 @@ def check_clients(settings: "Settings") -> None:
 
 
 def check_names(settings: "Settings") -> None:
-    """Refuse a client property that nobody knows."""
+    """Refuse a client property that librdkafka does not have either."""
     from streamapp.settings.properties import KNOWN, unknown_property
 
     unsure = [name for name in settings.kafka if name not in KNOWN]
@@ -34,7 +34,7 @@ def check_names(settings: "Settings") -> None:
 
 
 def _is_known(name: str) -> bool:
-    """Ask librdkafka whether there is a property: it says so before it looks at the value."""
+    """Return whether librdkafka has a property: it checks the name before the value."""
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient
 
@@ -43,7 +43,7 @@ def _is_known(name: str) -> bool:
     except KafkaException as error:
         return "No such configuration property" not in error.args[0].str()
     except TypeError:
-        return True  # a callback: there is such a property, and its value is not text
+        return True  # a callback: the property exists, and its value is not text
     return True
 
 

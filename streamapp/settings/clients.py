@@ -1,4 +1,4 @@
-"""Client properties from settings: librdkafka's, and Faust's keyword arguments."""
+"""Client properties from settings: for librdkafka, and as keyword arguments of Faust."""
 
 import ssl
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from streamapp.settings.model import Settings
 
 HEARTBEATS_PER_SESSION = 3
-REQUEST_S = 90.0  # Faust's own; it takes no session that is longer
+REQUEST_S = 90.0  # Faust's default; the session timeout must not be longer
 
-# What Faust reads from `ssl.*` and `sasl.*` is turned into credentials; these have a keyword of their own.
+# Client properties for which Faust has a keyword argument; credentials come from `ssl.*` and `sasl.*`.
 _FAUST_KEYWORDS: dict[str, tuple[str, type]] = {
     "compression.type": ("producer_compression_type", str),
     "fetch.max.bytes": ("consumer_max_fetch_size", int),
@@ -23,10 +23,10 @@ _FAUST_KEYWORDS: dict[str, tuple[str, type]] = {
     "metadata.max.age.ms": ("consumer_metadata_max_age_ms", int),
 }
 
-# What Kafka calls "none" is for aiokafka, and so for Faust, no value at all.
+# Kafka's value "none" means that aiokafka, and so Faust, must get no value at all.
 _NOT_SAID = "none"
 
-# What librdkafka calls otherwise than Kafka's own clients.
+# Properties whose names differ between librdkafka and Kafka's own clients.
 _LIBRDKAFKA_NAMES = {"fetch.max.wait.ms": "fetch.wait.max.ms"}
 
 
@@ -43,7 +43,7 @@ def librdkafka_properties(settings: "Settings", **overrides: Any) -> dict[str, A
 
 
 def offset_reset(settings: "Settings") -> str:
-    """Return where a partition begins of which nothing was ever committed: earliest or latest."""
+    """Return where a partition without committed offsets begins: earliest or latest."""
     return OFFSET_RESETS[str(settings.kafka.get("auto.offset.reset", "earliest")).lower()]
 
 
@@ -70,7 +70,7 @@ def faust_arguments(settings: "Settings", instance: str) -> dict[str, Any]:
 
 
 def check_mechanism(settings: "Settings") -> None:
-    """Refuse a way of authentication that the worker's consumer does not know."""
+    """Refuse a SASL mechanism that the worker's consumer does not support."""
     if not str(settings.kafka.get("security.protocol", "")).upper().startswith("SASL"):
         return
     if settings.kafka.get("sasl.mechanism") == "OAUTHBEARER":

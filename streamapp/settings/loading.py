@@ -1,4 +1,4 @@
-"""Settings loading from flags, environment, file and defaults; and passing them on to a child."""
+"""Settings loading from flags, environment, file and defaults; and the environment of a child process."""
 
 import os
 from pathlib import Path
@@ -22,7 +22,7 @@ from streamapp.settings.sources import EnvironmentSource, reading
 
 
 def load_settings(config: Path | None = None, **flags: Any) -> Settings:
-    """Settings from flags (None: not given), environment, file, defaults; mistakes are one SettingsError."""
+    """Settings from flags (None: not given), environment, file, defaults; SettingsError has all mistakes."""
     try:
         with reading(config):
             return Settings(**{name: value for name, value in flags.items() if value is not None})
@@ -31,7 +31,7 @@ def load_settings(config: Path | None = None, **flags: Any) -> Settings:
 
 
 def to_environment(settings: Settings) -> dict[str, str]:
-    """Variables from which a child process reads the same settings (secrets included: never print them)."""
+    """Variables from which a child process reads the same settings (with secrets: never print them)."""
     variables = {}
     for attribute in type(settings).model_fields:
         value = getattr(settings, attribute)
@@ -44,7 +44,7 @@ def to_environment(settings: Settings) -> dict[str, str]:
 
 
 def unknown_variables() -> list[str]:
-    """Sentences about variables with our prefix that set nothing, with the nearest name that would."""
+    """Sentences about variables with our prefix that set nothing, with the setting of the nearest name."""
     source = EnvironmentSource(Settings)
     known = sorted([env_name(a) for a in source.attributes() - {"kafka"}] + list(OTHER_VARIABLES))
     return [
@@ -57,7 +57,7 @@ def unknown_variables() -> list[str]:
 
 
 def _sentence(problem: Any) -> str:
-    """One of pydantic's problems in our form: `name=value must be rule; remedy`."""
+    """A problem of pydantic in our form: `name=value must be rule; remedy`."""
     if not problem["loc"]:
         return str(problem["ctx"]["error"])
     attribute = str(problem["loc"][0])

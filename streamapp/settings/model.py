@@ -23,7 +23,7 @@ def default_state_dir() -> Path:
 
 
 class Settings(BaseSettings):
-    """Everything that can be set; made by `load_settings`, which turns mistakes into one-line errors."""
+    """All settings; made by `load_settings`, which turns mistakes into one-line errors."""
 
     model_config = SettingsConfigDict(
         frozen=True, extra="forbid", validate_default=True, protected_namespaces=()
@@ -255,7 +255,7 @@ class Settings(BaseSettings):
         return init_settings, EnvironmentSource(settings_cls), FileSource(settings_cls)
 
     def shown(self) -> dict[str, str]:
-        """Kafka name → value for people, pass-through properties included, secrets masked."""
+        """Kafka name → value for display, pass-through properties included, secrets masked."""
         shown = {}
         for attribute in type(self).model_fields:
             if attribute != "kafka":
@@ -272,7 +272,7 @@ def _property(name: str, value: Any) -> Any:
 
 
 def _plain(value: Any) -> str:
-    """Text of a value as it would be written in the environment."""
+    """A value as text, as it is written in the environment."""
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else str(value)

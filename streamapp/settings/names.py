@@ -8,7 +8,7 @@ PREFIX = "GROVE_"
 KAFKA_PREFIX = "GROVE_KAFKA_"
 FILE_SUFFIX = "_FILE"
 
-# Properties of the Kafka clients: their variables carry the prefix of the pass-through ones.
+# Properties of the Kafka clients whose variables have the prefix of pass-through properties.
 CLIENT_SETTINGS = (
     "bootstrap_servers",
     "group_instance_id",
@@ -44,6 +44,6 @@ def is_secret(property_name: str) -> bool:
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Return " (did you mean …?)" with the known name that is most like `name`, or nothing."""
+    """Return " (did you mean …?)" with the known name that is most like `name`, or ""."""
     found = difflib.get_close_matches(name, known, 1, 0.6)
     return f" (did you mean {found[0]!r}?)" if found else ""

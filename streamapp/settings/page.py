@@ -73,7 +73,7 @@ def page() -> str:
 
 
 def _values(attribute: str) -> str:
-    """Domain of a setting in words, from its JSON schema."""
+    """Allowed values of a setting in words, from its JSON schema."""
     schema = Settings.model_json_schema()["properties"][attribute]
     options = [option for option in schema.get("anyOf", [schema]) if option.get("type") != "null"]
     option = options[0]

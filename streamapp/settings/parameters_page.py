@@ -1,4 +1,4 @@
-"""`docs/parameters.md`, made from the plug-ins themselves; `grove config show --parameters` writes it."""
+"""`docs/parameters.md`, made from the plug-ins; `grove config show --parameters` writes it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ FAMILIES: Final[dict[str, tuple[str, str, str]]] = {
     ),
     "drift": ("Drift detectors", "`drift`", "What watches the errors, and what is done about a drift."),
 }
-"""The families in the order of the page: title, where a spec names one, what they are."""
+"""The families in the order of the page: title, place of the name in a spec, description."""
 
 INTRODUCTION: Final = """# Parameters of a model
 
@@ -71,7 +71,7 @@ How trees differ is in [trees.md](trees.md), strategies and budgets are in
 """
 
 PARTS: Final = {"drift": "drift"}
-"""Parameters of learners that are plug-ins with parameters of their own, and their families."""
+"""Parameters of learners that name a plug-in with its own parameters, and the families of these plug-ins."""
 
 HEAD: Final = ("parameter", "values", "default", "meaning")
 Row = tuple[str, str, str, str]
@@ -96,7 +96,7 @@ def page() -> str:
 
 
 def _quirks() -> str:
-    """The table of what published codes do otherwise, by ``compat``."""
+    """The table of differences of published codes, by ``compat``."""
     compats = [compat for compat in quirks.OF_COMPAT if compat]
     names = {value: name.lower() for name, value in vars(quirks).items() if isinstance(value, int)}
     return table(
@@ -119,7 +119,7 @@ def rows_of(plugin: Any) -> dict[str, Row]:
 
 @functools.cache
 def documented(plugin: type) -> dict[str, str]:
-    """Return what the nearest class that says anything of a parameter says: the string behind it."""
+    """Return the docstring of each parameter, from the nearest class that documents it."""
     found: dict[str, str] = {}
     for owner in (each for each in reversed(plugin.__mro__) if issubclass(each, Parameters)):
         (definition,) = ast.parse(inspect.cleandoc(inspect.getsource(owner))).body
@@ -132,7 +132,7 @@ def documented(plugin: type) -> dict[str, str]:
 
 
 def source_of(module: ModuleType) -> str:
-    """Return where a plug-in was published, as its docstrings say."""
+    """Return the publications that the docstrings of a plug-in cite."""
     text = " ".join(f"{module.__doc__} {module.Plugin.__doc__}".split())
     found = []
     for given in re.findall(r"\(((?:[^()]|\([^()]*\))*\b(?:19|20)\d\d\b(?:[^()]|\([^()]*\))*)\)", text):
@@ -165,11 +165,11 @@ def _spec_rows() -> Iterator[Row]:
 
 
 def _common(family: str) -> dict[str, Row]:
-    """Return the rows of what every plug-in of a family has, as most of them have it."""
+    """Return the rows of parameters that all plug-ins of a family have, with the most frequent default."""
     first, *others = (rows_of(registry.plugin(family, name)) for name in registry.names(family))
     if family == "learners":
         return rows_of(HoeffdingLearner)
-    if family == "criteria":  # the one that has another default says so itself
+    if family == "criteria":  # plug-ins with another default get their own row
         return first
     is_alike = family in {"drift", "budgets"}
     return {name: row for name, row in first.items() if is_alike and all(name in other for other in others)}
@@ -182,7 +182,7 @@ def _variant(family: str, module: ModuleType, common: dict[str, Row]) -> Iterato
     source = source_of(module)
     if source:
         yield f"\nSource: {source}.\n"
-    # What is not that of all the family, or has another default.
+    # Parameters that not all plug-ins of the family have, or that have another default.
     rows = [row for name, row in rows_of(plugin).items() if name not in common or common[name][2] != row[2]]
     if getattr(plugin, "compats", HoeffdingLearner.compats) != HoeffdingLearner.compats:
         meaning = documented(HoeffdingLearner)["compat"]

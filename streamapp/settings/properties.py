@@ -1,7 +1,8 @@
-"""Properties of the Kafka clients: which there are, and what may be their value.
+"""Properties of the Kafka clients: their names, and their allowed values.
 
-Names are those of Kafka's own clients; where librdkafka calls the same thing otherwise, its name is refused
-with the right one, because the worker's consumer would not know it. What is in no list librdkafka is asked.
+Names are those that Kafka's own clients use. If librdkafka has another name for a property, that name is
+refused with Kafka's name, because the worker's consumer would not accept it. Properties in none of the
+lists here are checked by librdkafka.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final
 
 from streamapp.settings.names import near
 
-# librdkafka's name, and those of its older versions -> Kafka's.
+# Names of librdkafka, and of its older versions -> Kafka's names.
 RENAMED: Final = {
     "fetch.wait.max.ms": "fetch.max.wait.ms",
     "fetch.message.max.bytes": "max.partition.fetch.bytes",
@@ -26,7 +27,7 @@ RENAMED: Final = {
     "max.in.flight": "max.in.flight.requests.per.connection",
 }
 
-# Of Kafka's Java clients, for which librdkafka has something else.
+# Properties of Kafka's Java clients -> the way to get the same of librdkafka.
 ELSEWHERE: Final = {
     "sasl.jaas.config": "set sasl.mechanism, sasl.username and sasl.password instead",
     "ssl.truststore.location": "set ssl.ca.location to a PEM file of the authorities instead",
@@ -146,7 +147,7 @@ TEXTS: Final = frozenset(
 )
 KNOWN: Final = MILLISECONDS | SIZES | SWITCHES | TEXTS
 
-# Of consumers; replay's and the oracle's clients know them, the worker's consumer does not.
+# Properties of consumers that librdkafka supports (replay, oracle), but not the worker's consumer.
 NOT_OF_A_WORKER: Final = frozenset(
     {
         "client.rack",
@@ -164,7 +165,7 @@ _BYTES_PER = {"b": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, 
 
 
 def property_problems(kafka: Mapping[str, object]) -> Iterator[str]:
-    """Yield a sentence for each property with another's name, or with a value that cannot be meant."""
+    """Yield a sentence for each property with a name of another client, or with a value of the wrong kind."""
     for name, value in kafka.items():
         if name in RENAMED:
             yield f"{name} must be called {RENAMED[name]}, as in Kafka's own clients; rename it"
@@ -190,6 +191,6 @@ def written_as_number(name: str, value: object) -> str:
 
 
 def unknown_property(name: str) -> str:
-    """Return the sentence for a property that librdkafka does not know either."""
+    """Return the error for a property that librdkafka does not have either."""
     hint = near(name, sorted(KNOWN)) or "; see librdkafka's list of properties"
     return f"{name} is no property of the Kafka clients{hint}"

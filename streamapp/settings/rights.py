@@ -1,6 +1,6 @@
-"""Rights: the least that each command needs of a broker with access control (ACLs), as one table.
+"""Rights: the minimum that each command needs of a broker with access control (ACLs), as one table.
 
-The page `docs/rights.md` is made of it; a test grants what a command has here, and nothing else
+The page `docs/rights.md` is made of it. A test grants each command only the rights of this table
 (`tests/broker/test_rights.py`).
 """
 
@@ -36,10 +36,10 @@ class Right:
 
     kind: Kind
     name: str
-    """Of topics without the prefix, "" for all of them; of others what follows application.id."""
+    """Name of a topic without the prefix, "" for all topics; else the part after application.id."""
     operations: tuple[Operation, ...]
-    prefixed: bool = False  # everything whose name begins so
-    without: str = ""  # what a command does that lacks it, or when it needs it; "": it ends with an error
+    prefixed: bool = False  # True: all resources whose names begin so
+    without: str = ""  # effect on a command without the right, or when it needs it; "": an error
 
     def resource(self, prefix: str, application: str) -> str:
         """Return the full name of the resource."""
@@ -160,7 +160,7 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         _SETTINGS_OF_TOPICS,
     ),
 }
-"""Command → what it needs, all topics under one prefix and all groups under one application.id."""
+"""Command → its rights, if all topics have one prefix and all groups one application.id."""
 
 QUESTIONS: Final[Mapping[str, str]] = {
     "model": "models show",
@@ -172,8 +172,8 @@ QUESTIONS: Final[Mapping[str, str]] = {
     "replay": "dlq replay",
     "skip": "dlq skip",
 }
-"""What pages of `grove web` ask `streamapp.tools.inspection` → whose rights that takes, beside those of
-`web`.
+"""Questions that pages of `grove web` send to `streamapp.tools.inspection` → the command whose rights they
+need, in addition to those that `web` has.
 """
 
 INTRODUCTION: Final = """# Rights
@@ -240,7 +240,7 @@ def page() -> str:
 
 
 def _rows(command: str, rights: tuple[Right, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield a row for each kind of resource and operations, with all names that have these."""
+    """Yield a row for each kind of resource and set of operations, with the names of the resources."""
     merged: dict[tuple[str, tuple[Operation, ...], str], list[str]] = {}
     for right in rights:
         start = "" if right.kind == "topic" else "<application.id>"

@@ -13,7 +13,7 @@ from streamapp.settings.properties import property_problems
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 
-# librdkafka's names for where to begin when nothing is committed; the worker and Faust know the first two.
+# librdkafka's names for the start without a committed offset; the worker and Faust accept the first two.
 OFFSET_RESETS = {
     "earliest": "earliest",
     "latest": "latest",
@@ -23,7 +23,7 @@ OFFSET_RESETS = {
     "largest": "latest",
 }
 
-# The delivery guarantee depends on these; a value passed through would break it silently.
+# The delivery guarantee depends on these: another value would break it silently.
 OWNED = {
     "group.id": "set application.id instead",
     "enable.auto.commit": "offsets are committed after the outputs; leave it out",
@@ -39,7 +39,7 @@ OWNED = {
 
 
 class Values(Protocol):
-    """The settings that rules look at."""
+    """The settings that the rules read."""
 
     @property
     def bootstrap_servers(self) -> str: ...
@@ -74,7 +74,7 @@ class Values(Protocol):
 
 
 def problems(settings: Values) -> list[str]:
-    """Every rule that is broken, as sentences; empty when all is well."""
+    """All broken rules as sentences; empty if there are none."""
     return [
         sentence
         for rule in (_servers, _prefix, _names, _times, _sizes, _kafka)
@@ -106,7 +106,7 @@ def _prefix(settings: Values) -> list[str]:
 
 
 def _names(settings: Values) -> list[str]:
-    # A directory has the worker's name (streamapp/worker/state_directory.py).
+    # It is the name of a directory (streamapp/worker/state_directory.py).
     if settings.group_instance_id not in (".", ".."):
         return []
     return [

@@ -26,17 +26,17 @@ from streamapp.settings.names import (
     near,
 )
 
-# The file of --config, while settings are being loaded (pydantic builds the sources by itself).
+# The file of --config, while settings are being loaded (pydantic creates the sources).
 _chosen_file: ContextVar[Path | None] = ContextVar("chosen_file", default=None)
 
 
-# What Kubernetes puts into every container for a service called `grove-kafka…`.
+# Variables that Kubernetes sets in every container for a service called `grove-kafka…`.
 _SERVICE_LINK = re.compile(r"_SERVICE_HOST$|_SERVICE_PORT(_\w+)?$|_PORT$|_PORT_\d+_(TCP|UDP)(_\w+)?$")
 
 
 @contextmanager
 def reading(config: Path | None) -> Iterator[None]:
-    """Settings made within read this file; None: that of GROVE_CONFIG, if there is one."""
+    """Settings created in this context read this file; None: the file of GROVE_CONFIG, if there is one."""
     token = _chosen_file.set(config)
     try:
         yield
@@ -45,10 +45,10 @@ def reading(config: Path | None) -> Iterator[None]:
 
 
 class _Source(PydanticBaseSettingsSource):
-    """A source that gives all its values at once."""
+    """A source that returns all its values at once."""
 
     def get_field_value(self, field: FieldInfo, field_name: str) -> tuple[Any, str, bool]:
-        raise NotImplementedError  # __call__ does not ask field by field
+        raise NotImplementedError  # __call__ does not read field by field
 
     def attributes(self) -> set[str]:
         return set(self.settings_cls.model_fields)
@@ -65,7 +65,7 @@ class EnvironmentSource(_Source):
                 continue
             target, read_from_file = self.target(variable)
             if target is None:
-                continue  # `unknown_variables` tells of it: a platform may set variables with any prefix
+                continue  # `unknown_variables` reports it: a platform may set any variable
             value = _read_secret(variable, text) if read_from_file else text
             if target in self.attributes():
                 values[target] = value
@@ -74,7 +74,9 @@ class EnvironmentSource(_Source):
         return values | ({"kafka": kafka} if kafka else {})
 
     def target(self, variable: str) -> tuple[str | None, bool]:
-        """Attribute or Kafka property that a variable sets (None: nothing) and whether it names a file."""
+        """Attribute or Kafka property that a variable sets (None: nothing); True if its value names a
+        file.
+        """
         named = {env_name(attribute): attribute for attribute in self.attributes() - {"kafka"}}
         base = variable.removesuffix(FILE_SUFFIX)
         names_file = base != variable
@@ -84,14 +86,14 @@ class EnvironmentSource(_Source):
             return named[base], True
         if not variable.startswith(KAFKA_PREFIX) or base == KAFKA_PREFIX or _SERVICE_LINK.search(variable):
             return None, False
-        # Some client properties end in `.file` themselves: only a secret may be read from one.
+        # Some client properties end in `.file` themselves: only secrets may be read from files.
         if names_file and is_secret(_property(base)):
             return _property(base), True
         return _property(variable), False
 
 
 class FileSource(_Source):
-    """The TOML file of `--config` or `GROVE_CONFIG`; client properties stand in `[kafka]`."""
+    """The TOML file of `--config` or `GROVE_CONFIG`; client properties are in its table `[kafka]`."""
 
     def __call__(self) -> dict[str, Any]:
         file = _config_file()
