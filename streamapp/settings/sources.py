@@ -74,9 +74,7 @@ class EnvironmentSource(_Source):
         return values | ({"kafka": kafka} if kafka else {})
 
     def target(self, variable: str) -> tuple[str | None, bool]:
-        """Attribute or Kafka property that a variable sets (None: nothing); True if its value names a
-        file.
-        """
+        """Attribute or property that a variable sets (None: nothing); True if its value names a file."""
         named = {env_name(attribute): attribute for attribute in self.attributes() - {"kafka"}}
         base = variable.removesuffix(FILE_SUFFIX)
         names_file = base != variable

@@ -1,1 +1,1 @@
-"""Operators' tools: a look into an installation, dead letters, model files, migration."""
+"""Operators' tools: inspection of an installation, dead letters, model files, migration."""

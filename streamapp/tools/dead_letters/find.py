@@ -1,4 +1,4 @@
-"""Dead letter log: reading the topic of dead letters, and sending records back."""
+"""Dead letter log: reads the topic of dead letters, and sends records to their topics again."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from topics.definitions import TopicNames
 
 @dataclass(frozen=True, slots=True)
 class DeadLetterFilter:
-    """Which dead letters are asked for; None and empty: all."""
+    """Conditions on dead letters; None and empty: no condition."""
 
     reasons: Collection[str] = ()
     key: str | None = None
@@ -37,17 +37,17 @@ class DeadLetterFilter:
 
 
 class DeadLetterLog:
-    """The dead letters of one prefix up to where they end now: what comes later is not read."""
+    """The dead letters of one prefix up to the present end of the topic; later records are not read."""
 
     def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames) -> None:
-        """`kafka`: client properties under Kafka's names; `group`: commits nothing."""
+        """`kafka`: client properties under Kafka's names; `group`: of the consumer, which never commits."""
         self._kafka, self._group = kafka, group
         self._topic = names.dead_letters
         self._sources = [source.topic(names) for source in SOURCES.values() if source.may_be_dead_letter]
         self._ranges: dict[int, tuple[int, int]] = {}
 
     def read(self, wanted: DeadLetterFilter) -> Iterator[DeadLetterRecord]:
-        """Yield dead letters, one partition after the other."""
+        """Yield dead letters, one partition at a time."""
         try:
             with LogReader(self._kafka, self._group, lambda: False) as reader:
                 for partition, (first, end) in self._range_of_all(reader).items():
@@ -63,7 +63,7 @@ class DeadLetterLog:
         except NotYetError as error:
             message = f"topic {self._topic}: {error}; try again later"
             raise OfflineError(message) from error
-        except RestoreError as error:  # retention was faster
+        except RestoreError as error:  # retention has deleted the record
             message = f"topic {self._topic}: {error.reason}; try again"
             raise OfflineError(message) from error
 
@@ -75,9 +75,9 @@ class DeadLetterLog:
         raise OfflineError(message)
 
     def send_back(self, wanted: DeadLetterFilter, *, dry_run: bool) -> Returned:
-        """Send dead letters to where they came from, with what says how often they were tried.
+        """Send dead letters to their topics again, with headers that count the attempts.
 
-        Each goes to the partition in which it was. `dry_run`: only say which.
+        Each goes to its original partition. `dry_run`: only return which would be sent.
         """
         returned = Returned()
         with closing(Sender(self._kafka)) as sender:
@@ -96,7 +96,7 @@ class DeadLetterLog:
         return returned
 
     def _range_of_all(self, reader: LogReader) -> dict[int, tuple[int, int]]:
-        """Return first offset and end of each partition, as they were when they were first asked for."""
+        """Return first offset and end of each partition, as they were at the first call."""
         if not self._ranges:
             count = Cluster(self._kafka).partition_count(self._topic)
             self._ranges = {number: reader.of(self._topic, number).range() for number in range(count)}
@@ -104,11 +104,11 @@ class DeadLetterLog:
 
 
 class Returned:
-    """What was, or would be, sent back."""
+    """Counts of records that were, or would be, sent again."""
 
     def __init__(self) -> None:
         self.sent: Counter[str] = Counter()  # by topic
-        self.left: Counter[str] = Counter()  # by why
+        self.left: Counter[str] = Counter()  # by reason
 
     @property
     def n(self) -> int:

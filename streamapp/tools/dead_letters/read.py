@@ -1,4 +1,4 @@
-"""Dead letter record: a record of the topic of dead letters, read back into its parts."""
+"""Dead letter record: a record of the topic of dead letters, split into its parts."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class DeadLetterRecord:
         return DeadLetterRecord(*here, raw.keys[at], raw.values[at], raw.headers[at])
 
     def header(self, name: str) -> str | None:
-        """Return what a header says, the last one of that name: earlier ones are of earlier lives."""
+        """Return the last header of a name: earlier headers belong to earlier attempts."""
         found = [value for header, value in self.headers if header == name]
         return None if not found or found[-1] is None else found[-1].decode("utf-8", "replace")
 
     @property
     def reason(self) -> str | None:
-        """Why it is one, as a slug; None: no worker of ours wrote it."""
+        """The reason as a slug; None: the record was not written by a worker."""
         return self.header(REASON)
 
     @property
@@ -58,23 +58,23 @@ class DeadLetterRecord:
 
     @property
     def origin(self) -> tuple[int, int] | None:
-        """Partition and offset of the record there."""
+        """Partition and offset of the record in its original topic."""
         partition, offset = (_number(self.header(ERRORS + name)) for name in ("partition", "offset"))
         return None if partition is None or offset is None else (partition, offset)
 
     @property
     def last_offset(self) -> int | None:
-        """The last offset of a batch that was put aside whole; None: it is one record."""
+        """The last offset if a whole batch is dead-lettered; None: it is one record."""
         return _number(self.header(LAST_OFFSET))
 
     @property
     def detail(self) -> str | None:
-        """What is wrong with it, in words."""
+        """The problem of the record, in words."""
         return self.header(ERRORS + "message")
 
     @property
     def first_seen(self) -> int | None:
-        """The record's time when it came first (ms)."""
+        """The record's time at its first attempt (ms)."""
         return _number(self.header(FIRST_SEEN))
 
     @property
@@ -91,14 +91,14 @@ class DeadLetterRecord:
 
     @property
     def returned_headers(self) -> Headers:
-        """Those that it goes back with: its producer's, and what the next dead letter counts on from."""
+        """Headers of a record that is sent again: its producer's, and the count of attempts."""
         kept = ((name, self.header(name)) for name in (FIRST_SEEN, ATTEMPTS))
         return [*self.own_headers, *((name, value.encode()) for name, value in kept if value is not None)]
 
     def why_not(self, sources: Collection[str], *, all_the_same: bool) -> str | None:
-        """Return why it cannot go back to one of the sources; None: it can.
+        """Return why the record cannot be sent to one of the sources again; None: it can.
 
-        `all_the_same`: even if a part of what it asks for was done already, or it was skipped.
+        `all_the_same`: send it even if a part of it was processed already, or if it was skipped.
         """
         if self.reason is None or self.origin is None:
             return "no worker of ours wrote it"
@@ -120,7 +120,7 @@ class DeadLetterRecord:
 
 
 def place_of(letter: DeadLetterRecord) -> str:
-    """Return where the record was, in words."""
+    """Return the original place of the record, in words."""
     return "?" if letter.origin is None else f"{letter.topic} {letter.origin[0]}:{letter.origin[1]}"
 
 
@@ -140,7 +140,7 @@ def row_of(letter: DeadLetterRecord) -> dict[str, Any]:
 
 
 def document_of(letter: DeadLetterRecord) -> dict[str, Any]:
-    """Return all of a dead letter: a value and headers that are no text are hexadecimal."""
+    """Return all parts of a dead letter; a value and headers that are not text are hexadecimal."""
     return row_of(letter) | {
         "exception": letter.header(ERRORS + "exception"),
         "stacktrace": letter.header(ERRORS + "stacktrace"),
@@ -153,7 +153,7 @@ def document_of(letter: DeadLetterRecord) -> dict[str, Any]:
 
 
 def as_text(document: dict[str, Any]) -> str:
-    """Return a dead letter's document as a person reads it."""
+    """Return a dead letter's document as lines of text."""
     size = "none" if document["bytes"] is None else f"{document['bytes']:,} bytes"
     named = {
         "reason": document["reason"],
@@ -175,7 +175,7 @@ def as_text(document: dict[str, Any]) -> str:
 
 
 def _readable(value: bytes | None) -> str | None:
-    """Return bytes as text where they are text, else in hexadecimal."""
+    """Return bytes as text if they are UTF-8, else in hexadecimal."""
     if value is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Skipping a record: the way out for a partition that is stopped by one record.
+"""Skipping a record: lets a partition go on that is stopped by one record.
 
-That is a record of the journal, too. Like a reset it is written while the group has no members: each worker
-reads the journal when it gets the partition, and knows of it before it comes to the record.
+A skip is a record of the journal. Like a reset, it is written while the group has no members: each worker
+reads the journal when it gets the partition, before it comes to the skipped record.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from topics.definitions import TopicNames
 
 
 class SkipError(StreamappError):
-    """A record that cannot be skipped; says why."""
+    """A record cannot be skipped; the text has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Skippable:
     partition: int
     skip: Skip
     key: bytes | None
-    size: int | None  # bytes of the value; None: it has none
+    size: int | None  # bytes of the value; None: it has no value
     timestamp: int  # ms
-    next: int  # the position that is committed
-    already: bool  # it is to be skipped, somebody has said so
-    committed: Mapping[str, int] = field(default_factory=dict)  # what is committed of the partition, by topic
+    next: int  # the committed position
+    already: bool  # an earlier skip covers it
+    committed: Mapping[str, int] = field(default_factory=dict)  # committed offsets of the partition, by topic
     topic_ids: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -68,9 +68,9 @@ def find(
 
 
 def skip(kafka: Mapping[str, Any], group: str, names: TopicNames, found: Skippable) -> None:
-    """Have a record skipped when its partition is next processed; once more changes nothing.
+    """Skip a record when its partition is next processed; a second skip of it changes nothing.
 
-    It is looked up once more: since it was found a worker may have come and gone. The errors of `find`,
+    The record is looked up again, because a worker may have run since it was found. The errors of `find`,
     BrokerError.
     """
     now = find(kafka, group, names, found.partition, found.skip.source, found.skip.offset)
@@ -79,7 +79,7 @@ def skip(kafka: Mapping[str, Any], group: str, names: TopicNames, found: Skippab
         raise SkipError(message)
     if now.already:
         return
-    if now.committed:  # so that no worker keeps the task that it has
+    if now.committed:  # so that no worker keeps its task
         with LogReader(kafka, group, lambda: False) as reader:
             reader.commit(now.committed, now.partition, now.topic_ids)
     write_together(kafka, group, names.journal, now.partition, [now.skip])
@@ -121,7 +121,7 @@ def look_up(
 
 
 def _read(reader: LogReader, topic: str, partition: int, offset: int, at: Offset) -> tuple[int, RawRecords]:
-    """Return the position and the record at an offset; SkipError if there is none that will be processed."""
+    """Return the position and the record at an offset; SkipError if no record there will be processed."""
     here = f"topic {topic} partition {partition} offset {offset}"
     first, end = reader.of(topic, partition).range()
     if at.position is not None and offset < at.position:

@@ -1,7 +1,6 @@
-"""Inspection: what is asked about an installation from outside, answered by a process of its own.
+"""Inspection: answers questions about an installation from outside, in a separate process.
 
-`python -m streamapp.tools.inspection` takes a question a line (JSON) on standard input and answers each with
-a line
-on standard output, until its input ends. The web application has one: models are rebuilt there, not in the
-process that waits for people. The door is `server.py`.
+`python -m streamapp.tools.inspection` reads one question (JSON) a line on standard input and answers each
+with a line on standard output, until its input ends. The web application starts one, so that models are
+not rebuilt in the process that serves people. The entry point is `server.py`.
 """

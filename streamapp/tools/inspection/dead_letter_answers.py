@@ -1,4 +1,4 @@
-"""Dead letter answers: what `grove dlq` lists, shows, replays and skips."""
+"""Dead letter answers: the same as `grove dlq` lists, shows, replays and skips."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class DeadLetterAnswers:
         self._place = place
 
     def listed(self, limit: int, reason: str | None = None, key: str | None = None) -> dict[str, Any]:
-        """Return the newest `limit` dead letters, newest first, and how many there are by reason."""
+        """Return the newest `limit` dead letters, newest first, and the number of dead letters by reason."""
         reasons: dict[str, int] = {}
         newest: list[tuple[int, int, int, dict[str, Any]]] = []
         for letter in self._log().read(DeadLetterFilter((reason,) if reason else (), key)):
@@ -38,7 +38,7 @@ class DeadLetterAnswers:
         return {"reasons": reasons, "rows": [entry[-1] for entry in sorted(newest, reverse=True)]}
 
     def shown(self, at: str) -> dict[str, Any]:
-        """Return all of the dead letter at `PARTITION:OFFSET` of their topic."""
+        """Return all parts of the dead letter at `PARTITION:OFFSET` of their topic."""
         letter = self._log().one(Place.parse(at, "PARTITION:OFFSET", "dead-letters"))
         found: dict[str, Any] = _cut(document_of(letter))
         return found
@@ -46,16 +46,16 @@ class DeadLetterAnswers:
     def replayed(
         self, at: str | None = None, reason: str | None = None, key: str | None = None, *, dry_run: bool
     ) -> dict[str, Any]:
-        """Send dead letters to where they came from; dry_run: only say how many would go, and which not."""
+        """Send dead letters to their topics again; dry_run: only count which would go and which would not."""
         place = None if at is None else Place.parse(at, "PARTITION:OFFSET", "dead-letters")
         wanted = DeadLetterFilter((reason,) if reason else (), key, place)
         found = self._log().send_back(wanted, dry_run=dry_run)
         return {"sent": dict(found.sent), "left": dict(found.left)}
 
     def skipped(self, at: str, source: str, *, dry_run: bool) -> dict[str, Any]:
-        """Have the record at `PARTITION:OFFSET` of a source become a dead letter, unprocessed.
+        """Make the record at `PARTITION:OFFSET` of a source a dead letter without processing it.
 
-        No worker may run meanwhile. dry_run: only say what it is.
+        No worker may run at the same time. dry_run: only describe the record.
         """
         if source not in SOURCES:
             message = f"source={source!r} must be one of {', '.join(SOURCES)}"
@@ -82,7 +82,7 @@ class DeadLetterAnswers:
 
 
 def _cut(value: Any) -> Any:
-    """Return a document whose texts have TEXT_MAX characters at most."""
+    """Return a document whose texts are cut to TEXT_MAX characters."""
     if isinstance(value, str):
         return value if len(value) <= TEXT_MAX else f"{value[:TEXT_MAX]}…"
     if isinstance(value, dict):

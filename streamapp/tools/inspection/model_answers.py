@@ -1,4 +1,4 @@
-"""Model answers: a model at the committed offsets, why a record was answered so, what two differ in."""
+"""Model answers: a model at the committed offsets, the explanation of an answer, a comparison of models."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from streamapp.tools.offline.place import Place
 from streamapp.worker.task.models.exported import ExportedModel, read_exported
 
 NODES_MAX: Final = 1500
-"""Nodes of a drawing; a larger tree is cut at the depth that leaves so many."""
+"""Nodes of a drawing, at most; a larger tree is cut at the depth that fits."""
 ATTRIBUTES_MAX: Final = 500
-"""Attributes that are named."""
+"""Attributes that are listed, at most."""
 DIFFERENCES_MAX: Final = 500
 IMPORTANCES_MAX: Final = 20
-"""Attributes whose importance is listed: those with most of it."""
+"""Attributes whose importance is listed, at most: the most important."""
 
 
 class ModelAnswers:
-    """Models of an installation, read from snapshots and journal as `grove models show` reads them."""
+    """Models of an installation, rebuilt from snapshots and journal as for `grove models show`."""
 
     def __init__(self, place: Installation) -> None:
         self._place = place
 
     def model(self, key: str) -> dict[str, Any]:
-        """Return a model with the nodes of its tree; OfflineError if there is none of the key."""
+        """Return a model with the nodes of its tree; OfflineError if the key has no model."""
         return document(self._taken(key))
 
     def explanation(self, key: str, at: str) -> dict[str, Any]:
-        """Return what the record of instances at `PARTITION:OFFSET` was answered, and why."""
+        """Return the answer to the record of instances at `PARTITION:OFFSET`, and its explanation."""
         place = Place.parse(at)
         with self._place.partition(place.partition) as stored:
             return audit(stored, key, place, after=False, prefix=self._place.names.prefix).document
 
     def differences(self, first: str, second: str) -> list[dict[str, Any]]:
-        """Return what the models of two keys differ in."""
+        """Return the differences between the models of two keys."""
         models = [self._taken(key).model for key in (first, second)]
         return [each._asdict() for each in differences(*models)[:DIFFERENCES_MAX]]
 
@@ -51,7 +51,7 @@ class ModelAnswers:
 
 
 def document(exported: ExportedModel) -> dict[str, Any]:
-    """Return what a page shows of a model."""
+    """Return the content of a page on a model."""
     model = exported.model
     nodes = drawn(model)
     schema = model.schema
@@ -72,14 +72,16 @@ def document(exported: ExportedModel) -> dict[str, Any]:
 
 
 def most_important(model: Model) -> list[tuple[str, float]]:
-    """Return the attributes with most importance (core/export/importance.py), none that has nothing of it."""
+    """Return the most important attributes (core/export/importance.py); those of no importance are left
+    out.
+    """
     return [(name, share) for name, share in export.by_importance(model)[:IMPORTANCES_MAX] if share > 0.0]
 
 
 def drawn(model: Model) -> list[Outline]:
-    """Return the nodes of the tree, or, if there are too many to draw, those down to some depth.
+    """Return the nodes of the tree or, if there are too many to draw, its upper levels.
 
-    Without alternate trees: numbers add up from the leaves to the root.
+    Alternate trees are left out, so that numbers add up from the leaves to the root.
     """
     nodes = export.answering(export.outline(model))
     if len(nodes) <= NODES_MAX:
@@ -93,10 +95,12 @@ def drawn(model: Model) -> list[Outline]:
 def node_rows(nodes: Sequence[Outline]) -> list[dict[str, Any]]:
     """Return a row for each node, parents first, with numbers that add up from the leaves to the root.
 
-    records: weight of the records that came through; own: of those that came before the node was split, so
-    that own and the children's records are the node's. masses: class weight of the leaves below, which
-    purity and, of inner nodes, the majority go by. attribute,
-    value: of the test, threshold or category; None: a leaf, or cut off.
+    records: weight of the records that came through the node.
+    own: weight of the records before the node was split; with the records of its children they are the
+    node's.
+    masses: class weights of the leaves below, of which purity and, for inner nodes, the majority are made.
+    attribute, value: the test's attribute, and its threshold or category; None: a leaf, or a node whose
+    children are cut.
     """
     places = {node.number: at for at, node in enumerate(nodes)}
     masses = [list(node.masses) for node in nodes]

@@ -1,4 +1,4 @@
-"""Partition answers: what is committed, what is behind, how often a partition was restored."""
+"""Partition answers: committed offsets, lag, and restores of partitions."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class PartitionAnswers:
         self._place = place
 
     def partitions(self) -> dict[str, Any]:
-        """Return members of the group, and of each partition its lag, restores and newest snapshot."""
+        """Return the group's members and, for each partition, its lag, restores and newest snapshot."""
         place = self._place
         with LogReader(place.kafka, place.group, lambda: False) as reader:
             rows = [self._row(reader, number) for number in range(place.partitions)]
         return {"group": place.group, "members": members_of(place.kafka, place.group), "rows": rows}
 
     def _row(self, reader: LogReader, number: int) -> dict[str, Any]:
-        """Return what is known of one partition; `trouble`: why nothing is known now."""
+        """Return the state of one partition; `trouble`: why it cannot be read now."""
         names, row = self._place.names, {"partition": number}
         try:
             topics = source_topics(names)

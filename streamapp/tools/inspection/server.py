@@ -1,8 +1,8 @@
 """Inspection server: reads questions, line by line, and answers them in order.
 
 A question is `{"ask": NAME, …}`, an answer `{"found": …}` or `{"error": TEXT}`. Settings come from the
-environment (`settings.to_environment`). What an error says is for people; one that nobody foresaw ends the
-process.
+environment (`settings.to_environment`). The text of an error is for people. An unexpected exception ends
+the process.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Answer = Callable[..., Any]
 
 
 def main() -> None:
-    """Answer standard input on standard output; what libraries print goes to standard error."""
+    """Answer standard input on standard output; output of libraries goes to standard error."""
     answers = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     settings = load_settings()
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def questions(place: Installation) -> dict[str, Answer]:
-    """Return what can be asked about an installation, by name."""
+    """Return the functions that answer questions about an installation, by name."""
     models, letters, partitions = ModelAnswers(place), DeadLetterAnswers(place), PartitionAnswers(place)
     return {
         "model": models.model,
@@ -58,7 +58,7 @@ def questions(place: Installation) -> dict[str, Answer]:
 
 
 def serve(asked: IO[bytes], answered: IO[bytes], known: Mapping[str, Answer]) -> None:
-    """Answer each line; the next one is read when the answer is written."""
+    """Answer each line; the next line is read after the answer is written."""
     for line in asked:
         question = orjson.loads(line)
         try:

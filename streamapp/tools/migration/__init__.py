@@ -5,7 +5,7 @@
     partition 1 ─ snapshot + journal ─> models ─┼─ by key ─┼─> controls 1 ├─> replayed: is it all there?
                                                 └──────────┴─> controls 2 ┘
 
-What a model carries with it is what an exported file does: tree, spec, schema, detector, budget, evaluation,
-counts, frozen or not. The old topics are only read. What is at the new place is found out by replaying its
-controls as a worker will, so that a migration that was interrupted goes on where it stands.
+A model keeps what an exported file keeps: tree, spec, schema, detector, budget, evaluation, counts, and
+whether it is frozen. The old topics are only read. The state of the new place is found by replaying its
+controls as a worker will, so that an interrupted migration continues where it stopped.
 """

@@ -1,4 +1,4 @@
-"""Migration advice: what is left to do afterwards, as commands and environment variables."""
+"""Migration advice: the remaining steps, as commands and environment variables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OUTPUTS = tuple(topic for topic in CATALOGUE if topic.direction == "out")
 
 
 def left_to_do(report: Report, was: TopicNames, new: NewPlace, environment: Mapping[str, str]) -> list[str]:
-    """Return the steps in order; environment: what workers at the new place have another value of."""
+    """Return the remaining steps in order; environment: variables that change for workers."""
     found, names = [], new.names
     if left := unprocessed_in_words(report.unprocessed):
         found.append(
@@ -53,7 +53,7 @@ def left_to_do(report: Report, was: TopicNames, new: NewPlace, environment: Mapp
 
 
 def stays_in_words(report: Report) -> str:
-    """Return what does not come along; empty if there is nothing."""
+    """Return in words what a migration leaves behind; empty if there is nothing."""
     stays = report.stays
     parts = (
         (stays.waiting, "instances that wait for a label"),
@@ -65,5 +65,5 @@ def stays_in_words(report: Report) -> str:
 
 
 def unprocessed_in_words(unprocessed: Mapping[str, int]) -> str:
-    """Return how many records of which source; empty if there are none."""
+    """Return in words how many records of which source are unprocessed; empty if there are none."""
     return ", ".join(f"{n:,} of {source}" for source, n in unprocessed.items() if n)

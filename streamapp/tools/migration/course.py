@@ -1,4 +1,4 @@
-"""Migration course: from where to where, what is in the way, what is done in which order."""
+"""Migration course: source and target, obstacles, and the steps in their order."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from topics.definitions import TopicNames
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What is to go where."""
+    """Source and target of a migration."""
 
     old: OldPlace
     new: NewPlace
@@ -37,14 +37,14 @@ class Course:
         to_group: str | None = None,
         to_servers: str | None = None,
     ) -> Course:
-        """Return the course; errors if there is nothing at one place, or other topics at the other.
+        """Return the course; errors if the old place has no topics, or the new place has unlike topics.
 
-        `kafka`: client properties under Kafka's names; `config`: of the workers.
+        `kafka`: client properties under Kafka's names; `config`: settings of the workers.
         """
         there = dict(kafka) | ({} if to_servers is None else {"bootstrap.servers": to_servers})
         was, names = _names("--from-prefix", prefixes[0]), _names("--to-prefix", prefixes[1])
         here, other = Cluster(kafka), Cluster(there)
-        if was == names and (there == kafka or here.id == other.id):  # which may have many addresses
+        if was == names and (there == kafka or here.id == other.id):  # a cluster may have many addresses
             where = "" if there == kafka else f": {other.address} is the same cluster"
             message = (
                 f"--to-prefix {names.prefix!r} must not be that of the old topics{where}; choose a new one"
@@ -57,7 +57,7 @@ class Course:
         return Course(old, new, topics, Migration(old, new, config))
 
     def obstacles(self, *, leave_behind: bool) -> list[str]:
-        """Return what has to be done before the models can go."""
+        """Return the steps that must precede the migration."""
         found = []
         members = self.old.members()
         if members:
@@ -85,9 +85,9 @@ class Course:
         return found
 
     def go(self, tell: Callable[[str], object] = lambda _: None) -> list[str]:
-        """Create topics, send the models, check them; return the names of the topics created.
+        """Create topics, send the models, check them; return the names of the created topics.
 
-        `tell`: takes a line of progress while the topics are waited for.
+        `tell`: gets lines of progress while the new topics are not ready yet.
         """
         created = admin.create_alike(Cluster(self.new.kafka), self.topics, tell)
         self.migration.run()

@@ -6,4 +6,4 @@ from streamapp.errors import StreamappError
 
 
 class MigrationError(StreamappError):
-    """A migration that may not begin, or did not end well; says what to do."""
+    """A migration may not begin, or did not end well; the text has the remedy."""

@@ -23,12 +23,12 @@ def of_file(data: bytes) -> bytes:
 
 
 def of_awaited(spec: Spec) -> bytes:
-    """Return the fingerprint of a key whose first instance is awaited: a spec without a model."""
+    """Return the fingerprint of a key that has a spec, and whose model awaits its first instance."""
     return blake2b(spec.to_json().encode(), digest_size=16, person=b"awaited").digest()
 
 
 def of_task(task: Task) -> Fingerprints:
-    """Return the fingerprints of all models of a task, and of all keys whose first instance is awaited."""
+    """Return the fingerprints of a task's models, and of the keys whose model awaits its first instance."""
     store = task.models
     found = {key: of_awaited(spec) for key, spec in store.specs.items()}
     for key, slot in store.names():

@@ -1,4 +1,4 @@
-"""Migration, old place: what one partition gives away, and what is left behind."""
+"""Migration, old place: the models of one partition, and the state that is left behind."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from streamapp.worker.task.sources import Positions
 
 
 class Stays(NamedTuple):
-    """What does not come along: it belongs to records that are on the old topics."""
+    """State that is not migrated, because it belongs to records on the old topics."""
 
     waiting: int = 0  # instances that wait for their label
-    requests: int = 0  # of these, those whose label was asked for and is not there
+    requests: int = 0  # the part of them whose label was requested and has not come
     early_labels: int = 0  # labels that wait for their instance
     imports: int = 0  # imports of which not all parts have come
 
@@ -26,7 +26,7 @@ class Stays(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """What there is of a partition at its committed offsets."""
+    """The models of a partition at its committed offsets."""
 
     partition: int
     positions: Positions
@@ -37,7 +37,7 @@ class Leaving:
 
 
 def leaving(arrived: Arrived, prefix: str) -> Leaving:
-    """Return what a partition gives away; prefix: of its topics."""
+    """Return the models of a partition; prefix: prefix of its topics."""
     task = arrived.task
     stays = Stays(task.pending.waiting, task.pending.outstanding, task.early_labels, task.unfinished_imports)
     models = {key: exported(arrived, key, prefix) for key, _ in task.models.names()}

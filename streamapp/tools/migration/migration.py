@@ -23,55 +23,55 @@ from streamapp.worker.task.task import Task, TaskRun
 from topics.columns.records import RawRecords
 
 NAMED: Final = 5
-"""Keys named in a line; of more, how many."""
+"""Keys that a line lists; of further keys it gives the number."""
 
 REFUSALS_TOLD: Final = 3
 
 
 class Old(Protocol):
-    """Where the models are."""
+    """The place from which models are migrated."""
 
     partitions: int
-    source_partitions: int  # in which there may be records
+    source_partitions: int  # partitions that may have records
 
     def committed(self, partition: int) -> Committed:
         """Return the group's positions."""
 
     def leaving(self, partition: int) -> Leaving | None:
-        """Return what there is of a partition; None if nothing of it was processed."""
+        """Return the models of a partition; None if no record of it was processed."""
 
     def unprocessed(self, partition: int) -> Mapping[SourceName, int]:
         """Return how many records of each source the group has not committed."""
 
 
 class New(Protocol):
-    """Where they go."""
+    """The place to which models are migrated."""
 
     partitions: int
 
     @property
     def piece_bytes(self) -> int:
-        """Bytes of a file in a record."""
+        """Bytes of a model file in a record."""
 
     def controls(self, partition: int) -> Iterable[RawRecords]:
-        """Return what there is on `controls`."""
+        """Return the records of `controls`."""
 
     def send(self, key: str, values: list[bytes], timestamp: int) -> None:
-        """Send commands."""
+        """Send commands to the model of a key."""
 
     def flush(self) -> None:
-        """Return when all is durable."""
+        """Return when all records are durable."""
 
 
 @dataclass(slots=True)
 class Report:
-    """What was found and done."""
+    """Counts of a migration."""
 
     models: int = 0
-    awaited: int = 0  # keys whose first instance is awaited
-    already: int = 0  # of both, those that were at the new place
+    awaited: int = 0  # keys whose model awaits its first instance
+    already: int = 0  # models and keys that were at the new place
     sent: int = 0
-    bytes: int = 0  # of the files sent
+    bytes: int = 0  # of the files that were sent
     verified: int = 0
     stays: Stays = Stays()  # noqa: RUF009 - frozen
     unprocessed: Counter[str] = field(default_factory=Counter)
@@ -79,7 +79,7 @@ class Report:
 
 
 class Migration:
-    """Models on their way from one place to another."""
+    """The migration of models from one place to another."""
 
     def __init__(
         self,
@@ -87,32 +87,32 @@ class Migration:
         new: New,
         config: TaskConfig,
     ) -> None:
-        """`config`: of the workers at the new place."""
+        """`config`: settings of the workers at the new place."""
         self._old, self._new, self._config = old, new, config
         self.step: Callable[[], None] = lambda: None
-        """Told of each partition that was gone through."""
+        """Called after each partition."""
         self._wanted: Fingerprints = {}
         self._positions: dict[int, Positions] = {}
         self.report = Report()
 
     @property
     def steps(self) -> int:
-        """How many partitions a run goes through."""
+        """Number of calls of `step` in a run."""
         return self._old.source_partitions + self._old.partitions + 2 * self._new.partitions
 
     def count_unprocessed(self) -> Counter[str]:
-        """Find out how many records of each source the group has not committed."""
+        """Count the records of each source that the group has not committed."""
         for partition in range(self._old.source_partitions):
             self.report.unprocessed.update(self._old.unprocessed(partition))
             self.step()
         return self.report.unprocessed
 
     def look(self, *, exists: bool) -> None:
-        """Find out what a run would do; exists: whether the new place does."""
+        """Count what a run would do; exists: whether the new place exists."""
         self._go_through(self._there()[0] if exists else {}, None)
 
     def run(self) -> None:
-        """Send what is not there yet; MigrationError if it is not all there afterwards."""
+        """Send the missing models; MigrationError if some are missing afterwards."""
         there, _ = self._there()
         self._go_through(there, self._new)
         self._new.flush()
@@ -130,7 +130,7 @@ class Migration:
             "and for the new workers"
         )
 
-    # -- inside ---------------------------------------------------------------------------------------------
+    # -- steps ----------------------------------------------------------------------------------------------
 
     def _go_through(self, there: Fingerprints, new: New | None) -> None:
         for partition in range(self._old.partitions):
@@ -147,7 +147,7 @@ class Migration:
         report.awaited += len(found.awaited)
         if new is not None and (why := self.crowded()):
             raise MigrationError(why)
-        # Before any instance that producers have sent to the new place already: models come first there.
+        # Earlier than all instances that producers may have sent to the new place: models come first there.
         jump = self._config.event_time_max_jump_ms
         timestamp = 0 if found.clock is None else max(found.clock - jump, 1)
         for key, data in found.models.items():
@@ -168,7 +168,7 @@ class Migration:
     def _there(self) -> tuple[Fingerprints, list[str]]:
         found: Fingerprints = {}
         refused: list[str] = []
-        quota = ModelQuota(self._config.models_max_count)  # the first worker to start has all partitions
+        quota = ModelQuota(self._config.models_max_count)  # the first worker to start gets all partitions
         for partition in range(self._new.partitions):
             here, said = in_effect(partition, self._new.controls(partition), self._config, quota)
             found |= here
@@ -201,18 +201,18 @@ class Migration:
 
 
 def named(keys: list[str]) -> str:
-    """Return the first few keys in words."""
+    """Return the first NAMED keys in words, and the number of the rest."""
     shown = ", ".join(map(repr, keys[:NAMED]))
     return shown if len(keys) <= NAMED else f"{shown} and {len(keys) - NAMED} more"
 
 
 def import_of(data: bytes, piece_bytes: int) -> list[bytes]:
-    """Return the values of the controls that make a file the model of a key, whatever it has now."""
+    """Return the values of controls that make a file the model of a key, and replace its present model."""
     return control_values(data, secrets.token_hex(8), size=piece_bytes, replace=True)
 
 
 def create_of(spec: Spec, *, anew: bool) -> list[bytes]:
-    """Return those that let a key await its first instance; anew: something else is there."""
+    """Return the values of controls after which a key awaits its first instance; anew: it has a model now."""
     create = {"command": "create", "spec": spec.to_dict()}
     return [orjson.dumps(each) for each in ([{"command": "delete"}] if anew else []) + [create]]
 
@@ -220,9 +220,9 @@ def create_of(spec: Spec, *, anew: bool) -> list[bytes]:
 def in_effect(
     partition: int, controls: Iterable[RawRecords], config: TaskConfig, quota: ModelQuota
 ) -> tuple[Fingerprints, list[str]]:
-    """Return what a worker will have of a partition once it has read its controls, and what it will refuse.
+    """Return a worker's models after it has read the controls of a partition, and its last few refusals.
 
-    Of the refusals the last few; `quota`: of all models of the worker.
+    `quota`: the quota for all models of the worker.
     """
     task = Task(partition, config, quota)
     refused: list[str] = []

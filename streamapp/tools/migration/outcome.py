@@ -1,4 +1,4 @@
-"""Migration outcome: what was found and done, for people and programs."""
+"""Migration outcome: the result for people and programs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topics.clients.admin import Likeness
 
 
 def document_of(course: Course, obstacles: list[str], created: list[str], left: list[str]) -> dict[str, Any]:
-    """Return what was found and done, for JSON."""
+    """Return the result for JSON."""
     old, new, report = course.old, course.new, course.migration.report
     return {
         "from": {"prefix": old.names.prefix, "partitions": old.partitions, "group": old.group},
@@ -32,7 +32,7 @@ def document_of(course: Course, obstacles: list[str], created: list[str], left: 
 
 
 def as_text(course: Course, obstacles: list[str], created: list[str], left: list[str]) -> str:
-    """Return what was found and done, as a person reads it."""
+    """Return the result as lines of text."""
     old, new, report = course.old, course.new, course.migration.report
     states = Counter(_state(each, created) for each in course.topics)
     lines = [

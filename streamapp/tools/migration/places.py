@@ -28,21 +28,21 @@ from topics.columns.records import Headers, RawRecords
 from topics.definitions import TopicNames
 
 SENT: Final[Headers] = (("grove-migrate", b"1"),)
-"""Of the records that a migration sends: it knows them by it when it is run again."""
+"""Header of the records that a migration sends, by which a later run recognises them."""
 
 COUNTED: Final = 10_000
-"""Records counted one by one; beyond, offsets are."""
+"""Up to this number of records, they are counted one by one; more are counted by offsets."""
 
 
 class OldPlace:
-    """Where the models are; nothing is written."""
+    """The place from which models are migrated; nothing is written."""
 
     def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames, config: TaskConfig) -> None:
         """`kafka`: client properties under Kafka's names; `group`: whose offsets count."""
         self.kafka, self.group, self.names = kafka, group, names
         cluster = Cluster(kafka)
         self.source_partitions = admin.installed(cluster, names)
-        """Of `instances`; more than `partitions` where somebody has added some."""
+        """Partitions of `instances`; more than `partitions` if some were added later."""
         self._counts = cluster.partition_counts(
             [*source_topics(names).values(), names.journal, names.snapshots]
         )
@@ -53,13 +53,13 @@ class OldPlace:
         return members_of(self.kafka, self.group)
 
     def leaving(self, partition: int) -> Leaving | None:
-        """Return what there is of a partition; None if nothing of it was processed."""
+        """Return the models of a partition; None if no record of it was processed."""
         with self._installation.partition(partition) as stored:
             arrived = stored.now()
         return None if arrived is None else leaving(arrived, self.names.prefix)
 
     def committed(self, partition: int) -> Committed:
-        """Return the group's positions, once no transaction is open any more."""
+        """Return the group's positions, once no transaction is open."""
         with self._reader() as reader:
             return _committed(reader, self.names, partition)
 
@@ -80,10 +80,10 @@ class OldPlace:
 
 
 class NewPlace:
-    """Where the models go."""
+    """The place to which models are migrated."""
 
     def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames, partitions: int) -> None:
-        """`partitions`: how many its topics have, or will have."""
+        """`partitions`: number of partitions that its topics have, or will have."""
         self.kafka, self.group, self.names, self.partitions = kafka, group, names, partitions
         self._cluster = Cluster(kafka)
         self._clients = ExitStack()
@@ -98,11 +98,11 @@ class NewPlace:
 
     @property
     def exists(self) -> bool:
-        """Whether there is a topic that models can be sent to."""
+        """Whether the topic to which models are sent exists."""
         return self.names.controls in self._cluster.partition_counts([self.names.controls])
 
     def begun(self) -> bool:
-        """Whether workers have processed something here: the group has committed offsets of these topics."""
+        """Whether workers have processed records here: the group has committed offsets of these topics."""
         with self._reader() as reader:
             found = [_committed(reader, self.names, partition) for partition in range(self.partitions)]
         return any(at is not None for positions in found for at in positions.values())
@@ -112,7 +112,7 @@ class NewPlace:
 
     @cached_property
     def piece_bytes(self) -> int:
-        """Bytes of a file that a record of `controls` takes."""
+        """Bytes of a model file that fit into a record of `controls`."""
         return piece_bytes(self._cluster, self.names.controls)
 
     def controls(self, partition: int) -> Iterator[RawRecords]:
@@ -121,7 +121,7 @@ class NewPlace:
             yield from reader.to_end()
 
     def sent_by_others(self) -> tuple[int, str]:
-        """Return how many controls there are that no migration has sent, and where the first lies."""
+        """Return how many controls were not sent by a migration, and the place of the first one."""
         n, first = 0, ""
         for partition in range(self.partitions if self.exists else 0):
             for raw in self.controls(partition):
@@ -138,7 +138,7 @@ class NewPlace:
         self._sender.send_run(self.names.controls, partition, *columns)
 
     def flush(self) -> None:
-        """Return when all that was sent is on enough brokers."""
+        """Return when all sent records are on enough brokers."""
         self._sender.flush()
 
     def _reader(self) -> LogReader:
@@ -152,7 +152,7 @@ class NewPlace:
 
 
 def _committed(reader: LogReader, names: TopicNames, partition: int) -> Committed:
-    """Return a group's positions, once no transaction is open any more, and its coordinator is there."""
+    """Return a group's positions, once no transaction is open and its coordinator can be reached."""
     topics, deadline = source_topics(names), time.monotonic() + TIMEOUT_S
     while True:
         try:

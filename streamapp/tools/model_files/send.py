@@ -1,10 +1,10 @@
-"""Model import into a cluster: control records, and waiting for what becomes of them.
+"""Model import into a cluster: sends control records, and waits for their result.
 
     file ──> parts ──> controls, partition of the key ──> worker: in effect at the last part
-                                                       └─> dead letter that says why not
+                                                       └─> dead letter with the reason
 
-Whoever sends them sees it by the group's committed offset of `controls`, which moves past the last part when
-a worker has dealt with it, and by the dead letters, which were committed before or with it.
+The sender sees the result in two places. The group's committed offset of `controls` moves past the last
+part when a worker has processed it. Dead letters are committed before the offset or with it.
 """
 
 from __future__ import annotations
@@ -28,44 +28,44 @@ from topics.clients.sender import Sender
 from topics.definitions import TopicNames
 
 PIECE_BYTES: Final = 384 << 10
-"""Of the file in a record: in base64, with what is around it, half of what any topic takes by default."""
+"""Bytes of the file in a record: in base64, the record has half the bytes that any topic takes by default."""
 AROUND_BYTES: Final = 4096
 NEWEST: Final = 10
-"""Offsets looked at for the newest instance; some may be markers."""
+"""Offsets that are read to find the newest instance; some may be markers."""
 PAUSE_S: Final = 0.1
 
 
 class ImportRefusedError(StreamappError):
-    """An import that was refused, or of which it is not known what became of it."""
+    """An import was refused, or its result is not known."""
 
 
 class Sent(NamedTuple):
-    """Where the parts of an import are."""
+    """The place of an import's parts."""
 
     partition: int
     last: int  # offset of the last part
     parts: int
-    dead_letters: int  # where the dead letters of the partition ended before
+    dead_letters: int  # end of the partition's dead letters before the import
 
 
 class Importer:
     """Sends files to an installation."""
 
     def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames) -> None:
-        """`kafka`: client properties under Kafka's names; `group`: that of the workers."""
+        """`kafka`: client properties under Kafka's names; `group`: the workers' group."""
         self._kafka = kafka
         self._group = group
         self._names = names
         self._cluster = Cluster(kafka)
 
     def send(self, key: str, data: bytes, *, replace: bool) -> Sent:
-        """Send the file of a model, to be the model of a key; return when the broker has it."""
+        """Send the file of a model as the model of a key; return when the broker has it."""
         controls, name = self._names.controls, secrets.token_hex(8)
         partition = partition_of(key.encode(), self._cluster.partition_count(controls))
         size = piece_bytes(self._cluster, controls)
         values = control_values(data, name, size=size, replace=replace)
         for needed in (self._names.instances, self._names.dead_letters):
-            self._cluster.partition_count(needed)  # says what is denied
+            self._cluster.partition_count(needed)  # its error names the missing right
         with self._reader() as reader:
             dead_letters = reader.of(self._names.dead_letters, partition).range()[1]
             start = reader.of(controls, partition).range()[1]
@@ -82,9 +82,9 @@ class Importer:
         return Sent(partition, last, len(values), dead_letters)
 
     def wait(self, sent: Sent, seconds: float) -> bool:
-        """Wait until the parts were dealt with; return False if no worker is there to do it.
+        """Wait until the parts are processed; return False if no worker runs.
 
-        ImportRefusedError says why the import was refused, or that it was not dealt with in time.
+        ImportRefusedError has the reason of a refusal, or reports that the time is over.
         """
         controls, deadline = self._names.controls, time.monotonic() + seconds
         with self._reader() as reader:
@@ -99,7 +99,7 @@ class Importer:
             self._check_refusals(reader, sent, deadline)
         return True
 
-    # -- inside ---------------------------------------------------------------------------------------------
+    # -- details --------------------------------------------------------------------------------------------
 
     def _reader(self) -> LogReader:
         return LogReader(self._kafka, self._group, lambda: False)
@@ -107,7 +107,7 @@ class Importer:
     def _event_time(self, reader: LogReader, partition: int) -> int:
         """Return the timestamp of the newest instance, 0 (the time of sending) if there is none.
 
-        Several records of today would turn the clock of a partition that replays last year.
+        In a partition that replays last year, records with today's time would move event time to today.
         """
         first, end = reader.of(self._names.instances, partition).range()
         reader.open(self._names.instances, partition, max(first, end - NEWEST))
@@ -121,7 +121,7 @@ class Importer:
         return found is not None and found > sent.last
 
     def _check_refusals(self, reader: LogReader, sent: Sent, deadline: float) -> None:
-        """Raise what the dead letters say of the import, once all of a transaction can be read."""
+        """Raise the reason from the import's dead letters, once a whole transaction can be read."""
         topic, partition = self._names.dead_letters, sent.partition
         end = self._end(TopicPartition(topic, partition))
         while reader.of(topic, partition).range()[1] < end and time.monotonic() < deadline:
@@ -136,14 +136,14 @@ class Importer:
                     raise ImportRefusedError(message)
 
     def _end(self, of: TopicPartition) -> int:
-        """Return the end of a log, pending transactions included."""
+        """Return the end of a log, open transactions included."""
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         (end,) = self._cluster.offsets([of], latest).values()
         return end
 
 
 def piece_bytes(cluster: Cluster, controls: str) -> int:
-    """Return how many bytes of a file a record of a topic takes."""
+    """Return how many bytes of a file fit into a record of a topic."""
     limit = cluster.message_limits([controls]).get(controls, 1 << 20)
     return max(1, min(PIECE_BYTES, (limit - AROUND_BYTES) * 3 // 4))
 

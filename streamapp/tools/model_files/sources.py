@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def taken_from(place: "Installation", key: str) -> bytes:
-    """The file of a key's model, as it is at the committed offsets."""
+    """The file of a key's model at the committed offsets."""
     from streamapp.tools.offline.errors import OfflineError
     from streamapp.tools.offline.listing import exported
 

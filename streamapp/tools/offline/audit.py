@@ -1,4 +1,4 @@
-"""Audit: which model made a prediction, why it was this one, and whether it is what was sent."""
+"""Audit: the model that made a prediction, its explanation, and a comparison with the sent prediction."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SAID: dict[Comparison, str] = {
 
 
 class Stored(Protocol):
-    """A partition whose past can be had."""
+    """A partition whose past can be rebuilt."""
 
     def at(self, offset: int, *, behind: bool = False) -> Arrived:
         """Return the task right before (`behind`: after) a record of instances."""
@@ -36,14 +36,14 @@ class Stored(Protocol):
 
 
 class Audit(NamedTuple):
-    """What was found."""
+    """The result of an audit."""
 
     document: dict[str, Any]  # for JSON
-    file: bytes | None  # the model, to be written; None: there was none yet
+    file: bytes | None  # the model, for writing; None: there was no model yet
 
 
 def audit(stored: Stored, key: str, place: Place, *, after: bool, prefix: str) -> Audit:
-    """Rebuild the model of a key around a record, and explain what the record was answered."""
+    """Rebuild the model of a key around a record, and explain the answer to the record."""
     arrived = stored.at(place.offset)
     wanted = stored.at(place.offset, behind=True) if after else arrived
     slot = wanted.task.models.slot(key)
@@ -71,9 +71,9 @@ def audit(stored: Stored, key: str, place: Place, *, after: bool, prefix: str) -
 
 
 def compare(explanation: Explanation, predictions: Iterable[RawRecords]) -> Comparison:
-    """Return whether an answer among the predictions of its partition is the one that is explained.
+    """Return whether the explained answer is among the predictions of its partition.
 
-    At least once an instance may have been answered twice: one answer that is equal is enough.
+    With at-least-once delivery an instance may have several answers: one equal answer is enough.
     """
     result: Comparison = "not-found"
     if not explanation.answers or explanation.key is None:
@@ -90,7 +90,7 @@ def compare(explanation: Explanation, predictions: Iterable[RawRecords]) -> Comp
 
 
 def as_text(document: dict[str, Any]) -> str:
-    """Return what was found as a person reads it."""
+    """Return the result as lines of text."""
     model, prediction = document["model"], document["prediction"]
     where = ", ".join(f"{source} {at}" for source, at in document["positions"].items())
     lines = [f"state      right {document['state']} instances {document['at']} ({where})"]

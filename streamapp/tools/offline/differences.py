@@ -13,7 +13,7 @@ from core.tree.outline import Outline
 
 
 class ModelDifference(NamedTuple):
-    """One thing that is not the same."""
+    """One part in which two models differ."""
 
     part: str  # spec, schema, counts or tree
     name: str
@@ -25,7 +25,7 @@ class ModelDifference(NamedTuple):
 
 
 def differences(first: Model, second: Model) -> list[ModelDifference]:
-    """Return what differs, in this order: spec, schema, counts, tree."""
+    """Return the differences in this order: spec, schema, counts, tree."""
     found = [
         *_of("spec", first.spec.to_dict(), second.spec.to_dict()),
         *_of("schema", json.loads(first.schema.to_json()), json.loads(second.schema.to_json())),
@@ -48,7 +48,7 @@ def _of(part: str, first: Any, second: Any, name: str = "") -> Iterator[ModelDif
 
 
 def _first_node(first: Model, second: Model) -> ModelDifference | None:
-    """Return the first node, parents first and from left to right, whose test is another one."""
+    """Return the first node, parents first and from left to right, with different tests."""
     ours, theirs = ({node.number: node for node in outline(model)} for model in (first, second))
     stack: list[tuple[int, int, str]] = [(0, 0, "root")]
     while stack:

@@ -6,4 +6,4 @@ from streamapp.errors import StreamappError
 
 
 class OfflineError(StreamappError):
-    """A state that cannot be had; says why, and where it can be had."""
+    """A state cannot be rebuilt; the text has the reason, and the states that can be."""

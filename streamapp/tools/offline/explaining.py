@@ -1,7 +1,8 @@
-"""Explanation of a prediction: its record is processed again by the task that answered it.
+"""Explanation of a prediction: the task that answered its record processes the record again.
 
-The task is at the state right before the record. Its model gets `"explain": true` in its spec, which changes
-neither answers nor what is learned; then the record is processed, and its effects are read instead of sent.
+The task is at the state right before the record. Its model gets `"explain": true` in its spec, which
+changes neither answers nor what is learned. Then the record is processed, and its effects are read instead
+of sent.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from topics.columns.records import Format, Predictions, RawRecords
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """One answer, and why it was this one."""
+    """One answer, and its explanation."""
 
     id: str
     label: str | None
@@ -32,24 +33,25 @@ class Explained:
     path: str
     """Rules that lead to the leaf; `all`: the tree is one leaf."""
     asked: bool
-    """Whether its label was requested."""
+    """Whether the label was requested."""
     why: str
-    """In words, why it was, or was not."""
+    """The reason for or against the request, in words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What a record of instances led to."""
+    """The results of a record of instances."""
 
     key: str | None
     answers: tuple[Explained, ...]  # one for each row that was answered
     refused: tuple[str, ...]  # details of its dead letters
-    predictions: tuple[Predictions, ...]  # as they were sent, but for the path
+    predictions: tuple[Predictions, ...]  # as they were sent, except for the path
 
     def same_as(self, value: bytes) -> bool | None:
-        """Whether a value of the topic `predictions` says the same; None: it answers another instance.
+        """Whether a value of the topic `predictions` has the same answers; None: it answers another instance.
 
-        They are compared as the format has them: JSON keeps four decimals, packed single precision.
+        They are compared with the precision of the format: JSON has four decimals, packed has single
+        precision.
         """
         wanted = {answer.id for answer in self.answers}
         rows = [row for row in _read([value]) if row[0] in wanted]
@@ -127,7 +129,7 @@ def _rows(answers: PredictionGroup) -> Iterator[_Row]:
 
 
 class _Reason:
-    """Why labels were asked for, as far as the accounts before and after the record tell."""
+    """The reason for label requests, as far as the accounts before and after the record show."""
 
     def __init__(self, task: Task, key: str | None, before: Account | None, effects: Effects) -> None:
         self._effects = effects

@@ -1,4 +1,4 @@
-"""Installation: the topics of one application on one cluster, seen from outside the group."""
+"""Installation: the topics of one application on one cluster, from outside the group."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from topics.definitions import TopicNames
 
 
 class Installation:
-    """Finds partitions and the ones that keys belong to."""
+    """Finds partitions, by number or by the keys in them."""
 
     def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames, config: TaskConfig) -> None:
         """`kafka`: client properties under Kafka's names; `group`: whose offsets count."""
@@ -27,16 +27,16 @@ class Installation:
 
     @cached_property
     def partitions(self) -> int:
-        members_of(self.kafka, self.group)  # says what is denied; the group's offsets would only not come
+        members_of(self.kafka, self.group)  # raises if access is denied; offsets would only be empty
         return Cluster(self.kafka).partition_count(self.names.instances)
 
     def partition(self, number: int) -> StoredPartition:
-        """Return a partition; OfflineError if there is none of that number."""
+        """Return a partition; OfflineError if the number is too large."""
         self.check(number)
         return StoredPartition(self.kafka, self.group, self.names, self._config, number)
 
     def check(self, number: int) -> None:
-        """Raise OfflineError if there is no partition of that number."""
+        """Raise OfflineError if the number of a partition is too large."""
         if number >= self.partitions:
             message = (
                 f"partition={number} must be below {self.partitions}: {self.names.instances} has so many"

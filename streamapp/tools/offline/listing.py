@@ -16,7 +16,7 @@ COLUMNS = ("key", "partition", "spec", "version", "records", "labels", "leaves",
 
 
 def rows(task: Task) -> Iterator[dict[str, Any]]:
-    """Yield what `grove models list` says of each model, by key."""
+    """Yield the row of each model in `grove models list`, in the order of keys."""
     for _, slot in task.models.names():
         yield row(task, slot)
 
@@ -49,7 +49,7 @@ def find(task: Task, key: str) -> int:
 
 
 def exported(arrived: Arrived, key: str, prefix: str) -> bytes:
-    """Return the file of a key's model; prefix: of the topics it comes from."""
+    """Return the file of a key's model; prefix: prefix of the topics of its origin."""
     taken = {
         "prefix": prefix,
         "partition": arrived.task.partition,

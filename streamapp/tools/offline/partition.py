@@ -1,8 +1,8 @@
 """Stored partition: read from Kafka without joining the group, and rebuilt.
 
-Its journal is read first, then the parts of snapshots that it names: what a worker writes meanwhile is newer
-than the point that is asked for. Parts that were removed meanwhile are used all the same: no key is ever
-written twice, and checksums tell what is whole.
+The journal is read first, then the snapshot chunks that it names. Records that a worker writes at the same
+time are newer than the requested point. Chunks that are deleted at the same time do no harm: no key is
+ever written twice, and checksums show whether a snapshot is complete.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from topics.patience import Patience
 logger = logging.getLogger(__name__)
 
 TIMEOUT_S: Final = 60.0
-"""How long open transactions, or a busy broker, are waited for; a worker ends its own in a moment."""
+"""Timeout for open transactions and busy brokers; a worker ends its own transactions within a moment."""
 PAUSE_S: Final = 0.2
 
 
@@ -61,7 +61,7 @@ class StoredPartition:
         self._readers.close()
 
     def now(self) -> Arrived | None:
-        """Return the task as it stood at the committed offsets; None if nothing was processed yet."""
+        """Return the task at the committed offsets; None if no record was processed yet."""
         patience = Patience(TIMEOUT_S, logger.warning)
         while True:
             try:
@@ -75,7 +75,7 @@ class StoredPartition:
                 reason = f"its journal ends before the committed offsets {in_words(committed)}"
             except NotYetError as error:
                 reason = f"a transaction is still open ({error})"
-            except RestoreError as error:  # the journal was trimmed between two looks at it
+            except RestoreError as error:  # the journal was trimmed between two reads
                 reason = error.reason
             if patience.is_over:
                 message = f"partition {self.number}: {reason}"
@@ -100,16 +100,16 @@ class StoredPartition:
         return None
 
     def predictions_since(self, timestamp: int) -> Iterator[RawRecords]:
-        """Yield the predictions from the first one on that is as late as a timestamp (ms)."""
+        """Yield the predictions from the first one on whose timestamp is at least `timestamp` (ms)."""
         log = self._reader()
         start = log.of(self._names.predictions, self.number).offset_at(timestamp)
         log.open(self._names.predictions, self.number, start)
         yield from log.to_end()
 
-    # -- inside ---------------------------------------------------------------------------------------------
+    # -- details --------------------------------------------------------------------------------------------
 
     def _check_never_processed(self) -> None:
-        """Raise OfflineError if a group that has committed nothing has a journal all the same."""
+        """Raise OfflineError if the journal is not empty, although the group has committed nothing."""
         if not self._look.of(self._names.journal, self.number).is_empty():
             message = (
                 f"partition {self.number}: group {self._group} has committed nothing, but there is a "
@@ -131,12 +131,12 @@ class StoredPartition:
 
     @cached_property
     def _look(self) -> LogReader:
-        """Read offsets and journal, again and again."""
+        """The reader of offsets and journal, for all reads of them."""
         return self._reader()
 
     @cached_property
     def _parts(self) -> LogReader:
-        """Read snapshots: anew at each look, through one client."""
+        """The reader of snapshots, for all reads of them."""
         return self._reader()
 
     def _committed(self) -> Committed:

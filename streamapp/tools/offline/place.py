@@ -1,4 +1,4 @@
-"""Place: a record in the log of a source, as an operator writes it."""
+"""Place: a record in the log of a source, in the notation of operators."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from streamapp.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A record of a source; of `instances`, unless something else says which."""
+    """A record of a source; by default of `instances`."""
 
     partition: int
     offset: int
 
     @staticmethod
     def parse(text: str, said_as: str = "--at", source: str = "instances") -> Place:
-        """Return the place that `PARTITION:OFFSET` names (`PARTITION-OFFSET`, as in ids, too); UsageError."""
+        """Return the place that `PARTITION:OFFSET` names (or `PARTITION-OFFSET`, as in ids); UsageError."""
         partition, colon, offset = text.replace("-", ":", 1).partition(":")
         if not (colon and _is_number(partition) and _is_number(offset)):
             message = f"{said_as} {text!r} must be PARTITION:OFFSET of the topic {source}, for example 3:1200"

@@ -1,10 +1,10 @@
 """Time travel: the task of a partition as it was at a point of its journal, by snapshot and replay.
 
-    newest usable snapshot not behind the point ─> journal entries before it ─> the one it lies in, cut there
+    newest usable snapshot not after the point ─> journal entries before it ─> the entry with it, cut there
 
-Two kinds of points: positions at which a commit ended, and a record of one source. A journal entry is cut at
-a record: what a task does never depends on how its records were cut into runs. Nothing is guessed: where the
-journal was trimmed too far, or does not go so far yet, the error says which points there are.
+There are two kinds of points: positions at which a commit ended, and a record of one source. A journal
+entry is cut at a record, because a task's results never depend on how its records were cut into runs. If
+the journal was trimmed too far, or does not reach the point yet, the error lists the points that exist.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Arrived:
 
     task: Task
     positions: Positions
-    records: int  # replayed
+    records: int  # number of replayed records
     dead_lettered: str | None = (
-        None  # why the record at the point was not processed; None: it was, or there is none
+        None  # why the record at the point was not processed; None: it was processed, or there is none
     )
 
 
@@ -51,7 +51,7 @@ class TimeTravel:
         new_replay: Callable[[], Replay],
         config: TaskConfig,
     ) -> None:
-        """`get`: chunks of snapshots; `config`: of a task that begins anew after a reset."""
+        """`get`: returns chunks of snapshots; `config`: settings of a task that begins after a reset."""
         self._partition = partition
         self._tails = tails
         self._get = get
@@ -59,9 +59,9 @@ class TimeTravel:
         self._config = config
 
     def to_committed(self, committed: Committed) -> Arrived | None:
-        """Return the task as it stood at offsets that the group committed; None if the journal ends before.
+        """Return the task at offsets that the group committed; None if the journal ends before them.
 
-        That is so for a moment after the commit: the broker shows its offsets before its records.
+        This may be so for a moment after the commit: the broker shows the offsets before the records.
         """
         for read in (self._tails.newest, lambda: self._tails.since(0)):
             tail = read()
@@ -85,7 +85,7 @@ class TimeTravel:
         message = f"the state before instances {self._partition}:{offset} cannot be had: {self._range(tail)}"
         raise OfflineError(message)
 
-    # -- inside ---------------------------------------------------------------------------------------------
+    # -- details --------------------------------------------------------------------------------------------
 
     def _from_base(self, tail: Tail, end: Committed) -> Arrived | None:
         for base, replay in self._whole(tail, lambda base: _reaches(end, base.positions)):
@@ -122,9 +122,10 @@ class TimeTravel:
     def _whole(
         self, tail: Tail, usable: Callable[[Manifest | Reset], bool]
     ) -> Iterator[tuple[Manifest | Reset | None, Replay]]:
-        """Yield the bases that are whole, best first, each with a replay that begins there.
+        """Yield the complete bases, best first, each with a replay that begins there.
 
-        OfflineError at a reset whose snapshot is not: a worker would not begin with new models there either.
+        OfflineError at a reset with an incomplete snapshot: a worker would not begin with new models there
+        either.
         """
         damaged: list[Manifest] = []
         for base in _bases(tail, usable):
@@ -141,7 +142,7 @@ class TimeTravel:
                 damaged.append(base)
 
     def _stand_at(self, base: Manifest | Reset | None, tail: Tail) -> Replay | None:
-        """Return a replay that begins at a base (None: at the beginning); None if it is not whole."""
+        """Return a replay that begins at a base (None: at the beginning); None if the base is incomplete."""
         replay = self._new_replay()
         if isinstance(base, Reset):
             replay.begin(base.positions, None, self._config)
@@ -169,7 +170,7 @@ class TimeTravel:
         snapshots = [base for base in bases if isinstance(base, Manifest)]
         for base in reversed(bases):
             if isinstance(base, Reset) and carries_one_of(base, snapshots):
-                continue  # a state begins there with that one only, which has the same positions
+                continue  # only a replay from this base has a state with its positions
             if self._stand_at(base, tail) is not None:
                 first = 0 if base is None else base.positions["instances"]
                 if first == end["instances"]:
@@ -187,7 +188,7 @@ class TimeTravel:
 def shortened(entry: Entry, offset: int) -> tuple[Entry, str | None]:
     """Return the part of an entry right before a record of `instances` that it processed.
 
-    And why that record became a dead letter: None if it was processed, or is a hole in the log.
+    Also return why that record became a dead letter: None if it was processed, or is a hole in the log.
     """
     at, steps = dict(entry.before), []
     for step in entry.steps:
@@ -203,7 +204,7 @@ def shortened(entry: Entry, offset: int) -> tuple[Entry, str | None]:
 
 
 def following(before: Entry, entry: Entry, offset: int) -> Entry:
-    """Return the entry of one record, behind what `shortened` returned."""
+    """Return the entry of one record, which follows the entry that `shortened` returned."""
     step = next(step for step in entry.steps if step.source == "instances" and step.to > offset)
     after: Positions = {**before.after, "instances": offset + 1}
     one = replace(_cut(step, offset + 1), skipped=_clipped(step.skipped, offset, offset + 1))
@@ -212,7 +213,7 @@ def following(before: Entry, entry: Entry, offset: int) -> Entry:
 
 def _cut(step: Step, to: int) -> Step:
     skipped, refused = _clipped(step.skipped, 0, to), _clipped(step.refused, 0, to)
-    unread = tuple((first, end) for first, end in step.unread if first < to)  # a batch is passed over whole
+    unread = tuple((first, end) for first, end in step.unread if first < to)  # a batch is skipped as a whole
     return replace(step, to=to, skipped=skipped, refused=refused, unread=unread, count=None)
 
 
@@ -231,9 +232,9 @@ def _aside(step: Step, offset: int) -> str | None:
 
 
 def _bases(tail: Tail, usable: Callable[[Manifest | Reset], bool]) -> list[Manifest | Reset | None]:
-    """Return what a replay may begin with, best first; None: the beginning of the journal.
+    """Return the bases from which a replay may begin, best first; None: the beginning of the journal.
 
-    The newest that is usable; nothing from before a reset that is.
+    These are usable snapshots and resets, up to the newest usable reset.
     """
     found: list[Manifest | Reset | None] = []
     for _, record in reversed(tail.records):
@@ -251,7 +252,7 @@ def _entries(tails: TailReader, tail: Tail, base: Manifest | Reset | None) -> li
 
 
 def _reaches(end: Committed | None, positions: Committed) -> bool:
-    """Whether an end is at or behind positions, in every source that both know."""
+    """Whether an end is at or after positions, in every source that has both."""
     if end is None:
         return False
     pairs = ((at, positions[source]) for source, at in end.items())
