@@ -1,4 +1,4 @@
-"""Blocks of UFFT: a forest, laid out, copied, grown and looked at."""
+"""Blocks of UFFT: a forest; how it is laid out, copied, grown and read."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from core.tree.conditions import Branch
 from core.tree.layout import Floats, Ints
 from core.tree.outline import Outline
 
-# A room: node records, pages, and whether it was reckoned how many of them fit into the bytes (1), which a
-# snapshot forgets
+# A room: node records, pages, and 1 if it was computed how many of them fit into the bytes. A snapshot drops
+# the third number.
 NODES, PAGES, RECKONED = range(3)
 
 _NO_WORDS: Final = np.zeros(0, dtype=np.int64)
 FOREST: Final = "class pair"
-"""The test of what stands above all trees in an outline."""
+"""The condition of the node above all trees in an outline."""
 
 
 @kernel("int64(int64, int64, int64, float64[::1], float64[::1])", alone=True)
 def score(plan_address: int, address: int, t: int, x, shares) -> int:
-    """Write the class shares that the forest at word t gives a record; return the class."""
+    """Write the class shares of the forest at word t for a record; return the class."""
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
     return fuse_here(plan, params, ints, floats, t, start_of(x), start_of(shares))
@@ -47,7 +47,7 @@ class UfftLayout(BlockLayout):
     block_names: ClassVar[tuple[str, str]] = ("main forest", "background forest")
 
     def __init__(self, learner: Any, dims: Dimensions) -> None:
-        """Take the learner whose parameters say what a node record consists of."""
+        """Take the learner, whose parameters define the parts of a node record."""
         self.learner = learner
         self.dims = dims
         self.plan_words: Ints = _NO_WORDS
@@ -75,7 +75,7 @@ class UfftLayout(BlockLayout):
         )
 
     def _places(self, classes: int) -> tuple[int, int, int, int]:
-        """Return where classes, events, steps and nodes begin in a block of so many classes."""
+        """Return where classes, events, steps and nodes begin in a block with this number of classes."""
         classes_at = of.HEADER + classes * (classes - 1) // 2 * of.PAIR_FIELDS
         events_at = classes_at + classes * self.class_words
         steps_at = events_at + classes * of.EVENT_FIELDS
@@ -89,7 +89,7 @@ class UfftLayout(BlockLayout):
     # Sizes
 
     def node_words_of(self, values: int) -> int:
-        """Return the words of a node record with so many values of nominal attributes."""
+        """Return the words of a node record with this number of values of nominal attributes."""
         columns = len(self.dims.numeric) + values
         unit = 3 * (1 + columns) if self.unit_words else 0
         return self.statistics_at + columns * of.COLUMN_WORDS + unit
@@ -98,7 +98,7 @@ class UfftLayout(BlockLayout):
         return self.nodes_at + room[NODES] * self.node_words + room[PAGES] * self.page_words
 
     def least_words(self, classes: int) -> int:
-        """Return the words with a tree of one leaf, and a page for its rows."""
+        """Return the words of a block with a tree of one leaf, and a page for its rows."""
         return self._places(classes)[-1] + self.node_words + self.page_words
 
     def room(self, ints: Ints, t: int) -> Room:
@@ -109,7 +109,7 @@ class UfftLayout(BlockLayout):
         return ints.item(t + of.NODES), ints.item(t + of.PAGES), 0
 
     def size_of(self, ints: Ints, t: int) -> int | None:
-        """Return the words of a foreign block, None if its header contradicts the schema or itself."""
+        """Return the words of a foreign block; None if its header contradicts the schema or itself."""
         if t + self.nodes_at > len(ints) or ints[t + of.CLASSES] != self.dims.classes:
             return None
         room = self.room(ints, t)
@@ -132,7 +132,7 @@ class UfftLayout(BlockLayout):
         self.steps(ints, t)[:, of.STEP_LAST] = math.nan
 
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
-        """Write a block with the state of another, whose schema may be smaller."""
+        """Write a block with the state of a source, whose schema may be smaller."""
         self.plant(target, t, room)
         end = of.HEADER if old is self and room[RECKONED] else of.RECKONED
         for word in range(of.NODES, end):
@@ -154,10 +154,10 @@ class UfftLayout(BlockLayout):
         now[:, :, : old.row_words] = before
         if old.row_words < self.row_words:
             kept = before[:, :, of.ROW_WEIGHT] != 0
-            now.view(np.float64)[kept, old.row_words :] = math.nan  # of attributes that came later
+            now.view(np.float64)[kept, old.row_words :] = math.nan  # attributes that came later
 
     def _copy_columns(self, old: Any, before: Ints, now: Ints) -> None:
-        """Copy node records whose columns have become more (int64[node, word])."""
+        """Copy node records that get more columns (int64[node, word])."""
         numeric, was_numeric = len(self.dims.numeric), len(old.dims.numeric)
         carried = numeric + values_carried(old.dims, self.dims)
         places = np.concatenate((np.arange(was_numeric), carried)).astype(np.int64)
@@ -169,7 +169,8 @@ class UfftLayout(BlockLayout):
         for column, (first, size) in old.dims.value_places.items():
             new_first, new_size = self.dims.value_places[column]
             if size and new_size > size:
-                # A value that had no column yet: all records so far had another one, and it was 0.
+                # A value that had no column before: all records so far had another value, so its column was
+                # 0.
                 weight = was[:, was_numeric + first, :, :1]
                 fresh = slice(numeric + new_first + size, numeric + new_first + new_size)
                 is_now[:, fresh, :, :1] = weight[:, np.newaxis]
@@ -180,7 +181,7 @@ class UfftLayout(BlockLayout):
             fresh_inputs[:, :, 0] = inputs[:, :, 0]
             fresh_inputs[:, :, 1 + places] = inputs[:, :, 1:]
 
-    # Views, none of them copied
+    # Views, not copied
 
     def pairs(self, ints: Ints, t: int) -> Ints:
         """Return the pairs, int64[pair, PAIR_FIELDS]."""
@@ -219,7 +220,7 @@ class UfftLayout(BlockLayout):
     # Growing
 
     def grow(self, model: HasBlocks, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
-        """Make room for a record (place: node records that it may take), or hand the events over."""
+        """Make room for a record (place: node records that it may take), or return the events."""
         if reason == at.GROW_FIRST:
             self._extend(model, t, place)
             return []
@@ -228,7 +229,7 @@ class UfftLayout(BlockLayout):
         return events if is_first else []
 
     def _extend(self, model: HasBlocks, t: int, wanted: int) -> None:
-        """Reckon how many words the block may take, and make nodes and pages half as many again."""
+        """Compute how many words the block may take, and make nodes and pages half as many again."""
         ints = model.ints
         limit, node_words = self._reckon(model, t)
         nodes, pages, _ = self.live_room(ints, t)
@@ -246,7 +247,7 @@ class UfftLayout(BlockLayout):
         if had[PAGES] < needed_pages:
             room[PAGES] = max(needed_pages, had[PAGES] + had[PAGES] // 2)
         if room[NODES] * node_words + room[PAGES] * self.page_words > limit:
-            # What is left goes to both by halves, so that the last bytes take few steps.
+            # Each gets half of the rest, so that the last bytes take few steps.
             spare = max(limit - needed_nodes * node_words - needed_pages * self.page_words, 0)
             room = [
                 needed_nodes + spare // 2 // node_words,
@@ -255,7 +256,9 @@ class UfftLayout(BlockLayout):
         model.make_room(t, (room[NODES], room[PAGES], 1))
 
     def _reckon(self, model: HasBlocks, t: int) -> tuple[int, int]:
-        """Return how many words nodes and pages may take by what was learned, and a node record of it."""
+        """Return the words of nodes and pages together, and of one node record, for what the model has
+        learned.
+        """
         ints, plan = model.ints, model.plan
         seen = int(plan.ints[at.PLAN_VALUES_SEEN])
         values = int(ints[seen : seen + len(self.dims.nominal)].sum())
@@ -267,7 +270,7 @@ class UfftLayout(BlockLayout):
         return limit, node_words
 
     def _take_events(self, ints: Ints, t: int, row: int, index: int) -> list[Event]:
-        """Return the events that wait in a block, and let none wait."""
+        """Return the events that wait in a block, and clear them."""
         first, floats = t + self.events_at, ints.view(np.float64)
         found: list[Event] = []
         for number in range(ints.item(t + of.EVENTS)):
@@ -313,7 +316,7 @@ class UfftLayout(BlockLayout):
         return found
 
     def test_of(self, column: int, cut: float) -> tuple[int, Kind, float]:
-        """Return the attribute that a column is of, the kind of its test, and threshold or value code."""
+        """Return the attribute of a column, the kind of its test, and its threshold or value code."""
         numeric = len(self.dims.numeric)
         if column < numeric:
             return self.dims.numeric[column], "numeric", cut
@@ -326,13 +329,13 @@ class UfftLayout(BlockLayout):
     # Reading
 
     def summary(self, ints: Ints, t: int) -> BlockSummary:
-        """Return the counts of all trees together, and the depth of the deepest."""
+        """Return the sum of the counts of all trees, and the largest depth."""
         live, trees = ints.item(t + of.LIVE), ints.item(t + of.TREES)
         records = self.nodes_of(ints, t)[: ints.item(t + of.NODES)]
         return BlockSummary(
             leaves=(live + trees) // 2,
             nodes=live,
-            depth=int(records[:, of.NODE_DEPTH].max(initial=0)),  # free records have 0
+            depth=int(records[:, of.NODE_DEPTH].max(initial=0)),  # 0 in free records
             splits=ints.item(t + of.SPLITS),
             attempts=ints.item(t + of.ATTEMPTS),
             growth_stopped=self.has_stopped(ints, t),
@@ -342,11 +345,11 @@ class UfftLayout(BlockLayout):
         return ints.item(t + of.LIVE)
 
     def has_stopped(self, ints: Ints, t: int) -> bool:
-        """Return whether bytes were wanting for a split or a tree."""
+        """Return whether bytes were lacking for a split or a tree."""
         return bool(ints[t + of.STOPPED])
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:
-        """Return whether nothing was split yet, as of a tree."""
+        """Return whether no tree was split yet."""
         return not ints[t + of.SPLITS]
 
     def branch_of(self, schema: Schema, node: Ints, side: int) -> Branch:
@@ -364,9 +367,9 @@ class UfftLayout(BlockLayout):
     def explain(
         self, schema: Schema, ints: Ints, t: int, x: Floats, place: int | None = None
     ) -> tuple[Branch, ...]:
-        """Return the branches of one tree, that of the two classes with the largest scores; none: no tree.
+        """Return the branches of one tree, for the two classes with the largest scores; none without a tree.
 
-        The other trees of the winner speak, too; but it is this one that prefers it to the runner-up.
+        The other trees of the winner vote, too, but this tree prefers the winner to the runner-up.
         """
         shares = np.zeros(max(self.dims.classes, 1))
         jit.register(ints)
@@ -396,7 +399,7 @@ class UfftLayout(BlockLayout):
         return tuple(found)
 
     def value_of(self, ints: Ints, x: Floats, column: int) -> float | None:
-        """Return the value of a column in a record (x: float64[attribute]), None: missing."""
+        """Return the value of a column in a record (x: float64[attribute]); None: missing."""
         attribute, test, code = self.test_of(column, 0.0)
         value = float(x[attribute])
         if test == "numeric":
@@ -407,7 +410,7 @@ class UfftLayout(BlockLayout):
     def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:
         """Yield the forest as a node above all trees, then tree by tree, parents first.
 
-        Nodes are numbered as in events; the forest is 0.
+        Nodes have the same numbers as in events; the forest has number 0.
         """
         ints, schema = model.ints, model.schema
         roots = self.pairs(ints, t)[:, of.ROOT]

@@ -1,4 +1,4 @@
-"""Descent of a record through the trees of a forest, and the sum of what they say."""
+"""Descent of a record through the trees of a forest, and the sum of their votes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.tree import layout as at
 def child_of(plan, ints, floats, t: int, node: int, x) -> int:
     """Return the number of the child that a record goes to from an inner node (its first word).
 
-    Where the value is missing it goes the way of most labelled weight, of equal ones to the left [D10].
+    A missing value goes to the child with the most labelled weight, of equals to the left one [D10].
     """
     left, right = ints[node + of.NODE_LEFT], ints[node + of.NODE_RIGHT]
     value = value_of(plan, ints, x, ints[node + of.NODE_COLUMN])
@@ -30,7 +30,7 @@ def child_of(plan, ints, floats, t: int, node: int, x) -> int:
 
 @kernel
 def reaches(plan, ints, floats, t: int, root: int, number: int, x) -> bool:
-    """Return whether a record comes through a node on its way from the root."""
+    """Return whether a record passes a node on its path from the root."""
     here = root
     while here != number:
         node = of.node_at(plan, t, here)
@@ -42,7 +42,7 @@ def reaches(plan, ints, floats, t: int, root: int, number: int, x) -> bool:
 
 @kernel
 def voter_of(plan, ints, floats, t: int, root: int, x) -> int:
-    """Return the first word of the node that answers: the leaf, or before it the last that has learned."""
+    """Return the first word of the node that answers: the last on the path that has learned."""
     node = of.node_at(plan, t, root)
     voter = node
     while ints[node + of.NODE_LEFT] >= 0:
@@ -67,7 +67,7 @@ def write_inputs(plan, ints, floats, node: int, x, inputs) -> None:
 
 @kernel
 def tree_share(plan, params, ints, floats, t: int, root: int, x, inputs) -> float:
-    """Return the probability of the first class of a pair that its tree gives."""
+    """Return the probability of the first class of a pair by its tree."""
     node = voter_of(plan, ints, floats, t, root, x)
     first, second = floats[node + of.NODE_WEIGHT], floats[node + of.NODE_WEIGHT + 1]
     if first + second <= 0.0:
@@ -95,10 +95,11 @@ def met_classes(plan, ints, t: int) -> tuple[int, int]:
 
 @kernel(f"int64({WORDS}, int64, CPointer(float64), CPointer(float64))", alone=True)
 def fuse(plan, params, ints, floats, t: int, x, shares) -> int:
-    """Write the class shares, and return the class with the largest, the lowest of equals.
+    """Write the class shares, and return the class with the largest share, the lowest of equals.
 
-    The sum rule: the score of a class is the sum of what the trees of its pairs give it, a pair without tree
-    ½; divided by the number of pairs. With labels of one class there is no tree, and it is that class.
+    By the sum rule, the score of a class is the sum of its shares in the trees of its pairs, divided by the
+    number of pairs; a pair without tree counts ½. If only one class has labels, there is no tree, and that
+    class is returned.
     """
     k = ints[at.MODEL_CLASSES]
     met, only = met_classes(plan, ints, t)

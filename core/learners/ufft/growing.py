@@ -16,9 +16,9 @@ from core.numeric.special import LN2, log2
 from core.tree import layout as at
 
 MIRROR: Final = 1e-9
-"""Share by which a gain must exceed that of another value of its attribute."""
+"""Relative difference by which a gain must exceed the gain of another value of the same attribute."""
 NO_GAIN: Final = 1e-10
-"""A gain below it is none [D6]."""
+"""A smaller gain counts as none [D6]."""
 
 
 @kernel
@@ -31,9 +31,9 @@ def page_fits(plan, ints, t: int) -> bool:
 
 @kernel
 def spare_nodes(plan, ints, t: int) -> int:
-    """Return how many node records beyond those ever used fit into the bytes of the block.
+    """Return how many node records, in addition to those ever used, fit into the bytes of the block.
 
-    The room of a page is kept back, if there is so much: the record at hand may take one.
+    If there is enough room, one page is left free: the present record may take it.
     """
     pages = ints[t + of.PAGES] + (1 if page_fits(plan, ints, t) else 0)
     words = ints[t + of.LIMIT] - pages * of.place(plan, of.PAGE_WORDS)
@@ -42,7 +42,7 @@ def spare_nodes(plan, ints, t: int) -> int:
 
 @kernel
 def take_node(plan, params, ints, floats, t: int, pair: int, parent: int) -> int:
-    """Return the number of a new leaf that has seen nothing, -1: there is no room for one."""
+    """Return the number of a new leaf that has seen nothing; -1: there is no room for one."""
     number = ints[t + of.FREE]
     if number >= 0:
         ints[t + of.FREE] = ints[of.node_at(plan, t, number) + of.NODE_PARENT]
@@ -63,7 +63,7 @@ def take_node(plan, params, ints, floats, t: int, pair: int, parent: int) -> int
 
 @kernel
 def begin_node(plan, params, ints, floats, node: int) -> None:
-    """Make a node a leaf that has seen nothing; where it hangs, and what came to it, stay."""
+    """Make a node a leaf that has seen nothing; its links, and the weight that came to it, stay."""
     ints[node + of.NODE_LEFT] = of.LEAF
     ints[node + of.NODE_RIGHT] = of.LEAF
     ints[node + of.NODE_COLUMN] = 0
@@ -86,9 +86,9 @@ def begin_node(plan, params, ints, floats, node: int) -> None:
 
 @kernel
 def free_below(plan, ints, t: int, number: int) -> int:
-    """Free all nodes below one, the left ones of each first; return how many these were.
+    """Free all nodes below a node, the left ones of each first; return their number.
 
-    A node that waits to be freed is chained by its parent word like those that are.
+    A node that waits to be freed is chained by its parent word, like free nodes.
     """
     node = of.node_at(plan, t, number)
     if ints[node + of.NODE_LEFT] < 0:
@@ -121,7 +121,7 @@ def free_below(plan, ints, t: int, number: int) -> int:
 def candidate_of(plan, floats, node: int, column: int) -> tuple[bool, float, float]:
     """Return whether a column has a candidate, its cut and its gain (bits, 0 without one).
 
-    A cut of a nominal value that both 0 and 1 are on one side of is none.
+    A cut of a nominal value with 0 and 1 on the same side is no candidate.
     """
     here = node + of.place(plan, of.STATISTICS_AT) + column * of.COLUMN_WORDS
     other = here + of.STATISTICS
@@ -140,8 +140,9 @@ def candidate_of(plan, floats, node: int, column: int) -> tuple[bool, float, flo
 def best_of_attribute(plan, ints, floats, node: int, attribute: int) -> tuple[int, float, float]:
     """Return the column, cut and gain of an attribute's best candidate; the gain is 0 without one.
 
-    attribute: numeric ones first, then nominal ones. Of a nominal one each value has a candidate, and a later
-    one must be clearly better: the two values of a pair are mirror images, and their gains equal [D5].
+    attribute: numeric attributes first, then nominal attributes. Each value of a nominal attribute has a
+    candidate, and a later candidate must be clearly better: two values are mirror images, with equal gains
+    [D5].
     """
     numeric = plan[at.PLAN_NUMERIC]
     if attribute < numeric:
@@ -159,9 +160,9 @@ def best_of_attribute(plan, ints, floats, node: int, attribute: int) -> tuple[in
 
 @kernel
 def evaluate(plan, params, ints, floats, t: int, root: int, number: int, first: int, second: int) -> None:
-    """Split a leaf if one column's gain is surely the largest; else say when it is looked at again.
+    """Split a leaf if one column's gain is surely the largest; else set when the leaf is evaluated again.
 
-    A cut that has all records of the memory on one side divides nothing, whatever the densities have it gain.
+    A cut with all records of the memory on one side is no split, even if its gain by the densities is large.
     first, second: the entries of the pair's classes, whose rings the children learn from.
     """
     node = of.node_at(plan, t, number)
@@ -218,7 +219,7 @@ def has_room_for_two(plan, ints, t: int) -> bool:
 
 @kernel
 def stop(plan, ints, floats, t: int) -> None:
-    """Note that the forest should have grown and has no bytes for it; the first time it is an event."""
+    """Note that the forest lacks bytes to grow; the first time, add an event."""
     if ints[t + of.STOPPED] == 0:
         ints[t + of.STOPPED] = 1
         of.add_event(plan, ints, floats, t, of.NO_ROOM, -1, -1, 0.0, 0.0, 0.0, 0.0, 0.0)

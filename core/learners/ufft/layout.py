@@ -4,12 +4,12 @@
            | node record × capacity | page × capacity
 
 The pair of classes i < j has the entry j(j-1)/2 + i, so that a new class appends entries. Node records are
-one arena for all trees, free ones chained; a page is PAGE_ROWS rows of the ring of a class
+one arena for all trees, with a chain of free records; a page is PAGE_ROWS rows of the ring of a class
 (core/learners/ufft/memory.py).
 
-A *column* is what a node keeps statistics of: the numeric attributes in their order, then the values of the
-nominal ones, each a number that is 1 where a record has the value and 0 where it has another [D51].
-The *step* of a numeric attribute is its smallest difference between two labelled values in a row.
+Nodes keep statistics for each *column*: the numeric attributes in their order, then the values of the nominal
+attributes, each a number that is 1 where a record has the value and 0 where it has another [D51]. The *step*
+of a numeric attribute is the smallest difference between two successive labelled values.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ from core.tree import layout as at
 
 # Header
 BLOCK_WORDS: Final = at.BLOCK_WORDS
-CLASSES: Final = 1  # classes there is room for
+CLASSES: Final = 1  # number of classes that there is room for
 NODE_CAPACITY: Final = 2
-NODES: Final = 3  # node records ever used, free ones among them
-FREE: Final = 4  # first free one, -1: none; the chain goes through NODE_PARENT, last freed first
+NODES: Final = 3  # node records ever used, including free records
+FREE: Final = 4  # first free record, -1: none; the chain goes through NODE_PARENT, last freed first
 LIVE: Final = 5  # nodes of trees
 PAGE_CAPACITY: Final = 6
-PAGES: Final = 7  # pages given out
-ARRIVALS: Final = 8  # labels learned: the arrival number of the next
+PAGES: Final = 7  # pages in use
+ARRIVALS: Final = 8  # labels learned, which is the arrival number of the next label
 TREES: Final = 9  # pairs that have a root
 SPLITS: Final = 10
 ATTEMPTS: Final = 11  # evaluations of leaves
-RESTARTS: Final = 12  # nodes that drifts made leaves anew
-STOPPED: Final = 13  # a split or a tree was left out for want of bytes
+RESTARTS: Final = 12  # nodes that became leaves again after drifts
+STOPPED: Final = 13  # a split or a tree was left out for lack of bytes
 EVENTS: Final = 14  # events that wait; none between two records
-VISITS: Final = 15  # nodes that records to learn have come through, and
-REPLAYS: Final = 16  # rows of memories that were looked at: what learning costs
-# Reckoned from what the model has learned of classes and values (never from what its schema alone knows: the
-# cut of runs must not matter), anew when that has grown; all 0: to be reckoned, so in every snapshot.
-RECKONED: Final = 17  # classes and values learned then
+VISITS: Final = 15  # nodes on the paths of records to learn
+REPLAYS: Final = 16  # rows of memories that were read; with VISITS a measure of the cost of learning
+# Computed from the classes and values that the model has learned, and again when their number grows; never
+# from the schema, so that the cut of runs does not matter. All 0, as in every snapshot: not computed.
+RECKONED: Final = 17  # classes and values learned at that time
 LIMIT: Final = 18  # words that nodes and pages may take
 LEARNED_NODE: Final = 19  # words of a node record with these values
 HEADER: Final = 20
@@ -50,12 +50,12 @@ PLANTED: Final = 1  # arrival number of the first record it learned
 PAIR_FIELDS: Final = 2
 
 # Class
-CLASS_WEIGHT: Final = 0  # of its labels (float64)
-CLASS_RECORDS: Final = 1  # labels; 0: the class was not met yet
+CLASS_WEIGHT: Final = 0  # weight of its labels (float64)
+CLASS_RECORDS: Final = 1  # number of labels; 0: no record of the class was seen yet
 RING_ROWS: Final = 2  # rows it keeps
 RING_NEXT: Final = 3  # where the next row goes
 RING_PAGES: Final = 4
-CLASS_FIELDS: Final = 5  # then the numbers of its pages
+CLASS_FIELDS: Final = 5  # words before the numbers of its pages
 
 # Event
 EVENT_KIND: Final = 0
@@ -63,7 +63,7 @@ EVENT_PAIR: Final = 1
 EVENT_NODE: Final = 2
 EVENT_DEPTH: Final = 3
 EVENT_COLUMN: Final = 4
-EVENT_CUT: Final = 5  # (float64, as all that follow)
+EVENT_CUT: Final = 5  # (float64, like all words after it)
 EVENT_BEST: Final = 6  # gains
 EVENT_SECOND: Final = 7
 EVENT_BOUND: Final = 8
@@ -77,20 +77,20 @@ RESTARTED: Final = 4
 NO_ROOM: Final = 5
 
 # Node record
-NODE_PARENT: Final = 0  # -1: a root; of a free record the next free one
+NODE_PARENT: Final = 0  # -1: a root; in a free record the next free one
 NODE_LEFT: Final = 1  # child of x <= cut; LEAF, or FREED
 NODE_RIGHT: Final = 2
 NODE_DEPTH: Final = 3
 NODE_PAIR: Final = 4
 NODE_COLUMN: Final = 5
 NODE_CUT: Final = 6  # (float64)
-NODE_ROUTED: Final = 7  # weight of labelled records that came, replayed ones too (float64)
+NODE_ROUTED: Final = 7  # weight of labelled and replayed records that came (float64)
 NODE_WEIGHT: Final = 8  # n of the two classes (float64 × 2)
 NODE_DUE: Final = 10  # weight at which the leaf is evaluated next (float64)
 NODE_WARNING: Final = 11  # arrival number of the record that began the warning, -1: in control
-NODE_INPUTS: Final = 12  # predictions of its naive Bayes that the detector has seen since it began anew,
-NODE_ERRORS: Final = 13  # and those of them that were wrong
-NODE_FIELDS: Final = 14  # then the detector's state, the statistics, and the unit of an IDBD leaf
+NODE_INPUTS: Final = 12  # predictions of its naive Bayes since the detector started again
+NODE_ERRORS: Final = 13  # wrong predictions among them
+NODE_FIELDS: Final = 14  # words before the detector's state, the statistics, and the unit of an IDBD leaf
 
 LEAF: Final = -1
 FREED: Final = -2
@@ -99,16 +99,16 @@ FREED: Final = -2
 STATISTICS: Final = 3
 COLUMN_WORDS: Final = 2 * STATISTICS
 
-# Step of a numeric attribute (float64 both)
-STEP_LAST: Final = 0  # the last value that was labelled, NaN: none yet
-STEP_SMALLEST: Final = 1  # the step, 0: all values so far were the same
+# Step of a numeric attribute (both float64)
+STEP_LAST: Final = 0  # the last labelled value, NaN: none yet
+STEP_SMALLEST: Final = 1  # the step, 0: all values so far were equal
 STEP_FIELDS: Final = 2
 
 # Page
 PAGE_ROWS: Final = 16
 ROW_ARRIVAL: Final = 0
 ROW_WEIGHT: Final = 1  # (float64)
-ROW_FIELDS: Final = 2  # then the values of all attributes (float64, missing NaN)
+ROW_FIELDS: Final = 2  # words before the values of all attributes (float64, missing NaN)
 
 # Words of the plan from PLAN_ARRAYS on
 COLUMNS: Final = 0
@@ -179,7 +179,7 @@ def class_at(plan, t: int, label: int) -> int:
 
 @kernel
 def step_at(plan, t: int, attribute: int) -> int:
-    """Return the first word of the step of a numeric attribute, by its place among these."""
+    """Return the first word of the step of a numeric attribute, by its number among numeric attributes."""
     return t + place(plan, STEPS_AT) + attribute * STEP_FIELDS
 
 
@@ -211,7 +211,7 @@ def add_event(
     bound: float,
     weight: float,
 ) -> None:
-    """Write an event of a node (by its number; -1: of none) behind those that wait."""
+    """Append an event of a node (by its number; -1: of none) to the events that wait."""
     event = t + place(plan, EVENTS_AT) + ints[t + EVENTS] * EVENT_FIELDS
     ints[t + EVENTS] += 1
     ints[event + EVENT_KIND] = kind

@@ -1,10 +1,12 @@
-"""Memory of the trees: of each class a ring of its last S labelled rows, shared by all trees of the class.
+"""Memory of the trees: for each class a ring of its last S labelled rows, shared by all trees of the class.
 
-The memory of a tree are the last S records that it learned. They lie within the last S of its two classes, so
-that a ring a class holds them: merged by arrival number, those before the tree was planted left out.
+The memory of a tree consists of the last S records that it learned. They are among the last S of its two
+classes, so that one ring for each class holds them: the rings are merged by arrival number, without the rows
+from before the tree was planted.
 
-A ring is made of pages, which come one by one: a rare class takes little. Its oldest row lies at 0, or where
-the next one goes once the ring is full; hence a full ring gets another page only when that is at 0.
+A ring is made of pages, which are added one by one: a rare class takes little memory. Its oldest row lies at
+0, or at the next position once the ring is full; hence a full ring gets another page only when that position
+is 0.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from core.tree import layout as at
 
 @kernel
 def ring_capacity(plan, params, ints, entry: int) -> int:
-    """Return the rows that a ring has room for; entry: first word of its class."""
+    """Return the number of rows that a ring has room for; entry: first word of its class."""
     most = int(of.parameter(plan, params, of.MEMORY))
     return min(most, ints[entry + of.RING_PAGES] * of.PAGE_ROWS)
 
@@ -51,7 +53,7 @@ def row_of_age(plan, params, ints, t: int, entry: int, age: int) -> int:
 
 @kernel
 def push(plan, params, ints, floats, t: int, entry: int, x, weight: float, grants: bool) -> bool:
-    """Keep a record in its class's ring, in the place of the oldest if it is full; return whether it is kept.
+    """Keep a record in its class's ring, replacing the oldest if it is full; return whether it is kept.
 
     grants: the ring may have the page that it wants.
     """

@@ -13,19 +13,21 @@ from core.numeric.special import LN2, exp, log2
 from core.tree import layout as at
 
 SMALLEST: Final = 1e-9
-"""Least deviation, as a share of the mean's size (or of 1), that a density is reckoned with where values have
-no step (core/learners/ufft/steps.py)."""
+"""Least deviation for a density, as a share of the mean's size (or of 1), where values have no step
+(core/learners/ufft/steps.py).
+"""
 HUGE: Final = 1e290
-"""Largest square of a standard score: sums of them are finite."""
+"""Largest square of a standard score, so that sums of squares are finite."""
 WIDE: Final = 1e100
-"""Products of variances beyond it, or below its inverse, are brought to their logarithm."""
+"""Products of variances above it, or below its inverse, are replaced by their logarithm."""
 
 
 @kernel
 def value_of(plan, ints, x, column: int) -> float:
-    """Return the value of a column in a record (x: float64[attribute]), NaN: missing.
+    """Return the value of a column in a record (x: float64[attribute]); NaN: missing.
 
-    A nominal value that the model has not learned is missing: when the schema came to know it is nothing.
+    A nominal value that the model has not learned is missing; when it was added to the schema has no
+    influence.
     """
     numeric = plan[at.PLAN_NUMERIC]
     if column < numeric:
@@ -58,7 +60,7 @@ def add_value(floats, at: int, value: float, weight: float) -> None:
 def add_record(plan, floats, node: int, side: int, x, weight: float) -> None:
     """Take in a record of a class (side 0 or 1) at the node whose record begins at word ``node``.
 
-    Missing values are left out, each of its own column.
+    A missing value is left out of the statistics of its column.
     """
     floats[node + of.NODE_WEIGHT + side] += weight
     statistics = node + of.place(plan, of.STATISTICS_AT) + side * of.STATISTICS
@@ -79,7 +81,7 @@ def add_record(plan, floats, node: int, side: int, x, weight: float) -> None:
 
 @kernel
 def variance(floats, at: int, least: float) -> float:
-    """Return the variance of a column in a class, at least that of the smallest deviation."""
+    """Return the variance of a column in a class, at least the square of the smallest deviation."""
     mean = floats[at + 1]
     least = max(least, SMALLEST * max(1.0, abs(mean)))
     spread = deviation(floats[at], floats[at + 2])
@@ -88,11 +90,12 @@ def variance(floats, at: int, least: float) -> float:
 
 @kernel
 def column_odds(floats, at: int, value: float, least: float) -> tuple[float, float, float]:
-    """Return half the difference of the squared scores of a value, what its rounding has lost, and the ratio
-    of the variances (least: their smallest deviation).
+    """Return half the difference of the squared scores of a value, its rounding error, and the ratio of
+    variances.
 
-    Their effect on ln f(x|0) - ln f(x|1) is the first two plus half the logarithm of the third. A column of
-    which one of the classes has less than two values, or none that is finite, says nothing: 0, 0 and 1.
+    least: the smallest deviation of both classes. ln f(x|0) - ln f(x|1) changes by the first two numbers plus
+    half the logarithm of the third. If a class has fewer than two values in the column, or no finite ones,
+    the column has no effect: 0, 0 and 1.
     """
     if not (floats[at] >= 2.0 and floats[at + of.STATISTICS] >= 2.0) or value - value != 0.0:
         return 0.0, 0.0, 1.0
@@ -102,17 +105,18 @@ def column_odds(floats, at: int, value: float, least: float) -> tuple[float, flo
     scores, ratio = of_second - of_first, second / first
     if scores - scores != 0.0 or not 0.0 < ratio < math.inf:
         return 0.0, 0.0, 1.0
-    # Beside 1e18 of the one class the score of the other would be lost (the exact error of Knuth's two-sum).
+    # Next to a score of 1e18 of one class the second score would be lost (the exact error of Knuth's
+    # two-sum).
     taken = scores - of_second
     return 0.5 * scores, 0.5 * ((of_second - (scores - taken)) - (of_first + taken)), ratio
 
 
 @kernel
 def plus(total: float, lost: float, term: float) -> tuple[float, float]:
-    """Return a sum with another term, and what its rounding has lost so far (Neumaier 1974).
+    """Return a sum with another term, and the rounding error so far (Neumaier 1974).
 
-    The score of a value that no record of a class has had is 1e18: two of them, one a class, must leave
-    what the other columns say.
+    The score of a value that no record of a class has had is 1e18: two such scores, one for each class, must
+    not erase the other columns.
     """
     found = total + term
     rest = (total - found) + term if abs(total) >= abs(term) else (term - found) + total
@@ -121,7 +125,7 @@ def plus(total: float, lost: float, term: float) -> tuple[float, float]:
 
 @kernel
 def log_odds(plan, params, ints, floats, t: int, node: int, x) -> float:
-    """Return ln P(0|x) - ln P(1|x) of a node's naive Bayes; 0 where it has seen nothing."""
+    """Return ln P(0|x) - ln P(1|x) of a node's naive Bayes; 0 while it has seen nothing."""
     first, second = floats[node + of.NODE_WEIGHT], floats[node + of.NODE_WEIGHT + 1]
     if first <= 0.0 or second <= 0.0:
         return 0.0 if first == second else (math.inf if first > 0.0 else -math.inf)
@@ -151,7 +155,7 @@ def log_odds(plan, params, ints, floats, t: int, node: int, x) -> float:
             for code in range(seen):
                 hit = 1.0 if value == code else 0.0
                 score, rest, ratio = column_odds(floats, here + code * of.COLUMN_WORDS, hit, of_codes)
-                # Deviations are bounded from below and values are 0 or 1: ratios within 1e18.
+                # Deviations are bounded from below and values are 0 or 1: ratios lie within 1e18.
                 total, lost = plus(total, lost + rest, score)
                 product *= ratio
                 if not 1.0 / WIDE < product < WIDE:

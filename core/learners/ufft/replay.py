@@ -1,4 +1,4 @@
-"""Replay of a tree's memory: the records that reach a node are learned by its children, or by it anew."""
+"""Replay of a tree's memory: the records that reach a node are learned by its children, or by the node."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def replay(
 ) -> None:
     """Add the rows of the memory that reach a node to its statistics, by arrival: those from ``since`` on.
 
-    divides: not to its own statistics but to those of the child that each falls in. first, second: entries of
-    the pair's classes. No detector sees them, and nothing is evaluated (ALGORITHMS section 22.4): the leaf,
-    or each of the two, waits for its first evaluation from here on.
+    divides: add them to the statistics of the child that each falls into, not to the node's. first, second:
+    entries of the pair's classes. No detector sees the rows, and no leaf is evaluated (ALGORITHMS section
+    22.4): the leaf, or each of the two leaves, waits for its first evaluation from here on.
     """
     node = of.node_at(plan, t, number)
     planted = ints[of.pair_at(t, ints[node + of.NODE_PAIR]) + of.PLANTED]
@@ -76,8 +76,8 @@ def has_records_on_both_sides(
 ) -> bool:
     """Return whether the memory holds records of a leaf on both sides of a cut.
 
-    A record without a value in the column is on neither side. A forest without memory has the densities of
-    the two classes alone: each side must be expected to have had a record.
+    A record without a value in the column is on neither side. A forest without memory has only the densities
+    of the two classes: the expected number of records on each side must be at least 1.
     """
     node = of.node_at(plan, t, number)
     if of.parameter(plan, params, of.MEMORY) < 1.0:

@@ -1,4 +1,4 @@
-"""What kernels take on trust of a forest: rings and their pages, trees and their links, the free nodes."""
+"""Checks of the words of a forest that kernels rely on: rings and pages, trees and links, the free nodes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ detector_problem = drift.problem_dispatcher()
 
 @kernel
 def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int:
-    """Return a problem of the block at word t, SOUND: none."""
+    """Return a problem of the block at word t, or SOUND."""
     found = header_problem(ints, t)
     if found == SOUND:
         found = steps_problem(plan, floats, t)
@@ -65,7 +65,7 @@ def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int
 
 @kernel
 def header_problem(ints, t: int) -> int:
-    """Return what is wrong with the counts of the forest."""
+    """Return a problem of the counts of the forest."""
     for word in (of.ARRIVALS, of.TREES, of.SPLITS, of.ATTEMPTS, of.RESTARTS, of.RECKONED, of.LIMIT):
         if not 0 <= ints[t + word] <= MOST:
             return COUNTERS
@@ -85,7 +85,7 @@ def header_problem(ints, t: int) -> int:
 
 @kernel
 def steps_problem(plan, floats, t: int) -> int:
-    """Return what is wrong with the steps of numeric attributes; the last value may be any number or none."""
+    """Return a problem of the steps of numeric attributes; the last value may be any number or NaN."""
     for attribute in range(plan[at.PLAN_NUMERIC]):
         if not 0.0 <= floats[of.step_at(plan, t, attribute) + of.STEP_SMALLEST] < math.inf:
             return at_place(attribute, STEP)
@@ -94,7 +94,7 @@ def steps_problem(plan, floats, t: int) -> int:
 
 @called
 def rings_problem(plan, params, ints, floats, t: int) -> int:
-    """Return what is wrong with classes and rows."""
+    """Return a problem of classes and rows."""
     taken = np.zeros(ints[t + of.PAGES], dtype=np.int8)
     most = place_pages(plan)
     given = 0
@@ -132,13 +132,13 @@ def rings_problem(plan, params, ints, floats, t: int) -> int:
 
 @kernel
 def place_pages(plan) -> int:
-    """Return how many pages a ring may have."""
+    """Return the maximum of pages of a ring."""
     return of.place(plan, of.CLASS_WORDS) - of.CLASS_FIELDS
 
 
 @called
 def trees_problem(plan, params, ints, floats, t: int) -> int:
-    """Return what is wrong with pairs, nodes and the chain of free ones."""
+    """Return a problem of pairs, nodes and the chain of free nodes."""
     nodes, k = ints[t + of.NODES], plan[at.PLAN_CLASSES]
     planted = 0
     for pair in range(k * (k - 1) // 2):
@@ -177,7 +177,7 @@ def trees_problem(plan, params, ints, floats, t: int) -> int:
 
 @kernel
 def links_problem(plan, ints, floats, t: int, number: int) -> int:
-    """Return what is wrong with the links of a node of a tree, in both directions, and with its test."""
+    """Return a problem of the links of a node of a tree, in both directions, or of its test."""
     node, nodes = of.node_at(plan, t, number), ints[t + of.NODES]
     pair, k = ints[node + of.NODE_PAIR], plan[at.PLAN_CLASSES]
     parent, depth = ints[node + of.NODE_PARENT], ints[node + of.NODE_DEPTH]
@@ -213,7 +213,7 @@ def links_problem(plan, ints, floats, t: int, number: int) -> int:
 
 @kernel
 def node_problem(plan, params, ints, floats, t: int, node: int) -> int:
-    """Return what is wrong with the weights of a node (its first word) and with its detector."""
+    """Return a problem of the weights of a node (its first word) or of its detector."""
     for word in (of.NODE_ROUTED, of.NODE_WEIGHT, of.NODE_WEIGHT + 1):
         if not 0.0 <= floats[node + word] < math.inf:
             return WEIGHTS

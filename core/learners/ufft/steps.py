@@ -1,11 +1,11 @@
-"""Steps: the smallest difference between two labelled values in a row, for each numeric attribute.
+"""Steps: the smallest difference between two successive labelled values, for each numeric attribute.
 
-A class all of whose values are equal has a deviation of 0, and a density of deviation 0 rules out every other
+A class whose values are all equal has a deviation of 0, and a density of deviation 0 rules out every other
 value. On a column of 0 and 1, or of a few codes, such a class is common, and one record of another value is
-no surprise. So the naive Bayes of a node takes no deviation below a share of the step (1/6 by default, as
-WEKA's naive Bayes does with the mean gap between values). The step has the unit of the attribute: values of
-0 and 255 are treated as those of 0 and 1. Where values have no step, the smallest difference falls
-towards 0 with every record, and the share of it with it.
+no surprise. So the naive Bayes of a node takes no deviation below a share of the step (1/6 by default; WEKA's
+naive Bayes uses the mean gap between values in the same way). The step has the unit of the attribute: values
+of 0 and 255 are treated like values of 0 and 1. Where values have no step, the smallest difference falls
+towards 0 with every record, and so does the least deviation.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from core.learners.ufft import layout as of
 from core.tree import layout as at
 
 ROUNDING: Final = 1e-9
-"""Share of the larger of two values up to which their difference is rounding, and no step."""
+"""Share of the larger of two values up to which their difference counts as rounding, not as a step."""
 OF_CODES: Final = 1.0
 """The step of a nominal attribute's columns, whose values are 0 and 1."""
 
 
 @kernel
 def note_values(plan, floats, t: int, x) -> None:
-    """Take the values of a labelled record into the steps (x: float64[attribute]), missing ones left out."""
+    """Update the steps with the values of a labelled record that are not missing (x: float64[attribute])."""
     table = plan[at.PLAN_NUMERIC_TABLE]
     for column in range(plan[at.PLAN_NUMERIC]):
         value = x[plan[table + column]]
@@ -41,7 +41,7 @@ def note_values(plan, floats, t: int, x) -> None:
 
 @kernel
 def least_deviation(plan, params, floats, t: int, column: int) -> float:
-    """Return the deviation below which no class of a column is taken to be; 0: the step is not known yet."""
+    """Return the least deviation of any class in a column; 0: the step is not known yet."""
     share = of.parameter(plan, params, of.STEP_SHARE)
     if column >= plan[at.PLAN_NUMERIC]:
         return share * OF_CODES

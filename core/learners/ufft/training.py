@@ -45,7 +45,7 @@ def wanted_nodes(plan, ints, t: int, label: int) -> int:
 
 @kernel
 def lacks_room(plan, params, ints, t: int, label: int, wanted: int) -> bool:
-    """Return whether the block has to grow first, which it may, for its bytes allow it."""
+    """Return whether the block has to grow first and has the bytes for it."""
     if ints[t + of.RECKONED] != of.learned(plan, ints):
         return True
     pages = ints[t + of.PAGES]
@@ -58,9 +58,9 @@ def lacks_room(plan, params, ints, t: int, label: int, wanted: int) -> bool:
 
 @kernel
 def watch(plan, params, ints, floats, t: int, node: int, side: int, x, arrival: int) -> bool:
-    """Tell a node's detector whether its naive Bayes errs; return whether the node is out of control.
+    """Update a node's detector with the error of its naive Bayes; return whether the node is out of control.
 
-    A warning is remembered by its first record, until the node is in control again.
+    The node keeps the first record of a warning until it is in control again.
     """
     error = 0.0 if (log_odds(plan, params, ints, floats, t, node, x) < 0.0) == (side == 1) else 1.0
     ints[node + of.NODE_INPUTS] += 1
@@ -78,7 +78,7 @@ def watch(plan, params, ints, floats, t: int, node: int, side: int, x, arrival: 
 def restart(
     plan, params, ints, floats, t: int, root: int, number: int, first: int, second: int, arrival: int
 ) -> None:
-    """Make a node that is out of control a leaf, which learns anew what came since its warning [D57]."""
+    """Make a node that is out of control a leaf, which learns the records since its warning again [D57]."""
     node = of.node_at(plan, t, number)
     since = ints[node + of.NODE_WARNING]
     since = since if since >= 0 else arrival
@@ -137,7 +137,7 @@ def learn_tree(
 
 @kernel(f"int64({WORDS}, int64, CPointer(float64), int64, float64)", alone=True)
 def train(plan, params, ints, floats, t: int, x, label: int, weight: float) -> int:
-    """Learn a labelled record; return the outcome, and four times the node records that are wanted."""
+    """Learn a labelled record; return the outcome, and four times the node records that are needed."""
     wanted = wanted_nodes(plan, ints, t, label)
     if lacks_room(plan, params, ints, t, label, wanted):
         return at.GROW_FIRST + 4 * wanted

@@ -1,4 +1,4 @@
-"""UFFT: a forest with a tree for each pair of classes, which splits by discriminants and drifts by nodes."""
+"""UFFT: a forest with a tree for each pair of classes; splits by discriminants, a drift detector a node."""
 
 from __future__ import annotations
 
@@ -31,46 +31,47 @@ LEAF_MODELS: Final = {"mc": of.MAJORITY, "nb": of.BAYES, "idbd": of.UNIT}
 class Plugin(Learner):
     """Ultra fast forest of trees: ``{"name": "ufft", "leaf_model": "nb"}`` (Gama, Medas, Rodrigues 2004).
 
-    For each pair of classes that were met there is a binary tree, which learns the records of both alone. A
-    record is answered by all of them: the class with the largest sum of their shares wins, a pair without
-    tree gives ½ to both. A leaf is evaluated now and then: each attribute has one cut, where the normal
-    densities of the two classes are equal (quadratic discriminant), and the best is installed if its
+    For each pair of classes that were met there is a binary tree, which learns only the records of these two.
+    All trees answer a record: the class with the largest sum of their shares wins; a pair without tree counts
+    ½ for both classes. A leaf is evaluated from time to time. Each attribute has one cut, where the normal
+    densities of the two classes are equal (quadratic discriminant). The best cut is installed if its
     information gain exceeds the second by sqrt(ln(1/δ)/2n), or if that bound is below ``tau``. The new leaves
-    learn those of the tree's last ``memory`` records that they would have got; the node keeps its statistics
-    and goes on learning. A cut with all of these records on one side is no split, and a new leaf is evaluated
-    first after 100 more records than it has learned from the memory.
+    learn those of the tree's last ``memory`` records that reach them; the node keeps its statistics and
+    continues to learn. A cut with all of these records on one side is no split. The first evaluation of a new
+    leaf comes 100 records after those that it has learned from the memory.
 
-    On each record's way every node's naive Bayes predicts first, and a detector watches its errors. A node
-    that is out of control becomes a leaf anew, with what the memory holds of it since the warning.
+    On the path of each record every node's naive Bayes predicts first, and a detector watches its errors. A
+    node that is out of control becomes a leaf again, with the records of the memory since the warning.
 
-    Leaves predict by class shares (``mc``), naive Bayes (``nb``) or a linear unit that learns its own step
-    sizes (``idbd``); one that has seen nothing as the node above. A nominal value is a column of 0 and 1. A
-    missing value is left out of the statistics, and follows the branch with more labelled weight. Weights
-    count like so many records in statistics, shares and ``n``; a detector takes each record for one, and a
-    unit takes weights above 1 for 1.
+    Leaves predict by class shares (``mc``), naive Bayes (``nb``) or a linear unit that learns its step sizes
+    (``idbd``); a leaf that has seen nothing predicts like the node above. A nominal value is a column of 0
+    and 1. A missing value is left out of the statistics, and follows the branch with more labelled weight. A
+    record of weight w counts as w records in statistics, shares and ``n``; a detector counts it as one
+    record, and a unit limits weights to 1.
 
-    A pair's tree is planted with the first record of the second of its classes, and begins empty: nothing
-    that came before is learned by it, and its memory begins there. Memories of all trees are one ring of rows
-    a class. With 64 classes there are 2,016 trees.
+    A pair's tree is planted with the first record of the second of its classes, and begins empty: it learns
+    no earlier records, and its memory begins there. The memories of all trees share one ring of rows for each
+    class. With 64 classes there are 2,016 trees.
     """
 
     delta: float = number(5e-6, above=0.0, below=1.0)
-    """Probability that a split is another than the best."""
+    """Probability that a split is not the best one."""
     tau: float = number(5e-3, at_least=0.0)
-    """Bound below which a split is made whatever the second best gain is; 0: never."""
+    """Bound below which the best split is made regardless of the second best gain; 0: never."""
     leaf_model: str = choice("nb", "mc", "nb", "idbd")
-    """How a leaf predicts."""
+    """Prediction of a leaf: class shares, naive Bayes or a linear unit."""
     memory: int = count(1000, at_least=0, at_most=100_000)
     """Records that a tree remembers: new leaves, and nodes after a drift, learn from them."""
     step_share: float = number(1.0 / 6.0, at_least=0.0, at_most=1.0)
     """Least deviation of a class for naive Bayes, as a share of the attribute's step: the smallest difference
-    between two labelled values in a row, 1 for nominal values. 0: only as much as keeps densities finite."""
+    between two successive labelled values, 1 for nominal values. 0: only enough to keep densities finite.
+    """
     nmin: str = choice("gap", "gap", "slide")
-    """When a leaf is evaluated again: as the gap between the two best gains demands, or every 265 records."""
+    """When a leaf is evaluated again: by the gap between the two best gains, or every 265 records."""
     drift: Any = "ddm"
-    """The detector of every node, a name or an object as the spec's own; ``none``: nodes are never pruned."""
+    """The detector of every node, a name or an object like the spec's; ``none``: nodes are never pruned."""
     max_bytes: float = number(float(1 << 30), at_least=1.0)
-    """Bytes of a model at which the forest stops to grow."""
+    """Bytes of a model at which the forest stops growing."""
 
     def __post_init__(self) -> None:
         """Check the parameters, and make the detector."""
@@ -105,12 +106,12 @@ class Plugin(Learner):
         return [(at.PLAN_NODE_DETECTOR, self.drift)]
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: UfftLayout) -> None:
-        """Let the layout know the words of its plan: explanations ask the compiled trees."""
+        """Give the layout the words of its plan, which explanations pass to compiled code."""
         blocks.plan_words = ints
 
 
 def detector_of(given: Any) -> Detector:
-    """Return the detector of the nodes that a spec names; what it does about a drift is not to be chosen."""
+    """Return the detector of the nodes that a spec names; its reaction to a drift is fixed."""
     if isinstance(given, Detector):
         return given
     body = {"name": given} if isinstance(given, str) else given
@@ -144,7 +145,7 @@ def answer(
     scratch,
     shares,
 ) -> tuple[int, int, int]:
-    """Fuse the shares of all trees; nothing is written but them, whether the model is frozen or not."""
+    """Add up the shares of all trees; nothing else is written, whether the model is frozen or not."""
     return fuse_here(plan, params, ints, floats, t, x, shares), 0, -1
 
 
@@ -164,7 +165,7 @@ def learn(
     scratch,
     vote_buffer,
 ) -> tuple[int, int]:
-    """Learn a record; as the place, how many node records it may take."""
+    """Learn a record; return as the place how many node records it may take."""
     outcome = train_here(plan, params, ints, floats, t, x, label, weight)
     return outcome & 3, outcome >> 2
 
@@ -173,7 +174,7 @@ def learn(
 def uncertainty(
     plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
-    """Return what the fused shares say, and the weight of all labels."""
+    """Return the uncertainty of the fused shares, and the weight of all labels."""
     weight, largest, second = 0.0, 0.0, 0.0
     for c in range(ints[at.MODEL_CLASSES]):
         weight += floats[of.class_at(plan, t, c) + of.CLASS_WEIGHT]

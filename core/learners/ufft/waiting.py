@@ -1,4 +1,4 @@
-"""When a leaf is evaluated: first, and after an evaluation that did not split it."""
+"""Waiting times of a leaf: before its first evaluation, and after an evaluation that did not split it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SHORTEST: Final = 100.0
 LONGEST: Final = 2000.0
 """Largest weight from one evaluation to the next."""
 SLIDE_STEP: Final = 265.0
-"""Both with ``nmin="slide"``: 1/(2·0.01)·ln(2/0.01), rounded up."""
+"""Weight before each evaluation with ``nmin="slide"``: 1/(2·0.01)·ln(2/0.01), rounded up."""
 
 
 @kernel
 def first_due(plan, params, replayed: float) -> float:
-    """Return the weight at which a leaf is evaluated first that has replayed so much.
+    """Return the weight at which a leaf is first evaluated, after it has replayed the weight ``replayed``.
 
-    What the memory holds of a leaf has been evaluated above it: counted here again, it would let a leaf be
+    The records of the memory were evaluated above the leaf. If they counted here again, the leaf might be
     split with the next record.
     """
     return replayed + (SLIDE_STEP if of.parameter(plan, params, of.SLIDE) != 0.0 else SHORTEST)

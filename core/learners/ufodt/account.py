@@ -1,4 +1,4 @@
-"""Account: what the episodes of a model have bought, and why they stopped; its blocks share it."""
+"""Account: the features that episodes of a model have bought, and why they stopped; its blocks share it."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from core.tree import layout as at
 
 @dataclass(frozen=True, slots=True)
 class FeatureAccount:
-    """What the episodes of a model have bought, offline and over a stream."""
+    """Counts of the features that the episodes of a model have bought, offline and over a stream."""
 
     episodes: int
     bought: int
-    """Features bought,"""
+    """Number of features bought."""
     cost: float
-    """and what they cost."""
+    """Sum of the costs of the features bought."""
     stopped: dict[str, int]
-    """Why episodes asked no more."""
+    """Number of episodes by their reason to stop."""
     unavailable: int
-    """Features asked for that the record did not have."""
+    """Requested features that the record did not have."""
     region_differed: int
-    """Predictions by naive Bayes for which the surviving decision region is of another class."""
+    """Predictions by naive Bayes whose class differs from the class of the surviving decision region."""
     replayed: int
-    """Episodes played for labels that came after other labels; what they bought is counted, too."""
+    """Episodes replayed for labels that came after later labels; their purchases are counted, too."""
     by_feature: dict[str, int]
     """How often each feature was bought."""
 
@@ -35,8 +35,8 @@ class FeatureAccount:
 def thresholds_of(model: Any) -> dict[str, tuple[float, ...]]:
     """Return the thresholds of each numeric attribute of a UFODT model, by name.
 
-    Those that the schema declares, or even steps of its range, or quantiles of first values (none while these
-    are gathered): the very numbers that values are compared with.
+    These are the thresholds of the schema, or even steps of its range, or quantiles of first values (none
+    while these are gathered): exactly the numbers that values are compared with.
     """
     dims, learner = model.plan.blocks.dims, model.spec.learner
     size = w.gathered_words(learner.n_thresholds, learner.warm_up)

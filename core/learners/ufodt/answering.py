@@ -1,13 +1,13 @@
-"""Answering by the posterior: naive Bayes with all that is known of a record, and theta of this moment.
+"""Answering by the posterior: naive Bayes with all known values of a record, and with the present theta.
 
-A model that is asked for an answer alone buys nothing: it takes every value that the record has. The class
-that an episode answers may come from here as well (parameter ``prediction``); its own theta is one draw, made
-for the choice of features.
+A model that is asked for an answer alone buys nothing: it uses every value that the record has. The class of
+an episode's answer may also be computed here (parameter ``prediction``); the episode's theta is one random
+sample, made for the choice of features.
 
-Which theta stands for the posterior is the parameter ``answer``. The *geometric* mean exp(E[ln θ]) is the
-further below the mean, the less often a feature was observed with a class: a Beta(1, 1) counts exp(-1) = 0.37
-for either outcome, not ½, so that a class seldom observed no longer profits from what is not known of it. The
-logarithm of a *sampled* theta has the same expectation, E[ln θ], and noise on top.
+The parameter ``answer`` selects the theta that stands for the posterior. The *geometric* mean exp(E[ln θ])
+lies further below the mean the less often a feature was observed with a class: with a Beta(1, 1) each outcome
+counts exp(-1) = 0.37, not ½, so that a class that was seldom observed does not profit from missing counts.
+The logarithm of a *sampled* theta has the same expectation, E[ln θ], with noise added.
 """
 
 from __future__ import annotations
@@ -26,20 +26,21 @@ from core.numeric.special import exp
 from core.tree import layout as at
 
 FROZEN: Final = 1 << 62
-"""Number of the theta that a model answers with by itself: beyond those of all episodes."""
+"""Number of the theta that a model answers with outside episodes: larger than the number of any episode."""
 
 
 @kernel
 def theta_key(plan, ints) -> np.uint64:
-    """Return what the theta hangs on that a model of so many labels answers with."""
+    """Return the key of the theta that a model with its present number of labels answers with."""
     return rng.bits(plan[at.PLAN_THETA_KEY], FROZEN + ints[at.MODEL_LABELS])
 
 
 @kernel
 def by_counts(plan, params, key, draw: int, own: float, other: float) -> float:
-    """Return theta of an outcome whose Dirichlet parameter is ``own``, of all others together ``other``.
+    """Return theta of an outcome whose Dirichlet parameter is ``own``; ``other`` is the sum of all other
+    parameters.
 
-    draw: the first draw of the variate, if it is sampled.
+    draw: the first random number of the variate, if it is sampled.
     """
     kind = w.parameter(plan, params, w.ANSWER)
     if kind == w.GEOMETRIC:
@@ -53,7 +54,7 @@ def by_counts(plan, params, key, draw: int, own: float, other: float) -> float:
 def share(
     plan, params, ints, floats, t: int, key, c: int, feature: int, threshold: int, outcome: int
 ) -> float:
-    """Return theta of an outcome given a class; a sampled one of two outcomes is one draw for both."""
+    """Return theta of an outcome given a class; for two outcomes one sample gives both thetas."""
     places, described = plan[at.PLAN_ARRAYS], feature_at(plan, feature)
     first = plan[described + w.FIRST]
     if plan[described + w.KIND] == 1:
@@ -83,7 +84,7 @@ def share(
 
 @kernel
 def of_two(plan, params, key, draw: int, one: float, zero: float, outcome: int) -> float:
-    """Return theta of an outcome of two, 1 or 0, with these Dirichlet parameters."""
+    """Return theta of outcome 1 or 0, the only outcomes, with Dirichlet parameters ``one`` and ``zero``."""
     if w.parameter(plan, params, w.ANSWER) == w.SAMPLED:
         drawn = rng.beta(key, draw, one, zero)
         return drawn if outcome == 1 else 1.0 - drawn
@@ -95,7 +96,7 @@ def of_two(plan, params, key, draw: int, one: float, zero: float, outcome: int) 
 def infer(
     plan, params, ints, floats, t: int, key, m: int, feature: int, threshold: int, outcome: int, shares
 ) -> None:
-    """Multiply the shares of m classes with theta of an outcome, and normalise."""
+    """Multiply the shares of m classes by theta of an outcome, and normalise."""
     total = 0.0
     for c in range(m):
         shares[c] *= share(plan, params, ints, floats, t, key, c, feature, threshold, outcome)
@@ -106,7 +107,7 @@ def infer(
 
 @kernel
 def largest(shares, m: int) -> int:
-    """Return the class with the largest share, the first of equal ones."""
+    """Return the class with the largest share, the first of equal classes."""
     best = 0
     for c in range(1, m):
         if shares[c] > shares[best] * (1.0 + w.TIE):
@@ -116,7 +117,7 @@ def largest(shares, m: int) -> int:
 
 @kernel
 def answer_frozen(plan, params, ints, floats, t: int, x, shares) -> int:
-    """Answer with all that is known of a record; nothing is written or bought.
+    """Answer with all known values of a record; nothing is written or bought.
 
     Numeric attributes are compared with the threshold used most often (ALGORITHMS section 19.5).
     """
@@ -144,7 +145,7 @@ def answer_frozen(plan, params, ints, floats, t: int, x, shares) -> int:
 
 @kernel
 def answer_observed(plan, params, ints, floats, t: int, episode, numbers, e: int, shares) -> int:
-    """Answer with what an episode has observed; numbers are compared with the thresholds of the episode."""
+    """Answer with the observations of an episode; numbers are compared with the thresholds of the episode."""
     m = episode[e + w.CLASSES]
     if m == 0:
         return -1

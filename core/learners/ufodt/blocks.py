@@ -1,4 +1,4 @@
-"""Blocks of UFODT: arrays whose sizes depend on the thresholds; the last one of them is an episode."""
+"""Blocks of UFODT: arrays whose sizes depend on the thresholds; the last arrays form an episode."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from core.tree import layout as at
 from core.tree.layout import Floats, Ints
 
 MOST: Final = float(1 << 53)
-"""Beyond any number of an outcome or a threshold."""
+"""A limit above every number of an outcome or a threshold."""
 
 
 def arrays_of(k: int, own: int) -> tuple[Array, ...]:
-    """Return the arrays of a block whose numeric attributes have k thresholds, ``own`` of first values."""
+    """Return the arrays of a block with k thresholds of numeric attributes, ``own`` of them from first
+    values.
+    """
     positive: dict[str, Any] = {"fill": 1.0, "at_least": 1e-300, "below": 1e300}
     return (
         Array("labels", ("class",), at_least=0.0, below=1e300),
@@ -54,11 +56,11 @@ class UfodtLayout(ArrayLayout):
     """The blocks of UFODT for records of certain dimensions."""
 
     def __init__(self, learner: Any, dims: Dimensions) -> None:
-        """Lay the arrays out, and describe the features behind their places."""
+        """Lay the arrays out, and write the description of the features after the places of the arrays."""
         super().__init__(learner, dims)
         self.places = dict(zip((array.name for array in self.arrays), self.offsets, strict=True))
         self.episode_words = self.size - self.places["episode"]
-        """Words of an episode that lies outside of a block."""
+        """Words of an episode outside a block."""
         cuts = w.thresholds(dims, learner.n_thresholds)
         self.offsets = (*self.offsets, *w.feature_table(dims, cuts, learner.warm_up))
 
@@ -66,7 +68,7 @@ class UfodtLayout(ArrayLayout):
         return self._views(ints, t, 0, 0)
 
     def episode_arrays(self, episode: Ints) -> dict[str, Any]:
-        """Return the arrays of an episode that lies in a buffer of its own, by name, not copied."""
+        """Return the arrays of an episode in a separate buffer, by name, not copied."""
         found = self._views(episode, 0, w.EPISODE, self.places["episode"])
         return {array.name: words for array, words in zip(self.arrays[w.EPISODE :], found, strict=True)}
 
@@ -79,15 +81,15 @@ class UfodtLayout(ArrayLayout):
         return found
 
     def undecided_weight(self, ints: Ints, t: int) -> float:
-        """Return a negative weight: what is bought depends on all attributes there are."""
+        """Return a negative weight: purchases depend on the number of attributes from the start."""
         return -1.0
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:
-        """Return that features are declared, with their thresholds and costs."""
+        """Return False: features are declared in advance, with their thresholds and costs."""
         return False
 
     def problem(self, ints: Ints, t: int) -> str | None:
-        """Return what is wrong with the words of a foreign block, None: nothing."""
+        """Return a problem of the words of a foreign block; None if they are sound."""
         first = int(ints[at.MODEL_FIRST])
         shared = ints[first - self.learner.shared_words(self.dims) : first].view(np.float64)
         return (
@@ -97,15 +99,17 @@ class UfodtLayout(ArrayLayout):
         )
 
     def thresholds(self, model: HasBlocks) -> dict[str, tuple[float, ...]]:
-        """Return the thresholds of each numeric attribute, none while its first values are gathered."""
+        """Return the thresholds of each numeric attribute; none while its first values are gathered."""
         return thresholds_of(model)
 
     def event_of(self, words: Floats, row: int, index: int) -> Event:
-        """Return that attributes got thresholds; words: how many, and how many still have none."""
+        """Return the event of attributes that got thresholds; words: how many did, and how many still have
+        none.
+        """
         return ThresholdsSet(row, index, int(words[0]), int(words[1]))
 
     def episode_problem(self, episode: Ints) -> str | None:
-        """Return what is wrong with the words of a foreign episode, None: nothing."""
+        """Return a problem of the words of a foreign episode; None if they are sound."""
         found = self.episode_arrays(episode)
         for array in self.arrays[w.EPISODE :]:
             if (problem := array.problem(found[array.name], self.dims.classes)) is not None:
@@ -113,7 +117,7 @@ class UfodtLayout(ArrayLayout):
         return self.header_problem(found["episode"])
 
     def header_problem(self, header: Ints) -> str | None:
-        """Return what is wrong with the first words of an episode, None: nothing."""
+        """Return a problem of the first words of an episode; None if they are sound."""
         for word, name, limit in (
             (w.CLASSES, "classes", self.dims.classes + 1),
             (w.STATE, "state", w.LEARNED + 1),
@@ -124,7 +128,7 @@ class UfodtLayout(ArrayLayout):
         return None
 
     def copy_episode(self, old: UfodtLayout, source: Ints, target: Ints) -> None:
-        """Write an episode of a schema that this one's has grown from; both in buffers of their own."""
+        """Write an episode of an older schema as an episode of this one; both are in separate buffers."""
         values = values_carried(old.dims, self.dims)
         before, now = old.episode_arrays(source), self.episode_arrays(target)
         for array in self.arrays[w.EPISODE :]:

@@ -1,14 +1,14 @@
-"""Episode: what UFODT knows of one record, asks for, and answers; kernels on plain words (Algorithm 3).
+"""Episode: values, questions and answer of UFODT for one record; kernels on plain words (Algorithm 3).
 
-    begin     theta of the episode from the posterior of this moment, thresholds, the features it may ask for
-    tell      a value: known before, or bought
-    plan_next the best question, or why there is none
-    answer    class and shares given what was observed
+    begin     theta of the episode from the present posterior, thresholds, the features it may ask for
+    tell      take in a value that was known before, or bought
+    plan_next the best question, or the reason to stop
+    answer    class and shares given the observations
     learn     the label: posterior, thresholds, feature selection
 
-``ints, floats`` and ``t`` are a model and its block; ``episode, numbers`` and ``e`` the words an episode lies
-in as int64 and float64, of any buffer. Only ``begin`` reads the model and only ``learn`` changes it, so that
-episodes may be open side by side.
+``ints, floats`` and ``t`` are a model and its block; ``episode, numbers`` and ``e`` are the words of an
+episode in any buffer, as int64 and float64. Only ``begin`` reads the model and only ``learn`` changes it, so
+that several episodes may be open at once.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from core.numeric import rng
 from core.tree import layout as at
 
 CHOICE = 4 << 32
-"""First draw of an episode's exploration that ranks features for the criterion `random`."""
+"""First random number of an episode's exploration that ranks features for the criterion `random`."""
 
 
 @kernel
 def exploration_key(plan, episode, e: int) -> np.uint64:
-    """Return the key of what an episode explores."""
+    """Return the key of the random numbers of an episode's exploration."""
     return rng.bits(plan[at.PLAN_EXPLORATION_KEY], episode[e + w.NUMBER])
 
 
 @kernel
 def begin(plan, params, ints, floats, t: int, episode, numbers, e: int, number: int, budget: float) -> None:
-    """Open an episode that has asked nothing; number: of the episode; budget: it may spend, 0: anything."""
+    """Open an episode without questions; number: the episode's; budget: maximum of its cost, 0: unlimited."""
     for word in range(w.EPISODE_WORDS):
         episode[e + word] = 0
     m = min(max(ints[at.MODEL_CLASSES], 0), plan[at.PLAN_CLASSES])
@@ -68,9 +68,9 @@ def begin(plan, params, ints, floats, t: int, episode, numbers, e: int, number: 
 
 @kernel
 def tell(plan, params, episode, numbers, e: int, feature: int, value: float, status: int) -> bool:
-    """Take in the value of a feature (status KNOWN or BOUGHT_ONE); return whether it is one.
+    """Take in the value of a feature (status KNOWN or BOUGHT_ONE); return whether the value is available.
 
-    A value that the episode has no outcome for is unavailable: it costs nothing and teaches nothing.
+    A value without an outcome in the episode is unavailable: it costs nothing and teaches nothing.
     """
     outcome = w.outcome_of(plan, params, episode, numbers, e, feature, value)
     if outcome < 0:
@@ -98,7 +98,7 @@ def is_affordable(plan, params, numbers, e: int, feature: int) -> bool:
 def best_score(
     plan, params, episode, numbers, e: int, space, table, feature: int, most: float
 ) -> tuple[float, int]:
-    """Return the score of a feature and the threshold it has it with."""
+    """Return the best score of a feature and its threshold there."""
     criterion = w.parameter(plan, params, w.CRITERION)
     threshold = episode[in_episode(plan, e, w.THRESHOLD) + feature]
     if criterion == w.RANDOM:
@@ -112,7 +112,7 @@ def best_score(
     best = -1.0
     for number in range(plan[described + w.ROOM]):
         cut = w.threshold_of(plan, params, numbers, e, feature, number)
-        if cut != cut:  # NaN: it has no more of them
+        if cut != cut:  # NaN: it has no further thresholds
             break
         found = scores.score(plan, params, episode, numbers, e, space, table, feature, number, most)
         if found > best + w.TIE * abs(best):
@@ -122,9 +122,9 @@ def best_score(
 
 @kernel
 def first_gathered(plan, params, episode, numbers, e: int, space, table) -> int:
-    """Return the first attribute without thresholds that may be asked for, -1: none.
+    """Return the first attribute without thresholds that may be requested; -1: none.
 
-    If there is one, the utility of each such attribute is written as 0, and that of others as -1.
+    If there is one, the utility of each such attribute is written as 0, and all further utilities as -1.
     """
     first = -1
     for feature in range(plan[at.PLAN_ATTRIBUTES]):
@@ -140,10 +140,11 @@ def first_gathered(plan, params, episode, numbers, e: int, space, table) -> int:
 
 @kernel
 def plan_next(plan, params, episode, numbers, e: int, space, table) -> int:
-    """Return the feature with the best score per cost, -1: none, for a reason that it writes.
+    """Return the feature with the best score per cost; or -1, and write the reason.
 
-    The workspace holds the surviving hypotheses; each candidate's utility is written to it, of others -1. An
-    attribute without thresholds comes before all others, for it has to be seen to get any.
+    The workspace holds the surviving hypotheses. The utility of each candidate is written to it, and -1 for
+    features that are no candidates. An attribute without thresholds comes before the rest: its values are
+    needed to make thresholds.
     """
     m, n = episode[e + w.CLASSES], plan[at.PLAN_ATTRIBUTES]
     episode[e + w.ASKED] = -1
@@ -195,10 +196,11 @@ def plan_next(plan, params, episode, numbers, e: int, space, table) -> int:
 
 @kernel
 def answer(plan, params, episode, numbers, e: int, space, table, shares) -> int:
-    """Write the shares of the classes given what was observed, and return the class of the prediction.
+    """Write the class shares given the observations, and return the class of the prediction.
 
-    argmax P(y)·Π P(x | y) over what was observed [D45], the first of equal classes; or the region with most
-    of the surviving weight, if the parameter says so and one survives.
+    The class is argmax P(y)·Π P(x | y) over the observations [D45], the first of equal classes. If the
+    parameter selects it and a region survives, it is the class of the region with most of the surviving
+    weight.
     """
     m = episode[e + w.CLASSES]
     episode[e + w.STATE] = w.ANSWERED
@@ -234,7 +236,7 @@ def learn(plan, params, ints, floats, t: int, episode, numbers, e: int, label: i
 
 @kernel
 def play(plan, params, episode, numbers, e: int, x, space, table, shares) -> int:
-    """Run an episode that has begun over a record that has all of its values: each may be bought."""
+    """Run an episode that has begun over a record with all its values: each of them may be bought."""
     if episode[e + w.CLASSES] > 0:
         hypotheses.build(plan, params, episode, numbers, e, space, table)
     while True:
@@ -249,7 +251,7 @@ def play(plan, params, episode, numbers, e: int, x, space, table, shares) -> int
 
 @kernel
 def record(plan, ints, floats, episode, numbers, e: int) -> None:
-    """Enter an episode that was answered into the account that the blocks of a model share."""
+    """Enter an answered episode into the account that the blocks of a model share."""
     account = plan[at.PLAN_SHARED]
     ints[account + w.FEATURES_BOUGHT] += episode[e + w.BOUGHT]
     floats[account + w.COST_SPENT] += numbers[e + w.COST]
@@ -266,7 +268,7 @@ def record(plan, ints, floats, episode, numbers, e: int) -> None:
 
 @kernel
 def fits(plan, params, ints, episode, numbers, e: int, x) -> bool:
-    """Return whether an episode that was answered is one of this record and of the model as it is now."""
+    """Return whether an answered episode belongs to this record and to the model as it is now."""
     if episode[e + w.STATE] != w.ANSWERED or episode[e + w.VERSION] != ints[at.MODEL_LABELS]:
         return False
     for feature in range(plan[at.PLAN_ATTRIBUTES]):

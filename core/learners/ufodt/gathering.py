@@ -1,8 +1,8 @@
 """Gathering: the first values of attributes without declared thresholds, and the thresholds made of them.
 
 The words lie in the part that the blocks of a model share (words.py: SEEN to CUTS), so that every block
-compares with the same thresholds. A value is taken in when a label is learned, as the histogram observer does
-(core/observers/histogram.py), and only if the episode has observed it.
+compares with the same thresholds. As in the histogram observer (core/observers/histogram.py), a value is
+taken in when a label is learned, and only if the episode has observed it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from core.tree import layout as at
 
 @kernel
 def words_of(plan, feature: int) -> int:
-    """Return the first word of what is gathered of an attribute; only of one that declares no thresholds."""
+    """Return the first word gathered for an attribute; only for an attribute that declares no thresholds."""
     return plan[at.PLAN_SHARED] + plan[feature_at(plan, feature) + w.GATHERED]
 
 
 @kernel
 def arms(plan, floats, feature: int) -> int:
-    """Return how many thresholds a numeric attribute has, 0 while its first values are gathered."""
+    """Return how many thresholds a numeric attribute has; 0 while its first values are gathered."""
     described = feature_at(plan, feature)
     if plan[described + w.GATHERED] == 0:
         return plan[described + w.ROOM]
@@ -44,7 +44,7 @@ def threshold(plan, params, floats, feature: int, number: int) -> float:
 
 @kernel
 def bound(plan, params, floats, feature: int, upper: bool) -> float:
-    """Return an end of the range of a numeric attribute: declared, or that of its first values."""
+    """Return an end of the range of a numeric attribute: declared, or the range of its first values."""
     described = feature_at(plan, feature)
     if plan[described + w.GATHERED] == 0:
         return params[described + (w.HIGH if upper else w.LOW)]
@@ -53,7 +53,7 @@ def bound(plan, params, floats, feature: int, upper: bool) -> float:
 
 @kernel
 def is_blind(plan, floats) -> bool:
-    """Return whether a model has nothing to go by yet: all of its attributes are still gathered."""
+    """Return whether all attributes of a model are still gathered, so that only labels are known."""
     for feature in range(plan[at.PLAN_ATTRIBUTES]):
         if plan[feature_at(plan, feature) + w.KIND] == 0 or arms(plan, floats, feature) > 0:
             return False
@@ -62,7 +62,7 @@ def is_blind(plan, floats) -> bool:
 
 @kernel
 def left(plan, floats) -> int:
-    """Return for how many attributes first values are still gathered."""
+    """Return the number of attributes whose first values are still gathered."""
     found = 0
     for feature in range(plan[at.PLAN_ATTRIBUTES]):
         if plan[feature_at(plan, feature) + w.GATHERED] != 0 and arms(plan, floats, feature) == 0:
@@ -72,7 +72,7 @@ def left(plan, floats) -> int:
 
 @kernel
 def begin(plan, floats, episode, numbers, e: int) -> None:
-    """Write the thresholds of this moment to an episode; an attribute without any gets one outcome."""
+    """Write the present thresholds to an episode; an attribute without thresholds gets one outcome."""
     for feature in range(plan[at.PLAN_ATTRIBUTES]):
         described = feature_at(plan, feature)
         if plan[described + w.GATHERED] == 0:
@@ -87,7 +87,7 @@ def begin(plan, floats, episode, numbers, e: int) -> None:
 
 @kernel
 def learn(plan, params, floats, episode, numbers, e: int) -> int:
-    """Take in the values that an episode observed; return for how many attributes thresholds were made."""
+    """Take in the values that an episode observed; return the number of attributes that got thresholds."""
     made = 0
     for feature in range(plan[at.PLAN_ATTRIBUTES]):
         if not w.is_gathering(plan, episode, e, feature) or arms(plan, floats, feature) > 0:
@@ -101,9 +101,9 @@ def learn(plan, params, floats, episode, numbers, e: int) -> int:
 
 @kernel
 def take(plan, params, floats, feature: int, value: float) -> bool:
-    """Take in a first value of an attribute; return whether its thresholds were made of it and those before.
+    """Take in a first value of an attribute; return whether thresholds were made of its first values.
 
-    An attribute with one value has that as its threshold.
+    If all values are equal, the value is the threshold.
     """
     words, room = words_of(plan, feature), plan[feature_at(plan, feature) + w.ROOM]
     cuts, wanted = words + w.CUTS, int(w.parameter(plan, params, w.WARM_UP))
@@ -125,7 +125,7 @@ def take(plan, params, floats, feature: int, value: float) -> bool:
 
 
 def problem(dims: Any, learner: Any, shared: Any) -> str | None:
-    """Return what is wrong with what is gathered in a foreign model, None: nothing; shared: float64[n]."""
+    """Return a problem of the gathered words of a foreign model, or None; shared: float64[n]."""
     size = w.gathered_words(learner.n_thresholds, learner.warm_up)
     first = w.ACCOUNT + dims.attributes
     for column, is_gathered in zip(dims.numeric, w.gathered(dims), strict=True):

@@ -1,8 +1,8 @@
 """Hypotheses: strings of outcomes of all features, enumerated or sampled, with weights and decision regions.
 
-They are no state: an episode's theta and number bring them forth again, in the workspace of a call.
+They are no state: they follow from an episode's theta and number, and are made in the workspace of a call.
 
-    ints    SPACE_WORDS | outcomes [feature, hypothesis] | region | those that survive | hash table
+    ints    SPACE_WORDS | outcomes [feature, hypothesis] | region | surviving hypotheses | hash table
     floats  P(outcome | class) [class, outcome of any feature] | posterior of classes | weights
             | masses [outcome, class] | two rows of classes | utilities [feature]
 """
@@ -18,9 +18,9 @@ from core.numeric import rng
 from core.tree import layout as at
 
 COUNT: Final = 0  # hypotheses
-ALIVE: Final = 1  # of them survive
+ALIVE: Final = 1  # surviving hypotheses
 WANTED: Final = 2
-IS_ALL: Final = 3  # they are enumerated
+IS_ALL: Final = 3  # 1: all hypotheses are enumerated
 REGION_AT: Final = 4
 ALIVE_AT: Final = 5
 TABLE_AT: Final = 6
@@ -36,17 +36,18 @@ INTS: Final = 15
 SPACE_WORDS: Final = 16
 
 ENUMERATED: Final = 4096
-"""Strings that are enumerated whatever number is to be sampled: those of twelve bits."""
+"""Strings that are always enumerated, for any number of samples: all strings of twelve bits."""
 ATTEMPTS: Final = 64
-"""Times the hypotheses wanted that are drawn at most [D43]."""
+"""Maximum of samples, as a multiple of the hypotheses to be found [D43]."""
 PLAIN: Final = 100
-"""Features up to which weights are plain products; beyond, each factor is scaled by the largest of its
-feature, against underflow."""
+"""Features up to which weights are plain products; with more features, each factor is scaled by the largest
+of its feature, against underflow.
+"""
 
 
 @kernel
 def lay_out(plan, params, episode, e: int, space) -> None:
-    """Write how many hypotheses there will be, and where the parts of the workspace lie."""
+    """Write the number of hypotheses, and where the parts of the workspace lie."""
     n, m = plan[at.PLAN_ATTRIBUTES], max(episode[e + w.CLASSES], 1)
     wanted = int(w.parameter(plan, params, w.HYPOTHESES))
     strings, most = 1, 1
@@ -103,7 +104,7 @@ def write_all(plan, episode, e: int, space) -> None:
 
 @kernel
 def is_new(plan, space, h: int) -> bool:
-    """Return whether string h is none of those before it, and enter it into the hash table."""
+    """Return whether string h differs from all strings before it, and enter it into the hash table."""
     wanted, mask = space[WANTED], space[TABLE] - 1
     found = 0
     for feature in range(plan[at.PLAN_ATTRIBUTES]):
@@ -126,10 +127,10 @@ def is_new(plan, space, h: int) -> bool:
 
 @kernel
 def draw_some(plan, episode, numbers, e: int, space, table) -> None:
-    """Draw distinct strings (Algorithm 4): a class by the prior, then each outcome given the class.
+    """Sample distinct strings (Algorithm 4): a class by the prior, then each outcome given the class.
 
-    A string that was drawn before is drawn anew for the same class, as the authors' code does: each class
-    has its share of the strings, and not only as many as come easily.
+    A string that is already there is sampled again for the same class, as in the authors' code: each class
+    gets its share of the strings, even if new strings are rare.
     """
     n, m, wanted, strings = plan[at.PLAN_ATTRIBUTES], episode[e + w.CLASSES], space[WANTED], 1
     for feature in range(n):
@@ -157,7 +158,7 @@ def draw_some(plan, episode, numbers, e: int, space, table) -> None:
         if is_new(plan, space, h):
             h += 1
             is_drawn = False
-            if h == strings:  # so many as wanted, or all there are
+            if h == strings:  # enough, or all there are
                 break
     space[COUNT] = h
 
@@ -200,7 +201,7 @@ def scale(plan, episode, e: int, space, table) -> None:
 
 @kernel
 def keep_consistent(plan, space, feature: int, outcome: int) -> None:
-    """Drop the hypotheses with another outcome of a feature."""
+    """Drop the hypotheses with a different outcome of a feature."""
     row, alive, kept = SPACE_WORDS + feature * space[WANTED], space[ALIVE_AT], 0
     for i in range(space[ALIVE]):
         h = space[alive + i]
@@ -212,7 +213,7 @@ def keep_consistent(plan, space, feature: int, outcome: int) -> None:
 
 @kernel
 def infer(plan, episode, numbers, e: int, space, table, feature: int, outcome: int) -> None:
-    """Multiply the posterior of the classes with P(outcome | class), and normalise."""
+    """Multiply the posterior of the classes by P(outcome | class), and normalise."""
     threshold = episode[in_episode(plan, e, w.THRESHOLD) + feature]
     first, total = space[POSTERIOR_AT], 0.0
     for c in range(episode[e + w.CLASSES]):
@@ -221,16 +222,15 @@ def infer(plan, episode, numbers, e: int, space, table, feature: int, outcome: i
     for c in range(episode[e + w.CLASSES]):
         if total > 0.0:
             table[first + c] /= total
-        else:  # all classes exclude it: it says nothing
+        else:  # all classes exclude it: no information
             table[first + c] = numbers[in_episode(plan, e, w.PRIOR) + c]
 
 
 @kernel
 def infer_all(plan, episode, numbers, e: int, space, table) -> None:
-    """Write the posterior of the classes given all that was observed, in the order of the features.
+    """Write the posterior of the classes given all observations, in the order of the features.
 
-    The order in which they were bought must not matter to the last bit: an episode that is resumed does not
-    know it.
+    The order of purchases must not change a single bit: an episode that is resumed does not store it.
     """
     for c in range(episode[e + w.CLASSES]):
         table[space[POSTERIOR_AT] + c] = numbers[in_episode(plan, e, w.PRIOR) + c]
@@ -242,7 +242,7 @@ def infer_all(plan, episode, numbers, e: int, space, table) -> None:
 
 @kernel
 def build(plan, params, episode, numbers, e: int, space, table) -> None:
-    """Bring forth the hypotheses of an episode that fit what it has observed; the workspace is laid out."""
+    """Make the hypotheses of an episode that fit its observations; the workspace is laid out already."""
     write_shares(plan, episode, numbers, e, space, table)
     if space[IS_ALL] != 0:
         write_all(plan, episode, e, space)

@@ -1,4 +1,4 @@
-"""Open episode: an episode in a buffer of its own, which asks and is told from outside of a run.
+"""Open episode: an episode in a separate buffer, whose questions and answers come from outside a run.
 
     episode = OpenEpisode.begin(model, known)        # known: float64[d], NaN where it has to be bought
     question = episode.next_feature()                # feature None: it has a reason to stop
@@ -6,11 +6,11 @@
     shares = episode.finish(model)                   # enters the account
     hand_in(model, episode)                          # and the next label of the model is this episode's
 
-Or ``answer_next(model, episode)`` instead of ``finish``: the model's next answer is this episode's, as if the
-model itself had asked all that.
+With ``answer_next(model, episode)`` instead of ``finish``, the model's next answer is that of this episode,
+as if the model had bought the same features.
 
-Its words (int64) are all that it is: what has the same plan and words goes on alike. Beginning, finishing and
-handing in write to the model; questions and answers between do not read it.
+Its words (int64) are its whole state: episodes with equal plan and words continue alike. Beginning, finishing
+and handing in write to the model; questions and answers between them do not read it.
 """
 
 from __future__ import annotations
@@ -33,25 +33,27 @@ from core.tree.layout import Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What an episode asks for next."""
+    """The next question of an episode."""
 
     feature: int | None
-    """The column, None: it asks no more."""
+    """The column; None: the episode stops."""
     reason: str | None
-    """Why not (words.py:REASONS)."""
+    """The reason to stop (words.py:REASONS)."""
     utility: float
-    """The score that it was chosen by, not divided by its cost."""
+    """The score that the feature was chosen by, not divided by its cost."""
     utilities: tuple[float, ...]
-    """Of each feature that may be asked for, of others -1: so that several may be asked for at once."""
+    """The utility of each feature that may be requested, -1 for the rest, so that several may be requested at
+    once.
+    """
 
 
 @kernel("void(int64, int64, int64, int64, float64[:, ::1], float64, int64)", alone=True)
 def _begin(
     plan_address: int, address: int, t: int, episode_address: int, x, budget: float, given: int
 ) -> None:
-    """Open an episode in other words than the model's; x: float64[1, d], NaN: not known.
+    """Open an episode outside the model's words; x: float64[1, d], NaN: not known.
 
-    given: its number, below 0: the model's next one, which is counted.
+    given: its number; below 0: the model's next number, which is counted.
     """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
@@ -69,7 +71,7 @@ def _begin(
 
 @kernel("int64(int64, int64, float64[:, ::1], boolean)", alone=True)
 def _look(plan_address: int, episode_address: int, out, answers: bool) -> int:
-    """Return the next feature and write the utilities; or the class and its shares, if it answers."""
+    """Return the next feature and write the utilities; or, with ``answers``, the class and its shares."""
     plan, params = words_at(plan_address)
     episode, numbers = words_at(episode_address)
     head = np.zeros(hypotheses.SPACE_WORDS, dtype=np.int64)
@@ -100,7 +102,7 @@ def _tell(plan_address: int, episode_address: int, feature: int, value: float) -
 
 @kernel("int64(int64, int64, int64, int64, float64[:, ::1], int64)", alone=True)
 def _finish(plan_address: int, address: int, t: int, episode_address: int, out, best: int) -> int:
-    """Enter an episode that was answered into the account; return the class, best or the posterior's."""
+    """Enter an answered episode into the account; return the class: best, or the posterior's."""
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
     episode, numbers = words_at(episode_address)
@@ -111,7 +113,7 @@ def _finish(plan_address: int, address: int, t: int, episode_address: int, out, 
 
 
 class OpenEpisode:
-    """An episode of a model, in words of its own."""
+    """An episode of a model, in separate words."""
 
     __slots__ = ("plan", "words")
 
@@ -127,7 +129,8 @@ class OpenEpisode:
     ) -> OpenEpisode:
         """Open an episode; known: float64[d], NaN where it has to be bought; budget: default the spec's.
 
-        number: what its random numbers hang on, and the model stays as it is; below 0: the model's next one.
+        number: the number that its random numbers follow from, and the model stays as it is; below 0: the
+        model's next number.
         """
         plan = model.plan
         if budget is None:
@@ -144,7 +147,7 @@ class OpenEpisode:
 
     @classmethod
     def resume(cls, plan: Any, data: bytes) -> OpenEpisode:
-        """Return the episode of ``to_bytes``; SnapshotError if it cannot be one of this plan."""
+        """Return the episode of ``to_bytes``; SnapshotError if the bytes are no episode of this plan."""
         n = plan.blocks.episode_words
         if len(data) != n * at.WORD:
             msg = f"episode has {len(data)} bytes; with this schema it must have {n * at.WORD}"
@@ -156,17 +159,17 @@ class OpenEpisode:
         return cls(plan, words)
 
     def to_bytes(self) -> bytes:
-        """Return all that the episode is."""
+        """Return the state of the episode."""
         return self.words.astype("<i8").tobytes()
 
     def packed(self) -> Ints:
-        """Return int64[n]: all that it is, and of which schema: classes, room of nominal attributes."""
+        """Return int64[n]: the state, and the size of its schema: classes, room of nominal attributes."""
         dims = self.plan.words.dims
         return np.concatenate((np.array([dims.classes, *dims.rooms], dtype=np.int64), self.words))
 
     @classmethod
     def unpacked(cls, plan: Any, packed: Ints) -> OpenEpisode | None:
-        """Return the episode of ``packed``, None if it is none; the plan's schema may have grown since."""
+        """Return the episode of ``packed``; None if it is invalid. The plan's schema may have grown since."""
         dims = plan.words.dims
         head = 1 + len(dims.rooms)
         if len(packed) <= head:
@@ -189,7 +192,7 @@ class OpenEpisode:
         return OpenEpisode(plan, words)
 
     def next_feature(self) -> Question:
-        """Return what to ask for next; asked again, it says the same."""
+        """Return the next question; a repeated call returns the same one."""
         utilities = np.full((1, self.plan.schema.n_attributes), -1.0)
         feature = int(_look(self.plan.address, self.words.ctypes.data, utilities, False))
         return Question(
@@ -200,10 +203,10 @@ class OpenEpisode:
         )
 
     def observe(self, feature: int, value: float) -> bool:
-        """Take in a value that was bought (of a nominal attribute its code); return whether it is charged.
+        """Take in a value that was bought (the code of a nominal one); return whether it is charged.
 
-        False: it is missing (NaN) or no value that the episode knows; the feature is unavailable then.
-        Raises SchemaError for a feature that may not be asked for (any more).
+        False: the value is missing (NaN) or has no outcome in the episode; the feature is unavailable then.
+        Raises SchemaError for a feature that cannot be requested (any more).
         """
         status = int(self.words[self._first("status") + feature])
         if self.words[w.STATE] != w.OPEN or status != w.UNKNOWN:
@@ -212,9 +215,9 @@ class OpenEpisode:
         return bool(_tell(self.plan.address, self.words.ctypes.data, feature, float(value)))
 
     def predict(self) -> tuple[int, Floats]:
-        """Return class (-1: none is known) and float64[K] shares given what was observed so far.
+        """Return class (-1: none is known) and float64[K] shares given the observations so far.
 
-        They are those of the episode's own theta, which it has without the model.
+        They are computed with the episode's theta, without the model.
         """
         state = self.words[w.STATE]
         shares = np.zeros((1, max(self.plan.schema.n_classes, 1)))
@@ -223,7 +226,7 @@ class OpenEpisode:
         return best, shares[0]
 
     def finish(self, model: Any) -> tuple[int, Floats]:
-        """Return the prediction, and enter the episode into the model's account; it asks no more."""
+        """Return the prediction, and enter the episode into the model's account; it has no more questions."""
         if self.words[w.STATE] != w.OPEN:
             return self.predict()
         best, shares = self.predict()
@@ -233,11 +236,11 @@ class OpenEpisode:
         return int(_finish(*addresses, out, best)), shares
 
     def close(self) -> None:
-        """Note that it was answered: what follows is its label."""
+        """Note that the episode was answered: its label comes next."""
         self.words[w.STATE] = w.ANSWERED
 
     def is_unknown(self, feature: int) -> bool:
-        """Return whether a feature may still be asked for."""
+        """Return whether a feature may still be requested."""
         return bool(self.words[self._first("status") + feature] == w.UNKNOWN)
 
     def _first(self, name: str) -> int:
@@ -247,16 +250,16 @@ class OpenEpisode:
 
     @property
     def reason(self) -> str:
-        """Why it asks no more; "finish" while it would."""
+        """The reason to stop; "finish" while there are further questions."""
         return w.REASONS[int(self.words[w.REASON])]
 
     @property
     def cost(self) -> float:
-        """What the features cost that were bought."""
+        """The sum of the costs of the features bought."""
         return float(self.words.view(np.float64)[w.COST])
 
     def features(self, status: int = w.BOUGHT_ONE) -> tuple[int, ...]:
-        """Return the columns with a status: those that were bought."""
+        """Return the columns of the features with a status, bought by default."""
         first = self._first("status")
         of_all = self.words[first : first + self.plan.schema.n_attributes]
         return tuple(np.flatnonzero(of_all == status).tolist())
@@ -270,10 +273,10 @@ class OpenEpisode:
 
 
 def hand_in(model: Any, episode: OpenEpisode) -> None:
-    """Make a finished episode the model's last one: the next label it learns is taken for this episode's.
+    """Make a finished episode the model's last one: the next label that the model learns belongs to it.
 
-    To be followed by ``ModelTable.learn`` of one row with ``episode.observed()``, so that evaluation, drift
-    detector and counters see the label as they see any other.
+    Call ``ModelTable.learn`` with one row, ``episode.observed()``, after this, so that evaluation, drift
+    detector and counters see the label like any other.
     """
     if episode.words[w.STATE] == w.OPEN:
         msg = "episode must be finished before its label is learned: it must not see it"
@@ -282,10 +285,10 @@ def hand_in(model: Any, episode: OpenEpisode) -> None:
 
 
 def answer_next(model: Any, episode: OpenEpisode) -> None:
-    """Make an open episode the model's own: what it answers next (and counts) is the answer of this episode.
+    """Write an open episode into the model: the model's next answer, which is counted, is the episode's.
 
-    To be followed by ``ModelTable.answer`` of one row with ``episode.observed()``; a label that comes with
-    it is learned as this episode's. The episode goes on to be what it was.
+    Call ``ModelTable.answer`` with one row, ``episode.observed()``, after this; a label that comes with the
+    row is learned as this episode's. The episode object stays as it was.
     """
     if episode.words[w.STATE] != w.OPEN:
         msg = "episode must be open to be answered; it was answered before"
@@ -294,7 +297,7 @@ def answer_next(model: Any, episode: OpenEpisode) -> None:
 
 
 def _put(model: Any, episode: OpenEpisode, state: int) -> None:
-    """Write an episode into the place of a model's last one."""
+    """Write an episode into the words of a model's last episode."""
     if episode.plan is not model.plan:
         episode = episode.carry(model.plan)
     e = int(model.ints[at.MODEL_FIRST]) + model.plan.blocks.places["episode"]

@@ -10,22 +10,22 @@ from core.numeric import rng
 from core.tree import layout as at
 
 OUTCOME_BITS = 11
-"""Of the number of an outcome or threshold: a nominal attribute has at most 1,024 values."""
+"""Bits for the number of an outcome or threshold: a nominal attribute has at most 1,024 values."""
 
 
 @kernel
 def block_of(plan, c: int, feature: int, number: int) -> int:
-    """Return the first draw of a variate: two Gamma blocks each, so that no room moves another one's."""
+    """Return the first random number of a variate: two Gamma blocks each, so that growing room moves none."""
     cell = c * plan[at.PLAN_ATTRIBUTES] + feature
     return 2 * rng.GAMMA_BLOCK * ((cell << OUTCOME_BITS) + number)
 
 
 @kernel
 def sample(plan, ints, floats, t: int, episode, numbers, e: int) -> None:
-    """Draw theta of an episode: Beta(alpha, beta) of each threshold, a Dirichlet of each nominal attribute.
+    """Sample theta of an episode: Beta(alpha, beta) of each threshold, a Dirichlet of each nominal attribute.
 
-    The draws are those of the stream's key and the number of the episode, whose bits are a key by themselves.
-    An attribute of two values is a Beta variate, too: of its second value.
+    The random numbers follow from the stream's key and the number of the episode, whose bits are a separate
+    key. An attribute of two values has a Beta variate, too: for its second value.
     """
     places = plan[at.PLAN_ARRAYS]
     key = rng.bits(plan[at.PLAN_THETA_KEY], episode[e + w.NUMBER])
@@ -69,7 +69,7 @@ def sample(plan, ints, floats, t: int, episode, numbers, e: int) -> None:
 
 @kernel
 def discount(plan, params, ints, floats, t: int) -> None:
-    """Draw all that was learned towards the uniform prior (Algorithm 6); once a label."""
+    """Move all learned parameters towards the uniform prior (Algorithm 6); once for each label."""
     gamma = w.parameter(plan, params, w.DISCOUNT)
     if gamma == 0.0:
         return
@@ -89,7 +89,7 @@ def discount(plan, params, ints, floats, t: int) -> None:
 
 @kernel
 def learn(plan, floats, t: int, episode, e: int, label: int, weight: float) -> None:
-    """Add what an episode has observed to the parameters of a class (Algorithm 2)."""
+    """Add the observations of an episode to the parameters of a class (Algorithm 2)."""
     places = plan[at.PLAN_ARRAYS]
     values, k = plan[at.PLAN_VALUES], k_of(plan)
     for feature in range(plan[at.PLAN_ATTRIBUTES]):
@@ -111,9 +111,9 @@ def learn(plan, floats, t: int, episode, e: int, label: int, weight: float) -> N
 
 @kernel
 def most_used(plan, floats, t: int, classes: int, feature: int) -> int:
-    """Return the threshold that a numeric attribute was learned with most often, the first of equal ones.
+    """Return the threshold that a numeric attribute was learned with most often, the first of equals.
 
-    0 while it has none.
+    0 while it has no threshold.
     """
     places, k = plan[at.PLAN_ARRAYS], k_of(plan)
     described = feature_at(plan, feature)
@@ -130,7 +130,7 @@ def most_used(plan, floats, t: int, classes: int, feature: int) -> int:
 
 @kernel
 def values_known(plan, ints, order: int) -> int:
-    """Return how many values of a nominal attribute the model knows, within the room there is."""
+    """Return how many values of a nominal attribute the model has learned, up to the room for them."""
     room = plan[plan[at.PLAN_NOMINAL_TABLE] + order * at.NOMINAL_FIELDS + at.NOMINAL_ROOM]
     return min(max(ints[plan[at.PLAN_VALUES_SEEN] + order], 0), room)
 
@@ -139,7 +139,7 @@ def values_known(plan, ints, order: int) -> int:
 def prior(plan, params, floats, t: int, classes: int, c: int) -> float:
     """Return P(Y = c): uniform, or Dirichlet counts of the labels [D41].
 
-    While no attribute has thresholds the labels are all there is to go by, and they are counted in any case.
+    While no attribute has thresholds, only labels are known, and they are counted in any case.
     """
     if w.parameter(plan, params, w.COUNTED_PRIOR) == 0.0 and not gathering.is_blind(plan, floats):
         return 1.0 / classes

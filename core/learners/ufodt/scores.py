@@ -1,8 +1,8 @@
-"""Scores of features: what a question is expected to bring, by EC2, information gain or uncertainty.
+"""Scores of features: the expected gain of a question, by EC2, information gain or uncertainty sampling.
 
-EC2 is the weight of the edges that an answer cuts, IG the entropy of the class that it takes, US the entropy
-of the hypotheses (bits), each in expectation over the answer. Answers have the probabilities of naive Bayes
-given what was observed [D44].
+EC2 is the weight of the edges that an answer cuts, IG the decrease of the entropy of the class, US the
+decrease of the entropy of the hypotheses (bits), each in expectation over the answer. Answers have the
+probabilities of naive Bayes given the observations [D44].
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from core.learners.ufodt.words import in_episode
 from core.numeric.special import log2
 
 SMALLEST = 1e-300
-"""Below it a logarithm is not taken: p·lg p is nothing then."""
+"""Below this p no logarithm is computed: p·lg p counts as 0."""
 
 
 @kernel
 def p_log2_p(p: float) -> float:
-    """Return p·lg p, 0 for what is no normal number above 0."""
+    """Return p·lg p; 0 if p is not a normal number above 0."""
     return p * log2(p) if p > SMALLEST else 0.0
 
 
@@ -36,13 +36,13 @@ def entropy(shares, first: int, n: int) -> float:
 
 @kernel
 def entropy_of_weights(total: float, logs: float) -> float:
-    """Return the entropy of weights normalised: lg Σw - Σ w·lg w / Σw; 0 of none."""
+    """Return the entropy of weights normalised: lg Σw - Σ w·lg w / Σw; 0 without weights."""
     return max(log2(total) - logs / total, 0.0) if total > SMALLEST else 0.0
 
 
 @kernel
 def potential(plan, params, episode, e: int, space, table) -> float:
-    """Return what the criterion could gain at most: the weight of all edges, or an entropy.
+    """Return the maximal gain by the criterion: the weight of all edges, or an entropy.
 
     Writes the masses of the regions to the first row of classes.
     """
@@ -67,7 +67,7 @@ def potential(plan, params, episode, e: int, space, table) -> float:
 
 @kernel
 def gather_masses(plan, params, episode, e: int, space, table, feature: int) -> None:
-    """Write for each outcome of a feature what would survive it: region masses, or for US Σw and Σ w·lg w."""
+    """Write the survivors for each outcome of a feature: region masses, or for US Σw and Σ w·lg w."""
     m, mass = episode[e + w.CLASSES], space[space_at.MASS_AT]
     outcomes = episode[in_episode(plan, e, w.OUTCOMES) + feature]
     for cell in range(outcomes * m):
@@ -88,9 +88,9 @@ def gather_masses(plan, params, episode, e: int, space, table, feature: int) -> 
 def score(
     plan, params, episode, numbers, e: int, space, table, feature: int, threshold: int, most: float
 ) -> float:
-    """Return the expected gain of asking for a feature; most: what `potential` returned.
+    """Return the expected gain of asking for a feature; most: result of ``potential``.
 
-    ``gather_masses`` has been called for the feature (not for IG, which goes by the classes alone).
+    ``gather_masses`` has been called for the feature (not for IG, which depends on the classes alone).
     """
     m, criterion = episode[e + w.CLASSES], w.parameter(plan, params, w.CRITERION)
     posterior, row = space[space_at.POSTERIOR_AT], space[space_at.ROW_AT] + episode[e + w.CLASSES]

@@ -1,7 +1,8 @@
 """Online feature selection: which features an episode may ask for at all (Wang, Zhao, Hoi, Jin 2014).
 
 A perceptron for each class against the rest has weights for a few features only. With probability 1 - ε an
-episode asks among those with the largest weights, else among as many drawn at random (AFA, appendix E).
+episode asks among the features with the largest weights, else among the same number of random features (AFA,
+appendix E).
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from core.numeric import rng
 from core.tree import layout as at
 
 SUBSET = 2 << 32
-"""First draw of an episode's exploration that ranks features for a subset,"""
+"""First random number of an episode's exploration that ranks features for a subset."""
 COIN = 3 << 32
-"""that decides whether it explores,"""
+"""Random number of an episode's exploration that decides whether it explores."""
 FIRST_WEIGHT = 0.01
 BEGIN = 1 << 40
-"""and that says which features a class begins with, of the stream itself."""
+"""First random number of the stream that chooses the features that a class begins with."""
 
 
 @kernel
@@ -34,7 +35,9 @@ def size(plan, params) -> int:
 
 @kernel
 def is_among(key, first: int, n: int, few: int, feature: int) -> bool:
-    """Return whether a feature is in a uniform subset of so many: those with the smallest draws."""
+    """Return whether a feature is in a uniform subset of size ``few``: the features with the smallest random
+    numbers.
+    """
     own, before = rng.uniform(key, first + feature), 0
     for other in range(n):
         u = rng.uniform(key, first + other)
@@ -45,7 +48,7 @@ def is_among(key, first: int, n: int, few: int, feature: int) -> bool:
 
 @kernel
 def weight(plan, params, ints, floats, t: int, c: int, feature: int) -> float:
-    """Return a class's weight of a feature; a class that has learned nothing has small ones of a few."""
+    """Return a class's weight of a feature; a class without labels has small weights of a few features."""
     places, n = plan[at.PLAN_ARRAYS], plan[at.PLAN_ATTRIBUTES]
     if ints[t + plan[places + w.BEGUN] + c] != 0:
         return floats[t + plan[places + w.WEIGHTS] + c * n + feature]
@@ -55,7 +58,7 @@ def weight(plan, params, ints, floats, t: int, c: int, feature: int) -> float:
 
 @kernel
 def importance(plan, params, ints, floats, t: int, classes: int, feature: int) -> float:
-    """Return the largest weight of a feature, whatever its sign; of two classes only the second has any."""
+    """Return the largest absolute weight of a feature; with two classes only the second has weights."""
     largest = 0.0
     for c in range(1 if classes == 2 else 0, classes):
         largest = max(largest, abs(weight(plan, params, ints, floats, t, c, feature)))
@@ -64,9 +67,9 @@ def importance(plan, params, ints, floats, t: int, classes: int, feature: int) -
 
 @kernel
 def select(plan, params, ints, floats, t: int, episode, numbers, e: int, key) -> None:
-    """Leave all features out that are not selected and did not come with the record.
+    """Leave out all features that are neither selected nor came with the record.
 
-    An attribute that has no thresholds yet stays in: it gets them from its values.
+    An attribute that has no thresholds yet stays in: its values are needed to make them.
     """
     if w.parameter(plan, params, w.SELECTS) == 0.0:
         return
@@ -95,7 +98,7 @@ def select(plan, params, ints, floats, t: int, episode, numbers, e: int, key) ->
 def scaled(plan, params, floats, episode, numbers, e: int, feature: int) -> float:
     """Return a feature as the perceptrons see it: scaled by its range, ±1 for a bit, codes from -1 to 1.
 
-    0 of a number whose range the episode did not know.
+    0 for a number whose range was not known at the beginning of the episode.
     """
     if w.is_gathering(plan, episode, e, feature):
         return 0.0
@@ -110,7 +113,7 @@ def scaled(plan, params, floats, episode, numbers, e: int, feature: int) -> floa
 
 @kernel
 def estimate(plan, params, floats, episode, numbers, e: int, feature: int) -> float:
-    """Return x̂: an observed value over the chance of its feature to be selected [D48], 0 of others."""
+    """Return x̂: an observed value divided by the probability that its feature is selected [D48], else 0."""
     if episode[in_episode(plan, e, w.STATUS) + feature] != w.BOUGHT_ONE:
         return 0.0
     epsilon = w.parameter(plan, params, w.EXPLORATION)
@@ -122,7 +125,7 @@ def estimate(plan, params, floats, episode, numbers, e: int, feature: int) -> fl
 
 @kernel
 def learn(plan, params, ints, floats, t: int, episode, numbers, e: int, label: int, classes: int) -> None:
-    """Let the perceptrons learn a label from what an episode has bought."""
+    """Let the perceptrons learn a label from the features that an episode has bought."""
     if w.parameter(plan, params, w.SELECTS) == 0.0:
         return
     n, few, places = plan[at.PLAN_ATTRIBUTES], size(plan, params), plan[at.PLAN_ARRAYS]
@@ -153,7 +156,7 @@ def learn(plan, params, ints, floats, t: int, episode, numbers, e: int, label: i
 
 @kernel
 def keep_largest(floats, row: int, n: int, few: int) -> None:
-    """Set all but so many of the largest weights to 0; of equal ones the first stay."""
+    """Set all except the ``few`` largest weights to 0; of equal weights the first stay."""
     kept = 0
     for feature in range(n):
         kept += 1 if floats[row + feature] != 0.0 else 0

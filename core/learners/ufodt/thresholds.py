@@ -1,4 +1,4 @@
-"""Thresholds of numbers: drawn by Exp3 for an episode (Algorithm 5), or searched for each question."""
+"""Thresholds of numbers: sampled by Exp3 for an episode (Algorithm 5), or searched for each question."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from core.numeric.special import exp
 from core.tree import layout as at
 
 DRAWS = 1 << 32
-"""First draw of an episode's exploration that is a threshold's."""
+"""First random number of an episode's exploration for a threshold."""
 
 
 @kernel
 def chance_of(floats, gains: int, n: int, rate: float, number: int) -> float:
-    """Return Π(k) ∝ exp(η·S_k) of one of n thresholds whose gains begin at a word."""
+    """Return Π(k) ∝ exp(η·S_k) of threshold ``number`` among n, whose gains begin at word ``gains``."""
     largest = floats[gains]
     for j in range(1, n):
         largest = max(largest, floats[gains + j])
@@ -29,10 +29,10 @@ def chance_of(floats, gains: int, n: int, rate: float, number: int) -> float:
 
 @kernel
 def draw(plan, params, floats, t: int, key, feature: int) -> tuple[int, float]:
-    """Return the threshold that a feature is compared with in an episode, and the chance it had."""
+    """Return the threshold that a feature is compared with in an episode, and its probability."""
     n = gathering.arms(plan, floats, feature)
     gains = t + plan[plan[at.PLAN_ARRAYS] + w.GAINS] + plan[feature_at(plan, feature) + w.FIRST]
-    # The criterion `random` has no gain to learn from.
+    # The criterion `random` computes no gain to learn from.
     rate = w.parameter(plan, params, w.EXP3_RATE)
     if w.parameter(plan, params, w.CRITERION) == w.RANDOM:
         rate = 0.0
@@ -47,7 +47,7 @@ def draw(plan, params, floats, t: int, key, feature: int) -> tuple[int, float]:
 
 @kernel
 def choose(plan, params, ints, floats, t: int, episode, numbers, e: int, key) -> None:
-    """Write the thresholds that an episode begins with: drawn, or those used most often; 0: there is none."""
+    """Write the thresholds that an episode begins with: sampled, or the most used; 0: there is none."""
     draws = w.parameter(plan, params, w.EXP3) != 0.0 or w.parameter(plan, params, w.CRITERION) == w.RANDOM
     for feature in range(plan[at.PLAN_ATTRIBUTES]):
         number, chance = 0, 1.0
@@ -62,7 +62,7 @@ def choose(plan, params, ints, floats, t: int, episode, numbers, e: int, key) ->
 
 @kernel
 def learn(plan, params, floats, t: int, episode, numbers, e: int) -> None:
-    """Add the gains of an episode's thresholds, weighted by the inverse of their chances."""
+    """Add the gains of an episode's thresholds, weighted by the inverse of their probabilities."""
     if w.parameter(plan, params, w.EXP3) == 0.0 or w.parameter(plan, params, w.CRITERION) == w.RANDOM:
         return
     for feature in range(plan[at.PLAN_ATTRIBUTES]):

@@ -25,76 +25,81 @@ class Plugin(ArrayLearner):
     """Utility of features for online decision trees: ``{"name": "ufodt", "criterion": "ec2"}`` (Rahbar, Ye,
     Chen, Chehreghani 2023).
 
-    An *episode* for each record: parameters are drawn from the posterior, hypotheses (strings of outcomes of
-    all features) with their decision regions are enumerated or sampled, and the feature with the best score
-    per cost is bought until one region is left, or nothing that can be had, or nothing that ``record_budget``
-    allows. The class is the most probable one given what was bought; the label teaches what was bought,
-    nothing else. Every value that a record has may be bought at the ``cost`` its attribute has in the schema;
-    what is missing is unavailable, and free.
+    Each record has an *episode*: parameters are sampled from the posterior, and hypotheses (strings of
+    outcomes of all features) with their decision regions are enumerated or sampled. Then the feature with the
+    best score per cost is bought until one region is left, or no feature is available, or ``record_budget``
+    allows none. The answer is the most probable class given the features bought; the label teaches only these
+    features. Every value that a record has may be bought at the ``cost`` of its attribute in the schema. A
+    missing value is unavailable, and free.
 
-    A numeric attribute is compared with thresholds: those in the schema, or ``n_thresholds`` evenly within
-    the ``range`` there, or else where they cut its first ``warm_up`` values into equal parts, equal ones
-    merged. These values are those of records whose labels are learned; each record buys them before anything
-    else, as far as ``record_budget`` reaches, and they teach nothing else. While no attribute has thresholds
-    the answer is the class with most labels. ``discount`` above 0 forgets (Algorithm 6).
+    A numeric attribute is compared with thresholds: those in the schema; or ``n_thresholds`` evenly spaced
+    within the ``range`` there; or else the quantiles that cut its first ``warm_up`` values into equal parts,
+    equal quantiles merged. These values come from records whose labels are learned. Each record buys them
+    before all other values, as far as ``record_budget`` allows, and they teach nothing else. While no
+    attribute has thresholds the answer is the class with most labels. ``discount`` above 0 forgets (Algorithm
+    6).
 
-    A model that is asked for an answer alone, and a frozen one, buys nothing: it takes all that the record
-    has, and theta of its posterior (``answer``). A label that comes after other labels teaches what an
-    episode of then would buy.
+    A model that is asked for an answer alone, and a frozen model, buy nothing: they use all values of the
+    record, and theta of the posterior (``answer``). A label that comes after later labels teaches the
+    features that an episode at that time would buy.
 
-    In a stream it asks for features itself (``"acquire": "utility"``, which is its default): what comes with
-    the record is free, what is missing is bought. With ``"acquire": "none"`` it buys among what comes with
-    the record, as offline.
+    In a stream the model asks for features (``"acquire": "utility"``, its default): values that come with the
+    record are free, missing values are bought. With ``"acquire": "none"`` it buys among the values of the
+    record, as offline.
     """
 
     criterion: str = choice("ec2", *w.CRITERIA)
-    """What the next feature is chosen by: equivalence class edge cutting, information gain, uncertainty
-    sampling, or at random."""
+    """Criterion that the next feature is chosen by: equivalence class edge cutting, information gain,
+    uncertainty sampling, or random choice.
+    """
     hypotheses: int = count(100, at_least=1, at_most=1 << 20)
     """Hypotheses that an episode samples."""
     enumerate: bool = flag(True)
-    """Enumerate them, if they are no more than that or 4,096."""
+    """Enumerate the hypotheses, if their number is at most this or 4,096."""
     prediction: str = choice("posterior", "posterior", "bayes", "region")
-    """The class of an episode: by naive Bayes under the posterior (as ``answer`` has it), or under the theta
-    drawn for the episode, as published; or the decision region that survives."""
+    """The class of an episode: by naive Bayes under the posterior (see ``answer``), or under the theta
+    sampled for the episode, as published; or the surviving decision region.
+    """
     answer: str = choice("geometric", *w.ANSWERS)
-    """Theta of the posterior that a class is answered by: its geometric mean, its mean, or a draw for each
-    number of labels, as the authors test."""
+    """Theta of the posterior for answers: its geometric mean, its mean, or a sample for each number of
+    labels, as the authors test.
+    """
     prior: str = choice("uniform", "uniform", "counts")
-    """Probabilities of the classes before anything is bought: equal, or by their labels."""
+    """Probabilities of the classes before the first purchase: equal, or by their labels."""
     discount: float = number(0.0, at_least=0.0, at_most=1.0)
-    """Share of what it knows that a label makes it forget; for drifts 0.01 to 0.2."""
+    """Share of its knowledge that the model forgets with each label; for drifts 0.01 to 0.2."""
     thresholds: str = choice("exp3", "exp3", "exhaustive")
     """The threshold of a numeric attribute: learned as a bandit's arm, or searched at each question."""
     exp3_rate: float = number(0.01, above=0.0, at_most=1.0)
     """Learning rate of exp3."""
     n_thresholds: int = count(9, at_least=1, at_most=1024)
-    """Thresholds of a numeric attribute that the schema gives none."""
+    """Number of thresholds of a numeric attribute for which the schema has none."""
     warm_up: int = count(50, at_least=2, at_most=100_000)
-    """First values of a numeric attribute without thresholds and range, of which thresholds are made."""
+    """Number of first values from which the thresholds of an attribute without thresholds and range are made.
+    """
     feature_selection: bool = flag(False)
-    """Let a perceptron choose the features that an episode may ask for."""
+    """Let a perceptron select the features that an episode may ask for."""
     selected: int = count(0, at_most=1_000_000)
-    """How many; 0: half of them, two at least."""
+    """Number of selected features; 0: half of them, two at least."""
     exploration: float = number(0.2, at_least=0.0, at_most=1.0)
-    """Share of the episodes that ask among features drawn at random."""
+    """Share of the episodes that ask among random features."""
     step: float = number(0.2, above=0.0)
     """Step of the perceptron."""
     radius: float = number(10.0, above=0.0)
-    """Largest norm of its weights."""
+    """Largest norm of the perceptron's weights."""
     record_budget: float = number(0.0, at_least=0.0)
-    """What the features of a record may cost; 0: anything."""
+    """Maximum of the cost of a record's features; 0: unlimited."""
 
     arrays: ClassVar[tuple[Array, ...]] = ()
 
     @property
     def acquirer(self) -> Any:
-        """Return what asks for features in a stream."""
+        """Return the acquirer that asks for features in a stream."""
         return registry.plugin("acquirers", "utility")()
 
     @property
     def compiled_with(self) -> tuple[str, ...]:
-        """Return the module of open episodes, which it asks with."""
+        """Return the module of open episodes, which request features in a stream."""
         return ("core.learners.ufodt.open_episode",)
 
     def constants(self) -> tuple[float, ...]:
@@ -128,7 +133,7 @@ class Plugin(ArrayLearner):
         return arrays_of(k, sum(w.gathered(dims)) * self.n_thresholds)
 
     def shared_words(self, dims: Dimensions) -> int:
-        """Return the words of the account, and of what is gathered of attributes without thresholds."""
+        """Return the words of the account, and the gathered words of attributes without thresholds."""
         size = w.gathered_words(self.n_thresholds, self.warm_up)
         return w.ACCOUNT + dims.attributes + sum(w.gathered(dims)) * size
 
@@ -164,9 +169,9 @@ play_here: Any = outlined(play)
 
 @kernel(f"int64({WORDS}, int64, CPointer(float64), int64, float64, CPointer(float64))", alone=True)
 def take_in(plan, params, ints, floats, t: int, x, label: int, weight: float, shares) -> int:
-    """Let the block at word t learn a record from the episode that it had, or else from another one.
+    """Let the block at word t learn a record from the episode of its answer, or else from a replayed one.
 
-    Returns for how many attributes thresholds were made.
+    Returns the number of attributes that got thresholds.
     """
     places = plan[at.PLAN_ARRAYS]
     first = ints[at.MODEL_FIRST]
@@ -176,7 +181,7 @@ def take_in(plan, params, ints, floats, t: int, x, label: int, weight: float, sh
             ints[plan[at.PLAN_SHARED] + w.REPLAYED] += 1
             play_here(plan, params, ints, floats, t, x, shares)
         ints[e + w.STATE] = w.LEARNED
-    # Another block learns from what the first one has bought, which has just learned the same record.
+    # Another block learns from the episode of the first block, which has just learned the same record.
     ep.learn(plan, params, ints, floats, t, ints, floats, e, label, weight)
     return gathering.learn(plan, params, floats, ints, floats, e) if t == first else 0
 
@@ -188,9 +193,9 @@ take_in_here: Any = outlined(take_in)
 def answer(
     plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
-    """Buy what is worth it and write the shares; a frozen model takes all that the record has.
+    """Buy the features that are worth it and write the shares; a frozen model uses all values of the record.
 
-    An episode that was left open here (open_episode.py:answer_next) has bought what it wanted.
+    An open episode in the block (open_episode.py:answer_next) has made its purchases already.
     """
     if prepared != at.COUNTS:
         return answer_frozen_here(plan, params, ints, floats, t, x, shares), 0, -1

@@ -1,15 +1,16 @@
-"""Words of UFODT: where its parameters, features, posterior and episodes lie; the only module that knows.
+"""Words of UFODT: where its parameters, features, posterior and episodes lie; no other module defines that.
 
     block:    words | posterior arrays | the last episode
-    shared:   account, and how often each attribute was bought | what is gathered
+    shared:   account, and how often each attribute was bought | gathered words
     (core/learners/ufodt/gathering.py)
     plan:     places of the arrays | FEATURE_FIELDS words for each attribute | thresholds
 
-An *episode* is what goes on for one record from the first question to its label: a few arrays of plain
-words. The block has one, that of the last record; others lie wherever their owner keeps them, in the same
-form. A feature is an attribute; its *outcomes* are its values, of a numeric one 0 (at most its threshold) and
-1 (above). ``K`` stands for the thresholds of all numeric attributes. An attribute that declares neither
-thresholds nor a range gets them from its first values; before, it has one outcome, whatever its value is.
+An *episode* covers one record from the first question to its label: a few arrays of plain words. The block
+holds the episode of the last record; further episodes lie in buffers of their owners, in the same form. A
+feature is an attribute. Its *outcomes* are its values; a numeric attribute has outcomes 0 (at most its
+threshold) and 1 (above). ``K`` is the number of thresholds of all numeric attributes. An attribute that
+declares neither thresholds nor a range gets them from its first values; before that, it has one outcome for
+all values.
 """
 
 from __future__ import annotations
@@ -46,12 +47,13 @@ CRITERIA: Final = ("ec2", "ig", "us", "random")
 EC2, IG, US, RANDOM = range(4)
 
 ANSWERS: Final = ("geometric", "mean", "sampled")
-"""By which theta of the posterior a class is answered."""
+"""Theta of the posterior that the class is computed with."""
 GEOMETRIC, MEAN, SAMPLED = range(3)
 
 TIE: Final = 1e-12
-"""Relative difference up to which scores or shares are equal, and the first of them wins: rounding decides
-nothing."""
+"""Relative difference up to which scores or shares are equal, and the first of them wins, so that rounding
+decides nothing.
+"""
 
 # Arrays of a block
 LABELS: Final = 0  # weight of labels [class]
@@ -60,40 +62,40 @@ ABOVE: Final = 2  # alpha [class, K]
 BELOW: Final = 3  # beta [class, K]
 USED: Final = 4  # how often a threshold was learned with [class, K]
 GAINS: Final = 5  # estimated gains of thresholds [K]
-BEGUN: Final = 6  # the class has weights of features
-WEIGHTS: Final = 7  # of features [class, attribute]
-# and of an episode
+BEGUN: Final = 6  # 1: the class has weights of features
+WEIGHTS: Final = 7  # weights of features [class, attribute]
+# Arrays of an episode
 EPISODE: Final = 8  # EPISODE_WORDS
 PRIOR: Final = 9  # P(Y) [class]
 STATUS: Final = 10  # [attribute]
-OUTCOME: Final = 11  # that was observed, -1: none
-VALUE: Final = 12  # that was observed
-THRESHOLD: Final = 13  # the number of the threshold that it is or would be compared with
-OUTCOMES: Final = 14  # how many there are
-GAIN: Final = 15  # of the threshold that was drawn, from 0 to 1
-CHANCE: Final = 16  # with which it was drawn
-EXPLOITED: Final = 17  # it is among those with the largest weights
+OUTCOME: Final = 11  # observed outcome, -1: none
+VALUE: Final = 12  # observed value
+THRESHOLD: Final = 13  # number of the threshold that the value is or would be compared with
+OUTCOMES: Final = 14  # number of outcomes
+GAIN: Final = 15  # gain of the sampled threshold, from 0 to 1
+CHANCE: Final = 16  # probability of the sampled threshold
+EXPLOITED: Final = 17  # 1: among the features with the largest weights
 P_NOMINAL: Final = 18  # theta [class, value]
 P_ABOVE: Final = 19  # theta [class, K]
 P_MEAN: Final = 20  # theta averaged over thresholds, by use [class, numeric]
 OWN_THRESHOLDS: Final = (
-    21  # thresholds that came from first values, NaN: none [of attributes without declared ones]
+    21  # thresholds from first values, NaN: none [of attributes without declared thresholds]
 )
 ARRAYS: Final = 22
 
 # Words of an episode's first array
-NUMBER: Final = 0  # of the episode: its random numbers hang on it
-CLASSES: Final = 1  # classes that were known
+NUMBER: Final = 0  # number of the episode, from which its random numbers follow
+CLASSES: Final = 1  # classes known at the beginning
 STATE: Final = 2
-REASON: Final = 3  # why it asks no more
-VERSION: Final = 4  # labels the model had learned
-BOUGHT: Final = 5  # features bought,
-COST: Final = 6  # and for how much (float64)
-UTILITY: Final = 7  # of the last question (float64)
+REASON: Final = 3  # reason to stop
+VERSION: Final = 4  # labels that the model had learned
+BOUGHT: Final = 5  # features bought
+COST: Final = 6  # their cost (float64)
+UTILITY: Final = 7  # utility of the last question (float64)
 ASKED: Final = 8  # the last question, -1: none
 PLANNED: Final = 9  # 1: a question was planned, and the gains of thresholds are known
 PREDICTED: Final = 10  # class
-BUDGET: Final = 11  # that the record may cost (float64), 0: anything
+BUDGET: Final = 11  # maximum of the record's cost (float64), 0: unlimited
 REGION: Final = 12  # decision region with most of the surviving weight, -1: none survives
 UNAVAILABLE_COUNT: Final = 13
 EPISODE_WORDS: Final = 16
@@ -109,58 +111,59 @@ UNKNOWN: Final = 0
 KNOWN: Final = 1  # it came with the record
 BOUGHT_ONE: Final = 2
 UNAVAILABLE: Final = 3
-LEFT_OUT: Final = 4  # feature selection passed it over
+LEFT_OUT: Final = 4  # feature selection left it out
 
 REASONS: Final = ("one_region", "none_left", "exhausted", "budget", "finish")
-"""Why an episode asked no more: one decision region is left, no hypothesis is, there is nothing to ask, or
-nothing that the budget allows, somebody wanted the answer."""
+"""Reasons of an episode to stop: one decision region is left, no hypothesis is left, no feature is left, the
+budget allows no feature, or an answer was requested.
+"""
 ONE_REGION, NONE_LEFT, EXHAUSTED, OVER_BUDGET, FINISHED = range(5)
 
 # Account: shared by the blocks of a model
 EPISODES: Final = 0
 FEATURES_BOUGHT: Final = 1
 COST_SPENT: Final = 2  # float64
-STOPPED: Final = 3  # by reason
-REGION_DIFFERED: Final = 8  # predictions for which the surviving region is another class
-REPLAYED: Final = 9  # episodes played anew because the label came late
+STOPPED: Final = 3  # episodes by reason to stop
+REGION_DIFFERED: Final = 8  # predictions that differ from the class of the surviving region
+REPLAYED: Final = 9  # episodes replayed because the label came late
 NOT_AVAILABLE: Final = 10
-ACCOUNT: Final = 16  # then how often each attribute was bought
+ACCOUNT: Final = 16  # words before the counts of each attribute's purchases
 
-# Behind the places of the arrays
+# Words after the places of the arrays
 THRESHOLDS_AT: Final = ARRAYS  # first threshold, relative to the places
-K: Final = ARRAYS + 1  # thresholds of all numeric attributes
-STRINGS: Final = ARRAYS + 2  # outcomes of all attributes
+K: Final = ARRAYS + 1  # number of thresholds of all numeric attributes
+STRINGS: Final = ARRAYS + 2  # number of outcomes of all attributes
 FEATURES_AT: Final = ARRAYS + 3
-# A feature
+# Words of a feature
 KIND: Final = 0  # 1: numeric
 FIRST: Final = 1  # first place on the axis of values or thresholds
-ROOM: Final = 2  # values there is room for, or thresholds
+ROOM: Final = 2  # room for values, or number of thresholds
 ORDER: Final = 3  # number among the attributes of its kind
-FIRST_OUTCOME: Final = 4  # on the axis of outcomes of all attributes
+FIRST_OUTCOME: Final = 4  # first place on the axis of outcomes of all attributes
 PRICE: Final = 5  # float64
-LOW: Final = 6  # range of a numeric one (float64)
+LOW: Final = 6  # range of a numeric attribute (float64)
 HIGH: Final = 7
-GATHERED: Final = 8  # first word of what is gathered of it, from PLAN_SHARED on; 0: it is declared
-OWN: Final = 9  # its first place in OWN_THRESHOLDS
+GATHERED: Final = 8  # first gathered word, from PLAN_SHARED on; 0: thresholds are declared
+OWN: Final = 9  # first place in OWN_THRESHOLDS
 FEATURE_FIELDS: Final = 10
 
-# What is gathered of an attribute: a header, n_thresholds words, warm_up words for the first values
+# Gathered words of an attribute: a header, n_thresholds words, warm_up words for the first values
 SEEN: Final = 0  # first values so far (float64)
-MADE: Final = 1  # thresholds that were made of them (float64), 0: they are still gathered
-LEAST: Final = 2  # the least of the first values
+MADE: Final = 1  # thresholds made of the first values (float64), 0: they are still gathered
+LEAST: Final = 2  # the smallest first value
 GREATEST: Final = 3
 CUTS: Final = 4  # the thresholds, ascending, NaN: none
 
 
 def gathered(dims: Dimensions) -> list[bool]:
-    """Return of each numeric attribute whether its thresholds come from its first values."""
+    """Return for each numeric attribute whether its thresholds come from its first values."""
     return [
         not declared and limits is None for declared, limits in zip(dims.thresholds, dims.ranges, strict=True)
     ]
 
 
 def thresholds(dims: Dimensions, n: int) -> list[tuple[float, ...]]:
-    """Return the thresholds of each numeric attribute: those it declares, else n within its range.
+    """Return the thresholds of each numeric attribute: declared thresholds, else n within its range.
 
     An attribute that declares neither has n NaN here: its thresholds are state of the model.
     """
@@ -173,12 +176,12 @@ def thresholds(dims: Dimensions, n: int) -> list[tuple[float, ...]]:
 
 
 def gathered_words(n: int, warm_up: int) -> int:
-    """Return the words that are gathered of an attribute."""
+    """Return the number of gathered words of an attribute."""
     return CUTS + n + warm_up
 
 
 def feature_table(dims: Dimensions, found: list[tuple[float, ...]], warm_up: int) -> list[int]:
-    """Return what kernels know of the features: the words behind the places of the arrays."""
+    """Return the description of the features for kernels: the words after the places of the arrays."""
     k = sum(map(len, found))
     table = np.zeros((dims.attributes, FEATURE_FIELDS), dtype=np.int64)
     floats = table.view(np.float64)
@@ -205,7 +208,7 @@ def feature_table(dims: Dimensions, found: list[tuple[float, ...]], warm_up: int
 
 @kernel
 def feature_at(plan, feature: int) -> int:
-    """Return the word of the plan at which a feature is described."""
+    """Return the word of the plan where the description of a feature begins."""
     return plan[at.PLAN_ARRAYS] + FEATURES_AT + feature * FEATURE_FIELDS
 
 
@@ -219,7 +222,7 @@ def declared_threshold(plan, params, feature: int, number: int) -> float:
 
 @kernel
 def threshold_of(plan, params, numbers, e: int, feature: int, number: int) -> float:
-    """Return a threshold of a numeric attribute in an episode by its number, NaN: there is none."""
+    """Return a threshold of a numeric attribute in an episode by its number; NaN: there is none."""
     described = feature_at(plan, feature)
     if not 0 <= number < plan[described + ROOM]:
         return math.nan
@@ -230,14 +233,14 @@ def threshold_of(plan, params, numbers, e: int, feature: int, number: int) -> fl
 
 @kernel
 def is_gathering(plan, episode, e: int, feature: int) -> bool:
-    """Return whether an attribute had no thresholds yet when the episode began: it has one outcome then."""
+    """Return whether an attribute had no thresholds when the episode began, and so has one outcome."""
     described = feature_at(plan, feature)
     return plan[described + GATHERED] != 0 and episode[in_episode(plan, e, OUTCOMES) + feature] == 1
 
 
 @kernel
 def k_of(plan) -> int:
-    """Return the thresholds of all numeric attributes."""
+    """Return the number of thresholds of all numeric attributes."""
     return plan[plan[at.PLAN_ARRAYS] + K]
 
 
@@ -256,7 +259,7 @@ def in_episode(plan, e: int, number: int) -> int:
 
 @kernel
 def outcome_of(plan, params, episode, numbers, e: int, feature: int, value: float) -> int:
-    """Return which outcome a value is, -1: none that the episode knows."""
+    """Return the outcome of a value; -1: it has none in the episode."""
     if value - value != 0.0:  # NaN, infinity
         return -1
     if plan[feature_at(plan, feature) + KIND] == 1:
@@ -283,7 +286,7 @@ def share_of(plan, numbers, e: int, c: int, feature: int, threshold: int, outcom
 
 @kernel
 def mean_share_of(plan, numbers, e: int, c: int, feature: int, outcome: int) -> float:
-    """Return the same for hypotheses, of a numeric attribute over its thresholds."""
+    """Return P(outcome | class) of a feature for hypotheses; numeric: averaged over its thresholds."""
     described = feature_at(plan, feature)
     if plan[described + KIND] == 0:
         return share_of(plan, numbers, e, c, feature, 0, outcome)
