@@ -1,1 +1,1 @@
-"""Batch learners: trees made anew from all labelled instances, as baselines of the online ones."""
+"""Batch learners: trees built again from all labelled instances, as baselines for the online learners."""

@@ -1,6 +1,6 @@
 """Growing of a C4.5 tree: sorted columns once, then one pass over a node's rows for each attribute.
 
-    order[a]  rows by the value of attribute a, missing ones last; every node owns the same segment of each
+    order[a]  rows by the value of attribute a, missing values last; every node owns the same segment of each
               ┌──────────── node ────────────┐            a split moves the rows of a child together,
               │ left child  │  right child   │            in each column, and keeps their order
               └─────────────┴────────────────┘
@@ -17,10 +17,10 @@ import numpy as np
 from core.kernels.jit import kernel
 
 ATTRIBUTE: Final = 0  # -1: a leaf
-FIRST: Final = 1  # child; the others follow it
+FIRST: Final = 1  # first child; the next children follow it
 CHILDREN: Final = 2
-CLASS: Final = 3  # what it predicts
-MISSING: Final = 4  # which child a row with a missing value follows, counted from the first
+CLASS: Final = 3  # predicted class
+MISSING: Final = 4  # child that a row with a missing value follows, counted from the first
 START: Final = 5  # segment of rows
 END: Final = 6
 FIELDS: Final = 7
@@ -32,9 +32,9 @@ GAIN_RATIO: Final = 1
 OPTIONS: Final = 2
 
 MIN_GAIN: Final = 1e-10
-"""Bits a split must gain [D6]."""
+"""Least gain of a split, in bits [D6]."""
 EPSILON: Final = 1e-3
-"""C4.5's own: by how much a gain may be below the mean, and the least split information of a ratio."""
+"""Constant of C4.5: allowed difference of a gain from the mean, and least split information of a ratio."""
 
 
 @kernel
@@ -47,7 +47,7 @@ def count_classes(y, rows, start: int, end: int, counts) -> None:
 
 @kernel
 def majority(counts) -> int:
-    """Return the class with most rows, the first of equal ones."""
+    """Return the class with most rows, the first of equal counts."""
     best = 0
     for c in range(1, len(counts)):
         if counts[c] > counts[best]:
@@ -57,7 +57,7 @@ def majority(counts) -> int:
 
 @kernel
 def known_rows(column, order, start: int, end: int) -> int:
-    """Return the end of the segment's rows whose value is not missing; a binary search: they stand first."""
+    """Return the end of the segment's rows whose value is known, by binary search: they come first."""
     low, high = start, end
     while low < high:
         middle = (low + high) // 2
@@ -86,9 +86,10 @@ def between(low: float, high: float) -> float:
 
 @kernel
 def best_threshold(column, y, order, bounds, least: int, n_log_n, left, right) -> tuple[float, int, float]:
-    """Return (gain in bits·rows, rows that go left, threshold) of the best midpoint; -1 rows: there is none.
+    """Return (gain in bits·rows, rows that go left, threshold) of the best midpoint; -1 rows: none.
 
-    bounds: start and end of the known rows; left, right: int64[class], right with the counts of all of them.
+    bounds: start and end of the known rows; left, right: int64[class], right with the counts of all known
+    rows.
     """
     start, end = bounds
     before = spread(right, end - start, n_log_n)
@@ -110,9 +111,9 @@ def best_threshold(column, y, order, bounds, least: int, n_log_n, left, right) -
 
 @kernel
 def multiway_gain(column, y, order, bounds, least: int, n_log_n, branch, counts) -> tuple[float, int, float]:
-    """Return (gain in bits·rows, branches that are large enough, Σ n·lg n over branches) of a nominal test.
+    """Return (gain in bits·rows, large enough branches, Σ n·lg n over branches) of a nominal test.
 
-    counts: int64[class] of all known rows; branch: int64[class], whatever it holds.
+    counts: int64[class] of all known rows; branch: int64[class], with any content.
     """
     start, end = bounds
     gain, sizes, large = spread(counts, end - start, n_log_n), 0.0, 0
@@ -141,9 +142,9 @@ def best_test(
     left,
     right,
 ) -> tuple[float, float, float]:
-    """Return (gain in bits, split information, threshold) of an attribute's best test; gain 0: there is none.
+    """Return (gain in bits, split information, threshold) of an attribute's best test; gain 0: none.
 
-    bounds: start and end of the node's rows; values: of a nominal attribute, 0: numeric.
+    bounds: start and end of the node's rows; values: number of nominal values, 0: numeric.
     """
     start, end = bounds
     total = end - start
@@ -164,7 +165,7 @@ def best_test(
 
 @kernel
 def choose(gains, infos, by_ratio: bool) -> int:
-    """Return the attribute to split on, -1: none; the first of equal ones.
+    """Return the attribute to split on, -1: none; the first of equal attributes.
 
     gains: float64[attribute] in bits, 0 where there is no test; infos: float64[attribute], split information.
     """
@@ -186,7 +187,7 @@ def choose(gains, infos, by_ratio: bool) -> int:
 
 @kernel
 def branch_of(value: float, values: int, threshold: float, missing: int) -> int:
-    """Return which child a value goes to; values: of a nominal attribute, 0: numeric."""
+    """Return the child that a value goes to; values: number of nominal values, 0: numeric."""
     if np.isnan(value):
         return missing
     if values == 0:
@@ -196,7 +197,7 @@ def branch_of(value: float, values: int, threshold: float, missing: int) -> int:
 
 @kernel
 def begin_children(column, order, bounds, values: int, threshold: float, first_at) -> int:
-    """Write where the rows of each child begin (int64[child + 1]); return that with most known ones.
+    """Write where the rows of each child begin (int64[child + 1]); return the child with most known rows.
 
     Rows with a missing value follow that child.
     """
@@ -221,7 +222,7 @@ def begin_children(column, order, bounds, values: int, threshold: float, first_a
 def distribute(columns, order, branch, tree, node: int, first_at, moved) -> None:
     """Move the rows of a node together by child, in every column of ``order``; branch: int64[row].
 
-    first_at: int64[child + 1], where the rows of each child begin; moved: int64[row], whatever it holds.
+    first_at: int64[child + 1], where the rows of each child begin; moved: int64[row], with any content.
     """
     start, end, children = tree[node, START], tree[node, END], tree[node, CHILDREN]
     for a in range(len(order)):
@@ -249,12 +250,12 @@ def grow(
     threshold,
     counts,
 ) -> int:
-    """Grow a tree until its leaves are pure or no test is left; return the nodes, or -1: there is no room.
+    """Grow a tree until its leaves are pure or no test is left; return the number of nodes, -1: no room.
 
     columns: float64[attribute, row], codes of nominal values, NaN: missing; y: int64[row]; order:
-    int64[attribute, row], is changed; values: int64[attribute], of nominal ones, 0: numeric; options:
-    int64[OPTIONS]; n_log_n: float64[row + 1]; tree: int64[node, FIELDS], threshold: float64[node] and
-    counts: int64[node, class] are written, parents before their children.
+    int64[attribute, row], is changed; values: int64[attribute], number of nominal values, 0: numeric;
+    options: int64[OPTIONS]; n_log_n: float64[row + 1]; tree: int64[node, FIELDS], threshold: float64[node]
+    and counts: int64[node, class] are written, parents before their children.
     """
     d, n = columns.shape
     room, classes = counts.shape

@@ -1,6 +1,6 @@
-"""Pruning of a C4.5 tree: errors to expect by U_CF decide between a subtree, its largest branch and a leaf.
+"""Pruning of C4.5: expected errors by U_CF decide between a subtree, its largest branch and a leaf.
 
-Quinlan, *C4.5: Programs for Machine Learning* (1993), chapter 4; the formulas are those of his program.
+Quinlan, *C4.5: Programs for Machine Learning* (1993), chapter 4, with the formulas of its program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from core.batch._growing import (
 from core.kernels.jit import kernel
 
 SLACK: Final = 0.1
-"""Errors by which a leaf or a branch may be worse than the subtree that it replaces."""
+"""Number of errors by which a leaf or a branch may be worse than the subtree that it replaces."""
 
 CONFIDENCE: Final = 0
 DEVIATION: Final = 1
@@ -38,7 +38,7 @@ NODE: Final = 0
 NEXT: Final = 1
 NEW: Final = -1
 
-# Upper tail of the normal distribution and where it begins; between them C4.5 interpolates.
+# Upper tails of the normal distribution and their quantiles; C4.5 interpolates between them.
 TAILS: Final = (0.0, 0.001, 0.005, 0.01, 0.05, 0.10, 0.20, 0.40, 1.00)
 DEVIATIONS: Final = (4.0, 3.09, 2.58, 2.33, 1.65, 1.28, 0.84, 0.25, 0.00)
 
@@ -51,9 +51,10 @@ def squared_deviation(confidence: float) -> float:
 
 @kernel
 def added_errors(n: float, errors: float, confidence: float, square: float) -> float:
-    """Return n·U_CF(errors, n) - errors: how many errors more than those seen are to be expected.
+    """Return n·U_CF(errors, n) - errors: the expected errors beyond the observed errors.
 
-    Exact for none, C4.5's normal approximation for one and more, and its rule of thumb for nearly all.
+    Exact for no errors, C4.5's normal approximation for one and more, and its rule of thumb for nearly n
+    errors.
     """
     if n <= 0.0:
         return 0.0
@@ -80,14 +81,14 @@ def as_leaf(tree, node: int) -> None:
 
 @kernel
 def leaf_errors(counts, total: int, options) -> float:
-    """Return the errors to expect of a leaf with these class counts."""
+    """Return the expected errors of a leaf with these class counts."""
     wrong = total - counts[majority(counts)]
     return wrong + added_errors(float(total), float(wrong), options[CONFIDENCE], options[DEVIATION])
 
 
 @kernel
 def distribute_rows(columns, values, rows, bounds, tree, threshold, node: int, moved) -> Any:
-    """Move rows together by the child they follow; return int64[child + 1], where those of each begin."""
+    """Move rows together by child; return int64[child + 1], the start of each child's rows."""
     start, end = bounds
     a, children = tree[node, ATTRIBUTE], tree[node, CHILDREN]
     first_at = np.zeros(children + 1, dtype=np.int64)
@@ -119,9 +120,9 @@ def estimate(
     counts,
     options,
 ) -> float:
-    """Return the errors to expect of a subtree that gets rows[start:end]; nothing is changed.
+    """Return the expected errors of a subtree that gets rows[start:end]; nothing is changed.
 
-    counts: int64[node, class], whatever it holds.
+    counts: int64[node, class], with any content.
     """
     start, end = bounds
     ends = np.zeros(end - start, dtype=np.int64)
@@ -166,11 +167,11 @@ def collapse(tree, counts, nodes: int) -> None:
     alone=True,
 )
 def prune(columns, y, values, tree, threshold, counts, nodes: int, options) -> float:
-    """Prune a tree that ``grow`` has made of these rows; return the errors to expect of what is left.
+    """Prune a tree that ``grow`` has made of these rows; return the expected errors of the pruned tree.
 
-    Children before parents, with a stack instead of a recursion: a frame is a node, the next of its children
-    (NEW: the node is not begun), and the errors expected of those that are done. Nodes that are cut off stay
-    in the arrays, without a parent.
+    Children come before parents, with a stack instead of recursion: a frame has a node, the next of its
+    children (NEW: the node has not started), and the expected errors of the finished children. Nodes that are
+    cut off stay in the arrays, without a parent.
     """
     collapse(tree, counts, nodes)
     n, classes = columns.shape[1], counts.shape[1]

@@ -1,16 +1,17 @@
-"""C4.5: a decision tree made of all its labelled instances at once, pruned pessimistically (Quinlan 1993).
+"""C4.5: a decision tree built from all labelled instances at once, with pessimistic pruning.
 
-What a user of C4.5 knows, with the differences said here. Numeric tests are binary, ``value <= midpoint``;
-nominal ones have a branch for each value; at least two branches must have ``min_records`` rows. The test with
-the highest information gain is taken, or, with ``gain_ratio``, the highest ratio among those whose gain is
-not below the mean. Ties go to the first attribute and the smallest threshold. Trees grow until they are pure
-and are then pruned: subtrees become leaves or are replaced by their largest branch where the errors to expect
-(U_CF, the upper limit of the error at confidence CF) are not worse.
+The tree of Quinlan's program (1993) with the differences below. Numeric tests are binary, ``value <=
+midpoint``; nominal tests have a branch for each value; at least two branches must have ``min_records`` rows.
+The test with the highest information gain is taken, or, with ``gain_ratio``, the highest ratio among the
+tests whose gain is not below the mean. Ties go to the first attribute and the smallest threshold. Trees grow
+until they are pure and are then pruned: subtrees become leaves or are replaced by their largest branch where
+the expected errors (U_CF, the upper limit of the error at confidence CF) are not worse.
 
-Different from the program: missing values are not split into fractions. The gain counts the rows whose value
-is known and is scaled by their share, as there; a row with a missing value then follows the child that most
-known rows went to. The later correction of release 8 (lg of the number of thresholds off each numeric gain),
-windowing and rules are left out: BCI and the slides of UFFT compare with the tree of the book.
+Differences from the program: missing values are not split into fractions. As in the program, the gain counts
+the rows whose value is known and is scaled by their share; but a row with a missing value then follows the
+child that most known rows went to. The later correction of release 8 (lg of the number of thresholds is
+subtracted from each numeric gain), windowing and rules are left out: BCI and the slides of UFFT compare with
+the tree of the book.
 """
 
 from __future__ import annotations
@@ -28,29 +29,29 @@ from core.kernels.jit import kernel
 from core.tree.layout import Floats, Ints
 
 FIRST_ROOM = 64
-"""Nodes that growing has room for at first; it doubles."""
+"""Initial room for nodes while growing; it doubles."""
 
 
 @dataclass(frozen=True, slots=True)
 class C45Tree:
-    """A grown tree; nodes parents first, children side by side. Node 0 is the root."""
+    """A grown tree; parents come before children, siblings side by side. Node 0 is the root."""
 
     attribute: Ints
-    """int64[node]: of the test, -1 in a leaf."""
+    """int64[node]: attribute of the test, -1 in a leaf."""
     threshold: Floats
-    """float64[node]: of a numeric test; what is not above it goes to the first child."""
+    """float64[node]: threshold of a numeric test; values that are not above it go to the first child."""
     first: Ints
-    """int64[node]: first child,"""
+    """int64[node]: first child."""
     children: Ints
-    """and how many; a nominal test has one for each value of the attribute."""
+    """int64[node]: number of children; a nominal test has one for each value of the attribute."""
     missing: Ints
-    """int64[node]: which child missing values follow, counted from the first."""
+    """int64[node]: child that missing values follow, counted from the first."""
     label: Ints
     """int64[node]: the class with most rows."""
     counts: Ints
     """int64[node, class]: rows of each class."""
     values: Ints
-    """int64[attribute]: values of nominal attributes, 0: numeric."""
+    """int64[attribute]: number of nominal values, 0: numeric."""
 
     @property
     def nodes(self) -> int:
@@ -63,7 +64,7 @@ class C45Tree:
     def leaf_of(self, x: Floats) -> Ints:
         """Return int64[n]: the node in which each row of x (float64[n, d]) ends; one node costs one step.
 
-        Missing values and codes beyond those declared follow the branch of most rows.
+        Missing values and undeclared codes follow the branch of most rows.
         """
         at = np.zeros(len(x), dtype=np.int64)
         route(np.ascontiguousarray(x, dtype=np.float64), self._nodes(), self.threshold, self.values, at)
@@ -81,7 +82,7 @@ class C45Tree:
 
 @dataclass(frozen=True, slots=True)
 class C45:
-    """The parameters; ``fit`` makes a tree [D33].
+    """The parameters of C4.5; ``fit`` builds a tree [D33].
 
     >>> import numpy as np
     >>> x = np.array([[1.0], [2.0], [3.0], [4.0]])
@@ -90,13 +91,13 @@ class C45:
     """
 
     min_records: int = 2
-    """Rows that at least two branches of a test must have (C4.5's -m)."""
+    """Number of rows that at least two branches of a test must have (C4.5's -m)."""
     gain_ratio: bool = False
-    """Choose by gain ratio, C4.5's default; off: by information gain (its -g), as the papers here do."""
+    """Choose by gain ratio, C4.5's default; off: by information gain (-g), as in the papers."""
     prune: bool = True
     """Whether the tree is pruned."""
     confidence: float = 0.25
-    """CF of the pruning, above 0 and at most 0.5: less prunes more (C4.5's -c, in per cent)."""
+    """CF of the pruning, above 0 and at most 0.5: a lower value prunes more (C4.5's -c, in per cent)."""
     raising: bool = True
     """Whether a subtree may be replaced by its largest branch, too."""
 
@@ -113,9 +114,9 @@ class C45:
     ) -> C45Tree:
         """Return the tree of labelled rows.
 
-        x: float64[n, d], NaN: missing; y: int[n], codes from 0; values: of each attribute the number of its
-        nominal values, whose codes the column has, 0: numeric (default: all are); classes: how many there are
-        at least. Raises GroveError for what no tree can be made of.
+        x: float64[n, d], NaN: missing; y: int[n], codes from 0; values: number of nominal values of each
+        attribute, whose codes the column has, 0: numeric (default: all numeric); classes: least number of
+        classes. Raises GroveError for invalid rows.
         """
         x, codes, values_of = _checked(x, y, values)
         n = len(codes)
@@ -143,7 +144,7 @@ class C45:
 
 
 def _checked(x: Floats, y: npt.NDArray[np.integer], values: Sequence[int]) -> tuple[Floats, Ints, Ints]:
-    """Return x, y and values as the kernels take them."""
+    """Return x, y and values in the form that the kernels take; raise GroveError for invalid rows."""
     x = np.asarray(x, dtype=np.float64)
     codes: Ints = np.asarray(y, dtype=np.int64)
     if x.ndim != 2 or codes.ndim != 1 or len(x) != len(codes) or not x.size:
@@ -168,7 +169,7 @@ def _checked(x: Floats, y: npt.NDArray[np.integer], values: Sequence[int]) -> tu
 
 
 def _compact(tree: Ints, threshold: Floats, counts: Ints, values: Ints) -> C45Tree:
-    """Return the nodes that the root leads to, level by level."""
+    """Return the nodes below the root, level by level."""
     kept = [0]
     for node in kept:
         if tree[node, growing.ATTRIBUTE] >= 0:

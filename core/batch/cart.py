@@ -1,10 +1,10 @@
-"""CART with the defaults of R's rpart: Gini, 20 rows to split, 7 to a leaf, pruned at 0.01 of the root error.
+"""CART with the defaults of R's rpart: Gini, 20 rows to split, 7 to a leaf, cp = 0.01.
 
-A tree made of all its labelled instances at once (Breiman, Friedman, Olshen, Stone 1984; Therneau and
+A tree built from all its labelled instances at once (Breiman, Friedman, Olshen, Stone 1984; Therneau and
 Atkinson, *An Introduction to Recursive Partitioning Using the RPART Routines*). Tests are ``value <=
-midpoint``; the one that lowers the Gini impurity most is taken, of equal ones that of the first attribute
-with the smallest threshold. The grown tree is pruned by the cost complexity of its training errors: what is
-left is the smallest of the subtrees with the least ``errors + cp · root errors · leaves``. No missing values,
+midpoint``; the test with the largest decrease of the Gini impurity is taken, ties go to the first attribute
+and the smallest threshold. The grown tree is pruned by the cost complexity of its training errors: the result
+is the smallest of the subtrees with the least ``errors + cp · root errors · leaves``. No missing values,
 hence no surrogates; no nominal attributes.
 """
 
@@ -20,21 +20,21 @@ from core.errors import GroveError
 from core.tree.layout import Floats, Ints
 
 MAX_DEPTH: Final = 30
-"""Of rpart."""
+"""rpart's limit of the depth."""
 MIN_GAIN: Final = 1e-12
-"""Share of a node's impurity that a split must gain: what rounding makes of nothing is less."""
+"""Least gain of a split, as a share of the node's impurity: above rounding errors of a gain of 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class CartTree:
-    """A pruned tree; nodes parents first, children side by side. Node 0 is the root."""
+    """A pruned tree; parents come before children, siblings side by side. Node 0 is the root."""
 
     attribute: Ints
-    """int64[node]: of the test, -1 in a leaf."""
+    """int64[node]: attribute of the test, -1 in a leaf."""
     threshold: Floats
-    """float64[node]: what is not above it goes to the first child."""
+    """float64[node]: threshold; values that are not above it go to the first child."""
     first: Ints
-    """int64[node]: first child; the second one follows it."""
+    """int64[node]: first child; the second follows it."""
     counts: Ints
     """int64[node, class]: training rows."""
 
@@ -43,7 +43,7 @@ class CartTree:
         return int((self.attribute < 0).sum())
 
     def predict(self, x: Floats) -> Ints:
-        """Return int64[n]: class codes of the rows of x (float64[n, d]), the first of equal ones."""
+        """Return int64[n]: class codes of the rows of x (float64[n, d]), the first of equal classes."""
         at = np.zeros(len(x), dtype=np.int64)
         rows = np.arange(len(x))
         while len(rows):
@@ -57,7 +57,7 @@ class CartTree:
 
 @dataclass(frozen=True, slots=True)
 class Cart:
-    """The parameters; ``fit`` makes a tree.
+    """The parameters of CART; ``fit`` builds a tree.
 
     >>> import numpy as np
     >>> x = np.repeat(np.array([[1.0], [2.0]]), 10, axis=0)
@@ -66,11 +66,11 @@ class Cart:
     """
 
     min_split: int = 20
-    """Rows a node must have to be split."""
+    """Least number of rows of a node that is split."""
     min_bucket: int = 7
-    """Rows a leaf must have."""
+    """Least number of rows of a leaf."""
     cp: float = 0.01
-    """What a leaf costs, as a share of the errors of the root."""
+    """Cost of a leaf, as a share of the errors of the root."""
 
     def __post_init__(self) -> None:
         if self.min_split < 2 or self.min_bucket < 1:
@@ -83,7 +83,7 @@ class Cart:
     def fit(self, x: Floats, y: npt.NDArray[np.integer]) -> CartTree:
         """Return the tree of labelled rows: x float64[n, d], finite; y int[n], codes from 0.
 
-        Raises GroveError for what no tree can be made of.
+        Raises GroveError for invalid rows.
         """
         x, codes = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.int64)
         if x.ndim != 2 or codes.shape != (len(x),) or not x.size:
@@ -96,7 +96,7 @@ class Cart:
         members = np.eye(classes, dtype=np.int64)[codes]
         rows = [np.arange(len(codes))]
         depth, attribute, threshold, first, counts = [0], [-1], [0.0], [0], [members.sum(axis=0)]
-        for node, here in enumerate(rows):  # grows while it is gone through
+        for node, here in enumerate(rows):  # grows during the loop
             test = self._best(x[here], members[here]) if depth[node] < MAX_DEPTH else None
             if test is None:
                 continue
@@ -135,7 +135,7 @@ class Cart:
 
 
 def _pruned(attribute: Ints, threshold: Floats, first: Ints, counts: Ints, cp: float) -> CartTree:
-    """Return the smallest subtree of the least cost complexity; children lie behind their parents."""
+    """Return the smallest subtree of the least cost complexity; children come after their parents."""
     errors = counts.sum(axis=1) - counts.max(axis=1)
     leaf_cost = cp * errors[0]
     cost = errors + leaf_cost

@@ -15,9 +15,9 @@ from core.tree.outline import Outline
 def to_document(model: Model, depth: int | None = None) -> dict[str, Any]:
     """Return spec, schema, summary and importances of a model, and the nodes of its tree, parents first.
 
-    ``thresholds`` are those that a learner compares numeric attributes with in every record, by name.
+    ``thresholds`` has, by attribute name, the thresholds that the learner compares every record with.
 
-    Below ``depth`` subtrees are left out; ``leaves_below`` says how many leaves each of them has.
+    Below ``depth`` subtrees are left out; ``leaves_below`` is the number of leaves of each.
     """
     return {
         "spec": model.spec.to_dict(),

@@ -9,7 +9,7 @@ from core.model.model import Model
 
 
 def to_dot(model: Model, depth: int | None = None) -> str:
-    """Return the tree that answers as a directed graph in Graphviz' language; ``dot -Tsvg`` draws it."""
+    """Return the tree that answers as a directed graph for Graphviz; ``dot -Tsvg`` draws it."""
     lines = [
         "digraph tree {",
         '  node [shape=box, fontname="sans-serif"];',
@@ -29,5 +29,5 @@ def to_dot(model: Model, depth: int | None = None) -> str:
 
 
 def _quoted(text: str) -> str:
-    """Return a string of Graphviz' language: quotes and backslashes are escaped as in JSON."""
+    """Return a quoted string for Graphviz: quotes and backslashes are escaped as in JSON."""
     return json.dumps(text, ensure_ascii=False)

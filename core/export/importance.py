@@ -1,13 +1,15 @@
-"""Importances: how much each attribute's tests take off the impurity, of one tree or on average of members.
+"""Importances: the decrease of impurity by each attribute's tests, in one tree or as a mean over members.
 
-Mean decrease of impurity (Breiman, Friedman, Olshen and Stone 1984, section 5.3; of forests Breiman 2001). Of
-each test: the Gini impurity of all class mass below it, times that mass, less the same of its branches. A
-tree's decreases are added up by attribute and divided by their sum, so that each tree weighs alike.
+Mean decrease of impurity (Breiman, Friedman, Olshen and Stone 1984, section 5.3; for forests Breiman 2001).
+The decrease of a test is the Gini impurity of all class mass below it, times that mass, minus the same value
+of its branches. A tree's decreases are added up by attribute and divided by their sum, so that all trees have
+the same weight.
 
-It says what these trees have made of these records, not what is true of the attributes. Attributes with many
-values or thresholds have more chances to take something off by luck (Strobl and others 2007); of two that say
-the same one may get all; an attribute that is needed by an interaction alone may get little; and part of the
-mass of young leaves was estimated when they were made. Nothing of it is measured on records not learned.
+The importances describe these trees, not the attributes in general. Attributes with many values or thresholds
+have more chances to decrease impurity by luck (Strobl et al. 2007); of two attributes with the same
+information one may get all the importance; an attribute that matters only in an interaction may get little;
+and part of the mass of young leaves was estimated when they were made. No records outside the training are
+used.
 """
 
 from __future__ import annotations
@@ -23,10 +25,10 @@ from core.tree.outline import TESTS, Outline
 
 
 def importances(model: Model) -> dict[str, float]:
-    """Return by name the importance of each attribute, in the order of the schema: shares of 1.
+    """Return the importance of each attribute by name, in the order of the schema: shares of 1.
 
-    Zeros while there is no test. Of several trees the mean of those that have tests. Background trees and
-    alternate trees, which do not answer yet, have no part in it.
+    All are zero while there is no test. For several trees the result is the mean over the trees that have
+    tests. Background trees and alternate trees, which do not answer yet, are left out.
     """
     names = [attribute.name for attribute in model.schema.attributes]
     found = np.zeros(len(names))
@@ -38,12 +40,12 @@ def importances(model: Model) -> dict[str, float]:
 
 
 def by_importance(model: Model) -> list[tuple[str, float]]:
-    """Return names and importances of the attributes, most first; equal ones in the order of the schema."""
+    """Return names and importances of the attributes, the largest first, ties in schema order."""
     return sorted(importances(model).items(), key=lambda each: -each[1])
 
 
 def decreases(nodes: Sequence[Outline], columns: dict[str, int]) -> Floats:
-    """Return what the tests of each attribute take off, float64[tree, column]; nodes: parents first."""
+    """Return the decrease of impurity by attribute, float64[tree, column]; nodes: parents first."""
     places = {node.number: place for place, node in enumerate(nodes)}
     below = [np.zeros(len(node.masses)) if node.children else np.array(node.masses) for node in nodes]
     for node in reversed(nodes):
@@ -53,7 +55,7 @@ def decreases(nodes: Sequence[Outline], columns: dict[str, int]) -> Floats:
     roots = 0
     for node in nodes:
         parent = nodes[places[node.parent]] if node.parent >= 0 else None
-        if parent is None or parent.test not in TESTS.values():  # what stands above the members is no test
+        if parent is None or parent.test not in TESTS.values():  # the node above the members is no test
             tree_of.append(roots)
             roots += 1
         else:
@@ -69,6 +71,6 @@ def decreases(nodes: Sequence[Outline], columns: dict[str, int]) -> Floats:
 
 
 def _impurity(masses: Floats) -> float:
-    """Return Gini's impurity times the mass: what is left to take off."""
+    """Return Gini's impurity times the mass: the decrease that is still possible."""
     total = float(masses.sum())
     return total - float((masses * masses).sum()) / total if total > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""Outline: the nodes of a model with tests, masses and votes in words of its schema; all exports use it."""
+"""Outline: the nodes of a model with tests, masses and votes, by names of the schema; all exports use it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from core.tree.outline import Outline
 def outline(model: Model, depth: int | None = None) -> list[Outline]:
     """Return the nodes of the tree that answers, parents first, children from left to right.
 
-    An alternate tree of an adaptive tree follows as the last child of the node that it stands beside. Below
-    ``depth`` nothing is listed; the nodes there say how many leaves are below them.
+    An alternate tree of an adaptive tree is the last child of the node that it may replace. Nodes below
+    ``depth`` are left out; nodes at ``depth`` have the number of leaves below them.
     """
     return list(model.plan.blocks.outline(model, model.first, depth))
 
@@ -29,7 +29,7 @@ def vote_of(schema: Schema, node: Outline) -> str:
 
 
 def answering(nodes: Sequence[Outline]) -> list[Outline]:
-    """Return the nodes without those of alternate trees; nodes: parents first."""
+    """Return the nodes that are not in alternate trees; nodes: parents first."""
     beside: set[int] = set()
     for node in nodes:
         is_root = node.branch is not None and node.branch.operator == BESIDE

@@ -1,7 +1,7 @@
-"""Tree as an SVG drawing, laid out here without another program.
+"""Tree as an SVG drawing, laid out without an external program.
 
-Leaves stand side by side in the order of the branches, an inner node over the middle of its children. A
-node's condition stands in its own box, above the classes; a bar shows their shares.
+Leaves stand side by side in the order of the branches, an inner node over the middle of its children. The
+condition of a node stands in its box, above the classes; a bar shows their shares.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ GAP: Final = 14
 LEVEL: Final = 104
 MARGIN: Final = 12
 LETTERS: Final = 26
-"""Letters of a line in a box; longer ones are cut, and whole in the tooltip."""
+"""Letters of a line in a box; longer lines are cut, and complete in the tooltip."""
 
-# Okabe and Ito's colours, told apart with any sort of colour vision.
+# Okabe and Ito's colours, which can be distinguished with any kind of colour vision.
 COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#000000")
 
 
@@ -109,5 +109,5 @@ def _cut(text: str) -> str:
 
 
 def _shown(text: str) -> str:
-    """Return a text for XML, which has no characters for control codes."""
+    """Return a text without control codes, for which XML has no characters."""
     return escape("".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text))

@@ -11,8 +11,8 @@ from core.tree.outline import Outline
 def to_text(model: Model, depth: int | None = None) -> str:
     """Return the tree that answers: tests indented by depth, leaves with their class masses.
 
-    One leaf reads ``petal length <= 2.45: setosa (50, 0, 1)``: the class its majority votes for, and the
-    masses. Below ``depth`` subtrees are left out.
+    A leaf is printed as ``petal length <= 2.45: setosa (50, 0, 1)``: the class that its majority votes for,
+    and the masses. Below ``depth`` subtrees are left out.
     """
     return "\n".join(printable(_line(model.schema, node)) for node in outline(model, depth)) + "\n"
 
@@ -27,7 +27,7 @@ def _line(schema: Schema, node: Outline) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a line with what no terminal prints as it is escaped: names come from whoever sends records."""
+    """Return a line with escaped control characters: names come from senders of records."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -1,1 +1,1 @@
-"""The compiled ground floor: numba's options and cache, memory by address. `topics` may import it too."""
+"""Compiled code: numba's options and cache, memory by address. `topics` may import it, too."""

@@ -1,13 +1,15 @@
-"""Compiled kernels: the only module, with core/native, that imports numba; options, cache, memory by address.
+"""Compiled kernels: options, cache, memory by address; imports numba, as core/kernels/native does.
 
 - ``kernel`` compiles a function. With a signature it is an *entry kernel*: called from Python, cached on
-  disk, compiled by ``warm()``. Without one it is an inner function that entry kernels take in; it is compiled
-  where it is used (core/kernels/native/inner_kernel.py) and has no cache file of its own. ``called`` is the
-  same for
-  what is too big for that.
-- numba's cache does not notice an edit in a callee's file, nor in one that a constant comes from. Hence the
-  cache directory carries the hash of all sources that a kernel can reach (all of core; beside it what its
-  module imports), of numba, numpy and the processor's name. numba's index has the features as well.
+  disk, compiled by ``warm()``. Without a signature it is an *inner kernel* that is inlined into entry
+  kernels;
+  it is compiled where it is used (core/kernels/native/inner_kernel.py) and has no cache file. ``called``
+  makes
+  an inner kernel that is too large for inlining.
+- numba's cache does not notice an edit in the file of a callee or of an imported constant. Hence the name of
+  the cache directory is a hash of all sources that a kernel can reach (all of core; outside core the imports
+  of its module), and of the versions of numba and numpy and the processor's name. numba's index has the
+  features of the processor as well.
 - ``words_at`` turns an address into *words*: bare pointers, indexed like arrays. They have no length, no
   owner and no negative indices, so that passing them costs nothing and loops over them vectorise; arrays
   cost a count of references at every call. ``bits`` and ``from_bits`` reinterpret a float.
@@ -33,8 +35,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar, cast, overload
 
-# Intel's vector library rounds differently from the scalar functions, so that a result would depend on where
-# in a loop a value stands. It has to be refused before numba loads.
+# Intel's vector library rounds differently from the scalar functions, so that a result would depend on a
+# value's position in a loop. It has to be disabled before numba loads.
 os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
 
 import numpy as np
@@ -44,7 +46,7 @@ from core.kernels.native.call_graph import calls
 from core.kernels.native.inner_kernel import OPTIONS, InnerKernel
 from core.kernels.native.sources import reached_from
 
-# numba and llvmlite are typed in part only, and wrongly in places: here they count as untyped.
+# numba and llvmlite have partial and sometimes wrong types, so they count as untyped.
 numba: Any = importlib.import_module("numba")
 llvm: Any = importlib.import_module("llvmlite.binding")
 ir: Any = importlib.import_module("llvmlite.ir")
@@ -58,17 +60,17 @@ F = TypeVar("F", bound=Callable[..., Any])
 DISABLED: bool = bool(numba.config.DISABLE_JIT)
 
 _ROOT = Path(__file__).parents[1]
-# Generators do not reach the trees' kernels nor the other way round: an edit there recompiles only there.
+# Generators and the trees' kernels do not use each other: an edit in one half recompiles that half only.
 _GENERATORS = _ROOT / "streams"
 _BESIDE = ("streamapp", "topics")
-"""The other packages of ours: kernels beside core take functions and constants from them."""
+"""The other packages of this repository, whose kernels may use functions and constants of core."""
 _entries: list[_Entry] = []
 _called_at: dict[int, tuple[_Entry, ...]] = {}
-"""The kernels at the addresses of what kernels call, by its id."""
+"""By the id of an object that kernels call: the entry kernels at its addresses."""
 _tables: list[Any] = []
-"""Keeps alive what has an id above."""
+"""Keeps the objects alive whose ids are above."""
 _wanted: set[str] = set()
-"""The modules that kernels were compiled for."""
+"""The modules for which kernels have been compiled."""
 _compiling = threading.RLock()
 
 
@@ -83,7 +85,7 @@ def _hash_of_core(generators: bool) -> bytes:
 
 
 def _source_hash(generators: bool, module: str, file: Path | None) -> str:
-    """Return the hash of what kernels of one half of core, or of a module beside it, can reach."""
+    """Return the hash of the sources that kernels of one half of core, or of an outside module, can reach."""
     digest = hashlib.sha256(_hash_of_core(generators))
     if file is not None:
         root = file.parents[module.count(".") + (file.name == "__init__.py")]
@@ -100,13 +102,13 @@ CHOSEN_BY = ("avx", "avx2", "avx512f", "fma", "fma4")
 
 
 def cpu_features() -> str:
-    """Return those of CHOSEN_BY that this processor has, joined by "+"; "plain": none."""
+    """Return the names in CHOSEN_BY that this processor has, joined by "+"; "plain": none."""
     has = llvm.get_host_cpu_features()
     return "+".join(name for name in CHOSEN_BY if has.get(name)) or "plain"
 
 
 def _cache_base() -> Path:
-    """Return the directory below which the caches lie."""
+    """Return the parent directory of the caches."""
     if given := os.environ.get("NUMBA_CACHE_DIR"):
         return Path(given)
     if xdg := os.environ.get("XDG_CACHE_HOME"):
@@ -116,9 +118,9 @@ def _cache_base() -> Path:
 
 @functools.cache
 def cache_directory(generators: bool = False, module: str = "", file: Path | None = None) -> Path | None:
-    """Return the directory of the compiled kernels, or None where none can be written.
+    """Return the directory of the compiled kernels, or None if none is writable.
 
-    module, file: those of kernels beside core.
+    module, file: of kernels outside core.
     """
     try:
         path = _cache_base() / _source_hash(generators, module, file)
@@ -140,9 +142,9 @@ def kernel(function: F, /) -> F: ...
 @overload
 def kernel(function: str, /, *, alone: bool = False) -> Callable[[F], F]: ...
 def kernel(function: Any, /, *, alone: bool = False) -> Any:
-    """Compile a function: ``@kernel`` an inner one, ``@kernel("void(int64[::1])")`` an entry kernel.
+    """Compile a function: ``@kernel`` an inner kernel, ``@kernel("void(int64[::1])")`` an entry kernel.
 
-    One that is ``alone`` is of something that most specs do not need: ``compile_for`` its module compiles it.
+    An ``alone`` kernel serves a feature that most specs do not use: ``compile_for`` its module compiles it.
     """
     if callable(function):
         return function if DISABLED else InnerKernel(function, is_inlined=True)
@@ -157,12 +159,12 @@ def kernel(function: Any, /, *, alone: bool = False) -> Any:
 
 
 def called(function: F) -> F:
-    """Compile an inner function that others call instead of taking it in: a big one on a rare path."""
+    """Compile an inner function that is called, not inlined: a large function on a rare path."""
     return function if DISABLED else cast("F", InnerKernel(function, is_inlined=False))
 
 
 def _silent(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a plain entry kernel: compiled code does not warn of infinities and wrapped integers either."""
+    """Wrap a plain entry kernel: like compiled code it gives no warnings of infinities and overflow."""
 
     @functools.wraps(body)
     def entry(*arguments: Any) -> Any:
@@ -173,7 +175,7 @@ def _silent(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Entry:
-    """An entry kernel: compiled for its one signature when it, or its owner, is needed first."""
+    """An entry kernel, compiled for its one signature at the first call, or when its owner is needed."""
 
     __slots__ = (
         "__wrapped__",
@@ -188,7 +190,7 @@ class _Entry:
     )
 
     def __init__(self, body: Callable[..., Any], signature: str, owner: str, is_alone: bool) -> None:
-        """Take the function, the signature it will get, and the module for which it is compiled."""
+        """Take the function, its signature, and the module for which it is compiled."""
         generators = body.__module__.startswith("core.streams")
         file = Path(body.__code__.co_filename)
         is_elsewhere = "." in body.__module__ and _ROOT not in file.parents
@@ -211,8 +213,8 @@ class _Entry:
         """Compile (or load) the kernel and what it may call through addresses, once."""
         if self._call is not None:
             return
-        with _compiling:  # a partition may be restored in a thread of its own
-            if self._call is not None or self._is_busy:  # busy: it calls itself, by way of others
+        with _compiling:  # a partition may be restored in another thread
+            if self._call is not None or self._is_busy:  # busy: it calls itself through other kernels
                 return
             self._is_busy = True
             try:
@@ -235,7 +237,7 @@ class _Entry:
         return self._call(*arguments)
 
     def lie_at(self, addresses: Addresses, number: int, is_optional: bool) -> None:
-        """Say where to write the kernel's address; optional: only its owner needs it, not who may call it."""
+        """Set the word for the kernel's address; optional: the owner needs it, not every caller."""
         self._place = addresses, number
         self.is_optional = is_optional
 
@@ -247,12 +249,12 @@ WORDS = f"{INTS}, {FLOATS}, {INTS}, {FLOATS}"
 
 
 def outlined(entry: Any, is_optional: bool = False) -> Any:
-    """Return an entry kernel as other kernels call it: compiled once, a call wherever it is used.
+    """Return an object through which other kernels call an entry kernel, which is compiled only once.
 
-    For what is big and rarely run. numba links whatever a kernel calls into it, and optimises all of it anew:
-    inner kernels and other entry kernels are compiled in every kernel that uses them. Hence the call goes
-    through a word that holds the address; ``_Entry.compile`` sees to it that it does. An optional one is
-    called for some plans only, whose plug-ins have it compiled (``compile_for`` its module).
+    For large functions that rarely run. numba links everything that a kernel calls into it and optimises it
+    there: inner kernels and other entry kernels are compiled again in every kernel that uses them. Here the
+    call goes through a word with the address, which ``_Entry.compile`` writes. An optional kernel is called
+    for some plans only, whose plug-ins have it compiled (``compile_for`` its module).
     """
     if DISABLED:
         return entry
@@ -268,10 +270,10 @@ def outlined(entry: Any, is_optional: bool = False) -> Any:
 def kernel_table(
     name: str, signature: str, parameters: list[str], members: dict[int, tuple[str, Any]], n: int
 ) -> Any:
-    """Return what kernels call with a number below n and the parameters: that of these kernels.
+    """Return an object that kernels call with a number below n and the parameters: it runs that member.
 
-    members: by number the module for which a kernel is compiled, and the inner kernel. Each is compiled by
-    itself, as an entry kernel, when its module is needed (``compile_for``).
+    members: by number, the module for which a kernel is compiled, and the inner kernel. Each member becomes
+    an entry kernel, compiled separately when its module is needed (``compile_for``).
     """
     addresses = Addresses(name, signature, n)
     entries = []
@@ -286,9 +288,9 @@ def kernel_table(
 
 
 def compile_for(modules: Iterable[str]) -> float:
-    """Compile, or load, the entry kernels that are there for these modules; return the seconds.
+    """Compile or load the entry kernels of these modules; return the seconds.
 
-    Whoever makes a plan calls it: no kernel sees a plan whose plug-ins are not compiled.
+    Every new plan calls this function: no kernel gets a plan whose plug-ins are not compiled.
     """
     modules = frozenset(modules)
     if modules <= _wanted:
@@ -298,7 +300,7 @@ def compile_for(modules: Iterable[str]) -> float:
         for entry in tuple(_entries):
             if entry.owner in modules:
                 entry.compile()
-        # Kernels of theirs that are imported later are compiled with what calls them.
+        # Their kernels that are imported later are compiled with the kernels that call them.
         _wanted.update(modules)
     return time.perf_counter() - start
 
@@ -306,7 +308,7 @@ def compile_for(modules: Iterable[str]) -> float:
 def warm(modules: Iterable[str] | None = None) -> float:
     """Compile all entry kernels of core, or load them from the cache; return the seconds.
 
-    modules: compile for these, and besides only what all specs need.
+    modules: compile for these, and apart from them only the kernels that all specs need.
     """
     start = time.perf_counter()
     if modules is None:
@@ -324,17 +326,17 @@ _registered: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary
 
 
 def register(words: Any) -> None:
-    """Remember an array by its address, if there is no compiler: then an address alone leads nowhere."""
+    """Store an array by its address if there is no compiler: plain Python cannot read from an address."""
     if DISABLED:
         _registered[words.ctypes.data] = words
 
 
-# Plain versions
+# Plain Python versions
 
 
 def _plain_words_at(address: int) -> tuple[Any, Any]:
     words = _registered.get(int(address))
-    if words is None:  # a part of others
+    if words is None:  # a part of other words
         words = next(
             whole[(address - start) // whole.itemsize :]
             for start, whole in _registered.items()
@@ -456,7 +458,7 @@ def _call_prefetch(context: Any, builder: Any, _signature: Any, arguments: Any) 
     function = cgutils.get_or_insert_function(
         builder.module, ir.FunctionType(ir.VoidType(), [byte, number, number, number]), "llvm.prefetch.p0"
     )
-    # For writing, to be kept in all caches, data.
+    # Arguments: for writing, to be kept in all caches, data.
     builder.call(function, [builder.inttoptr(arguments[0], byte), number(1), number(3), number(1)])
     return context.get_dummy_value()
 
@@ -490,10 +492,10 @@ from_bits: Callable[[Any], Any] = _plain_from_bits if DISABLED else intrinsic(_f
 """Return the float64 with these bits."""
 
 stay_apart: Callable[[], None] = _plain_stay_apart if DISABLED else intrinsic(_stay_apart)
-"""Keep the kernel that calls this a function of its own: tight loops in large ones run short of registers."""
+"""Keep the calling kernel a separate function: tight loops in large functions lack registers."""
 
 address_of: Callable[[Any], int] = _plain_address_of if DISABLED else intrinsic(_address_of)
 """Return the address of the first of some words."""
 
 prefetch: Callable[[int], None] = _plain_prefetch if DISABLED else intrinsic(_prefetch)
-"""Ask for the cache line at an address, which need not be valid."""
+"""Request the cache line at an address, which need not be valid."""

@@ -1,1 +1,1 @@
-"""Leaf models: what a leaf predicts."""
+"""Leaf models: how a leaf predicts."""

@@ -1,4 +1,4 @@
-"""Leaf models: from a leaf's statistics and a record to votes."""
+"""Leaf models: compute votes from a leaf's statistics and a record."""
 
 from __future__ import annotations
 
@@ -17,21 +17,22 @@ class LeafModel(Parameters):
 
     The module has two kernels. ``votes(plan, params, ints, floats, t, node, x, xs, scratch, out) -> (class,
     leaf_hint)`` writes the normalised votes to ``out`` (float64[class], zeros on entry) and returns the
-    predicted class, -1 while no class is known, and a hint. ``account(plan, params, ints, floats, t, node,
-    x, xs, label, weight, leaf_hint, scratch, vote_buffer)`` keeps score before the leaf learns a record; the
-    hint is that of ``votes`` for the same record if nothing was learned since, else -1. ``x`` is the record,
-    ``xs`` its numeric attributes, scratch four words an attribute and two a class, whatever they hold.
+    predicted class, -1 while no class is known, and a hint. ``account(plan, params, ints, floats, t, node, x,
+    xs, label, weight, leaf_hint, scratch, vote_buffer)`` updates the leaf model's counts before the leaf
+    learns a record; the hint is the result of ``votes`` for the same record if nothing was learned since,
+    else -1. ``x`` is the record, ``xs`` its numeric attributes, ``scratch`` four words an attribute and two a
+    class, with any content.
 
     A leaf without a leaf record is inactive (``core/tree/statistics.py:is_active``): it votes with the class
-    weight of its node, and keeps no score.
+    weight of its node, and counts nothing.
 
-    A model that learns more than the observers keeps sections of words of its own in the leaf record, from
-    ``PLAN_LEAF_MODEL_AT`` on. Its kernels only reckon with them: none takes one for an index or a count.
+    A leaf model with state beyond the observers' statistics has sections of words in the leaf record, from
+    ``PLAN_LEAF_MODEL_AT`` on. Its kernels use them in arithmetic only, never as an index or a count.
     """
 
     family: ClassVar[str] = "leaf_models"
     axes: ClassVar[tuple[tuple[str | int, ...], ...]] = ()
-    """Axes of the sections: "class", "attribute" (numeric ones), "value" (of all nominal ones), numbers."""
+    """Axes of the sections: "class", "attribute" (numeric), "value" (of all nominal attributes), numbers."""
 
     def shapes(self, classes: int, attributes: int, values: int) -> tuple[tuple[int, ...], ...]:
         """Return the shapes of the sections."""
@@ -41,12 +42,12 @@ class LeafModel(Parameters):
         )
 
     def clear(self, sections: Sequence[Any]) -> None:
-        """Write the sections of leaves that have learned nothing (float64[leaf, …] each)."""
+        """Write the sections of empty leaves (float64[leaf, …] each)."""
         for section in sections:
             section[...] = 0.0
 
     def inherit(self, child: Sequence[Any], parent: Sequence[Any]) -> None:
-        """Write the sections of a new leaf from those of the leaf that was split; here: nothing."""
+        """Write the sections of a new leaf from its parent's; the default writes nothing."""
 
 
 def dispatcher() -> tuple[Any, Any]:

@@ -27,22 +27,22 @@ TRACES: Final = 2
 UNIT_ROWS: Final = 3
 
 KEPT: Final = 30.0
-"""Weight that a new leaf gives to the scale of its parent, for which its weights were learned."""
+"""Weight of the parent's scale in a new leaf, whose unit weights were learned for that scale."""
 MOST_STEPS: Final = 64
-"""Steps that a record of a large weight is learned in."""
+"""Largest number of steps in which a record of a large weight is learned."""
 
 PROBLEMS: Final = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin(LeafModel):
-    """A linear unit per class with target 1 for it, 0 for others: ``"leaf_model": "idbd"`` (Sutton 1992;
-    ALGORITHMS section 22.5).
+    """A linear unit per class, with target 1 for the class and 0 else: ``"leaf_model": "idbd"``.
 
-    Votes are the outputs, clipped to [0, 1] and normalised; where all are 0 those of ``mc``. Inputs: 1, the
-    numeric attributes by the leaf's own mean and deviation before the record, and 1 for the value of each
-    nominal attribute; what is missing is 0. A new leaf begins with weights and steps of its parent.
-    A record of weight w is learned w times, in at most 64 steps, the last one smaller if w is not whole.
+    Sutton 1992; ALGORITHMS section 22.5. Votes are the outputs, clipped to [0, 1] and normalised; if all are
+    0, the votes of ``mc``. Inputs: 1, the numeric attributes standardised by the leaf's mean and deviation
+    before the record, and 1 for the value of each nominal attribute; a missing value gives 0. A new leaf
+    starts with weights and steps of its parent. A record of weight w is learned w times, in at most 64 steps,
+    the last one smaller if w is not an integer.
     """
 
     axes: ClassVar[tuple[tuple[str | int, ...], ...]] = (
@@ -53,7 +53,7 @@ class Plugin(LeafModel):
     )
 
     def clear(self, sections: Sequence[Any]) -> None:
-        """Write no weights, no scale, and the step size of the beginning."""
+        """Write zero weights, an empty scale, and the initial step size."""
         LeafModel.clear(self, sections)
         if sections:
             _, bias, numeric, nominal = sections
@@ -72,7 +72,7 @@ class Plugin(LeafModel):
 
 @kernel
 def unit_at(plan, leaf: int, c: int) -> tuple[int, int, int]:
-    """Return where the three parts of the unit of a class begin: bias, numeric attributes, values."""
+    """Return the first words of the three parts of a class's unit: bias, numeric attributes, values."""
     d, values, classes = plan[at.PLAN_NUMERIC], plan[at.PLAN_VALUES], plan[at.PLAN_CLASSES]
     bias = leaf + plan[at.PLAN_LEAF_MODEL_AT] + SCALE_ROWS * d
     numeric = bias + UNIT_ROWS * classes
@@ -82,7 +82,7 @@ def unit_at(plan, leaf: int, c: int) -> tuple[int, int, int]:
 
 @kernel
 def write_inputs(plan, floats, leaf: int, xs, scratch) -> None:
-    """Write the inputs of the numeric attributes, and behind them a 1."""
+    """Write the inputs of the numeric attributes, and a 1 after them."""
     d = plan[at.PLAN_NUMERIC]
     scale = leaf + plan[at.PLAN_LEAF_MODEL_AT]
     for a in range(d):
@@ -93,7 +93,7 @@ def write_inputs(plan, floats, leaf: int, xs, scratch) -> None:
 
 @kernel
 def widen_scale(plan, floats, leaf: int, xs, weight: float) -> None:
-    """Take the numeric attributes of a record into the scale."""
+    """Add the numeric attributes of a record to the scale."""
     d = plan[at.PLAN_NUMERIC]
     scale = leaf + plan[at.PLAN_LEAF_MODEL_AT]
     for a in range(d):
@@ -108,7 +108,7 @@ def widen_scale(plan, floats, leaf: int, xs, weight: float) -> None:
 
 @kernel
 def value_at(plan, nominal: int, j: int, x) -> int:
-    """Return where the unit has the value of nominal attribute j, -1 if it is missing or unknown."""
+    """Return the position in a unit of the value of nominal attribute j, -1 if it is missing or unknown."""
     entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
     code = code_of(x[plan[entry + at.NOMINAL_COLUMN]], plan[entry + at.NOMINAL_ROOM])
     return nominal + UNIT_ROWS * (plan[entry + at.NOMINAL_FIRST] + code) if code >= 0 else -1
@@ -116,7 +116,7 @@ def value_at(plan, nominal: int, j: int, x) -> int:
 
 @kernel
 def output(plan, floats, leaf: int, c: int, x, inputs) -> float:
-    """Return what the unit of a class says of a record whose inputs are written."""
+    """Return the output of a class's unit for a record whose inputs are written."""
     d = plan[at.PLAN_NUMERIC]
     bias, numeric, nominal = unit_at(plan, leaf, c)
     one = part(inputs, d, 1)
@@ -151,7 +151,7 @@ def learn_unit(plan, floats, leaf: int, c: int, x, inputs, target: float, share:
 
 @kernel
 def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
-    """Write the normalised outputs of the units; of equal ones the first class wins."""
+    """Write the normalised outputs of the units; among equal outputs the first class wins."""
     best, leaf_hint = mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
     if not is_active(ints, node):
         return best, leaf_hint

@@ -14,7 +14,8 @@ from core.tree.statistics import all_weight, voting_masses
 class Plugin(LeafModel):
     """The class with the largest weight at the leaf: ``"leaf_model": "mc"``.
 
-    Of equals the first; in C-Tree the second of two [D9] (ALGORITHMS section 2.8; Domingos and Hulten 2000).
+    The first class of equal weights; in C-Tree the second of two [D9] (ALGORITHMS section 2.8; Domingos and
+    Hulten 2000).
     """
 
 
@@ -26,7 +27,7 @@ def majority(plan, ints, floats, t: int, node: int) -> int:
 
 @kernel
 def heaviest(plan, ints, floats, masses: int) -> int:
-    """Return the class with the largest of the masses that begin at a word, -1 while no class is known."""
+    """Return the class with the largest mass (from word ``masses`` on), -1 while no class is known."""
     best = 0 if ints[at.MODEL_CLASSES] > 0 else -1
     for c in range(1, ints[at.MODEL_CLASSES]):
         if floats[masses + c] > floats[masses + best]:
@@ -65,4 +66,4 @@ def account(
     scratch,
     vote_buffer,
 ) -> None:
-    """Keep no score."""
+    """Nothing to update: the leaf model has no state."""

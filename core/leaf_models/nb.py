@@ -19,8 +19,8 @@ from core.tree.statistics import is_active
 log_densities_numeric, densities_numeric = observers.numeric_dispatcher()[-2:]
 log_densities_nominal, densities_nominal = observers.nominal_dispatcher()[-2:]
 
-# What scores are: shares of classes (of a leaf that has observed nothing), products of densities, or their
-# logarithms
+# Kinds of scores: shares of classes (of a leaf that has observed nothing), products of densities, or
+# logarithms of these
 SHARES: Final = 0
 PRODUCTS: Final = 1
 LOGARITHMS: Final = 2
@@ -30,10 +30,10 @@ NO_HINT: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Plugin(LeafModel):
-    """``ln π_c + Σ ln f(x_a | c)``: ``"leaf_model": "nb"`` (ALGORITHMS section 2.8; Gama, Rocha, Medas 2003).
+    """``ln π_c + Σ ln f(x_a | c)``: ``"leaf_model": "nb"`` (ALGORITHMS section 2.8).
 
-    π are the class masses of the leaf, inherited ones too. A leaf that has observed nothing votes like
-    ``mc``.
+    Gama, Rocha, Medas 2003. π are the class masses of the leaf, with inherited mass. A leaf that has observed
+    nothing votes like ``mc``.
     """
 
 
@@ -54,7 +54,7 @@ def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) ->
 
 @kernel
 def scores(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
-    """Write what classes go by; return the class, and whether these are LOGARITHMS, PRODUCTS or SHARES."""
+    """Write the scores of the classes; return the best class, and LOGARITHMS, PRODUCTS or SHARES."""
     best, _ = mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
     if not is_active(ints, node):
         return best, SHARES
@@ -81,7 +81,7 @@ def scores(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -
 
 @kernel
 def _multiply(plan, params, ints, floats, t: int, leaf: int, k: int, x, xs, out) -> None:
-    """Multiply the class shares with the densities (MOA)."""
+    """Multiply the class shares by the densities (MOA)."""
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
     if plan[at.PLAN_NUMERIC] > 0:
         densities_numeric(plan[at.PLAN_NUMERIC_OBSERVER], plan, params, floats, statistics, k, xs, out)
@@ -102,7 +102,7 @@ def first_maximum(values, k: int) -> int:
 
 @kernel
 def normalise(values, k: int) -> None:
-    """Divide by the sum, unless that is 0."""
+    """Divide by the sum, unless the sum is 0."""
     total = 0.0
     for c in range(k):
         total += values[c]
@@ -127,7 +127,7 @@ def account(
     scratch,
     vote_buffer,
 ) -> None:
-    """Keep no score."""
+    """Nothing to update: the leaf model has no state."""
 
 
 @kernel

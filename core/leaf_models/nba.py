@@ -1,4 +1,4 @@
-"""Adaptive naive Bayes: majority class or naive Bayes, whichever has been right more often at this leaf."""
+"""Adaptive naive Bayes: majority class or naive Bayes, by the hits of each at this leaf so far."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from core.tree.statistics import is_active
 
 @dataclass(frozen=True, slots=True)
 class Plugin(LeafModel):
-    """Naive Bayes unless the majority class was right for more weight: ``"leaf_model": "nba"`` (section 2.8).
+    """Naive Bayes, unless the majority class has hits of more weight: ``"leaf_model": "nba"``.
 
-    Both are scored on each record before the leaf learns it (Holmes, Kirkby, Pfahringer 2005).
+    ALGORITHMS section 2.8. Both are scored on each record before the leaf learns it (Holmes, Kirkby,
+    Pfahringer 2005).
     """
 
 
 @kernel
 def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
-    """Write the votes of the better model; the hint is naive Bayes' class, if it was the better."""
+    """Write the votes of the better model; the hint is naive Bayes' class if it is the better one."""
     if is_active(ints, node):
         leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
         if floats[leaf + at.LEAF_MAJORITY_RIGHT] <= floats[leaf + at.LEAF_BAYES_RIGHT]:
@@ -48,7 +49,7 @@ def account(
     scratch,
     vote_buffer,
 ) -> None:
-    """Count the weight that each of the two gets right."""
+    """Count the weight of the hits of both models."""
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     if plan[at.PLAN_QUIRKS] & quirks.EMPTY_VOTES != 0 and ints[node + at.NODE_REACH] == 0:
         # MOA: an empty distribution has no majority, but the first maximum of no votes is class 0.

@@ -1,1 +1,1 @@
-"""Tree in words of a buffer: layout, the way of a record, and what nodes count."""
+"""Tree in words of a buffer: layout, the way of a record, and the statistics of nodes."""

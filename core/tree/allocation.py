@@ -1,4 +1,4 @@
-"""Allocation of words: aligned buffers, with a reserve of addresses where they go on growing."""
+"""Allocation of words: aligned buffers, with reserved address space for buffers that keep growing."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def aligned_words(words: int) -> Ints:
 
 
 LARGE_BYTES: Final = 4 << 20
-"""A buffer of so many bytes gets a reserve when it needs room (``reserved_words``)."""
+"""Size from which a buffer that needs room gets a reserve (``reserved_words``)."""
 
 LEAST_RESERVE: Final = 256 << 20
 
@@ -26,16 +26,16 @@ RESERVE: Final = 4
 
 
 def reserved_words(words: int, most_bytes: float) -> Ints:
-    """Return at least int64[words] of zeros for a buffer that goes on growing: a large one gets a reserve.
+    """Return at least int64[words] of zeros for a buffer that keeps growing: a large one gets a reserve.
 
-    The reserve, of ``most_bytes`` in all at most, is addresses alone: memory comes with the first write. An
-    allocator would take what was given back to it, and clear all of it.
+    The reserve, up to ``most_bytes`` in total, is address space only: memory is allocated at the first write.
+    An allocator would reuse freed memory, and clear all of it.
     """
     most = min(max(LEAST_RESERVE, RESERVE * words * WORD), int(most_bytes))
     if words * WORD < LARGE_BYTES or most <= words * WORD:
         return aligned_words(words)
     try:
         pages = mmap.mmap(-1, most - most % WORD, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except OSError:  # addresses are limited here
+    except OSError:  # address space is limited here
         return aligned_words(words)
     return np.frombuffer(pages, dtype=np.int64)

@@ -24,11 +24,11 @@ def connect(
     masses,
     inherits: bool,
 ) -> None:
-    """Give node ``number`` of the tree at word t a test, and as many children as masses has rows.
+    """Give node ``number`` of the tree at word t a test, and a child for each row of masses.
 
-    masses: float64[branch, class], -1 for a class that a branch has never had anything to do with. With MOA's
-    quirks a branch that no class touches is absent; the others are leaves, with leaf records that their
-    learner has yet to begin. The block must have room for them; the node's own leaf record is not touched.
+    masses: float64[branch, class], -1 for a class that never reached a branch. With MOA's quirks a branch
+    that no class reached is absent; all other branches are leaves, with leaf records that the learner has yet
+    to initialise. The block must have room for them; the node's leaf record is not changed.
     """
     plan, _ = words_at(plan_address)
     ints, floats = words_at(address)
@@ -65,7 +65,7 @@ def connect(
 
 
 connect_here: Any = outlined(connect)
-"""``connect`` for other kernels: a call, not inlined."""
+"""``connect`` for other kernels: called, not inlined."""
 
 
 @kernel("void(int64, int64, int64)")
@@ -77,14 +77,14 @@ def grow(address: int, t: int, number: int) -> None:
 
 @kernel
 def end_way(ints, floats, node: int, number: int, attribute: int) -> None:
-    """Let a node be where ways end (see layout.end_here)."""
+    """Make a node an end of the way of records (see layout.end_here)."""
     ints[node + at.NODE_ATTRIBUTE], ints[node + at.NODE_CHILD] = attribute, number
     floats[node + at.NODE_VALUE] = np.inf
 
 
 @kernel
 def take_record(ints, t: int, node: int, number: int) -> None:
-    """Give a node a leaf record that has seen nothing: the one freed last, else a new one."""
+    """Give a node an empty leaf record: the record that was freed last, else a new record."""
     slot = ints[t + at.TREE_FREE]
     if slot >= 0:
         ints[t + at.TREE_FREE] = ints[leaf_at(ints, t, slot) + at.LEAF_NODE]

@@ -1,4 +1,4 @@
-"""Columns of a record that belong together."""
+"""Columns of a record, gathered by kind."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from core.tree import layout as at
 
 @kernel
 def behind(plan) -> int:
-    """Return where the words of scratch begin that leaf models leave alone: float64[3·d + K]."""
+    """Return the first word of scratch that leaf models do not use; float64[3·d + K] follow."""
     return max(4 * plan[at.PLAN_ATTRIBUTES], 2 * plan[at.PLAN_CLASSES])
 
 
 @kernel
 def gather(plan, x, scratch) -> Any:
-    """Return the numeric attributes of a record side by side: a part of x where they are, else a copy."""
+    """Return the numeric attributes of a record side by side: part of x if contiguous, else a copy."""
     n = plan[at.PLAN_NUMERIC]
     if plan[at.PLAN_CONTIGUOUS] != 0:
         return part(x, 0, n)

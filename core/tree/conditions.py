@@ -1,4 +1,4 @@
-"""Conditions: the branches of a tree in words of its schema, and the path that leads to a node."""
+"""Conditions: the branches of a tree by names of the schema, and the path that leads to a node."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from core.tree.views import TreeView
 Mask = npt.NDArray[np.bool_]
 
 ALTERNATE: Final = "alternate tree"
-"""What stands in the place of an attribute on the way to an alternate tree,"""
+"""Stands for the attribute in the branch to an alternate tree."""
 BESIDE: Final = ":"
-"""and of the operator: no record goes there from the node alone."""
+"""Operator of that branch: no test sends records there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Branch:
     value: float | str
     """Threshold, or the name of a value."""
     missing: bool = False
-    """The record has no such value: it went where most records went."""
+    """The record has no such value: it followed the branch that most records took."""
 
     def __str__(self) -> str:
         value = f"{self.value:.6g}" if isinstance(self.value, float) else self.value
@@ -70,7 +70,7 @@ def path_to(schema: Schema, tree: TreeView, node: int, x: Floats) -> tuple[Branc
 
 
 def is_missing(tree: TreeView, node: int, value: float) -> bool:
-    """Return whether a node's test cannot place a value: it is missing, or has no branch of its own."""
+    """Return whether a node's test cannot place a value: it is missing, or has no branch."""
     kind = int(tree.node_ints[node, at.NODE_KIND])
     if kind == at.NUMERIC:
         return math.isnan(value)
@@ -78,10 +78,10 @@ def is_missing(tree: TreeView, node: int, value: float) -> bool:
 
 
 def end_of(tree: TreeView, x: Floats, stop_at_missing: bool, unknown: Mask | None = None) -> int:
-    """Return the node where a record ends: what core.tree.routing.route does, and counts nothing.
+    """Return the node where a record ends: like core.tree.routing.route, without counting.
 
-    ``stop_at_missing``: MOA's way with values that a test cannot place; ``unknown`` (bool[d]): it ends where
-    one of these attributes is tested.
+    ``stop_at_missing``: MOA's rule for values that a test cannot place; ``unknown`` (bool[d]): the record
+    ends where one of these attributes is tested.
     """
     node, routed = 0, None
     while (kind := int(tree.node_ints[node, at.NODE_KIND])) not in (at.LEAF, at.ABSENT):

@@ -1,4 +1,4 @@
-"""A node of a tree in words of its schema: what drawings, documents and comparisons are made of."""
+"""A node of a tree by names of the schema: the input of drawings, documents and comparisons."""
 
 from __future__ import annotations
 
@@ -20,31 +20,30 @@ TESTS = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A node and what is known of it; what is no tree is one node."""
+    """A node with its statistics; a learner that is no tree has one node."""
 
     number: int
-    """As in the events of splits; the root is 0."""
+    """Number as in the events of splits; the root is 0."""
     parent: int
     """-1: the root."""
     depth: int
     branch: Branch | None
-    """Condition that leads here from the parent; None: the root."""
+    """Condition of the branch from the parent; None: the root."""
     test: str | None
     """``numeric``, ``category`` or ``multiway``; None: a leaf."""
     children: tuple[int, ...]
     masses: tuple[float, ...]
-    """Class weight that the node knows of, in the order of the schema's classes."""
+    """Class weight at the node, in the order of the schema's classes."""
     majority: int | None
-    """Class that majority votes at this node go to: of equal ones that which the learner prefers, of a node
-    that has seen nothing that of its parent; None: nothing is known."""
+    """Majority class; ties as the learner breaks them, an empty node as its parent; None: unknown."""
     routed: float
-    """Weight of the records that came through, labelled or not."""
+    """Weight of the records that were routed through the node, labelled or not."""
     leaves_below: int
-    """Leaves of a subtree that was left out; 0: nothing was."""
+    """Leaves of a subtree that was left out; 0: no subtree was."""
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the tree ends here (and not only the outline)."""
+        """Whether the node is a leaf of the tree, not only the end of the outline."""
         return self.test is None
 
 
@@ -53,8 +52,8 @@ def of_tree(
 ) -> Iterator[Outline]:
     """Yield the nodes of a tree, parents first, children from left to right; below ``depth`` none.
 
-    Deep trees are no danger: a chain of tests is walked with a stack of our own. ints: the model's words;
-    root: number of the node to begin at.
+    Deep trees are walked with an explicit stack, without recursion. ints: the model's words; root: number of
+    the first node.
     """
     stack: list[tuple[int, Branch | None]] = [(root, None)]
     routed = tree.routed
@@ -97,7 +96,7 @@ def _leaves(tree: TreeView, node: int) -> int:
 
 
 def majority(plan: Any, ints: Ints, tree: TreeView, node: int) -> int | None:
-    """Return the class that majority votes at a node go to, None: nothing is known."""
+    """Return the class with the majority at a node, None: unknown."""
     masses = tree.masses[node]
     parent = tree.node_ints.item(node, at.NODE_PARENT)
     absent = tree.node_ints.item(node, at.NODE_KIND) == at.ABSENT

@@ -1,15 +1,15 @@
 """Routing ahead: eight records go down a tree together, one level at a time.
 
-The way of one record down a tree is a chain of loads, each depending on the one before, and each test is
+The way of one record down a tree is a chain of loads, each depending on the previous one, and each test is
 mispredicted half of the time. Eight records go down together, one level at a time and without a branch, so
-that the processor loads for one record while it waits for another. Nothing is written: the leaves found stay
-right until the tree changes its shape. If one of the records has a value that a test cannot place, all eight
-are left to ``arrive``. Only trees whose tests are all of one kind are routed so: numeric tests, or multiway
-tests of two values, which are tests for being above 0. Computing all three kinds of tests and selecting one
-costs as much as the mispredictions did.
+that the processor loads for one record while it waits for another. Nothing is written: the leaves that are
+found stay valid until the tree changes its shape. If one of the records has a value that a test cannot place,
+all eight are left to ``arrive``. Only trees whose tests are all of one kind are routed in this way: numeric
+tests, or multiway tests of two values, which are tests for being above 0. Computing all three kinds of tests
+and selecting one costs as much as the mispredictions.
 
-No test for being at a leaf is needed: a leaf's record reads "at most infinity: child 0", and its first child
-is itself (layout.end_here).
+No check for a leaf is needed: a leaf's record contains the test "at most infinity: child 0", and its first
+child is the leaf (layout.end_here).
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def route_ahead(kind: int, ints, floats, t: int, xs, d: int, ends) -> None:
 
 
 def _descent(is_unplaced: Any) -> Any:
-    """Return the kernel ``descend``; is_unplaced: whether a test cannot place a value, as a kernel."""
+    """Return the kernel ``descend``; is_unplaced: kernel that returns whether a test cannot place a value."""
 
     @kernel
     def descend(ints, floats, t: int, xs, d: int, ends) -> int:
-        """Go down to the leaves; return not 0 if a value that a test asks for cannot be placed."""
+        """Go down to the leaves; return non-zero if a test cannot place one of the values."""
         stay_apart()
         stride = ints[t + at.TREE_NODE_STRIDE]
         first = t + at.TREE_HEADER
@@ -73,13 +73,13 @@ def _descent(is_unplaced: Any) -> Any:
 
 @kernel
 def is_missing(value: float) -> bool:
-    """Return whether a value is none; any other is at most a threshold or above it."""
+    """Return whether a value is missing; every other value is at most a threshold or above it."""
     return value != value
 
 
 @kernel
 def is_no_half(value: float) -> bool:
-    """Return whether a value is neither 0 nor 1; the test of a node of two values reads "at most 0"."""
+    """Return whether a value is neither 0 nor 1; the test of a node of two values is "at most 0"."""
     return value * (value - 1.0) != 0.0
 
 

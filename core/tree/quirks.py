@@ -1,7 +1,7 @@
-"""Quirks: where published codes do otherwise than we, named one by one; ``compat`` says which of them hold.
+"""Quirks: named differences of published code from this implementation; ``compat`` selects them.
 
-A plan has them in one word (``PLAN_QUIRKS``), of which kernels and learners test named bits. Who reads an
-algorithm for itself may pass by whatever a quirk guards: without ``compat`` none holds.
+A plan has them in one word (``PLAN_QUIRKS``), whose named bits kernels and learners test. To understand an
+algorithm, skip the code that a quirk guards: without ``compat`` no quirk is active.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ MEANINGS: Final[dict[int, str]] = {
     SPLIT_TAKES_OVER: "An alternate tree takes its node's place once its leaf would split, proven or not.",
     SILENT_AT_MISSING: "Where a value is missing nobody votes, and a branch that does not exist never grows.",
 }
-"""What each of them means, in the order of the bits."""
+"""The meaning of each quirk, in the order of the bits."""
 
 MOA: Final = NOTHING_INHERITED - 1
-"""All before it: MOA's tree, on which the codes of IMAC and CDT are built, and IMAC's way with candidates."""
+"""All quirks before it: MOA's tree, on which the codes of IMAC and CDT are built, and IMAC's candidates."""
 
 MOA_ADAPTIVE: Final = MOA | SPLIT_TAKES_OVER | SILENT_AT_MISSING
-"""Those of MOA's trees that adapt."""
+"""The quirks of MOA's adaptive trees."""
 
 OF_COMPAT: Final[dict[str | None, int]] = {
     None: 0,
@@ -75,4 +75,4 @@ OF_COMPAT: Final[dict[str | None, int]] = {
     "imac": MOA | NOTHING_INHERITED,
     "cdt": MOA | CLASS_COUNTED | LAST_OF_TWO,
 }
-"""Which of them hold with a ``compat``."""
+"""The quirks of each ``compat``."""

@@ -9,7 +9,7 @@ from core.tree import layout as at
 from core.tree import quirks
 
 UNCOUNTED: Final = -1
-"""No node: a value is missing, and the tree does not know which child is the busiest."""
+"""No node: a value is missing, and the tree has not counted which child is the busiest."""
 
 
 node_at = kernel(at.node_at)
@@ -18,19 +18,19 @@ leaf_at = kernel(at.leaf_at)
 
 @kernel
 def arrive(plan, ints, floats, t: int, x, frozen: bool, routed: int) -> int:
-    """Return the record of the node where x (float64[d]) ends; UNCOUNTED: a frozen model cannot tell.
+    """Return the record of the node where x (float64[d]) ends; UNCOUNTED: not decidable in a frozen model.
 
-    A frozen model is not written to. ``routed``: address of what ``sum_paths`` wrote about it, 0: not yet.
-    A value that a test cannot place (missing, or no branch of its own) follows the child with the largest
-    routed weight, the lowest of equals [D10]. With MOA's quirks it ends at the inner node instead, or at an
-    absent branch.
+    A frozen model is not written to. ``routed``: address of the result of ``sum_paths``, 0: not computed yet.
+    A value that a test cannot place (missing, or without a branch) follows the child with the largest routed
+    weight, the lowest number of equal weights [D10]. With MOA's quirks the record ends at the inner node
+    instead, or at an absent branch.
     """
     return arrive_from(plan, ints, floats, t, t + at.TREE_HEADER, x, frozen, routed)
 
 
 @kernel
 def arrive_from(plan, ints, floats, t: int, start: int, x, frozen: bool, routed: int) -> int:
-    """Return what ``arrive`` does for the subtree whose root's record is at word ``start``."""
+    """Do ``arrive`` for the subtree whose root's record is at word ``start``."""
     stride = ints[t + at.TREE_NODE_STRIDE]
     first = t + at.TREE_HEADER
     node = start
@@ -55,7 +55,7 @@ def arrive_from(plan, ints, floats, t: int, start: int, x, frozen: bool, routed:
 
 @kernel
 def count(ints, floats, t: int, node: int, weight: float) -> None:
-    """Count weight that has been routed to a node: there alone, or on its way from the root too."""
+    """Count weight that was routed to a node: there alone, or at all nodes from the root on."""
     floats[node + at.NODE_ROUTED] += weight
     if ints[t + at.TREE_PATHS] != 0:
         parent = ints[node + at.NODE_PARENT]
@@ -75,11 +75,11 @@ def route(plan, ints, floats, t: int, x, weight: float) -> int:
 
 @kernel
 def count_paths(ints, floats, t: int) -> None:
-    """Let inner nodes count from now on: carry up what was counted below them so far.
+    """Let inner nodes count from now on: add up the weight that was counted below them so far.
 
-    Most trees never miss a value; they are spared a walk over the path of every record.
+    Most trees never meet a missing value and need not visit the path of every record.
     """
-    for number in range(ints[t + at.TREE_NODES] - 1, 0, -1):  # children lie behind their parents
+    for number in range(ints[t + at.TREE_NODES] - 1, 0, -1):  # children come after their parents
         node = node_at(ints, t, number)
         above = node_at(ints, t, ints[node + at.NODE_PARENT])
         floats[above + at.NODE_ROUTED] += floats[node + at.NODE_ROUTED]
@@ -88,7 +88,7 @@ def count_paths(ints, floats, t: int) -> None:
 
 @kernel
 def branch(kind: int, value: float, ints, floats, node: int) -> int:
-    """Return the number of the child that a test sends a value to, -1 if it cannot tell."""
+    """Return the number of the child that a test sends a value to, -1 if it cannot place the value."""
     if kind == at.NUMERIC:
         if value <= floats[node + at.NODE_VALUE]:
             return 0
@@ -102,7 +102,7 @@ def branch(kind: int, value: float, ints, floats, node: int) -> int:
 
 @kernel
 def busiest_child(ints, floats, t: int, node: int) -> int:
-    """Return the number of the child with the largest routed weight, the lowest of equals."""
+    """Return the number of the child with the largest routed weight, the lowest number of equal weights."""
     best = 0
     most = -1.0
     for child in range(ints[node + at.NODE_CHILDREN]):
@@ -115,7 +115,7 @@ def busiest_child(ints, floats, t: int, node: int) -> int:
 
 @kernel
 def busiest_of(ints, routed, node: int) -> int:
-    """Return what ``busiest_child`` does, by weights that lie elsewhere (float64[node])."""
+    """Return the same as ``busiest_child``, by weights in another array (float64[node])."""
     best = 0
     most = -1.0
     for child in range(ints[node + at.NODE_CHILDREN]):
@@ -129,10 +129,10 @@ def busiest_of(ints, routed, node: int) -> int:
 def sum_paths(address: int, t: int, routed) -> None:
     """Write the weight routed through each node of a tree that counts at its leaves only: float64[node].
 
-    In the order in which ``count_paths`` sums up in the tree itself, for models that must not be written to.
+    The sums are added in the same order as in ``count_paths``, for models that must not be written to.
     """
     ints, floats = words_at(address)
     for number in range(len(routed)):
         routed[number] = floats[node_at(ints, t, number) + at.NODE_ROUTED]
-    for number in range(len(routed) - 1, 0, -1):  # children lie behind their parents
+    for number in range(len(routed) - 1, 0, -1):  # children come after their parents
         routed[ints[node_at(ints, t, number) + at.NODE_PARENT]] += routed[number]

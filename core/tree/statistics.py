@@ -1,4 +1,4 @@
-"""Node statistics: what nodes and leaves count, whatever the observers."""
+"""Node statistics: the weights that nodes and leaves count, independent of the observers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from core.tree import quirks
 from core.tree.routing import node_at
 
 SLACK: Final = 1e-6
-"""MOA's sum of masses is rounded: a leaf may be due slightly before the weight its schedule names."""
+"""MOA's sum of masses is rounded: a leaf may be due slightly before the weight of its schedule."""
 
 LARGE: Final = 2.0**40
-"""A total this many times a weight loses more of it to rounding than one part in 2**13."""
+"""Ratio of total to weight from which rounding loses more than one part in 2**13 of the weight."""
 
 _ROUNDING_KEY: Final = rng.stream_key(0, rng.ROUNDING)
 
 
 @kernel
 def voting_masses(plan, ints, floats, t: int, node: int) -> int:
-    """Return where the class masses lie that a node votes with: its own, or its parent's while it has none.
+    """Return the first word of the class masses that a node votes with: its parent's if it is empty.
 
-    A parent always has weight. MOA lets a branch without weight vote nothing, but has its parent answer for a
-    branch that does not exist yet.
+    A parent always has weight. In MOA an empty branch votes with its own zeros, but a branch that does not
+    exist yet votes with the masses of its parent.
     """
     parent = ints[node + at.NODE_PARENT]
     if parent >= 0:
@@ -44,7 +44,7 @@ def voting_masses(plan, ints, floats, t: int, node: int) -> int:
 
 @kernel
 def is_active(ints, node: int) -> bool:
-    """Return whether a node is a leaf with a leaf record; one without counts its classes alone."""
+    """Return whether a node is a leaf with a leaf record; a leaf without one counts its classes only."""
     return bool(ints[node + at.NODE_KIND] == at.LEAF and ints[node + at.NODE_SLOT] >= 0)
 
 
@@ -62,7 +62,7 @@ def largest_share(ints, floats, node: int) -> float:
 
 @kernel
 def two_largest(ints, floats, counts: int) -> tuple[float, float]:
-    """Return the two largest of the class counts that lie at word ``counts``."""
+    """Return the two largest of the class counts from word ``counts`` on."""
     largest = 0.0
     second = 0.0
     for c in range(ints[at.MODEL_CLASSES]):
@@ -80,9 +80,9 @@ def known_classes(ints) -> float:
 
 @kernel
 def count_label(ints, floats, node: int, leaf: int, label: int, weight: float, number: int) -> None:
-    """Count a label at a leaf: class masses of the node, and what the leaf itself has seen.
+    """Count a label at a leaf: in the class masses of the node, and in the leaf's counts.
 
-    ``number``: of the record in its tree.
+    ``number``: number of the record in its tree.
     """
     mass, seen = node + at.NODE_FIELDS + label, leaf + at.LEAF_FIELDS + label
     if ints[node + at.NODE_REACH] <= label:
@@ -98,7 +98,7 @@ def count_label(ints, floats, node: int, leaf: int, label: int, weight: float, n
 
 @kernel
 def add_weight(floats, word: int, weight: float, number: int) -> None:
-    """Add weight to a total, for record ``number``: a total that is much larger grows by it on average."""
+    """Add weight to a total, for record ``number``: a much larger total grows by the weight on average."""
     if floats[word] > LARGE * weight:
         floats[word] = sum_here(floats[word], weight, number)
     else:
@@ -107,11 +107,11 @@ def add_weight(floats, word: int, weight: float, number: int) -> None:
 
 @kernel("float64(float64, float64, int64)")
 def sum_of_large(total: float, weight: float, number: int) -> float:
-    """Return total + weight, of the two floats around it the upper one as often as makes the mean right.
+    """Return total + weight, rounded up or down at random so that the mean is right.
 
-    Rounded to the nearest a total would stand still once all weights that come are less than half of its last
-    digit. With stochastic rounding (Croci, Fasi, Higham, Mary and Mikaitis 2022) it grows by what comes,
-    whatever it is. What is drawn belongs to the record ``number``: a replay draws the same.
+    With rounding to the nearest float a total would not grow once every weight is less than half of its last
+    digit. With stochastic rounding (Croci, Fasi, Higham, Mary and Mikaitis 2022) its expected growth is the
+    weight. The draw belongs to the record ``number``: a replay draws the same.
     """
     after = total + weight
     rest = weight - (after - total)
@@ -127,17 +127,17 @@ sum_here: Any = outlined(sum_of_large)
 
 
 def weight_after(observed: float, weight: float) -> float:
-    """Return observed + weight, at least one float above observed: no leaf stays due."""
+    """Return observed + weight, at least one float above observed, so that no leaf stays due."""
     return max(observed + weight, np.nextafter(observed, np.inf))
 
 
-# For kernels alone: called from Python it would be compiled once more, in the middle of a stream.
+# For kernels only: called from Python it would be compiled once more, in the middle of a stream.
 later = kernel(weight_after)
 
 
 @kernel
 def count_attempt(ints, t: int, leaf: int) -> None:
-    """Count a split attempt: tests were ranked. At a leaf of one class there is nothing to rank."""
+    """Count a split attempt: tests were ranked. A leaf of one class has no tests to rank."""
     ints[t + at.TREE_ATTEMPTS] += 1
     ints[leaf + at.LEAF_ATTEMPTS] += 1
 
@@ -152,13 +152,13 @@ def evidence(plan, ints, floats, node: int, leaf: int) -> float:
 
 @kernel
 def own_evidence(floats, leaf: int) -> float:
-    """Return the weight that a leaf's statistics were made of."""
+    """Return the weight of the records in a leaf's statistics."""
     return floats[leaf + at.LEAF_OBSERVED] - floats[leaf + at.LEAF_LEFT_OUT]
 
 
 @kernel
 def reckoned_weight(plan, ints, floats, node: int, leaf: int) -> float:
-    """Return the weight by which schedules count: for MOA with what was inherited."""
+    """Return the weight by which schedules count: for MOA with inherited weight."""
     if plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS == 0:
         return floats[leaf + at.LEAF_OBSERVED]
     return all_weight(ints, floats, node)
@@ -166,7 +166,7 @@ def reckoned_weight(plan, ints, floats, node: int, leaf: int) -> float:
 
 @kernel
 def all_weight(ints, floats, node: int) -> float:
-    """Return the weight of a node's class masses, inherited ones included; summed in the order of classes."""
+    """Return the weight of a node's class masses, with inherited weight; summed in the order of classes."""
     total = 0.0
     for c in range(ints[at.MODEL_CLASSES]):
         total += floats[node + at.NODE_FIELDS + c]

@@ -1,4 +1,4 @@
-"""Views of a tree block: records as rows, statistics in their own shapes."""
+"""Views of a tree block: records as rows, statistics in their shapes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from core.tree.layout import (
 
 
 class TreeView:
-    """numpy views of one tree block: records as rows, statistics in their own shapes."""
+    """numpy views of one tree block: records as rows, statistics in their shapes."""
 
     __slots__ = ("floats", "header", "ints", "leaf_floats", "leaf_ints", "node_floats", "node_ints", "shape")
 
@@ -50,7 +50,8 @@ class TreeView:
     def routed(self) -> Floats:
         """Weight routed through each node, float64[node], labelled or not.
 
-        A tree that never missed a value counts at its leaves; an inner node has what came before its split.
+        A tree that never met a missing value counts at its leaves; its inner nodes have the weight from
+        before their split.
         """
         routed = self.node_floats[:, NODE_ROUTED].copy()
         if not self.header[TREE_PATHS]:
@@ -65,7 +66,7 @@ class TreeView:
 
     @property
     def leaves(self) -> tuple[Ints, Ints]:
-        """Numbers of the active leaves, which have a leaf record, and of the inactive ones, ascending."""
+        """Numbers of the active leaves, which have a leaf record, and of the inactive leaves, ascending."""
         nodes = self.node_ints[: self.header.item(TREE_NODES)]
         is_leaf, has_record = nodes[:, NODE_KIND] == LEAF, nodes[:, NODE_SLOT] >= 0
         return np.flatnonzero(is_leaf & has_record), np.flatnonzero(is_leaf & ~has_record)
@@ -103,7 +104,7 @@ class TreeView:
         return self._sections(self.shape.leaf_model_at, self.shape.leaf_model)
 
     def _sections(self, first: int, shapes: tuple[tuple[int, ...], ...]) -> list[Floats]:
-        """Return sections of the leaf records that lie one behind the other."""
+        """Return contiguous sections of the leaf records."""
         sections = []
         for shape in shapes:
             end = first + math.prod(shape)
@@ -113,7 +114,7 @@ class TreeView:
 
     @property
     def revision(self) -> Floats:
-        """What evaluations found, float64[slot, REVISION_FIELDS + attribute]."""
+        """Results of evaluations, float64[slot, REVISION_FIELDS + attribute]."""
         return self.leaf_floats[:, self.shape.revision_at :]
 
 
@@ -124,9 +125,9 @@ def tree_view(plan: Any, ints: Ints, t: int) -> TreeView:
 
 
 def end_here(tree: TreeView, node: int) -> None:
-    """Let a node be where ways end, a leaf or an absent branch: its test leads to itself.
+    """Make a node an end of the way of records, a leaf or an absent branch: its test leads to the node.
 
-    It is a test of its parent's attribute, so that it asks for no value that was not asked for before.
+    The test is of its parent's attribute, so that it needs no value that was not tested before.
     """
     parent = tree.node_ints[node, NODE_PARENT]
     tree.node_ints[node, NODE_ATTRIBUTE] = 0 if parent < 0 else tree.node_ints[parent, NODE_ATTRIBUTE]

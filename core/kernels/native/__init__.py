@@ -1,1 +1,1 @@
-"""How kernels become machine code: what numba is told beyond its options."""
+"""How kernels become machine code: extensions of numba's compiler."""

@@ -1,7 +1,7 @@
-"""Addresses: words that say where compiled kernels lie, and calls that go there.
+"""Addresses: words that hold the addresses of compiled kernels, and calls through them.
 
-What a kernel calls in the ordinary way is compiled into it. What it calls through a word is compiled once, by
-itself, before or after.
+A kernel that is called in the ordinary way is compiled into its caller. A kernel that is called through a
+word is compiled once and separately, before or after its caller.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ class Addresses:
     """The addresses of some kernels of one signature; 0: not compiled yet."""
 
     def __init__(self, name: str, signature: str, n: int) -> None:
-        """Take a name that no others have: cached code finds the words by it."""
+        """Take a unique name: cached code finds the words by it."""
         self.name = f"streamgrove.{name}"
         self.words = np.zeros(n, dtype=np.int64)
         self._parameters, self._result = numba.core.sigutils.normalize_signature(signature)
         llvm.add_symbol(self.name, self.words.ctypes.data)
 
     def write(self, number: int, dispatcher: Any) -> None:
-        """Write where a kernel lies that numba has compiled for the signature."""
+        """Write the address of a kernel that numba has compiled for the signature."""
         (built,) = dispatcher.overloads.values()
         found = built.library.get_pointer_to_function(built.fndesc.llvm_func_name)
         if found == 0:
@@ -42,11 +42,11 @@ class Addresses:
         self.words[number] = found
 
     def call(self, function: Callable[..., Any]) -> Any:
-        """Return what kernels call with the parameters of a function: the kernel at the only address."""
+        """Return a function for kernels that calls the only address, with the parameters of ``function``."""
         return self._intrinsic([each.name for each in inspect.signature(function).parameters.values()])
 
     def call_numbered(self, parameters: list[str]) -> Any:
-        """Return what kernels call with a number and these parameters: the kernel at that address."""
+        """Return a function for kernels that calls the address with a number, with these parameters."""
         return self._intrinsic(["number", *parameters])
 
     def _intrinsic(self, names: list[str]) -> Any:
@@ -65,7 +65,7 @@ class Addresses:
 
 
 def _call(name: str, is_numbered: bool, context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Call the kernel whose address lies in a word, and hand on what it raises; raise if there is none."""
+    """Call the kernel at the address in a word; pass on its exception, or raise if there is no address."""
     calls, types, number = context.call_conv, signature.args, ir.Constant(ir.IntType(64), 0)
     if is_numbered:
         number, *arguments = arguments

@@ -1,4 +1,4 @@
-"""Call graph: what a kernel may call through an address, read off the names in its code."""
+"""Call graph: the kernels that a kernel may call through an address, found by the names in its code."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from core.kernels.native.inner_kernel import InnerKernel
 
 
 def calls(function: Callable[..., Any], wanted: Container[int]) -> Iterator[int]:
-    """Yield the ids of the wanted objects that a function names, or an inner kernel that it takes in.
+    """Yield the ids of the wanted objects that a function, or an inner kernel that it calls, names.
 
-    A name of a module's attribute counts for every module that is named, so that there may be some too many.
+    An attribute name is looked up in every module that is named, so that the result may have a few ids too
+    many.
     """
     waiting, seen = [function], {id(function)}
     while waiting:

@@ -1,9 +1,9 @@
-"""Inner kernels: compiled where entry kernels take them in, and nowhere else.
+"""Inner kernels: compiled only as parts of the entry kernels that call them.
 
-numba optimises whatever it compiles, and translates it to machine code, before it links it into those that
-call it, where both are done again: a kernel five calls down is optimised five times. An inner kernel needs
-none of that. So it stays as it was lowered, and the entry kernel that takes it in is optimised once, as a
-whole. Called from Python, as tests do, an inner kernel is compiled for itself.
+numba optimises every function that it compiles and translates it to machine code. Then it links the function
+into its callers, where both steps are repeated: a kernel five calls down is optimised five times. For an
+inner kernel these steps are left out: it stays as lowered code, and the entry kernel that includes it is
+optimised once, as a whole. If an inner kernel is called from Python, as in tests, it is compiled separately.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any, Final
 
-# numba is typed in part only, and wrongly in places: here it counts as untyped.
+# numba has partial and sometimes wrong types, so it counts as untyped.
 numba: Any = importlib.import_module("numba")
 codegen: Any = importlib.import_module("numba.core.codegen")
 compiler: Any = importlib.import_module("numba.core.compiler")
@@ -21,14 +21,14 @@ passes: Any = importlib.import_module("numba.core.compiler_machinery")
 typed_passes: Any = importlib.import_module("numba.core.typed_passes")
 
 OPTIONS: Final[dict[str, Any]] = {"nogil": True, "error_model": "numpy"}
-"""Of all kernels. No fastmath, no parallel: the same input gives the same bytes."""
+"""Options of all kernels. No fastmath, no parallel: the same input gives the same bytes."""
 
 
 class Raw(codegen.JITCodeLibrary):  # type: ignore[misc]
-    """The code of an inner kernel and of what it calls, as it was lowered."""
+    """The lowered code of an inner kernel and of its callees."""
 
     def finalize(self) -> None:
-        """Link what the kernel calls, and leave out what the base class does then."""
+        """Link the callees, and leave out the further steps of the base class."""
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)  # noqa: SLF001
             code = library._get_module_for_linking()  # noqa: SLF001
@@ -38,7 +38,7 @@ class Raw(codegen.JITCodeLibrary):  # type: ignore[misc]
 
 @passes.register_pass(mutates_CFG=False, analysis_only=False)
 class Declare(passes.LoweringPass):  # type: ignore[misc]
-    """Tell numba of a kernel that has no machine code: what calls it links its library."""
+    """Declare a kernel without machine code to numba: callers link its library."""
 
     _name = "streamgrove_declare"
 
@@ -46,7 +46,7 @@ class Declare(passes.LoweringPass):  # type: ignore[misc]
         passes.LoweringPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        """Put in a name for the kernel where its machine code would be: something that nothing else is."""
+        """Insert a unique object as the kernel's name, in the place of its machine code."""
         lowered, name = state["cr"], object().__reduce__
         state.targetctx.insert_user_function(name, lowered.fndesc, [state.library])
         state.reload_init.extend(state.library._reload_init)  # noqa: SLF001
@@ -58,7 +58,6 @@ class Compiler(compiler.CompilerBase):  # type: ignore[misc]
     """numba's pipeline up to the lowered code."""
 
     def define_pipelines(self) -> list[Any]:
-        """Return the passes."""
         state = self.state
         state.flags.no_compile = True
         state.library = Raw(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -69,7 +68,7 @@ class Compiler(compiler.CompilerBase):  # type: ignore[misc]
 
 
 class InnerKernel:
-    """A function that kernels call; ``is_inlined``: always taken in whole."""
+    """A function that kernels call; ``is_inlined``: always inlined completely."""
 
     def __init__(self, function: Callable[..., Any], is_inlined: bool) -> None:
         functools.update_wrapper(self, function)
@@ -82,7 +81,7 @@ class InnerKernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What numba takes it for in a kernel."""
+        """The numba type of this object in a kernel."""
         return numba.types.Dispatcher(self._taken_in)
 
     def __call__(self, *arguments: Any) -> Any:

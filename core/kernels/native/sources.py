@@ -1,4 +1,4 @@
-"""Sources: the files that a module takes names from, by its imports. The key of its cache has them."""
+"""Sources: the files that a module depends on by its imports; they are part of the key of its cache."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def reached_from(path: Path, root: Path, packages: Collection[str]) -> list[Path]:
-    """Return the file and whatever of some packages it imports, directly or not, by path.
+    """Return a file and all files of some packages that it imports, directly or indirectly, by path.
 
-    root: the folder in which the packages lie. An import anywhere in a file counts, whether it is run or not.
+    root: the folder that contains the packages. An import anywhere in a file counts, whether it runs or not.
     """
     found, waiting = {path}, [path]
     while waiting:
@@ -23,7 +23,7 @@ def reached_from(path: Path, root: Path, packages: Collection[str]) -> list[Path
 
 
 def _imported(path: Path, root: Path) -> Iterator[str]:
-    """Yield the names of the modules that a file imports, and some that are none."""
+    """Yield the names of the modules that a file imports, and some names that are no modules."""
     package = path.relative_to(root).with_suffix("").parts[:-1]
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
