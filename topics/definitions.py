@@ -1,8 +1,8 @@
 """Topic catalogue: name, direction, key, cleanup, retention, size limits, co-partition group.
 
-Everything that creates, checks or names a topic asks here. The key of every topic is the model key, and all
-topics are in one co-partition group: same key, same number of partitions, same partitioner (murmur2), because
-the partition of an output is the partition of the input it answers.
+All code that creates, checks or names a topic uses this module. The key of every topic is the model key, and
+all topics are in one co-partition group: same key, same number of partitions, same partitioner (murmur2),
+because an output goes to the partition of its input.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ LEARNING = "learning"  # name of the co-partition group
 DAY_MS = 24 * 3600 * 1000
 UNLIMITED = -1
 BLOCK_BYTES = 8 * 1024 * 1024  # a block record may carry thousands of rows; Kafka's own limit is 1 MiB
-BROKER_BYTES = 1024 * 1024 + 12  # Kafka's own limit, of topics that set none
-ROOM_BYTES = 64 * 1024  # what we add to a record that an output repeats: headers, or members around features
+BROKER_BYTES = 1024 * 1024 + 12  # Kafka's own limit, for topics that set none
+ROOM_BYTES = 64 * 1024  # room for additions to a record that an output repeats, such as headers
 
 
 def retention(milliseconds: int) -> str:
-    """Return a retention in words: ``7 days``, ``90 minutes``, ``1500 ms``, ``for ever``."""
+    """Return a retention in words: such as ``7 days``, ``90 minutes``, ``1500 ms``, ``for ever``."""
     if milliseconds < 0:
         return "for ever"
     for unit, length in (("day", DAY_MS), ("hour", 3_600_000), ("minute", 60_000)):
@@ -38,18 +38,18 @@ def retention(milliseconds: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic of the catalogue, without prefix and partition count: those belong to an installation."""
+    """A topic of the catalogue, without prefix and partition count, which belong to an installation."""
 
     name: str
     direction: Direction
-    value: str  # what a record says, for people
+    value: str  # the content of a record, in words
     retention_ms: int  # -1: for ever
     cleanup: Literal["delete", "compact"] = "delete"
     key: str = MODEL_KEY
     group: str = LEARNING
     max_message_bytes: int | None = None  # None: the broker's default
-    optional: bool = False  # of models that acquire features: the others run without it
-    of_web: bool = False  # written by `grove web` alone: workers run without it
+    optional: bool = False  # needed by models that acquire features; other models run without it
+    of_web: bool = False  # written only by `grove web`: workers run without it
 
     @property
     def config(self) -> dict[str, str]:
@@ -87,7 +87,7 @@ FEATURE_VALUES = Topic(
     max_message_bytes=BLOCK_BYTES,
     optional=True,
 )
-# Without limit: the configuration of a model is what its commands made of it, however old they are.
+# Kept without limit: the configuration of a model is the result of all its commands, however old.
 CONTROLS = Topic(
     "controls",
     "in",
@@ -110,7 +110,7 @@ LABEL_REQUESTS = Topic(
     retention_ms=7 * DAY_MS,
     max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
-# It repeats what is known of its instance.
+# A request repeats the known features of its instance.
 FEATURE_REQUESTS = Topic(
     "feature-requests",
     "out",
@@ -136,7 +136,7 @@ EVALUATIONS = Topic(
     retention_ms=30 * DAY_MS,
     max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
-# The untouched record plus headers: as large as the largest input, with room for the headers.
+# The unchanged record plus headers: as large as the largest input, with room for the headers.
 DEAD_LETTERS = Topic(
     "dead-letters",
     "out",
@@ -144,8 +144,8 @@ DEAD_LETTERS = Topic(
     retention_ms=90 * DAY_MS,
     max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
-# Without limit: a worker trims it behind the snapshots that make its beginning superfluous. It repeats
-# controls, and so has to take what their topic takes.
+# Kept without limit: a worker deletes the part before its snapshots, which make it superfluous. It repeats
+# controls, so its records may be as large as theirs.
 JOURNAL = Topic(
     "journal",
     "internal",
@@ -154,7 +154,7 @@ JOURNAL = Topic(
     key="none",
     max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
-# The changelog of a table: what has the same key takes its place, nothing goes by age.
+# The changelog of a table: a record replaces an earlier one with its key, and nothing expires.
 SNAPSHOTS = Topic(
     "snapshots",
     "internal",
@@ -164,7 +164,7 @@ SNAPSHOTS = Topic(
     key="part of a snapshot",
 )
 
-# Who did what by hand. A user's actions stay in order: they are of one partition.
+# Actions of users. The actions of one user stay in order, because they are in one partition.
 AUDIT = Topic(
     "audit",
     "internal",
@@ -202,7 +202,7 @@ class TopicNames:
 
     prefix: str = DEFAULT_PREFIX
     features: bool = True
-    """The topics of feature acquisition exist: an installation from before them may have none."""
+    """Whether the topics of feature acquisition exist; an older installation may lack them."""
     instances: str = field(init=False)
     labels: str = field(init=False)
     feature_values: str = field(init=False)
@@ -219,7 +219,7 @@ class TopicNames:
     audit: str = field(init=False)
 
     def __post_init__(self) -> None:
-        """Put the prefix before every name; refuse one that Kafka would refuse later."""
+        """Prepend the prefix to every name; refuse a name that Kafka would refuse later."""
         bad = sorted({c for c in self.prefix if not (c.isascii() and (c.isalnum() or c in "._-"))})
         if bad:
             message = (

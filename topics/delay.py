@@ -1,4 +1,4 @@
-"""Label delay: so many records or so many seconds, fixed or random."""
+"""Label delay: a number of records or seconds, fixed or random."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "min": 60.0, "m": 60.0, "h": 3600.0}
 class Delay:
     """A delay of labels.
 
-    amount: the delay, or its mean where random; unit: `records` (rows of the stream) or `seconds`; random:
-    drawn for each row from the geometric (records) or the exponential distribution (seconds).
+    `amount` is the delay, or its mean if it is random. `unit` is `records` (rows of the stream) or `seconds`.
+    A random delay is drawn for each row from the geometric (records) or the exponential distribution
+    (seconds).
     """
 
     amount: float = 0.0
@@ -28,7 +29,7 @@ class Delay:
     random: bool = False
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be waited for."""
+        """Refuse an amount that is not a valid delay."""
         if not 0 <= self.amount < float("inf"):
             message = f"delay={self.amount} must be at least 0"
             raise ValueError(message)
@@ -38,7 +39,7 @@ class Delay:
 
     @classmethod
     def parse(cls, text: str) -> Delay:
-        """Return the delay that a person wrote.
+        """Return the delay that a text describes.
 
         >>> Delay.parse("200"), Delay.parse("~30s")
         (Delay(amount=200.0, unit='records', random=False), Delay(amount=30.0, unit='seconds', random=True))
@@ -56,7 +57,7 @@ class Delay:
         return cls(float(amount), "records", bool(tilde))
 
     def draw(self, seed: int, stream: Draw, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Return the delay of each of n rows, whole numbers where in records: float64[n]."""
+        """Return the delay of each of n rows, whole numbers for a delay in records: float64[n]."""
         if not self.random or self.amount == 0:
             return np.full(len(rows), float(self.amount))
         survival = np.log1p(-uniform(seed, stream, rows))  # log of 1 - u, u in [0, 1)

@@ -1,7 +1,7 @@
-"""Random draws of a row: the same for the same row, in whatever batch it is.
+"""Random draws for a row: the same for the same row in any batch.
 
-Draw number `at` of stream `stream` under `seed` is SplitMix64 (Steele, Lea, Flood 2014) of a counter made
-of the three. Streams keep decisions about the same row independent of each other.
+Draw number `at` of stream `stream` under `seed` is SplitMix64 (Steele, Lea, Flood 2014) of a counter made of
+the three. Streams keep decisions about the same row independent of each other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MASK = (1 << 64) - 1
 
 
 class Draw(IntEnum):
-    """What a draw decides."""
+    """Purposes of draws; each has its own stream."""
 
     LABEL_LOST = 1
     LABEL_DELAY = 2

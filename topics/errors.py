@@ -7,11 +7,11 @@
     └── BrokerError      a broker that cannot be reached or refuses; names the address
         ├── DeliveryError    records that were produced but not delivered
         ├── HungError        a client that does not return from a call
-        └── AbortedError     a transaction that cannot be committed; after `abort` another one can be begun
-            └── FencedError      the broker does not know the producer any more
+        └── AbortedError     a transaction that cannot be committed; after `abort` a new one can begin
+            └── FencedError      the broker has fenced the producer
 
 A bad record on a topic is not an exception. It becomes a `Malformed` with one of the reasons below, and the
-other records of its batch go on.
+other records of its batch are processed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DatasetError(TopicsError):
     """A data set that cannot be read: the message begins with `file:line:` where both are known."""
 
     def __init__(self, message: str, path: str | None = None, line: int | None = None) -> None:
-        """Prefix `message` with the place it is about."""
+        """Prefix `message` with the file and line."""
         self.path = path
         self.line = line
         place = ":".join(str(part) for part in (path, line) if part is not None)
@@ -39,7 +39,7 @@ class DatasetError(TopicsError):
 
 
 class CatalogueError(TopicsError):
-    """Topics that are missing or differ from what the catalogue says."""
+    """Topics that are missing or differ from the catalogue."""
 
 
 class BrokerError(TopicsError):
@@ -51,7 +51,7 @@ class UnansweredError(BrokerError):
 
 
 class DeliveryError(BrokerError):
-    """Records that the broker did not take: the message counts them and gives the first reason."""
+    """Records that the broker did not accept: the message has their number and the first reason."""
 
 
 class HungError(BrokerError):
@@ -59,18 +59,18 @@ class HungError(BrokerError):
 
 
 class AbortedError(BrokerError):
-    """A transaction that has to be aborted: nothing of it happened, and a new one may begin."""
+    """A transaction that has to be aborted: none of it took effect, and a new one may begin."""
 
 
 class FencedError(AbortedError):
-    """A producer whose transaction the broker has ended: it took too long, or another one has its id."""
+    """A producer whose transaction the broker has ended: it took too long, or another producer has its id."""
 
 
 class Reason(StrEnum):
     """Why a record (or a row of a block) is a dead letter. The slugs are public: their meaning never changes.
 
-    The first group is found by the codecs, the second by the task that knows models and schemas; at its end
-    stand what is found when an answer is written, and when a batch of records is read.
+    Codecs give the reasons of the first group. The task, which has the models and schemas, gives those of the
+    second group; the last of these occur when an answer is encoded, and when a batch of records is read.
     """
 
     MISSING_KEY = "missing-key"

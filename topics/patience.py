@@ -1,4 +1,4 @@
-"""Patience: how long a request to a busy cluster is waited for, and who hears of it meanwhile."""
+"""Patience: how long a request waits for a busy cluster, with lines of progress during the wait."""
 
 from __future__ import annotations
 
@@ -9,20 +9,22 @@ from typing import Final
 
 LEAST_S: Final = 60.0
 PER_PARTITION_S: Final = 0.1
-"""A broker makes a partition in some milliseconds; one that shares two cores with ten others takes longer."""
+"""Seconds per partition: a broker creates a partition in some milliseconds, but one that shares two cores
+with ten others needs longer.
+"""
 
-TELL_S: Final = 5.0  # between two lines of progress; the first one comes as late
-PAUSE_S: Final = 0.05  # before the second look; each further one is twice as long
+TELL_S: Final = 5.0  # between two lines of progress, and before the first
+PAUSE_S: Final = 0.05  # before the second check; each further pause is twice as long
 LONGEST_PAUSE_S: Final = 1.0
 
 
 def seconds_for(partitions: int) -> float:
-    """Return how many seconds the creation of so many partitions may take."""
+    """Return the seconds that the creation of this many partitions may take."""
     return LEAST_S + PER_PARTITION_S * partitions
 
 
 class Patience:
-    """A wait that events end: bounded by a number of seconds, with a line of progress every few of them."""
+    """A wait that is ended by events or by a bound in seconds, with a line of progress every few seconds."""
 
     def __init__(
         self,
@@ -30,7 +32,7 @@ class Patience:
         tell: Callable[[str], object] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`tell`: takes a line of progress."""
+        """`tell` gets each line of progress."""
         self.seconds = seconds
         self._tell = tell
         self._clock = clock
@@ -48,7 +50,7 @@ class Patience:
         return self.left <= 0
 
     def note(self, missing: str) -> None:
-        """Tell now and then what is missing."""
+        """Report from time to time what is missing."""
         now = self._clock()
         if now - self._told_at >= TELL_S:
             self._told_at = now
@@ -56,7 +58,7 @@ class Patience:
             self._tell(f"waiting, {now - self._began:.0f} s{most}: {missing}")
 
     def pause(self, missing: str) -> float:
-        """Return the seconds until the next look; tells now and then what is missing."""
+        """Return the seconds until the next check; report from time to time what is missing."""
         self.note(missing)
         pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE_S)
         return min(pause, self.left)

@@ -1,4 +1,4 @@
-"""Oracle answers: which label an instance id gets, and how late."""
+"""Oracle answers: the label that an instance id gets, and its delay."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from topics.oracle.plan import OraclePlan
 
 
 class Outcome(IntEnum):
-    """What becomes of a request."""
+    """The outcome of a request."""
 
     LABEL = 0
     WRONG_LABEL = 1
     DECLINED = 2
     LOST = 3
     UNKNOWN_ID = 4
-    NO_LABEL = 5  # the row has none in the data set
-    FEATURES = 6  # values, or that they are not to be had
+    NO_LABEL = 5  # the row has no label in the data set
+    FEATURES = 6  # values, or that they are unavailable
 
 
 ANSWERED: Final = (Outcome.LABEL, Outcome.WRONG_LABEL, Outcome.DECLINED, Outcome.FEATURES)
-"""Those with an answer."""
+"""Outcomes with an answer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,7 +41,7 @@ class OracleAnswers:
 
 
 class Answerer:
-    """Decides by row number, so that a repeated request gets the same answer."""
+    """Decides outcomes by row number, so that a repeated request gets the same answer."""
 
     def __init__(self, plan: OraclePlan, index: LabelIndex) -> None:
         self._plan = plan
@@ -62,7 +62,7 @@ class Answerer:
         classes = len(self._index.classes)
         if classes > 1:
             other = (uniform(plan.seed, Draw.ANSWER_CLASS, rows) * (classes - 1)).astype(np.int32)
-            other += other >= code  # every class but the right one
+            other += other >= code  # every class but the true one
             code = np.where(wrong, other, code)
             outcome[wrong] = Outcome.WRONG_LABEL
         declined = chosen(Draw.ANSWER_DECLINED, plan.declined)
@@ -75,7 +75,7 @@ class Answerer:
 
 
 def row_of(instance_id: str, prefix: str) -> int:
-    """Return the row number in an instance id, -1 if it is none of ours."""
+    """Return the row number in an instance id, -1 if the id has another form."""
     number = instance_id.removeprefix(prefix)
     ours = len(number) < len(instance_id) or not prefix
     if not ours or not number.isascii() or not number.isdecimal() or len(number) > 18:

@@ -1,4 +1,4 @@
-"""Oracle assignment: the partitions of an oracle, and whether they are read to their end."""
+"""Oracle assignment: the partitions of an oracle, and whether they have been read to the end."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 
 class Assignment:
-    """Partitions come and go with rebalances; a slow first fetch, or none assigned yet, is not silence."""
+    """The assigned partitions, which change with rebalances; a slow first fetch, or no assignment yet, is not
+    silence.
+    """
 
     def __init__(self) -> None:
         self._partitions: set[int] = set()
@@ -14,14 +16,14 @@ class Assignment:
         self._known = False
 
     def add(self, partitions: Iterable[int]) -> None:
-        """Note partitions that are ours from now on; none may be an answer too."""
+        """Add newly assigned partitions; the list may be empty."""
         new = set(partitions)
         self._partitions |= new
         self._unread |= new
         self._known = True
 
     def drop(self, partitions: Iterable[int]) -> None:
-        """Note partitions that are ours no longer; when all are gone the group will say how it goes on."""
+        """Remove revoked partitions; without any, the group will make a new assignment."""
         gone = set(partitions)
         self._partitions -= gone
         self._unread -= gone
@@ -31,7 +33,7 @@ class Assignment:
         return partition in self._partitions
 
     def came(self, partition: int) -> None:
-        """Note a request in one of ours: its end is further away."""
+        """Note a request in an assigned partition, whose end has moved."""
         self._unread.add(partition)
 
     def ended(self, partition: int) -> None:

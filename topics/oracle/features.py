@@ -23,10 +23,10 @@ REFUSED: Final = "not available"
 
 
 class FeatureRespondent:
-    """Says the values of a row, which it keeps in memory: 8 bytes each.
+    """Answers with the values of a row; the values are kept in memory, 8 bytes each.
 
-    Whether a value is to be had is drawn by row and feature, so a request that is repeated gets the same
-    answer; loss and delay are drawn by row and the first feature asked for.
+    Whether a value is available is drawn by row and feature, so a repeated request gets the same answer. Loss
+    and delay are drawn by row and the first requested feature.
     """
 
     def __init__(self, plan: OraclePlan) -> None:
@@ -80,7 +80,7 @@ class FeatureRespondent:
         return Decision(name, Outcome.FEATURES, value, delay, len(found), len(unavailable))
 
     def _cell(self, row: int, place: int, column: int) -> float | str | Unavailable:
-        """Return the value of a feature of a row, or why it is not to be had."""
+        """Return the value of a feature of a row, or why it is unavailable."""
         if column < 0:
             return Unavailable(NO_SUCH)
         value, names = float(self._x[place, column]), self._values[column]
@@ -93,6 +93,6 @@ class FeatureRespondent:
 
 
 class Unavailable(str):
-    """Why a feature is not to be had."""
+    """The reason why a feature is unavailable."""
 
     __slots__ = ()

@@ -19,16 +19,16 @@ NO_LABEL = -1
 
 
 class LabelIndex:
-    """Class codes by row number: one byte a row for up to 127 classes, two for more."""
+    """Class codes by row number: one byte per row for up to 127 classes, two bytes for more."""
 
     def __init__(self, codes: Codes, classes: tuple[str, ...]) -> None:
-        """Hold the code of each row, -1 where it has no label."""
+        """Take the code of each row, -1 for no label."""
         self._codes = codes
         self.classes = classes
 
     @classmethod
     def read(cls, dataset: Dataset, stopped: Callable[[], bool] = lambda: False) -> LabelIndex:
-        """Read a data set once; only labels are kept. Ends early, with the labels so far, when stopped."""
+        """Read a data set once and keep only its labels. Ends early, with the labels so far, when stopped."""
         pieces: list[Codes] = []
         for _, y in dataset.batches(BATCH_ROWS):
             few = y.max(initial=0) <= np.iinfo(np.int8).max
@@ -49,7 +49,7 @@ class LabelIndex:
         return int(self._codes.nbytes)
 
     def codes(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """Return the class of n rows, NO_LABEL where a row has none, UNKNOWN where there is no such row."""
+        """Return the class of n rows, NO_LABEL for a row without label, UNKNOWN if there is no such row."""
         known = (rows >= 0) & (rows < len(self._codes))
         codes = np.full(len(rows), UNKNOWN, dtype=np.int32)
         codes[known] = self._codes[rows[known]]

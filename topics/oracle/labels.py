@@ -16,7 +16,7 @@ from topics.readers.dataset import Dataset
 
 
 class LabelRespondent:
-    """Names the class of a row, or another one, or declines."""
+    """Answers with the true class of a row or with a wrong class, or declines."""
 
     def __init__(self, plan: OraclePlan) -> None:
         self._plan = plan

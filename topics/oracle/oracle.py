@@ -1,7 +1,7 @@
-"""The oracle: answers requests for labels or features from a data set, late, wrong or not at all as asked.
+"""The oracle: answers requests for labels or features from a data set, with delays and errors as planned.
 
-At least once: the offset of a request is committed when its answer is delivered. Answers that still wait
-when the oracle stops are not committed; the next one of its group gives them.
+Delivery is at least once: the offset of a request is committed when its answer is delivered. Answers that
+still wait when the oracle stops are not committed; the next oracle of the group gives them.
 """
 
 from __future__ import annotations
@@ -57,13 +57,13 @@ class Oracle:
         self._started = time.monotonic()
 
     def stop(self) -> None:
-        """End `run` soon: what was sent is flushed and committed."""
+        """Make `run` end soon: sent answers are flushed and committed."""
         self._stop.set()
 
     def run(self, progress: Callable[[OracleProgress], object] | None = None) -> OracleProgress:
-        """Answer until stopped, until the plan's limit, or until idle; return what was done.
+        """Answer until stopped, until the plan's limit, or until idle; return the counts.
 
-        The data set is read first; requests wait at the broker meanwhile.
+        The data set is read first; requests wait at the broker during that time.
         """
         self._started = time.monotonic()
         self._respondent.read(self._dataset, self._stop.is_set)
@@ -110,13 +110,13 @@ class Oracle:
         return float(np.clip(self._waiting.next_due_ms / 1000 - time.time(), 0.0, POLL_S))
 
     def _room(self) -> int:
-        """Return how many requests may be taken: their answers wait in memory."""
-        if self.plan.event_time:  # only later requests tell that an answer is due
+        """Return how many more requests may be taken: their answers wait in memory."""
+        if self.plan.event_time:  # only later requests show that an answer is due
             return self.plan.waiting_max
         return self.plan.waiting_max - len(self._waiting)
 
     def _take(self, messages: list[Message]) -> None:
-        """Decide about requests; what is to be answered waits until it is due."""
+        """Decide requests; each answer waits until it is due."""
         decisions = self._respondent.decide([message.value() or b"" for message in messages])
         self._requests += len(messages)
         for message, decision in zip(messages, decisions, strict=True):
@@ -160,7 +160,7 @@ class Oracle:
         return sum(self._outcomes[outcome] for outcome in ANSWERED)
 
     def _send_due(self) -> None:
-        """Send the answers whose time has come, in order."""
+        """Send the answers that are due, in order."""
         horizon = time.time() * 1000
         if self.plan.event_time:
             horizon = np.inf if self._topic.read else self._newest_ms
@@ -184,7 +184,7 @@ class Oracle:
         self._sent += [(each.partition, each.offset) for each in due]
 
     def _settle(self) -> None:
-        """Wait until all answers are delivered, then commit the requests that are dealt with."""
+        """Wait until all answers are delivered, then commit the finished requests."""
         self._sender.flush()
         for partition, offset in self._sent:
             self._topic.finish(partition, offset)
@@ -193,11 +193,11 @@ class Oracle:
 
     def _part(self) -> None:
         """Settle before partitions go to another oracle."""
-        if not self._sender.failed:  # else `run` is on its way out with the reason
+        if not self._sender.failed:  # else `run` is ending with the reason
             self._settle()
 
     def _forget(self, partitions: set[int]) -> None:
-        """Leave the answers of partitions that are no longer ours to their new owner."""
+        """Drop the answers of partitions that are no longer assigned; their new owner gives them."""
         self._waiting.forget(partitions)
         self._sent = [each for each in self._sent if each[0] not in partitions]
 
@@ -221,7 +221,7 @@ class Oracle:
 
 
 def _check_topics(kafka: Mapping[str, Any], requests: str, answers: str) -> None:
-    """Refuse topics that are missing or differ in partitions: an answer goes where its request was."""
+    """Refuse topics that are missing or differ in partitions: answers go to the partition of the request."""
     cluster = Cluster(kafka)
     asked, answered = cluster.partition_count(requests), cluster.partition_count(answers)
     if asked != answered:

@@ -1,4 +1,4 @@
-"""Oracle plan: how late answers come, how often wrong, declined or not at all, and until when."""
+"""Oracle plan: the delays, errors and losses of answers, and when the oracle stops."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from topics.delay import Delay
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OraclePlan:
-    """What an oracle does with label requests, or with feature requests.
+    """The behaviour of an oracle for label requests or feature requests.
 
-    features: it answers feature requests; what follows about labels has no meaning then. unavailable: share
-    of the features that are not to be had, drawn by row and feature.
+    `features`: answer feature requests; the fields about labels below then have no effect. `unavailable`:
+    share of features that are unavailable, drawn by row and feature.
 
-    names: the topics. group_id: its consumer group; several oracles of one group share the partitions.
-    id_prefix: stands before the row number in instance ids (see ReplayPlan). loop: a row number beyond the
-    data set counts on from its beginning, as a looping replay numbers rows.
+    `names`: the topics. `group_id`: the consumer group; several oracles of one group share the partitions.
+    `id_prefix`: the text before the row number in instance ids (see ReplayPlan). `loop`: a row number beyond
+    the data set continues from its beginning, as a looping replay numbers rows.
 
-    delay: seconds from the request to its answer. loss: share of requests never answered. declined: share
-    of the others answered with "declined". error_rate: share of the labels that name another class, each
-    equally likely. seed: of all four, drawn by row number: the same row is treated alike whoever asks.
+    `delay`: seconds from the request to its answer. `loss`: share of requests that are never answered.
+    `declined`: share of the remaining requests that are answered with "declined". `error_rate`: share of the
+    labels that name a wrong class, each equally likely. `seed`: of all four, drawn by row number: a row has
+    the same outcome for every request.
 
-    event_time: False: answers wait for the clock and bear the time of sending. True: nothing waits for the
-    clock; an answer bears the timestamp of its request plus the delay, and goes out in that order. For
-    streams of the past: brokers refuse timestamps more than an hour ahead of them. annotator: written into
-    every label; None: nothing.
+    `event_time`: if False, answers wait for the clock and have the time of sending as timestamp. If True, no
+    answer waits for the clock: its timestamp is that of its request plus the delay, and answers are sent in
+    the order of timestamps. This is for streams of the past: brokers refuse timestamps more than an hour
+    ahead of them. `annotator`: written into every label, if given.
 
-    waiting_max: how many answers wait at most; they are in memory. When so many wait for the clock no more
-    requests are taken; with event_time the earliest answers then go out before their turn.
+    `waiting_max`: the largest number of waiting answers, which are in memory. When so many wait for the
+    clock, no more requests are taken; with `event_time` the earliest answers are then sent before their turn.
 
-    limit: stop after so many answers. idle_seconds: stop when no request came for so long and no answer
-    waits.
+    `limit`: stop after this number of answers. `idle_seconds`: stop when no request came for this time and no
+    answer waits.
     """
 
     names: TopicNames = field(default_factory=TopicNames)

@@ -1,4 +1,4 @@
-"""Requests as consumed from their topic, and the commits of finished ones."""
+"""Requests as they are consumed from their topic, and the commits of finished requests."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ SESSION_MS = 10_000  # after an outage of the broker, librdkafka may need a sess
 
 
 class RequestTopic:
-    """A consumer of requests in a group of its own.
+    """A consumer of requests with its own group.
 
-    `finish` is called before partitions go to somebody else (a last chance to finish and commit), `forget`
-    when they are gone.
+    `finish` is called before partitions go to another consumer (a last chance to finish and commit), `forget`
+    after they are revoked.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class RequestTopic:
         self._trackers: dict[int, OffsetTracker] = {}
         self._heard = np.inf
         self._paused = False
-        # The oracle's own: an identity of the worker's would throw the worker out of its group.
+        # The oracle's own identity: the worker's would remove the worker from its group.
         properties = {key: value for key, value in kafka.items() if key != "group.instance.id"}
         self._consumer = BoundedConsumer(
             {
@@ -69,13 +69,13 @@ class RequestTopic:
 
     @property
     def silent_seconds(self) -> float:
-        """Return for how long everything has been read and nothing has come."""
+        """Return the time since everything has been read and no request has come."""
         return time.monotonic() - self._heard if self.read else 0.0
 
     def consume(self, seconds: float, most: int = BATCH_REQUESTS) -> list[Message]:
         """Return the requests that come within a time; each has to be finished before it is committed.
 
-        `most`: there is room for so many; at 0 nothing is fetched, but the group is heard.
+        `most` is the room for requests; at 0 nothing is fetched, but group events are processed.
         """
         self._pause(most <= 0)
         requests = []
@@ -100,7 +100,7 @@ class RequestTopic:
         return requests
 
     def _pause(self, paused: bool) -> None:
-        """Stop fetching, or go on; partitions that came meanwhile are stopped too."""
+        """Pause or resume fetching, including partitions that were added since."""
         if paused:
             self._consumer.pause(self._consumer.assignment())
         elif self._paused:
@@ -108,12 +108,12 @@ class RequestTopic:
         self._paused = paused
 
     def finish(self, partition: int, offset: int) -> None:
-        """Note that nothing more is to be done about a request."""
+        """Note that a request needs no more work."""
         if partition in self._trackers:
             self._trackers[partition].finish(offset)
 
     def commit(self) -> None:
-        """Commit what is finished, in each partition up to the first request that is not."""
+        """Commit finished requests, in each partition up to the first unfinished one."""
         committable = {partition: tracker.committable() for partition, tracker in self._trackers.items()}
         offsets = {partition: offset for partition, offset in committable.items() if offset is not None}
         if not offsets:
@@ -122,7 +122,7 @@ class RequestTopic:
         try:
             self._consumer.commit(offsets=places, asynchronous=False)
         except KafkaException as failure:
-            # A rebalance or an outage in between: what is not committed is answered again.
+            # A rebalance or an outage came between: requests without commit are answered again.
             logger.warning("commit of %s: %s", self._topic, failure.args[0].str())
             return
         for partition, offset in offsets.items():
@@ -132,7 +132,7 @@ class RequestTopic:
         self._consumer.close()
 
     def _raise_or_log(self, error: KafkaError) -> None:
-        """Raise what no waiting will cure; a broker that is away comes back."""
+        """Raise errors that waiting will not cure; an unreachable broker comes back."""
         denied = denied_kind(error.code())
         if denied is not None:
             name = self._group if denied == "group" else self._topic
@@ -164,11 +164,11 @@ class RequestTopic:
 
 
 class OffsetTracker:
-    """Offsets of one partition, begun in ascending order, finished in any: no commit precedes its answer."""
+    """Offsets of one partition, begun in order and finished in any order: no commit precedes its answer."""
 
     def __init__(self) -> None:
         self._open: dict[int, None] = {}  # in ascending order
-        self._next = -1  # after the highest offset begun, or the end that was reached
+        self._next = -1  # after the highest offset begun, or after the end if it was reached
         self._committed = -1
 
     def begin(self, offset: int) -> None:
@@ -177,15 +177,15 @@ class OffsetTracker:
         self._next = offset + 1
 
     def reach(self, offset: int) -> None:
-        """Note that nothing was to be done up to an offset: markers of transactions take some, too."""
+        """Note that no record was left up to an offset: markers of transactions take offsets, too."""
         self._next = max(self._next, offset)
 
     def finish(self, offset: int) -> None:
-        """Note that nothing more is to be done about a record."""
+        """Note that a record needs no more work."""
         del self._open[offset]
 
     def committable(self) -> int | None:
-        """Return the offset to commit: the first record not dealt with; None if it is committed."""
+        """Return the offset to commit: the first unfinished record; None if it is committed already."""
         offset = next(iter(self._open), self._next)
         if offset < 0 or offset == self._committed:
             return None

@@ -1,4 +1,4 @@
-"""Respondent: what an oracle answers with, and to which requests."""
+"""Respondent: the source of an oracle's answers, for one kind of request."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from topics.readers.dataset import Dataset
 
 
 class Decision(NamedTuple):
-    """What becomes of one request."""
+    """The outcome of one request."""
 
     instance_id: str
     outcome: Outcome
-    value: bytes | None  # of the answer; None: there is none
-    delay: float  # seconds until it
-    features: int = 0  # values in it
-    unavailable: int = 0  # features that it says are not to be had
+    value: bytes | None  # value of the answer; None: no answer
+    delay: float  # seconds until the answer
+    features: int = 0  # values in the answer
+    unavailable: int = 0  # features that the answer reports as unavailable
 
 
 class Respondent(Protocol):
     """Answers the requests of one topic on another."""
 
     def topics(self, names: TopicNames) -> tuple[str, str]:
-        """Return the topic of the requests and that of the answers."""
+        """Return the topic of the requests and the topic of the answers."""
 
     def read(self, dataset: Dataset, stopped: Callable[[], bool]) -> None:
-        """Read what it answers from, once; ends early when stopped. DatasetError if there is nothing."""
+        """Read the source of the answers once, until stopped; raise DatasetError if it has none."""
 
     def decide(self, values: Sequence[bytes]) -> list[Decision | None]:
-        """Return what becomes of each request, None for one that cannot be read."""
+        """Return the outcome of each request, None for a request that cannot be read."""

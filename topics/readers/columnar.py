@@ -1,11 +1,12 @@
 """Columnar files: Parquet, and the Arrow files of a folder that Hugging Face `datasets` has saved.
 
-- Integers, floats and decimals are numeric; strings, booleans and dictionaries nominal with open values; a
-  `ClassLabel` of Hugging Face nominal with its names, which are closed. Columns of other types (times, lists,
-  images) have to be left out.
-- Missing: null, and NaN among numbers; of a `ClassLabel` -1. Infinity is refused. A text is never "missing".
-- The class is the column `class`, else the only `ClassLabel`, else the last one with values, unless said
-  otherwise; class names are canonical (`1.0` is `1`).
+- Integers, floats and decimals are numeric; strings, booleans and dictionaries are nominal with open values;
+  a `ClassLabel` of Hugging Face is nominal with a closed list, its names. Columns of other types (times,
+  lists, images) have to be left out.
+- Missing values: null, NaN among numbers, and -1 in a `ClassLabel`. Infinity is refused. A text is never
+  "missing".
+- The class is the column `class`, else the only `ClassLabel`, else the last one with values, unless an option
+  names it; class names are canonical (`1.0` is `1`).
 - Columns that hold the index of a pandas DataFrame are left out, as pandas makes no column of them.
 """
 
@@ -103,7 +104,7 @@ class ColumnarDataset(FileDataset):
         return FileLayout(tuple(columns), features, chosen)
 
     def _target_of(self, names: Sequence[str], left: Sequence[int]) -> int | None:
-        """Return the index of the class column, where it is not said."""
+        """Return the index of the class column if no option names it."""
         chosen = default_target(names, left)
         if chosen is None or names[chosen].lower() == "class":
             return chosen
@@ -120,7 +121,7 @@ class ColumnarDataset(FileDataset):
     def _vocabulary(
         self, field: pa.Field, path: str, is_target: bool, is_nominal: bool, classes: Sequence[str] | None
     ) -> Vocabulary | None:
-        """Return the values of a column, None where it is numeric."""
+        """Return the values of a column, None for a numeric column."""
         kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
         is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         if not (is_number or pa.types.is_boolean(kind) or _is_text(kind) or pa.types.is_null(kind)):
@@ -197,14 +198,14 @@ class ColumnarDataset(FileDataset):
     def _codes(
         self, cells: pa.Array, column: Column, vocabulary: Vocabulary, path: str, first: int
     ) -> npt.NDArray[np.int32]:
-        """Return the codes of n cells, -1 where they are missing."""
+        """Return the codes of n cells, -1 for a missing value."""
         if pa.types.is_dictionary(cells.type):
-            cells = cells.dictionary_decode()  # whose dictionary may be in another order than its cells
+            cells = cells.dictionary_decode()  # its dictionary may be in another order than its cells
         if pa.types.is_floating(cells.type):
             cells = pc.if_else(pc.is_nan(cells), pa.scalar(None, cells.type), cells)
         encoded = cells.dictionary_encode()
         words = encoded.dictionary.to_pylist()
-        table = np.full(len(words) + 1, -1, dtype=np.int32)  # the last one, index -1, is where nulls look
+        table = np.full(len(words) + 1, -1, dtype=np.int32)  # the last element, index -1, is for nulls
         for at, word in enumerate(words):
             try:
                 text = self._word(word, column.name)
@@ -218,7 +219,7 @@ class ColumnarDataset(FileDataset):
         return codes
 
     def _word(self, value: Any, column: str) -> str | None:
-        """Return what a value is called; None: it is missing."""
+        """Return the name of a value; None: it is missing."""
         names = self._named.get(column)
         if names is not None and isinstance(value, int):
             if value == -1:
@@ -232,9 +233,10 @@ class ColumnarDataset(FileDataset):
 
 
 def columnar_files(path: Path) -> tuple[str, list[Path]] | None:
-    """Return format and files of a path, None: neither Parquet nor Arrow.
+    """Return format and files of a path, None if they are neither Parquet nor Arrow.
 
-    Files of a folder of Parquet come in the order of their names, those of Hugging Face in that of its state.
+    Parquet files of a folder come in the order of their names, those of Hugging Face in the order of its
+    state file.
     """
     if path.is_dir():
         return _folder(path)
@@ -329,7 +331,7 @@ def _batches(path: Path, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 
 def _arrow(source: Any) -> Any:
-    """Return the reader of an Arrow file or of a stream, which is what Hugging Face writes."""
+    """Return the reader of an Arrow file, or of a stream, which Hugging Face writes."""
     is_file = source.read(len(ARROW_FILE)) == ARROW_FILE
     source.seek(0)
     return pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
@@ -340,7 +342,7 @@ def _unreadable(error: Exception) -> str:
 
 
 def _class_labels(schema: pa.Schema, path: Path) -> Mapping[str, list[str]]:
-    """Return the names of the values of each column that is a ClassLabel."""
+    """Return the names of the values for each column that is a ClassLabel."""
     told: Any = {}
     info = path.parent / "dataset_info.json"
     if info.is_file():
@@ -364,7 +366,7 @@ def _pandas_index(schema: pa.Schema) -> set[int]:
         told = json.loads((schema.metadata or {}).get(_PANDAS, b"{}"))
         columns = told.get("index_columns", [])
     except (ValueError, AttributeError):
-        return set()  # the metadata of other programs
+        return set()  # metadata of another program
     return {j for j, name in enumerate(schema.names) if name in columns}
 
 

@@ -1,7 +1,7 @@
 """Data set: attributes, classes, and batches of rows as columns.
 
-`Dataset` is the protocol; the readers of this package fulfil it through `FileDataset`, and a caller may
-pass anything else of that shape (a generator of `core.streams`) to replay and oracle.
+`Dataset` is the protocol; the readers of this package implement it through `FileDataset`. A caller may pass
+any other object with this protocol to replay and oracle, such as a generator of `core.streams`.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Kind = Literal["numeric", "nominal"]
 Batch: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]
 
 ROWS = 4096
-BATCH_BYTES = 64 << 20  # of x: a batch of very wide rows has fewer rows than asked for
-CLASSES_LIMIT = 1024  # a target with more distinct values is no class
+BATCH_BYTES = 64 << 20  # of x: a batch of very wide rows has fewer rows than requested
+CLASSES_LIMIT = 1024  # a target with more distinct values is not a class
 VALUES_LIMIT = 100_000  # a column with more distinct values is an identifier or text
 
 
@@ -31,8 +31,8 @@ VALUES_LIMIT = 100_000  # a column with more distinct values is an identifier or
 class Dataset(Protocol):
     """Rows with a class, read once or many times, always in the same order with the same codes.
 
-    Discovered values and classes are numbered by first appearance: `values` and `classes` grow while
-    batches are read, and what a code means never changes.
+    Discovered values and classes are numbered by first appearance: `values` and `classes` grow while batches
+    are read, and the meaning of a code never changes.
     """
 
     @property
@@ -45,15 +45,17 @@ class Dataset(Protocol):
 
     @property
     def values(self) -> tuple[tuple[str, ...], ...]:
-        """Return the values of each attribute in code order: declared, or known so far; () where numeric."""
+        """Return the values of each attribute in code order: declared, or seen so far; () for a numeric
+        attribute.
+        """
 
     @property
     def open(self) -> tuple[bool, ...]:
-        """Return for each attribute whether its values are discovered; False where declared or numeric."""
+        """Return for each attribute whether its values are discovered; False if declared or numeric."""
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Return the class names in code order: declared, or known so far."""
+        """Return the class names in code order: declared, or seen so far."""
 
     @property
     def classes_open(self) -> bool:
@@ -66,8 +68,8 @@ class Dataset(Protocol):
     def batches(self, size: int = ROWS, start: int = 0) -> Iterator[Batch]:
         """Yield (x, y) from row `start` on, at most `size` rows each.
 
-        x: float64[m, d], C order: numbers, codes of nominal values, NaN where missing; y: int32[m] class
-        codes, -1 where there is no label.
+        x is float64[m, d] in C order: numbers, codes of nominal values, NaN for missing values. y is
+        int32[m], class codes, -1 for no label.
         """
 
 
@@ -83,7 +85,7 @@ class DatasetAttribute:
 
 @dataclass(frozen=True, slots=True)
 class DatasetDescription:
-    """A data set in words, for people."""
+    """A data set, described in words."""
 
     format: str
     origin: tuple[str, ...]  # files
@@ -95,11 +97,11 @@ class DatasetDescription:
 
 
 class FileDataset(ABC):
-    """A data set in one or more files that are read one after the other."""
+    """A data set in one or more files, read in order."""
 
     format: str
     guesses: tuple[str, ...] = ()
-    """Decisions that its reader took by itself, each with the option that overrides it."""
+    """Decisions of the reader, each with the option that overrides it."""
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ class FileDataset(ABC):
 
     @property
     def values(self) -> tuple[tuple[str, ...], ...]:
-        """Return the values of each attribute known so far, in code order; () where numeric."""
+        """Return the values of each attribute seen so far, in code order; () for a numeric attribute."""
         return tuple(() if v is None else v.values for v in self._vocabularies)
 
     @property
@@ -134,7 +136,7 @@ class FileDataset(ABC):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Return the class names known so far, in code order."""
+        """Return the class names seen so far, in code order."""
         return self._classes.values
 
     @property

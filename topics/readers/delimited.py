@@ -1,8 +1,8 @@
 """Delimited text as columns: pyarrow's CSV parser, and the exact place where it refuses.
 
-pyarrow parses a block at about 150 MB/s. What it cannot take at once (blanks around a missing value, lines of
-blanks) is tried again as strings; what is really wrong is looked for line by line, once, to name file and
-line.
+pyarrow parses a block at about 150 MB/s. If pyarrow refuses a block (blanks around a missing value, lines of
+blanks), the block is parsed again as strings. If that fails, too, the block is searched once, line by line,
+for the error, so that the message has file and line.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class DelimitedBlocks:
     ) -> None:
         """Prepare the parser for the columns of `layout`.
 
-        path is for messages; quote: one character, or nothing where no character quotes; blanks_count:
-        vocabularies get texts with the blanks around them.
+        `path` is for messages; `quote` is one character, or empty if no character quotes; with
+        `blanks_count`, vocabularies get texts with the blanks around them.
         """
         self.path = path
         self.layout = layout
@@ -58,7 +58,7 @@ class DelimitedBlocks:
         self._blanks_count = blanks_count
         self.numbers = numbers
         self.separated_by = repr(delimiter)
-        # A tab may be a cell of its own: then only lines of other blanks hold nothing.
+        # A tab may be an empty cell: then only lines of other blanks are blank.
         self._blank_lines = re.compile(rb"^ +\r?$" if delimiter == "\t" else rb"^[ \t]+\r?$", re.MULTILINE)
         self._numbers_as_text = not numbers.is_plain
 
@@ -68,7 +68,7 @@ class DelimitedBlocks:
             return self._filled(self._table(block.text))
         except pa.ArrowInvalid:
             pass
-        # From here on once per file: a file with blanks around its missing values has them everywhere.
+        # From here on at the first attempt: a file with blanks around its missing values has them everywhere.
         self._numbers_as_text = True
         try:
             return self._filled(self._table(self._blank_lines.sub(b"", block.text)))
@@ -76,7 +76,7 @@ class DelimitedBlocks:
             raise self._blame(block, str(failure)) from None
 
     def _table(self, text: bytes) -> pa.Table:
-        """Return the used columns; dictionaries where nominal."""
+        """Return the used columns, dictionaries for nominal columns."""
         columns = self.layout.columns
         number = pa.string() if self._numbers_as_text else pa.float64()
         used = sorted(self.layout.read)
@@ -101,7 +101,9 @@ class DelimitedBlocks:
         )
 
     def _filled(self, table: pa.Table, *, as_text: bool | None = None, trim: bool = True) -> Batch:
-        """Return the chunk of a table; as_text: numbers are texts; trim: blanks around words do not count."""
+        """Return the chunk of a table. `as_text`: numbers are given as texts; `trim`: ignore blanks around
+        words.
+        """
         layout = self.layout
         as_text = self._numbers_as_text if as_text is None else as_text
         trim = trim and not self._blanks_count
@@ -174,7 +176,7 @@ class DelimitedBlocks:
 def complaint(
     column: Column, cell: str, missing: frozenset[str] = MISSING, numbers: NumberForm = PLAIN
 ) -> str | None:
-    """Return what is wrong with the cell of a column, None if nothing is."""
+    """Return the error in the cell of a column, or None."""
     text = cell.strip()
     shown = repr(text if len(text) <= _SHOWN else text[:_SHOWN] + "…")
     if column.vocabulary is None:
@@ -207,7 +209,7 @@ def complaint(
 
 
 def _codes(cells: pa.ChunkedArray, vocabulary: Vocabulary, *, trim: bool) -> npt.NDArray[np.int32]:
-    """Return the codes of a column of dictionaries: int32[m], -1 where missing."""
+    """Return the codes of a column of dictionaries: int32[m], -1 for a missing value."""
     try:
         pieces = [_codes_of(chunk, vocabulary, trim) for chunk in cells.chunks]
     except (UnknownValueError, TooManyValuesError) as failure:
@@ -216,7 +218,7 @@ def _codes(cells: pa.ChunkedArray, vocabulary: Vocabulary, *, trim: bool) -> npt
 
 
 def _codes_of(cells: pa.DictionaryArray, vocabulary: Vocabulary, trim: bool) -> npt.NDArray[np.int32]:
-    # One slot more than values: index -1, the last one, is where nulls look.
+    # One slot more than values: the last one, index -1, is for nulls.
     table = np.full(len(cells.dictionary) + 1, -1, dtype=np.int32)
     words = pc.utf8_trim_whitespace(cells.dictionary) if trim else cells.dictionary
     table[:-1] = vocabulary.codes(words.to_pylist())

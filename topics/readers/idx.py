@@ -1,4 +1,4 @@
-"""IDX files (the form MNIST is distributed in): one array of bytes, whole in memory."""
+"""IDX files (the format of MNIST): one array of bytes, held whole in memory."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy.typing as npt
 from topics.errors import DatasetError
 
 MAGIC = b"\x00\x00\x08"
-"""Two bytes of nothing and the type, unsigned bytes; the number of axes follows."""
+"""Two zero bytes and the type, unsigned bytes; the number of axes follows."""
 
 
 def read_idx(path: Path) -> npt.NDArray[np.uint8]:
-    """Return the bytes of an IDX file, gzipped or not, in their shape; DatasetError if it is none.
+    """Return the bytes of an IDX file, gzipped or not, in their shape; raise DatasetError for another file.
 
     The header is the magic number, the number of axes and the size of each, big-endian.
     """

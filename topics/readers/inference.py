@@ -1,4 +1,4 @@
-"""Inference of a file's form: what a reader found out by itself (header, classes, target), as one line."""
+"""Inference of a file's form: the decisions of a reader (header, classes, target), as one line."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ SHOWN_GUESSES = 8
 
 
 def inference(dataset: FileDataset, target_given: bool, header_given: bool) -> str:
-    """Return format, header, target, features and classes; for what was inferred, the overriding option.
+    """Return format, header, target, features and classes; inferred values come with the option that
+    overrides them.
 
-    Reads the first rows for their classes; raises what is wrong with them (DatasetError).
+    Reads the first rows for their classes; raises DatasetError for errors in them.
     """
-    next(dataset.batches(FIRST_ROWS))  # a data set knows the classes of the rows that it has read
+    next(dataset.batches(FIRST_ROWS))  # a data set has the classes of the rows that were read
     parts = [f"{', '.join(str(path) for path in dataset.paths)}: {dataset.format.upper()}"]
     if isinstance(dataset, CsvDataset):
         otherwise = "" if header_given else f" (else --{'no-' if dataset.header else ''}header)"
@@ -27,7 +28,7 @@ def inference(dataset: FileDataset, target_given: bool, header_given: bool) -> s
 
 
 def inference_lines(dataset: FileDataset, target_given: bool, header_given: bool) -> list[str]:
-    """Return the same, and a line for each of the first guesses of the reader."""
+    """Return the same line, and one line for each of the reader's first guesses."""
     lines = [inference(dataset, target_given, header_given), *dataset.guesses[:SHOWN_GUESSES]]
     more = len(dataset.guesses) - SHOWN_GUESSES
     return [*lines, f"and {more} more guesses of this kind"] if more > 0 else lines

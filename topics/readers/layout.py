@@ -1,4 +1,4 @@
-"""File layout: which column of a file is an attribute, the class, or left out."""
+"""File layout: which columns of a file are attributes, the class, or left out."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class FileLayout:
-    """All columns of a file in file order, and what they are used for."""
+    """All columns of a file in file order, with their uses."""
 
     columns: tuple[Column, ...]
     features: tuple[int, ...]  # indices of the attributes
     target: int | None  # index of the class; None: the rows have none
-    empty: tuple[int, ...] = ()  # indices of columns that must hold nothing
+    empty: tuple[int, ...] = ()  # indices of columns that must be empty
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -43,19 +43,20 @@ class FileLayout:
 
     @property
     def read(self) -> tuple[int, ...]:
-        """Return the indices of all columns whose cells are looked at."""
+        """Return the indices of all columns whose cells are read."""
         return (*self.used, *self.empty)
 
     @property
     def vocabularies(self) -> tuple[Vocabulary | None, ...]:
-        """Return the vocabulary of each attribute, None where numeric."""
+        """Return the vocabulary of each attribute, None for a numeric attribute."""
         return tuple(self.columns[j].vocabulary for j in self.features)
 
 
 def default_target(names: Sequence[str], columns: Sequence[int]) -> int | None:
-    """Return which of the columns (indices) is the class by default.
+    """Return the index, among `columns`, of the default class.
 
-    The column `class`, else the first one that is called so in other letters (`Class`), else the last one.
+    The default is the column `class`, else the first one with that name in other letter case (`Class`), else
+    the last one.
     """
     called = [j for j in columns if names[j].lower() == "class"]
     exact = [j for j in called if names[j] == "class"]
@@ -63,7 +64,7 @@ def default_target(names: Sequence[str], columns: Sequence[int]) -> int | None:
 
 
 def find_column(names: Sequence[str], ref: ColumnRef, what: str, path: str) -> int:
-    """Return the index of the column that a person named or numbered; `what` is the option's name."""
+    """Return the index of the column that a name or number refers to; `what` is the option's name."""
     if isinstance(ref, str) and ref in names:
         return names.index(ref)
     index = _integer(ref)

@@ -1,12 +1,12 @@
-"""LIBSVM: `label index:value index:value … # comment`, one row a line, zeros left out.
+"""LIBSVM: `label index:value index:value … # comment`, one row per line, zeros left out.
 
-- Indices count from 1 (`zero_based` for files that count from 0), in any order, each once a line.
+- Indices count from 1 (`zero_based` for files that count from 0), in any order, each at most once per line.
 - The number of attributes is not in the file. Without `features` the whole file is read once to find the
   largest index (and the classes, numbered by value then); with `features=d` there is no such scan, classes
   are numbered by first appearance, and a larger index is an error.
-- Labels are numbers: -1/+1, 0/1 or any k different ones; class names are canonical (`+1` is `1`).
+- Labels are numbers: -1/+1, 0/1 or any k different numbers; class names are canonical (`+1` is `1`).
 - An attribute that a line does not name is 0, never missing; `nan` is missing; infinity is refused.
-- Ranking data (`qid:`) and several labels a line are refused. A label without pairs is a row of zeros.
+- Ranking data (`qid:`) and several labels per line are refused. A label without pairs is a row of zeros.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MOST_FEATURES = 1_000_000  # rows are dense
 _COMMENT = re.compile(rb"#[^\n]*")
 _BLANK = np.zeros(256, dtype=bool)
 _BLANK[list(b" \t\r\n\v\f")] = True
-_SEPARATORS = bytes.maketrans(b": \t\r\v\f", b"\n" * 6)  # one number a line
+_SEPARATORS = bytes.maketrans(b": \t\r\v\f", b"\n" * 6)  # one number per line
 _INDEX = re.compile(r"[+]?[0-9]+")
 
 
@@ -61,7 +61,7 @@ class LibsvmDataset(FileDataset):
         zero_based: bool = False,
         classes: Sequence[str] | None = None,
     ) -> None:
-        """Find the number of attributes and the classes unless they are given."""
+        """Find the number of attributes and the classes, unless they are given."""
         if features is not None and not 1 <= features <= MOST_FEATURES:
             message = f"features={features} must be from 1 to {MOST_FEATURES}"
             raise DatasetError(message)
@@ -153,7 +153,7 @@ class LibsvmDataset(FileDataset):
         row = np.repeat(np.arange(len(pairs.label)), np.diff(pairs.start))
         if ((np.diff(pairs.index) > 0) | (np.diff(row) > 0)).all():
             return True
-        # Out of order is fine, twice is not.
+        # Indices out of order are valid, repeated indices are not.
         order = np.lexsort((pairs.index, row))
         again = (np.diff(row[order]) == 0) & (np.diff(pairs.index[order]) == 0)
         return not again.any()
@@ -168,7 +168,7 @@ class LibsvmDataset(FileDataset):
         return DatasetError("cannot be read as LIBSVM", str(path), block.line)
 
     def _complaint(self, tokens: list[str]) -> str | None:
-        """Return what is wrong with the tokens of a line, None if nothing is."""
+        """Return the error in the tokens of a line, or None."""
         label, *pairs = tokens
         if not _finite(label):
             return _label_complaint(label)
@@ -199,18 +199,18 @@ class LibsvmDataset(FileDataset):
 def parsed(text: bytes, first: int) -> Pairs | None:
     """Return the rows of whole lines without comments; None if any line is not `number (index:value)*`.
 
-    Numbers are parsed at once; where they belong follows from the places of colons and blanks.
+    Numbers are parsed at once; the places of colons and blanks give their rows and columns.
     """
     characters = np.frombuffer(text, dtype=np.uint8)
     blank = _BLANK[characters]
     if blank.all():
         return Pairs(np.empty(0), np.zeros(1, np.int64), np.empty(0, np.int64), np.empty(0))
-    token = np.flatnonzero(np.concatenate(([True], blank[:-1])) & ~blank)  # where tokens begin
+    token = np.flatnonzero(np.concatenate(([True], blank[:-1])) & ~blank)  # starts of tokens
     line_end = np.flatnonzero(characters == ord("\n"))
     colon = np.flatnonzero(characters == ord(":"))
     line = np.searchsorted(line_end, token)  # line of each token
     is_label = np.concatenate(([True], np.diff(line) > 0))
-    # Exactly one colon in every token but the labels: then numbers and places agree.
+    # Every token except the labels has exactly one colon: then numbers and places agree.
     owner = np.searchsorted(token, colon, side="right") - 1
     if not np.array_equal(owner, np.flatnonzero(~is_label)):
         return None
@@ -218,7 +218,7 @@ def parsed(text: bytes, first: int) -> Pairs | None:
     if numbers is None or len(numbers) != len(token) + len(colon):
         return None
     width = np.where(is_label, 1, 2)
-    place = np.cumsum(width) - width  # of each token's first number
+    place = np.cumsum(width) - width  # first number of each token
     pair = place[~is_label]
     index = numbers[pair]
     whole = index.astype(np.int64)
@@ -230,7 +230,7 @@ def parsed(text: bytes, first: int) -> Pairs | None:
 
 
 def _numbers(text: bytes) -> npt.NDArray[np.float64] | None:
-    """Return all numbers of a text in order, None if something else is there: float64[n]."""
+    """Return all numbers of a text in order, float64[n]; None if it holds anything else."""
     try:
         table = pacsv.read_csv(
             pa.py_buffer(text.translate(_SEPARATORS)),
@@ -245,7 +245,7 @@ def _numbers(text: bytes) -> npt.NDArray[np.float64] | None:
 
 
 def _too_many(path: Path, block: LineBlock, pairs: Pairs, known: set[float], most: int) -> DatasetError:
-    """Return the exception that names the line of the first label that is one too many."""
+    """Return the exception that names the line of the first label beyond the limit."""
     labels = set(known)
     for row, label in enumerate(pairs.label.tolist()):
         labels.add(label)
@@ -262,7 +262,7 @@ def _too_many_labels(label: float, most: int) -> str:
 
 
 def _label_complaint(label: str) -> str:
-    """Return the rule that a label breaks which is no finite number."""
+    """Return the rule that a label breaks if it is not a finite number."""
     if "," in label and all(_finite(part) for part in label.split(",") if part):
         return f"label {label[:40]!r} must be one finite number; a row has one class: keep one label a line"
     if ":" in label:

@@ -24,15 +24,15 @@ GROUPS = {
 
 @dataclass(frozen=True)
 class NumberForm:
-    """How numbers are written: `1234.5` by default, `1.234,5` with decimal `,` and thousands `.`."""
+    """A form of numbers: `1234.5` by default, `1.234,5` with decimal `,` and thousands `.`."""
 
     decimal: str = "."
     group: str = ""
-    """Pattern of one character between groups of digits; empty: there is none."""
+    """Pattern of one character between groups of digits; empty for none."""
 
     @classmethod
     def parse(cls, decimal: str | None, thousands: str | None) -> NumberForm:
-        """Return the form that two options describe; DatasetError for one that is unknown."""
+        """Return the form that two options describe; raise DatasetError for an unknown form."""
         sign = DECIMALS.get(decimal or ".")
         if sign is None:
             message = f"decimal={decimal!r} must be . or ,"
@@ -77,7 +77,9 @@ class NumberForm:
         return float(digits.replace(self.decimal, "."))
 
     def numbers(self, cells: pa.ChunkedArray) -> pa.ChunkedArray:
-        """Return the values of texts without blanks around them, null where null; ArrowInvalid for others."""
+        """Return the values of texts without blanks around them, null for null; raise ArrowInvalid for other
+        texts.
+        """
         if not self.is_plain:
             if not pc.all(pc.match_substring_regex(cells, self.pattern), min_count=0).as_py():
                 message = "a cell is no number of this form"
@@ -103,12 +105,12 @@ _OTHER_FORMS = (
 
 
 def is_number_of_some_form(cell: str) -> bool:
-    """Return whether a cell is a number, with whatever decimal sign and groups of digits."""
+    """Return whether a cell is a number, with any decimal sign and groups of digits."""
     return PLAIN.matches(cell) or any(form.matches(cell) for form, _ in _OTHER_FORMS)
 
 
 def other_form(words: set[str], expected: NumberForm) -> str | None:
-    """Return what is wrong with cells that are all numbers of another form; None: they are words."""
+    """Return the error text if all cells are numbers of another form; None if they are words."""
     if not words:
         return None
     such = f"such as {min(words)!r}"

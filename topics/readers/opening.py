@@ -1,4 +1,4 @@
-"""Opening a data set: the reader is chosen by format."""
+"""Opening a data set: the format decides which reader is used."""
 
 from __future__ import annotations
 
@@ -57,18 +57,18 @@ def open_dataset(
     thousands: str | None = None,
     quotes: bool | None = None,
 ) -> FileDataset:
-    """Return the data set in a file, or in several files one after the other; gzip is unpacked on the way.
+    """Return the data set in a file, or in several files in order; gzip is unpacked.
 
-    A folder stands for its Parquet files, or for what Hugging Face `datasets` has saved there.
-    format: `arff`, `libsvm`, `csv`, `parquet` or `arrow`; found by content when not given.
-    target: name or index (from 0, or from -1 backwards) of the class column; default: the one named
-    `class`, else the last column. Not for LIBSVM, where the label comes first. header, delimiter,
-    nominal: CSV only (nominal also Parquet, Arrow); see `topics.readers.csv`. ignore: columns to leave out
-    (not LIBSVM). classes: the class names in code order (not ARFF); any other label is an error then.
-    features, zero_based: LIBSVM only; see `topics.readers.libsvm`. labelled: False if no column is the
-    class; y is -1 then. CSV only: skip_lines: lines before the header; missing: the words that stand for
-    missing values, beside an empty cell; decimal: `.` or `,`; thousands: what stands between groups of
-    digits; quotes: False if `"` is a character like others.
+    A folder stands for its Parquet files, or for the files that Hugging Face `datasets` has saved there.
+    `format`: `arff`, `libsvm`, `csv`, `parquet` or `arrow`; detected from the content by default. `target`:
+    name or index (from 0, or from -1 backwards) of the class column; default: the one named `class`, else the
+    last column. Not for LIBSVM, where the label comes first. `header`, `delimiter`, `nominal`: CSV only
+    (`nominal` also Parquet, Arrow); see `topics.readers.csv`. `ignore`: columns to leave out (not LIBSVM).
+    `classes`: the class names in code order (not ARFF); any other label is then an error. `features`,
+    `zero_based`: LIBSVM only; see `topics.readers.libsvm`. `labelled`: False if no column is the class; y is
+    then -1. CSV only: `skip_lines`: number of lines before the header; `missing`: the words for missing
+    values, besides an empty cell; `decimal`: `.` or `,`; `thousands`: the sign between groups of digits;
+    `quotes`: False if `"` is an ordinary character.
     """
     many = [source] if isinstance(source, str | os.PathLike) else list(source)
     paths = [Path(path) for path in many]
@@ -103,7 +103,7 @@ def open_dataset(
 
 
 def _columnar(paths: list[Path], format: FileFormat | None) -> tuple[str, list[Path]] | None:
-    """Return format and files, if they are columnar all; None: they are text."""
+    """Return format and files if all files are columnar; None if they are text."""
     found = [columnar_files(path) for path in paths]
     formats = {None if each is None else each[0] for each in found}
     if formats == {None}:

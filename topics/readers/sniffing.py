@@ -1,4 +1,4 @@
-"""Sniffing: the format of a file of text."""
+"""Sniffing: the format of a text file."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ FORMATS: tuple[FileFormat, ...] = ("arff", "libsvm", "csv", "parquet", "arrow")
 LINES_LOOKED_AT = 200
 
 _ARFF = re.compile(rb"^[ \t]*@(relation|attribute|data)\b", re.IGNORECASE | re.MULTILINE)
-# Lines that can only be meant as LIBSVM, though they break its rules (`qid:3 1:2`, several labels, `1: 2`, no
-# label), are for its reader to refuse: its message names the rule.
+# Lines that are clearly LIBSVM but break its rules (`qid:3 1:2`, several labels, `1: 2`, no label) count as
+# LIBSVM, so that its reader refuses them with a message about the rule.
 _LABEL = rb"(?:[+-]?[0-9.]+(?:,[+-]?[0-9.]+)*,?|[^\s:,]+)"
 _PAIR = rb"(?:qid|[0-9]+):(?:[^\s:,]+|[ \t]+[+-]?[0-9.][^\s:,]*)"
 _PAIRS = rb"%b(?:[ \t]+%b)*" % (_PAIR, _PAIR)
 _LABEL_AND_PAIRS = re.compile(rb"[ \t]*%b[ \t]+%b[ \t]*\r?" % (_LABEL, _PAIRS))
 _LABEL_OR_PAIRS = re.compile(rb"[ \t]*(?:%b|%b)[ \t]*\r?" % (_LABEL, _PAIRS))
-_WORDS = re.compile(rb"[^:,\t]+")  # a first line of names, or of the counts of rows, attributes and labels
+_WORDS = re.compile(rb"[^:,\t]+")  # a first line of names, or of the numbers of rows, attributes and labels
 
 
 def sniff_format(text: bytes) -> FileFormat:
-    """Return the format of a file of text that begins with `text`: by content, since names lie."""
+    """Return the format of a text file that begins with `text`: by content, since file names may be wrong."""
     if _ARFF.search(text):
         return "arff"
     return "libsvm" if _is_libsvm(text) else "csv"

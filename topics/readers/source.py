@@ -1,7 +1,7 @@
 """File source: blocks of whole lines, unpacked while reading.
 
-Blocks of about a megabyte keep memory constant whatever the size of the file, and give the parsers enough
-to work on at once. Each knows the number of its first line, so that an error can name file and line.
+Blocks of about a megabyte keep memory constant for files of any size, and are large enough for the parsers to
+be efficient. Each block has the number of its first line, so that an error can name file and line.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ class LineBlock:
 
 
 class Ends(Protocol):
-    """Takes the pieces of a file one after the other, and cuts them where a line or a record ends."""
+    """Takes the pieces of a file in order, and cuts them at the ends of lines or records."""
 
     def add(self, piece: bytes) -> bytes:
-        """Return what is whole of the text so far and was not returned before."""
+        """Return the complete lines or records that were not returned before."""
 
     def __len__(self) -> int:
         """Return the length of the rest."""
 
     @property
     def rest(self) -> bytes:
-        """Return what follows the last whole line or record."""
+        """Return the text after the last whole line or record."""
 
     @property
     def opened(self) -> int | None:
-        """Return where in the rest a quote stands that is not closed, None if there is none."""
+        """Return the place in the rest of a quote that is not closed, or None."""
 
 
 class LineEnds:
@@ -91,7 +91,7 @@ class LineEnds:
 
 
 def blocks(path: Path, size: int = BLOCK_BYTES, ends: Ends | None = None) -> Iterator[LineBlock]:
-    """Yield the unpacked content of a file in blocks of whole lines, or of what `ends` takes for whole."""
+    """Yield the unpacked content of a file in blocks of whole lines, or of units that `ends` cuts."""
     ends = LineEnds() if ends is None else ends
     line = 1
     for piece in _pieces(path, size):
@@ -120,7 +120,7 @@ def _too_long(path: Path, line: int, ends: Ends) -> DatasetError:
 
 
 def beginning(path: Path, size: int = BLOCK_BYTES, lines: int = 3) -> tuple[bytes, bool]:
-    """Return the first whole lines of a file, some of them, and whether that is all of it."""
+    """Return the first whole lines of a file, and whether these are the whole file."""
     text = b""
     for piece in _pieces(path, size):
         if text.count(b"\n") >= lines or len(text) > LONGEST_LINE:
@@ -132,7 +132,7 @@ def beginning(path: Path, size: int = BLOCK_BYTES, lines: int = 3) -> tuple[byte
 def _pieces(path: Path, size: int) -> Iterator[bytes]:
     """Yield the unpacked bytes of a file without a byte-order mark.
 
-    Lines that end with carriage returns alone, as on the first Macintosh, get line feeds.
+    Lines that end with a carriage return alone, as on the first Macintosh, get line feeds.
     """
     try:
         with path.open("rb") as raw, _unpacked(path, raw) as stream:
@@ -150,7 +150,7 @@ def _pieces(path: Path, size: int) -> Iterator[bytes]:
 
 
 def _unpacked(path: Path, raw: IO[bytes]) -> IO[bytes]:
-    """Return the stream to read: the content decides, not the name."""
+    """Return the stream to read; the content decides about unpacking, not the name."""
     start = raw.read(8)
     raw.seek(0)
     if not start:

@@ -32,7 +32,7 @@ MISSING = frozenset(
         "null",
     ]
 )
-"""Texts that stand for a missing value in a CSV file: those of pandas.read_csv, and the `?` of Weka."""
+"""Texts for a missing value in a CSV file: those of pandas.read_csv, and the `?` of Weka."""
 
 _INTEGRAL = re.compile(r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?")
 
@@ -46,9 +46,9 @@ class TooManyValuesError(Exception):
 
 
 def canonical_label(text: str) -> str:
-    """Return the class name of a label: integral numbers without sign and fraction, everything else as it is.
+    """Return the class name of a label: integral numbers without sign and fraction, other texts unchanged.
 
-    The same class is then called the same in a file ("+1", "1.0") and in a JSON record (1).
+    So a class has the same name in a file ("+1", "1.0") and in a JSON record (1).
 
     >>> canonical_label("+1"), canonical_label("-1.0"), canonical_label("2.5"), canonical_label("007")
     ('1', '-1', '2.5', '007')
@@ -64,8 +64,7 @@ class Vocabulary:
     """Values in the order of their codes: declared (closed), or discovered in the order of first appearance
     (open).
 
-    `canonical` maps a spelling to the value it stands for; spellings are remembered, so that it runs once
-    for each.
+    `canonical` maps a spelling to its value; the results are cached, so it runs once for each spelling.
     """
 
     def __init__(
@@ -93,22 +92,22 @@ class Vocabulary:
 
     @property
     def values(self) -> tuple[str, ...]:
-        """Return the values known so far, in code order."""
+        """Return the values seen so far, in code order."""
         return tuple(self._values)
 
     def __len__(self) -> int:
-        """Return the number of values known so far."""
+        """Return the number of values seen so far."""
         return len(self._values)
 
     def code(self, text: str) -> int:
-        """Return the code of a spelling, -1 if it means "missing"; learn it if the vocabulary is open.
+        """Return the code of a spelling, -1 for "missing"; add a new value if the vocabulary is open.
 
-        Blanks count: a reader whose format ignores blanks around values removes them before.
+        Blanks count: a reader whose format ignores blanks around values removes them first.
         """
         code = self._spellings.get(text)
         if code is None:
             code = self._code_of_new(text)
-            # A stream of ever new spellings of few values must not grow this without bound.
+            # A stream with many spellings of few values must not grow the cache without bound.
             if len(self._spellings) < 2 * self.limit:
                 self._spellings[text] = code
         return code
@@ -129,7 +128,7 @@ class Vocabulary:
         return self._codes[name]
 
     def codes(self, texts: Sequence[str | None]) -> npt.NDArray[np.int32]:
-        """Return the codes of n spellings, -1 where None or missing: int32[n]."""
+        """Return the codes of n spellings, -1 for None or missing: int32[n]."""
         return np.fromiter(
             (-1 if text is None else self.code(text) for text in texts), dtype=np.int32, count=len(texts)
         )

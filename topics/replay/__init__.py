@@ -1,4 +1,4 @@
-"""Replay of a data set, with late and lost labels, or of other topics, at a rate or as fast as possible."""
+"""Replay of a data set, with late and lost labels, or of existing topics, at any rate."""
 
 from topics.delay import Delay
 from topics.replay.from_topics import TopicReplay, TopicReplayPlan, TopicReplayProgress, target_of

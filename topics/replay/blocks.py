@@ -24,7 +24,7 @@ class Columns(Protocol):
         """Return the number of rows."""
 
     def at(self, places: Any) -> Any:
-        """Return some of the rows."""
+        """Return the rows at these places."""
 
     @classmethod
     def joined(cls, pieces: Any) -> Any:
@@ -35,7 +35,7 @@ C = TypeVar("C", bound=Columns)
 
 
 class BlockQueue(Generic[C]):
-    """Rows of one key that wait until there are enough of them."""
+    """Rows of one key that wait until a block is full."""
 
     def __init__(self) -> None:
         self.pieces: list[C] = []
@@ -46,7 +46,7 @@ class BlockQueue(Generic[C]):
         self.size += len(piece)
 
     def take(self, rows: int, least: int) -> Iterator[C]:
-        """Yield blocks of at most so many rows while at least `least` are held."""
+        """Yield blocks of at most `rows` rows as long as at least `least` rows are held."""
         if self.size < least:
             return
         whole: C = self.pieces[0] if len(self.pieces) == 1 else type(self.pieces[0]).joined(self.pieces)
@@ -111,7 +111,7 @@ class BlockEmitter:
             yield queue, order[start:end]
 
     def _send_rows(self, queue: int, least: int, outgoing: Outgoing) -> None:
-        """Move blocks of instances out of a queue while it holds at least so many rows."""
+        """Move blocks of instances out of a queue as long as it holds at least `least` rows."""
         for block in self._rows[queue].take(self._size, least):
             [value] = encode_instances(
                 self._wording.features(block.x),
@@ -122,7 +122,7 @@ class BlockEmitter:
             self._address(self._names.instances, queue, value, int(block.timestamp[-1]), outgoing)
 
     def _send_labels(self, queue: int, least: int, outgoing: Outgoing) -> None:
-        """Move blocks of labels out of a queue while it holds at least so many."""
+        """Move blocks of labels out of a queue as long as it holds at least `least` labels."""
         for block in self._labels[queue].take(self._size, least):
             held_back = self._rows[queue].pieces
             if held_back and held_back[0].number[0] <= block.row.max():
@@ -133,7 +133,7 @@ class BlockEmitter:
             self._address(self._names.labels, queue, value, int(block.timestamp.max()), outgoing)
 
     def _id_column(self, numbers: np.ndarray) -> Any:
-        """Return the ids of n rows as an Arrow column: no Python string is made."""
+        """Return the ids of n rows as an Arrow column, without making Python strings."""
         ids = pc.cast(pa.array(numbers), pa.string())
         return pc.binary_join_element_wise(self._prefix, ids, "") if self._prefix else ids
 

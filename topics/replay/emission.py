@@ -1,4 +1,4 @@
-"""Replay emission: rows and labels as records, one each (JSON, packed)."""
+"""Replay emission: rows and labels as single records (JSON, packed)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from topics.replay.owed import LabelRows
 from topics.replay.plan import ReplayPlan
 
 ALL: Final = "*"
-"""Every feature, where names of features are."""
+"""Every feature, in place of names of features."""
 
 
 @dataclass(slots=True)
@@ -43,7 +43,7 @@ class Outgoing:
         self.timestamps += other.timestamps
 
     def reordered(self, order: Sequence[int]) -> Outgoing:
-        """Return the records in another order; at least two of them."""
+        """Return the records, at least two, in another order."""
         pick = itemgetter(*order)
         return Outgoing(
             list(pick(self.topics)),
@@ -56,12 +56,12 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rows:
-    """Rows of the data set on their way, as columns of equal length."""
+    """Rows of the data set to be sent, as columns of equal length."""
 
     number: npt.NDArray[np.int64]  # int64[n]
     x: npt.NDArray[np.float64]  # float64[n, d]
-    code: npt.NDArray[np.int32]  # int32[n]: the class that goes with the instance; -1: none
-    place: npt.NDArray[np.float64]  # float64[n]: in the order of the stream (see Timeline)
+    code: npt.NDArray[np.int32]  # int32[n]: the class sent with the instance; -1: none
+    place: npt.NDArray[np.float64]  # float64[n]: place in the order of the stream (see Timeline)
     timestamp: npt.NDArray[np.int64]  # int64[n] ms; 0: time of sending
 
     def __len__(self) -> int:
@@ -92,14 +92,14 @@ class Emitter(Protocol):
     """Turns rows and due labels into records."""
 
     def emit(self, rows: Rows, labels: LabelRows) -> Outgoing:
-        """Return the records of rows and of labels that are due among them, in order."""
+        """Return the records of rows and of the labels that are due among them, in order."""
 
     def rest(self) -> Outgoing:
-        """Return what is held back until now (rows of unfinished blocks)."""
+        """Return the records held back so far (rows of unfinished blocks)."""
 
 
 def withheld(plan: ReplayPlan, dataset: Dataset) -> list[int]:
-    """Return the columns that instances come without; DatasetError for a feature that is none."""
+    """Return the columns that are left out of instances; raise DatasetError for an unknown feature."""
     if ALL in plan.withhold:
         return list(range(len(dataset.names)))
     for name in plan.withhold:
@@ -113,13 +113,13 @@ def withheld(plan: ReplayPlan, dataset: Dataset) -> list[int]:
 
 
 class Wording:
-    """How rows are called and written: features, ids, class names."""
+    """The spelling of rows: features, ids, class names."""
 
     def __init__(self, plan: ReplayPlan, dataset: Dataset) -> None:
         self._plan = plan
         self._dataset = dataset
         self._names = dataset.names if plan.by_name and plan.format != "packed" else None
-        # Packed carries numbers only: codes.
+        # Packed has numbers only, so nominal values are sent as codes.
         words = () if plan.format == "packed" else enumerate(dataset.kinds)
         self._words = tuple(j for j, kind in words if kind == "nominal")
         self._withheld = withheld(plan, dataset)
@@ -144,7 +144,7 @@ class Wording:
         return [f"{prefix}{number}" for number in numbers.tolist()]
 
     def classes(self, codes: npt.NDArray[np.int32]) -> list[str | None] | None:
-        """Return the class names of n codes; None if no row has one."""
+        """Return the class names of n codes; None if no row has a class."""
         if not (codes >= 0).any():
             return None
         names = np.array([*self._dataset.classes, None], dtype=object)
@@ -153,7 +153,7 @@ class Wording:
 
 
 class RowEmitter:
-    """One record for each row and label (and each key, if every row goes to every key)."""
+    """One record for each row and label, for each key if every row goes to every key."""
 
     def __init__(self, plan: ReplayPlan, dataset: Dataset, ring: KeyRing) -> None:
         self._format = plan.format
@@ -163,7 +163,7 @@ class RowEmitter:
         self._ring = ring
 
     def emit(self, rows: Rows, labels: LabelRows) -> Outgoing:
-        """Return the records of rows and of due labels, each label behind the rows that come before it."""
+        """Return the records of rows and of due labels, each label after the rows before it."""
         outgoing = Outgoing()
         if len(rows):
             values = encode_instances(

@@ -1,7 +1,8 @@
-"""Replay of existing topics: their records of a range of time, sent again as they are, in the order of time.
+"""Replay of existing topics: their records of a range of time, sent again unchanged, in the order of time.
 
-Keys, values, headers and timestamps stay; the partition is that of the key among those of the target. What is
-sent is decided before the first record: later ones, and open transactions, are not waited for.
+Keys, values, headers and timestamps stay the same; the partition follows from the key and the number of
+partitions of the target topic. The range is fixed before the first record is sent: the replay does not wait
+for later records or open transactions.
 """
 
 from __future__ import annotations
@@ -33,26 +34,26 @@ logger = logging.getLogger(__name__)
 
 BATCH: Final = 2000
 POLL_S: Final = 0.1
-AHEAD: Final = 4000  # records of a partition that wait for those of others, before it is paused
+AHEAD: Final = 4000  # records of a partition that wait for other partitions before this one is paused
 PROGRESS_S: Final = 0.1
 SILENCE_S: Final = 120.0
-"""Seconds for which a partition that has records may bring none: a busy broker needs some."""
+"""Seconds for which a partition with remaining records may return none: a busy broker needs some."""
 
 Place = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class TopicReplayPlan:
-    """What is sent again, and where to."""
+    """The topics and the range of time that are sent again, and the target topics."""
 
     targets: Mapping[str, str]  # source topic → topic that gets its records
     from_ms: int | None = None  # the first time, ms since the epoch; None: from the beginning
-    to_ms: int | None = None  # the first time that is not sent any more; None: to the end
-    rate: float | None = None  # records a second; None: as fast as possible
-    records: int | None = None  # at most so many
+    to_ms: int | None = None  # the first time that is no longer sent; None: to the end
+    rate: float | None = None  # records per second; None: as fast as possible
+    records: int | None = None  # largest number of records
 
     def __post_init__(self) -> None:
-        """Refuse what sends nothing, or what would feed on itself."""
+        """Refuse a plan that sends nothing, or that reads its own output."""
         for source, target in self.targets.items():
             if target in self.targets:
                 message = (
@@ -70,22 +71,23 @@ class TopicReplayPlan:
 
 @dataclass(frozen=True, slots=True)
 class TopicReplayProgress:
-    """How far a replay is; when it is over, what it did."""
+    """The progress of a replay, and its result at the end."""
 
     records: int  # sent by this run
-    by_topic: Mapping[str, int]  # of these, by source
-    left_out: int  # without a key no model is meant, and names of headers that are no text cannot be sent
-    next_ms: int | None  # timestamp of the first record that was not sent; None: all were
+    by_topic: Mapping[str, int]  # the same by source topic
+    left_out: int  # records without a key, which go to no model, or with header names that are not text
+    next_ms: int | None  # timestamp of the first record that was not sent; None: all were sent
     seconds: float
     stopped: bool = False
 
 
 class TopicReplay:
-    """Sends records of topics again; `run` in one thread, `stop` from any or from a signal handler."""
+    """Sends records of topics again; `run` in one thread, `stop` from any thread or a signal handler."""
 
     def __init__(self, plan: TopicReplayPlan, kafka: Mapping[str, Any], limit: Limit | None = None) -> None:
-        """Reach the broker, and find where the range begins and ends in each partition; `limit`: of a batch
-        that is inflated."""
+        """Reach the broker, and find the start and end of the range in each partition; `limit` bounds an
+        inflated batch.
+        """
         self.plan = plan
         self._stop = threading.Event()
         self._cluster = cluster = Cluster(kafka)
@@ -103,18 +105,18 @@ class TopicReplay:
             self._consumer.close()
             raise
         self._waiting: dict[Place, deque[Message]] = {place: deque() for place in self._ranges}
-        self._open = set(self._ranges)  # partitions of which more is to come
+        self._open = set(self._ranges)  # partitions with remaining records
         self._paused: set[Place] = set()
         self._sent = dict.fromkeys(plan.targets, 0)
         self._left_out = 0
-        self._left: int | None = None  # timestamp of the record that was at hand when it ended
+        self._left: int | None = None  # timestamp of the next record when the replay ended
 
     def stop(self) -> None:
-        """End `run` soon; what was sent is flushed."""
+        """Make `run` end soon; sent records are flushed."""
         self._stop.set()
 
     def run(self, progress: Callable[[TopicReplayProgress], object] | None = None) -> TopicReplayProgress:
-        """Send everything and return what was sent; DeliveryError if a record was not delivered."""
+        """Send everything and return the result; raise DeliveryError if a record was not delivered."""
         with closing(self._sender), closing(self._consumer):
             started = reported = time.monotonic()
             self._consumer.assign(
@@ -135,10 +137,11 @@ class TopicReplay:
             return report
 
     def _span(self, place: Place) -> tuple[int, int] | None:
-        """Return from where to where a log is to be read, the second offset exclusive; None: nothing.
+        """Return the offsets of a log from which and before which it is read; None if there is nothing to
+        read.
 
-        To its end: what is earlier than `to_ms` may lie behind what is later, and where a time begins may be
-        for the broker a marker of a transaction, which has the time of the commit.
+        The log is read to its end: a record earlier than `to_ms` may come after a later one. The broker's
+        offset for a time may also be a marker of a transaction, which has the time of the commit.
         """
         here = TopicPartition(*place)
         try:
@@ -149,7 +152,7 @@ class TopicReplay:
         return (start, end) if start < end else None
 
     def _at(self, place: Place, time_ms: int | None, default: int, end: int) -> int:
-        """Return the first offset whose record is as late as a time."""
+        """Return the first offset whose record has this time or a later one."""
         if time_ms is None:
             return default
         asked = TopicPartition(*place, time_ms)
@@ -157,13 +160,13 @@ class TopicReplay:
         return end if found.offset < 0 else min(int(found.offset), end)
 
     def _in_order(self) -> Iterator[Message]:
-        """Yield records by time, those of a partition in their order; equal ones by topic and partition.
+        """Yield records by time, those of a partition in their order; equal times by topic and partition.
 
-        A partition from which more may come has to have a record here before anything later is given out.
+        Before a later record is yielded, every partition with remaining records must have one here.
         """
         order = {place: number for number, place in enumerate(sorted(self._ranges))}
         ready: list[tuple[int, int, Place]] = []
-        late: dict[Place, int] = {}  # what is behind an earlier record of its partition has its time
+        late: dict[Place, int] = {}  # records out of order get the time of the record before them
         queued: set[Place] = set()
         silent_since = time.monotonic()
         while not self._stop.is_set():
@@ -188,7 +191,7 @@ class TopicReplay:
                 raise BrokerError(message)
 
     def _take(self) -> bool:
-        """Fetch what comes within a moment; return whether something came."""
+        """Fetch the records that come within a moment; return whether any came."""
         self._balance()
         messages = self._consumer.consume(BATCH, POLL_S)
         for message in messages:
@@ -203,7 +206,7 @@ class TopicReplay:
             if error is None and offset < stop and self._is_meant(message):
                 self._waiting[place].append(message)
             if offset + (error is None) >= stop or error is not None:
-                self._open.discard(place)  # what is left before the end of the range are markers
+                self._open.discard(place)  # only markers are left before the end of the range
                 self._consumer.pause([TopicPartition(*place)])
         return bool(messages)
 
@@ -212,7 +215,7 @@ class TopicReplay:
         return (begin is None or at >= begin) and (end is None or at < end)
 
     def _balance(self) -> None:
-        """Let partitions that are far ahead wait for the others."""
+        """Pause partitions that are far ahead of the others."""
         full = {place for place in self._open if len(self._waiting[place]) >= AHEAD}
         if begin := full - self._paused:
             self._consumer.pause([TopicPartition(*place) for place in begin])
@@ -223,7 +226,7 @@ class TopicReplay:
     def _raise_for(self, error: KafkaError, topic: str) -> None:
         kind = denied_kind(error.code())
         if kind == "group":
-            return  # librdkafka looks for the coordinator of a group that is not joined
+            return  # librdkafka looks for the coordinator of a group although none is joined
         if kind is not None or error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - its own code
             raise self._cluster.error(KafkaException(error), topic, "Read", "topic")
         if error.code() in REFUSED:
@@ -245,7 +248,7 @@ class TopicReplay:
         return self.plan.records is not None and sum(self._sent.values()) >= self.plan.records
 
     def _wait_for(self, started: float) -> bool:
-        """Wait until the next record may be sent; return whether it is still to be."""
+        """Wait until the next record is due; return whether it is still to be sent."""
         if self.plan.rate is None:
             return not self._stop.is_set()
         due = started + sum(self._sent.values()) / self.plan.rate
@@ -262,6 +265,6 @@ class TopicReplay:
 
 
 def target_of(source: str, names: Sequence[str]) -> str | None:
-    """Return which of the names (without prefix) a topic ends with; None: with none of them."""
+    """Return the name (without prefix) with which a topic's name ends, or None."""
     ends = ((name, (f".{name}", f"-{name}", f"_{name}")) for name in names)
     return next((name for name, ending in ends if source == name or source.endswith(ending)), None)

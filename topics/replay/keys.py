@@ -27,7 +27,7 @@ class KeyRing:
         return self._spread == "each"
 
     def of(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """Return the key of each of n rows, if it goes to one only: int32[n] into the keys."""
+        """Return the key of each of n rows if a row goes to one key: int32[n], indices into the keys."""
         if self._spread == "round-robin":
             return (rows % len(self.encoded)).astype(np.int32)
         draws = uniform(self._seed, Draw.MODEL_KEY, rows)

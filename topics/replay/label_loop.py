@@ -1,16 +1,16 @@
-"""Label loop: which of the rows that were sent have gone through it, so that a replay can wait for the rest.
+"""Label loop: tracks which sent rows have gone through the loop, so that a replay can wait for the rest.
 
-A row has gone through when the workers have processed it, the oracle has dealt with the requests it has led
-to (answered, declined, lost, or none were made), and the workers have processed what the oracle answered. All
-of that can be seen by offsets, whatever the records hold:
+A row has gone through when the workers have processed it, the oracle has handled its requests (answered,
+declined, lost, or none were made), and the workers have processed the oracle's answers. Offsets alone show
+all of this, for any content of the records:
 
     rows ──> instances ── workers' offsets ──> label-requests ── oracle's offsets
                                                                        │
                                                workers' offsets ── labels
 
-A *mark* is set behind rows and goes through the topics one after the other: it leaves a topic when the group
-that reads it has committed the end that the topic had when the mark came. So nothing depends on how many
-labels are asked for: without a request a mark finds the end committed at once.
+A *mark* is set after rows and moves through the topics in order: it leaves a topic when the reading group has
+committed the end that the topic had when the mark arrived. So nothing depends on how many labels are
+requested: without a request a mark finds the end already committed.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class LoopGroups:
 
 
 def stations_of(plan: ReplayPlan, groups: LoopGroups) -> list[Station]:
-    """Return the way of a row: topics in the order in which it leads to records of them."""
+    """Return the stations of a row: topics in the order in which the row leads to records in them."""
     names = plan.names
     way = [Station(names.instances, groups.workers)]
     if plan.withhold:
@@ -65,18 +65,18 @@ def stations_of(plan: ReplayPlan, groups: LoopGroups) -> list[Station]:
 
 @dataclass(slots=True)
 class _Mark:
-    rows: int  # sent before it
+    rows: int  # sent before the mark
     station: int = 0
-    ends: Sequence[int] | None = None  # of its station, by partition; None: it has come since the last look
+    ends: Sequence[int] | None = None  # of its station, by partition; None: not checked yet
 
 
 class LabelLoop:
-    """Marks on their way. Methods wait for the broker, for as long as a request may take."""
+    """Marks on their way. Methods wait for the broker as long as a request may take."""
 
     def __init__(self, kafka: Mapping[str, Any], names: TopicNames, way: Sequence[Station]) -> None:
-        """`kafka`: client properties under Kafka's names; `way`: see `stations_of`."""
+        """`kafka` holds client properties under Kafka's names; for `way` see `stations_of`."""
         self._way = way
-        self._cluster = Cluster(kafka, patience_s=0.0)  # the next look asks again
+        self._cluster = Cluster(kafka, patience_s=0.0)  # the next check asks again
         n = self._cluster.partition_count(names.instances)
         self._places = {s.topic: [TopicPartition(s.topic, p) for p in range(n)] for s in way}
         self._clients = ExitStack()
@@ -85,10 +85,10 @@ class LabelLoop:
         self._marks: deque[_Mark] = deque()
         self._behind: dict[Station, int] = {}
         self.settled = 0
-        """Rows that have gone through, by the last look."""
+        """Rows that had gone through at the last check."""
 
     def _consumer(self, kafka: Mapping[str, Any], group: str) -> Consumer:
-        # It never joins; offsets of a transaction that is open are not waited for: the next look has them.
+        # It never joins; offsets of an open transaction are left to the next check.
         given = {"group.id": group, "isolation.level": "read_uncommitted"}
         return self._clients.enter_context(closing(Consumer(self._cluster.properties(kafka) | given)))
 
@@ -97,17 +97,19 @@ class LabelLoop:
         self._clients.close()
 
     def mark(self, rows: int) -> None:
-        """Note that the broker has all records of so many rows."""
+        """Note that the broker has all records of the first `rows` rows."""
         self._marks.append(_Mark(rows))
 
     def look(self) -> None:
-        """Ask the broker how far each group is, and move the marks on; BrokerError if it refuses to tell.
+        """Read the offsets of each group from the broker, and move the marks; raise BrokerError if it
+        refuses.
 
-        A broker that does not answer in time, or whose coordinators move, moves nothing.
+        If the broker does not answer in time, or coordinators move, no mark moves.
         """
         try:
             committed = {station: self._committed(station) for station in self._way}
-            # After the offsets: a mark that has left one station finds at the next all that came of its rows.
+            # Read after the offsets: a mark that leaves one station finds at the next all records of its
+            # rows.
             ends = self._offsets(OffsetSpec.latest())  # type: ignore[no-untyped-call]
         except UnansweredError:
             return
@@ -136,12 +138,12 @@ class LabelLoop:
 
     @property
     def missing(self) -> str:
-        """What lay ahead of each group at the last look, in words."""
+        """The records that each group had yet to process at the last check, in words."""
         left = [f"{station.group} has {n:,} of {station.topic}" for station, n in self._behind.items() if n]
         return "; ".join(left) or "the broker does not say how far the groups are"
 
     def _committed(self, station: Station) -> list[int]:
-        """Return the group's position in each partition; where it has none, the log's beginning."""
+        """Return the group's position in each partition; without a position, the log's beginning."""
         places = self._places[station.topic]
         try:
             found = self._consumers[station.group].committed(places, timeout=self._cluster.timeout)

@@ -1,4 +1,4 @@
-"""Owed labels: their instance is sent, and their time has not come."""
+"""Owed labels: labels of sent instances that are not due yet."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class LabelRows:
         """Return the labels in the order in which they are due, ties by row."""
         later, same = self.due[1:] > self.due[:-1], self.due[1:] == self.due[:-1]
         if (later | same & (self.row[1:] > self.row[:-1])).all():
-            return self  # a fixed delay changes no order
+            return self  # a fixed delay keeps the order
         return self.at(np.lexsort((self.row, self.due)))
 
 
@@ -68,7 +68,7 @@ class OwedLabels:
         self._added += 1
 
     def take(self, until: float) -> LabelRows:
-        """Return the labels due at `until` or before, in order; they are no longer owed."""
+        """Remove and return the labels due at `until` or before, in order."""
         taken = []
         while self._pieces and self.next_due <= until:
             piece = heapq.heappop(self._pieces)[2]

@@ -1,4 +1,4 @@
-"""Replay plan: what to replay, how fast, in which format; checked before anything is sent."""
+"""Replay plan: the data to send, the rate and the format, checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -15,29 +15,28 @@ Spread = Literal["each", "round-robin", "zipf"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayPlan:
-    """How a data set becomes records.
+    """The way in which a data set becomes records.
 
-    names: the topics. keys: the model keys. spread: `each` sends the whole stream to every key;
-    `round-robin` and `zipf` (exponent `zipf_exponent`, the first key most often) give each row to one of
-    them.
+    `names`: the topics. `keys`: the model keys. `spread`: `each` sends the whole stream to every key;
+    `round-robin` and `zipf` (exponent `zipf_exponent`, the first key most often) give each row to one key.
 
-    labels: `with` the instance (it is learned at once), `apart` on the topic of labels, or `none`.
-    label_delay: of labels apart: so many rows or seconds behind their instance. label_loss: share of labels
-    never sent.
+    `labels`: `with` the instance (learned at once), `apart` on the topic of labels, or `none`. `label_delay`:
+    for labels apart, the number of rows or seconds after their instance. `label_loss`: share of labels that
+    are never sent.
 
-    format: of the values; `packed` carries nominal values as their codes. block_rows: rows of an arrow block.
-    by_name: features by name, else by position (arrow always by name, packed always by position).
-    withhold: names of features that instances come without, as if they were missing; "*" is all of them.
+    `format`: of the values; `packed` has nominal values as their codes. `block_rows`: rows of an arrow block.
+    `by_name`: features by name, else by position (arrow always by name, packed always by position).
+    `withhold`: names of features that are left out of instances, as if they were missing; "*" is all of them.
 
-    ids: an instance is called `id_prefix` + number of its row; False: the worker names it (labels cannot be
+    `ids`: an instance id is `id_prefix` and the row number; False: the worker assigns ids (labels cannot be
     apart).
 
-    rate: rows per second; None: as fast as possible. records: rows to send, None: all. from_row: the first
-    row to send; rows are numbered from 0 and with `loop`, which begins again at the end, go on counting.
-    max_outstanding: rows that may be sent beyond the last one that has gone through the label loop (see
-    `label_loop`); None: the replay does not wait for it.
-    start_ms: None: records bear the time of sending; else row i bears start_ms + i·step_ms, whenever it is
-    sent. seed: of lost labels, random delays and Zipf keys, each drawn by row number.
+    `rate`: rows per second; None: as fast as possible. `records`: rows to send, None: all. `from_row`: the
+    first row to send. Rows are numbered from 0; with `loop`, which begins again at the end, the numbers
+    continue. `max_outstanding`: rows that may be sent beyond the last one that has gone through the label
+    loop (see `label_loop`); None: the replay does not wait for it. `start_ms`: None: timestamps are the time
+    of sending; else row i has the timestamp start_ms + i·step_ms, independent of the time of sending. `seed`:
+    of lost labels, random delays and Zipf keys, each drawn by row number.
     """
 
     names: TopicNames = field(default_factory=TopicNames)

@@ -27,23 +27,23 @@ CHUNK_ROWS = 2000
 CHUNK_ROWS_OF_BLOCKS = 16_000
 CHUNK_S = 0.01  # of schedule sent at once: no row is early by more
 PROGRESS_S = 0.1
-LOOK_S = 0.1  # between two looks at the label loop
-MARKS = 8  # at least so many marks are on their way through the loop when as many rows are as may be
+LOOK_S = 0.1  # between two checks of the label loop
+MARKS = 8  # marks in the loop, at least, when it holds the largest allowed number of rows
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayProgress:
-    """How far a replay is; when it is over, what it did."""
+    """The progress of a replay, and its result at the end."""
 
     rows: int  # sent by this run
-    next_row: int  # go on here: from_row=next_row
+    next_row: int  # to continue, start with from_row=next_row
     instances: int  # records on the topic of instances, over all keys; a block is one
     labels: int  # records on the topic of labels, over all keys; a block is one
     labels_lost: int  # rows whose label is never sent
     labels_owed: int  # rows whose label is not due yet
     seconds: float
-    total_rows: int | None  # rows that this run is to send; None: not known, or without end
-    stopped: bool = False  # by `stop`, before the end
+    total_rows: int | None  # rows that this run will send; None: unknown, or without end
+    stopped: bool = False  # whether `stop` ended it early
 
     @property
     def rows_per_second(self) -> float:
@@ -52,7 +52,7 @@ class ReplayProgress:
 
 
 class Replay:
-    """Sends a data set as a plan says; `run` in one thread, `stop` from any or from a signal handler."""
+    """Sends a data set as planned; `run` in one thread, `stop` from any thread or a signal handler."""
 
     def __init__(
         self,
@@ -64,8 +64,8 @@ class Replay:
     ) -> None:
         """Reach the broker and find the partitions; `kafka` holds client properties under Kafka's names.
 
-        With `max_outstanding`: `groups` are those of the label loop, and `tell` takes a line every few
-        seconds for which it is waited for.
+        With `max_outstanding`, `groups` are the groups of the label loop, and `tell` gets a line of progress
+        every few seconds while the replay waits for it.
         """
         if not dataset.names:
             message = "the data set has no attribute beside the class; instances need one at least"
@@ -92,11 +92,11 @@ class Replay:
         self._started = 0.0
 
     def stop(self) -> None:
-        """End `run` soon: labels still owed are sent at once, everything is flushed."""
+        """Make `run` end soon: owed labels are sent at once, everything is flushed."""
         self._stop.set()
 
     def run(self, progress: Callable[[ReplayProgress], object] | None = None) -> ReplayProgress:
-        """Send everything and return what was sent; `progress` hears of it about ten times a second.
+        """Send everything and return the result; `progress` is called about ten times a second.
 
         Raises DeliveryError if any record was not delivered.
         """
@@ -136,7 +136,7 @@ class Replay:
         return time.monotonic() - self._started
 
     def _wait_until(self, scheduled: float) -> None:
-        """Return at a time (seconds since the start) or when stopped; send the labels due meanwhile."""
+        """Return at a time (seconds since the start) or when stopped; send labels that are due until then."""
         while not self._stop.is_set():
             now = self._elapsed()
             if self._timeline.on_the_clock:
@@ -147,9 +147,9 @@ class Replay:
             self._stop.wait(max(0.0, wake - now))
 
     def _wait_for(self, loop: LabelLoop, n: int) -> None:
-        """Return when `n` more rows are not too many for the label loop, or when stopped.
+        """Return when the label loop has room for `n` more rows, or when stopped.
 
-        Labels that are due by the clock are sent meanwhile.
+        Labels that are due by the clock are sent during the wait.
         """
         most = self.plan.max_outstanding
         assert most is not None
@@ -190,7 +190,7 @@ class Replay:
         self._rows += len(numbers)
 
     def _send_due(self, until: float) -> None:
-        """Send the labels that are due without a row."""
+        """Send the labels that are due independently of a row."""
         labels = self._owed.take(until)
         if len(labels):
             self._send(self._emitter.emit(Rows.none(len(self._dataset.names)), labels))
@@ -206,7 +206,7 @@ class Replay:
         self._instances += len(outgoing) - labels
 
     def _wanted(self) -> Iterator[tuple[np.ndarray, Batch]]:
-        """Yield the rows that the plan wants, with their numbers."""
+        """Yield the rows that the plan selects, with their numbers."""
         plan = self.plan
         end = np.inf if plan.records is None else plan.from_row + plan.records
         for first, (x, y) in self._numbered():
@@ -218,7 +218,7 @@ class Replay:
                 return
 
     def _numbered(self) -> Iterator[tuple[int, Batch]]:
-        """Yield batches with the number of their first row, again and again if the plan loops."""
+        """Yield batches with the number of their first row, repeatedly if the plan loops."""
         plan, dataset = self.plan, self._dataset
         size = _chunk_rows(plan)
         if not plan.loop:
@@ -269,7 +269,7 @@ def _chunk_rows(plan: ReplayPlan) -> int:
 
 
 def _partitions(kafka: Mapping[str, Any], plan: ReplayPlan) -> int:
-    """Return the partition count of the topics of a plan, which must be one."""
+    """Return the number of partitions of the plan's topics, which must be equal."""
     cluster = Cluster(kafka)
     instances = cluster.partition_count(plan.names.instances)
     if plan.labels == "apart":

@@ -1,12 +1,12 @@
-"""Replay timeline: where in the stream a label belongs, and the timestamps of records.
+"""Replay timeline: the place of a label in the stream, and the timestamps of records.
 
-Every row has a place in the order of sending. The place of a label is that of its row plus its delay, and it
-is sent behind the last row whose place is not greater. The unit of places follows from the plan:
+Every row has a place in the order of sending. The place of a label is that of its row plus its delay, and the
+label is sent after the last row whose place is not greater. The unit of places follows from the plan:
 
 - delay in records: the number of the row;
-- delay in seconds, own event time: milliseconds of event time (no waiting: an hour may be replayed in a
+- delay in seconds, own event time: milliseconds of event time (without waiting: an hour may be replayed in a
   second);
-- delay in seconds, time of sending: seconds since the start. Only here a label may be due while no row is.
+- delay in seconds, time of sending: seconds since the start. Only here a label may be due between rows.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Timeline:
         self.on_the_clock = plan.label_delay.unit == "seconds" and plan.start_ms is None
 
     def scheduled(self, row: int) -> float:
-        """Return when a row is to be sent, in seconds since the start: -infinity when as fast as possible."""
+        """Return when a row is to be sent, in seconds since the start; -infinity for as fast as possible."""
         rate = self._plan.rate
         return -np.inf if rate is None else (row - self._plan.from_row) / rate
 
@@ -54,7 +54,7 @@ class Timeline:
         return (self._plan.start_ms + np.floor(rows * self._plan.step_ms)).astype(np.int64)
 
     def labels(self, rows: Rows, codes: npt.NDArray[np.int32], elapsed: float) -> LabelRows:
-        """Return the labels of n rows; code -1 (none, or lost) is left out."""
+        """Return the labels of n rows, without rows of code -1 (no label, or lost)."""
         plan = self._plan
         delay = plan.label_delay.draw(plan.seed, Draw.LABEL_DELAY, rows)
         places = self.places(rows, elapsed)
@@ -69,7 +69,7 @@ class Timeline:
         return labels.at(np.flatnonzero(codes >= 0))
 
     def surviving(self, rows: Rows, codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-        """Return the class codes with -1 in place of the labels that are lost: int32[n]."""
+        """Return the class codes, int32[n], with -1 in place of lost labels."""
         if not self._plan.label_loss:
             return codes
         lost = uniform(self._plan.seed, Draw.LABEL_LOST, rows) < self._plan.label_loss

@@ -12,7 +12,7 @@ from topics.readers.vocabulary import TooManyValuesError, UnknownValueError, Voc
 
 MISSING_CELL = "?"
 
-_NAN = frozenset(["NaN", "nan"])  # of numbers only: it may be a declared value
+_NAN = frozenset(["NaN", "nan"])  # for numbers only: a declared value may be spelled like this
 _SHOWN_TEXT = 60  # characters of a bad value in a message
 _SHOWN_VALUES = 20
 
@@ -21,10 +21,12 @@ class Cells(Protocol):
     """The cells of one attribute."""
 
     def number(self, token: str) -> float:
-        """Return the number or code of a token, NaN where missing; ArffLineError if it breaks a rule."""
+        """Return the number or code of a token, NaN for a missing value; raise ArffLineError for an invalid
+        token.
+        """
 
     def unnamed(self) -> float:
-        """Return the number or code in a sparse row that does not name the attribute."""
+        """Return the number or code for a sparse row that does not name the attribute."""
 
 
 class NumericCells:
@@ -58,7 +60,7 @@ class NominalCells:
         self.name = name
         self._codes = {value: float(code) for code, value in enumerate(values)}
         self._spellings = {MISSING_CELL: math.nan}
-        self._most = 4 * len(values) + 16  # a value has endless spellings: 'a', "a", '\a', …
+        self._most = 4 * len(values) + 16  # a value has any number of spellings: 'a', "a", '\a', …
 
     def number(self, token: str) -> float:
         code = self._spellings.get(token)
@@ -76,11 +78,11 @@ class NominalCells:
         return code
 
     def unnamed(self) -> float:
-        return 0.0  # code 0, the first value declared; Weka writes sparse rows so
+        return 0.0  # code 0, the first declared value, as Weka writes sparse rows
 
 
 class NumericClassCells:
-    """Cells of a numeric class, whose distinct numbers are the classes in the order of their appearance."""
+    """Cells of a numeric class; its distinct numbers, in order of appearance, are the classes."""
 
     def __init__(self, name: str, classes: Vocabulary) -> None:
         self.name = name
@@ -108,7 +110,7 @@ class NumericClassCells:
 
 
 class PlainSpellings(Vocabulary):
-    """The vocabulary of cells that stand between two commas without quotes, for the parser of whole blocks.
+    """The vocabulary of cells without quotes between two commas, for the parser of whole blocks.
 
     A value that can only be written in quotes is unknown here; the block is then read line by line.
     """
@@ -118,7 +120,7 @@ class PlainSpellings(Vocabulary):
         self._cells = cells
 
     def code(self, text: str) -> int:
-        """Return the code of the text between two commas, -1 where missing."""
+        """Return the code of the text between two commas, -1 for a missing value."""
         token = text.strip(BLANKS)
         if token == MISSING_CELL:
             return -1

@@ -25,7 +25,7 @@ from topics.readers.layout import SHOWN_COLUMNS, Column, ColumnRef, FileLayout, 
 from topics.readers.source import LineBlock, blocks
 from topics.readers.vocabulary import Vocabulary
 
-_NOT_PLAIN = b"{}%\"'"  # any of them in a block: line by line
+_NOT_PLAIN = b"{}%\"'"  # a block with any of them is read line by line
 _COMMA, _SPACE, _TAB = b", \t"
 _IS_BOUND = np.zeros(256, dtype=bool)
 _IS_BOUND[list(b",\n\r")] = True
@@ -75,7 +75,7 @@ class ArffDataset(FileDataset):
                     yield from parser.parse(block)
 
     def _check_same(self, path: Path, header: ArffHeader) -> None:
-        """Refuse a file whose attributes are not those of the first one."""
+        """Refuse a file whose attributes differ from those of the first file."""
         expected = [(a.name, a.values, a.refused) for a in self._attributes]
         declared = [(a.name, a.values, a.refused) for a in header.attributes]
         for number, (a, b) in enumerate(zip(declared, expected, strict=False)):
@@ -91,7 +91,7 @@ class ArffDataset(FileDataset):
 
 
 class _DataBlocks:
-    """Turns blocks of data lines into chunks (x, y): plain ones at once, the others line by line."""
+    """Turns blocks of data lines into chunks (x, y): plain blocks at once, other blocks line by line."""
 
     def __init__(self, path: str, layout: FileLayout, cells: dict[int, Cells]) -> None:
         self._rows = ArffRows(path, layout, cells)
@@ -115,14 +115,14 @@ class _DataBlocks:
             try:
                 yield self._plain.parse(LineBlock(text, block.line))
             except DatasetError:
-                pass  # the other way allows more (numbers such as +1), and names what is wrong
+                pass  # reading by lines accepts more (numbers such as +1), and its errors name the cause
             else:
                 return
         yield from self._rows.parse(block)
 
 
 def _without_last_commas(text: bytes) -> bytes:
-    """Return lines without a comma at their end; MOA's WriteStreamToARFFFile writes one on all of them."""
+    """Return the lines without a comma at the end, which MOA's WriteStreamToARFFFile writes on every line."""
     first = text[: text.find(b"\n")] if b"\n" in text else text
     if not first.rstrip().endswith(b","):
         return text
@@ -131,19 +131,19 @@ def _without_last_commas(text: bytes) -> bytes:
 
 
 def _blanks_matter(text: bytes) -> bool:
-    """Return whether blanks separate two values, or all there is between two commas is blanks."""
+    """Return whether blanks separate two values, or only blanks stand between two commas."""
     if b" " not in text and b"\t" not in text:
         return False
     characters = np.frombuffer(text, dtype=np.uint8)
     blank = (characters == _SPACE) | (characters == _TAB)
     stray = blank[1:] & (characters[:-1] != _COMMA) | blank[:-1] & (characters[1:] <= _COMMA)
     if not (blank[0] or blank[-1] or stray.any()):
-        return False  # one blank between comma and value, as people write it: no need to look at each
+        return False  # one blank between comma and value, the usual style: no need to check each
     at = np.flatnonzero(blank)
     gap = np.diff(at) > 1
     first = at[np.concatenate(([True], gap))]
     last = at[np.concatenate((gap, [True]))]
-    # A line end stands for the beginning and the end of the text.
+    # A line end represents the beginning and the end of the text.
     before = _IS_BOUND[characters[first - 1]] | (first == 0)
     after = characters[np.minimum(last + 1, len(text) - 1)]
     value_after = ~_IS_BOUND[after] & (last < len(text) - 1)
@@ -151,14 +151,14 @@ def _blanks_matter(text: bytes) -> bool:
 
 
 def _has_empty(text: bytes) -> bool:
-    """Return whether there is nothing between two commas, or beside one at an end of a line."""
+    """Return whether a cell is empty, between two commas or at an end of a line."""
     return any(mark in text for mark in (b",,", b"\n,", b",\n", b",\r")) or b"," in (text[:1], text[-1:])
 
 
 def _lay_out(
     path: str, header: ArffHeader, target: ColumnRef | None, labelled: bool, ignore: Sequence[ColumnRef]
 ) -> FileLayout:
-    """Return what each attribute is used for."""
+    """Return the use of each attribute."""
     names = [attribute.name for attribute in header.attributes]
     ignored = {find_column(names, ref, "ignore", path) for ref in ignore}
     left = [j for j in range(len(names)) if j not in ignored]
@@ -178,7 +178,7 @@ def _column(path: str, attribute: ArffAttribute, is_class: bool, is_ignored: boo
             f"leave it out with ignore={attribute.name!r} (--ignore)"
         )
         raise DatasetError(message, path, attribute.line)
-    if attribute.refused:  # left out: any text will do
+    if attribute.refused:  # left out: any text is accepted
         return Column(attribute.name, Vocabulary(limit=VALUES_LIMIT))
     if attribute.values is not None:
         limit = len(attribute.values)

@@ -38,14 +38,14 @@ class ArffAttribute:
 
 @dataclass(frozen=True, slots=True)
 class ArffHeader:
-    """All attributes of a file, and what follows them in the same block."""
+    """All attributes of a file, and the text after them in the same block."""
 
     attributes: tuple[ArffAttribute, ...]
     rest: LineBlock
 
 
 def read_header(path: str, blocks: Iterator[LineBlock]) -> ArffHeader:
-    """Consume blocks up to `@data`; DatasetError names the line that breaks a rule."""
+    """Consume blocks up to `@data`; raise DatasetError with the line that breaks a rule."""
     text = b""
     for block in blocks:
         text += block.text
@@ -57,7 +57,7 @@ def read_header(path: str, blocks: Iterator[LineBlock]) -> ArffHeader:
             return ArffHeader(attributes, LineBlock(text[end:], 1 + text.count(b"\n", 0, end)))
         if len(text) > LONGEST_HEADER:
             break
-    _attributes(path, text)  # names the line where the rows begin
+    _attributes(path, text)  # raises an error with the line where the rows begin
     message = "no line @data; an ARFF file has @relation, @attribute lines, @data, then its rows"
     raise DatasetError(message, path)
 
@@ -71,7 +71,7 @@ def _attributes(path: str, text: bytes) -> tuple[ArffAttribute, ...]:
 
 
 def _lines(path: str, text: bytes) -> Lines:
-    """Yield number and tokens of each line that has any, but for `@relation`, whose name is not used."""
+    """Yield number and tokens of each line with tokens, except `@relation`, whose name is not used."""
     try:
         lines = text.decode().split("\n")
     except UnicodeDecodeError as failure:
@@ -89,7 +89,7 @@ def _lines(path: str, text: bytes) -> Lines:
 
 
 def _declared(path: str, lines: Lines, bag: str | None = None) -> list[ArffAttribute]:
-    """Return the attributes of the lines to come: all of them, or those of a relational one up to `@end`."""
+    """Return the attributes of the next lines: all, or the members of a relational one up to `@end`."""
     attributes: list[ArffAttribute] = []
     names: set[str] = set()
     number: int | None = None
@@ -127,12 +127,12 @@ def _attribute(path: str, line: int, tokens: Sequence[str], lines: Lines) -> Arf
         values, after = _values(path, line, name, tokens)
         return ArffAttribute(name, values, line=line, weight=_weight(path, line, name, after))
     kind = text_of(tokens[2]).lower() if len(tokens) > 2 else ""
-    # What follows a kind, such as a range [0,10], has no meaning (Weka skips it too), but for a weight.
+    # Text after a kind, such as a range [0,10], has no meaning except for a weight; Weka skips it, too.
     after = tokens[3:]
     if kind in _NUMERIC:
         return ArffAttribute(name, None, line=line, weight=_weight(path, line, name, after))
     if kind == "date":
-        after = after if after[:1] == ["{"] else after[1:]  # what follows the format
+        after = after if after[:1] == ["{"] else after[1:]  # the text after the format
     elif kind == "relational":
         _declared(path, lines, name)
     elif kind != "string":

@@ -1,6 +1,6 @@
 """Rows of ARFF data line by line: quotes, escapes, comments, blanks as separators, sparse rows.
 
-Slow, about 1 µs a cell: only for blocks that pyarrow's CSV parser (delimited.py) cannot read.
+This takes about 1 µs per cell, so only blocks that pyarrow's CSV parser (delimited.py) cannot read come here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from topics.readers.delimited import NUMBER, decoded
 from topics.readers.layout import FileLayout
 from topics.readers.source import LineBlock
 
-CHUNK_BYTES = 32 << 20  # of rows at once: a sparse line of a few bytes can be a row of a million cells
+CHUNK_BYTES = 32 << 20  # of dense rows at once: a sparse line of a few bytes can be a row of a million cells
 
 _EMPTY = re.compile(r"(?:^|,)[\x00-\x20]*(?:,|$)")
 _INDEX = re.compile(r"[0-9]+")
@@ -29,7 +29,7 @@ class ArffRows:
     """Parses the rows of one file."""
 
     def __init__(self, path: str, layout: FileLayout, cells: Mapping[int, Cells]) -> None:
-        """`cells` has those of each column in use; `path` is for messages."""
+        """`cells` has an entry for each column in use; `path` is for messages."""
         self._path = path
         self._layout = layout
         self._width = len(layout.columns)
@@ -38,7 +38,9 @@ class ArffRows:
         self._at_once = max(1, CHUNK_BYTES // (8 * max(1, len(self._cells))))
 
     def parse(self, block: LineBlock) -> Iterator[Batch]:
-        """Yield x: float64[m, d] and y: int32[m] of the rows of a block; DatasetError with file and line."""
+        """Yield x: float64[m, d] and y: int32[m] of the rows of a block; raise DatasetError with file and
+        line.
+        """
         rows: list[list[float]] = []
         for number, whole in enumerate(decoded(block, self._path).split("\n"), block.line):
             lines = (whole,) if whole.find("\r", 0, -1) < 0 else whole.split("\r")
@@ -105,7 +107,7 @@ class ArffRows:
         row = [0.0] * len(self._cells)
         for place, number in named.items():
             row[place] = number
-        # Only a class of numbers can have another code there than 0.
+        # Only a numeric class can have a code other than 0 there.
         if self._layout.target is not None and len(self._cells) - 1 not in named:
             row[-1] = self._cells[-1][1].unnamed()
         return row
@@ -127,7 +129,7 @@ class ArffRows:
 
 
 def _check_weight(tokens: Sequence[str]) -> None:
-    """Refuse what follows a row, but for a weight of 1."""
+    """Refuse text after a row, except a weight of 1."""
     if not tokens:
         return
     given = " ".join(tokens)[:_SHOWN]

@@ -1,6 +1,6 @@
-"""Tokens of an ARFF line, as Weka's ArffLoader gets them from Java's StreamTokenizer.
+"""Tokens of an ARFF line, cut as Java's StreamTokenizer cuts them for Weka's ArffLoader.
 
-A token is kept as it stands in the file, quotes and escapes included: `'?'` is a value, `?` is missing.
+A token keeps its spelling in the file, quotes and escapes included: `'?'` is a value, `?` is missing.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class ArffLineError(Exception):
 
 
 def cut(line: str) -> list[str]:
-    """Return the tokens of one line without its comment; [] for a blank one.
+    """Return the tokens of one line without its comment; [] for a blank line.
 
     Raises ArffLineError if a quote stays open.
     """
-    # Separators at the end would be tried again from each of them.
+    # Without rstrip the pattern would try a long run of separators again from each of them.
     tokens: list[str] = _TOKEN.findall(line.rstrip(SEPARATORS))
     if not tokens:
         return tokens

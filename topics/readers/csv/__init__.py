@@ -1,1 +1,1 @@
-"""CSV files: how their text is cut into records, and how delimiter, header and kinds of columns are found."""
+"""CSV files: splitting their text into records, and detecting delimiter, header and kinds of columns."""

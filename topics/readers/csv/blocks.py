@@ -1,4 +1,4 @@
-"""CSV blocks: whole records of a file as chunks (x, y), by pyarrow where it cuts cells as `records` does."""
+"""CSV blocks: whole records of a file as chunks (x, y), by pyarrow if it cuts cells as `records` does."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _RUNS = re.compile(rb'(?<![^ \t\r\n])"(?:[^"]++|"")*+"|[ \t]+')
 
 @dataclass(frozen=True)
 class Dialect:
-    """How the text of a file is read."""
+    """The form of a file's text."""
 
     delimiter: str  # one character, BLANKS for runs of blanks and tabs
-    quotes: bool = True  # False: a quote is a character like others
+    quotes: bool = True  # False: a quote is an ordinary character
     numbers: NumberForm = PLAIN
     missing: frozenset[str] = MISSING
 
@@ -36,7 +36,7 @@ class CsvBlocks(DelimitedBlocks):
     def __init__(
         self, path: str, layout: FileLayout, dialect: Dialect, header: list[str] | None = None
     ) -> None:
-        """`path` is for messages; `header`: the names of the columns, as they stand in the file."""
+        """`path` is for messages; `header` holds the names of the columns as they are in the file."""
         self._by_blanks = dialect.delimiter == BLANKS
         delimiter = "\t" if self._by_blanks else dialect.delimiter
         quote = QUOTE if dialect.quotes else ""
@@ -54,7 +54,7 @@ class CsvBlocks(DelimitedBlocks):
         return super().parse(block)
 
     def _parse_records(self, block: LineBlock) -> Batch:
-        """Return the same, cut by `records`: about a microsecond a cell."""
+        """Return the same result, cut by `records`: about a microsecond per cell."""
         width = len(self.layout.columns)
         rows = [cells for _, cells in self._records(block)]
         if any(len(cells) != width for cells in rows):

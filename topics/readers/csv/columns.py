@@ -1,4 +1,4 @@
-"""Columns of a CSV file: their names, what each is used for, and its kind."""
+"""Columns of a CSV file: their names, uses and kinds."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from topics.readers.vocabulary import Vocabulary, canonical_label
 Nominal = Mapping[str, Sequence[str]] | Sequence[ColumnRef]
 
 RARE = 100
-"""A column of so many numbers may hold one word, which is refused; more words are values of the column."""
+"""Up to one word in this many cells of a column of numbers is an error; with more the column is nominal."""
 MOST_TOTALS = 5
-"""Lines with words below all numbers of a column, such as a mean and a total, are no rows."""
+"""Up to this many lines with words below all numbers of a column are an error, such as a mean and a total."""
 ROW_NUMBERS_FROM = 10
 
 _MEASURE = re.compile(r"[-+]?\s*[$€£]?\s*[-+]?[0-9][0-9.,]*\s*[%€$£]?")
@@ -35,16 +35,16 @@ class Named:
     """The columns of a file in file order."""
 
     names: list[str]
-    rows: list[Record]  # those of the first rows that have a cell for each column
+    rows: list[Record]  # of the first rows that have a cell for each column
     empty: tuple[int, ...]  # at the end, without name and value: each line ends with a delimiter
-    row_names: bool  # the first column has no place in the header
+    row_names: bool  # the first column has no cell in the header
     unnamed: frozenset[int] = frozenset()  # without a name in the header
     guesses: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """The options of a person for the columns of a file."""
+    """Options that the user gives for the columns of a file."""
 
     target: ColumnRef | None
     labelled: bool
@@ -61,11 +61,11 @@ class _Cells:
     words: Counter[str] = field(default_factory=Counter)
     lines: dict[str, int] = field(default_factory=dict)
     missing: Counter[str] = field(default_factory=Counter)
-    last_number: int = 0  # its line
+    last_number: int = 0  # line of the last number
 
 
 def named(rows: Sequence[Record], header: bool, path: str) -> Named:
-    """Return the names of all columns; DatasetError where the first row cannot be that of the others."""
+    """Return the names of all columns; raise DatasetError if the first row does not fit the rest."""
     if not rows:
         message = "has no rows"
         raise DatasetError(message, path)
@@ -108,7 +108,7 @@ def named(rows: Sequence[Record], header: bool, path: str) -> Named:
 def lay_out(
     path: str, columns: Named, dialect: Dialect, options: ColumnOptions
 ) -> tuple[FileLayout, list[str]]:
-    """Return what each column is, by declaration, else by its first cells; and what was guessed."""
+    """Return the kind of each column, as declared or from its first cells, and the guesses made."""
     names, guesses = columns.names, list(columns.guesses)
     ignored = {find_column(names, ref, "ignore", path) for ref in options.ignore}
     left = [j for j in range(len(names)) if j not in ignored and j not in columns.empty]
@@ -161,7 +161,7 @@ def _cells_of(rows: Sequence[Record], j: int, dialect: Dialect) -> _Cells:
             cells.numbers += 1
             cells.last_number = row.line
         elif not INFINITY.fullmatch(cell):
-            # Infinity alone makes no column one of words: it is refused as a number, where it stands.
+            # Infinity alone does not make a column nominal: it is refused as a number in its row.
             cells.words[cell] += 1
             cells.lines.setdefault(cell, row.line)
     return cells
@@ -175,7 +175,9 @@ def _target(
     options: ColumnOptions,
     guesses: list[str],
 ) -> int | None:
-    """Return the index of the class: the one said, else the default among the columns that have values."""
+    """Return the index of the class: the column named by an option, else the default among columns with
+    values.
+    """
     if not options.labelled:
         return None
     if options.target is not None:
@@ -209,7 +211,7 @@ def _check_one_column(path: str, rows: Sequence[Record], delimiter: str) -> None
 
 
 def _is_nominal(path: str, name: str, cells: _Cells, numbers: NumberForm, guesses: list[str]) -> bool:
-    """Return whether a column holds words; DatasetError where its numbers may be written in another form."""
+    """Return whether a column holds words; raise DatasetError if its numbers may have another form."""
     words = cells.words
     if not words:
         return False
@@ -239,7 +241,7 @@ def _is_nominal(path: str, name: str, cells: _Cells, numbers: NumberForm, guesse
 
 
 def _missing_words(name: str, cells: _Cells) -> list[str]:
-    """Return which words are taken for missing values among the words of a column."""
+    """Return the words of a column that count as missing values."""
     return [
         f"{word!r} in column {name!r} is a missing value (else --missing '?')"
         for word in cells.missing
@@ -248,7 +250,7 @@ def _missing_words(name: str, cells: _Cells) -> list[str]:
 
 
 def _row_numbers(names: Sequence[str], features: Sequence[int], rows: Sequence[Record]) -> list[str]:
-    """Return that the first column counts the rows, if it does: it says nothing of the class."""
+    """Return a guess if the first column counts the rows, which carries no information about the class."""
     if not features or features[0] != 0 or len(rows) < ROW_NUMBERS_FROM:
         return []
     if any([row.cells[0] for row in rows] == [str(n + first) for n in range(len(rows))] for first in (0, 1)):

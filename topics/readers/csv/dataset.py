@@ -1,16 +1,16 @@
-"""CSV: one row a line, with or without a header, the kinds of columns found in the first rows.
+"""CSV: one row per line, with or without a header; kinds of columns are detected in the first rows.
 
 - Lines before the header are left out: `sep=;` of Excel, comments (`#`, `%`, `//`), titles of one cell.
-- The delimiter is found among `,` `;` tab `|` and runs of blanks, the header by looking at the first rows;
-  both can be given.
+- The delimiter is detected among `,` `;` tab `|` and runs of blanks, the header from the first rows; options
+  can set both.
 - A column is numeric if all its cells in the first rows are numbers or missing, else nominal with open
   values. `nominal` declares columns: by name alone, or with the list of their values, which then is closed.
-- Missing: what pandas.read_csv takes for it, and `?`; or the words given. Blanks around cells do not count,
-  in quotes they do. Infinity among numbers is refused.
-- Numbers have a decimal point and nothing between digits, unless said otherwise.
-- Quotes are `"`, doubled inside; a quoted cell may hold the delimiter and line ends. A quote inside a cell
-  that does not begin with one is a character.
-- The class is the column named `class`, else the last one with values, unless said otherwise; class names
+- Missing values: the words of pandas.read_csv, and `?`; or the words of the option. Blanks around cells are
+  ignored, but not within quotes. Infinity among numbers is refused.
+- Numbers have a decimal point and no signs between digits, unless options set another form.
+- Quotes are `"`, doubled inside; a quoted cell may hold the delimiter and line ends. A quote in a cell that
+  does not begin with a quote is an ordinary character.
+- The class is the column named `class`, else the last one with values, unless an option names it; class names
   are canonical (`+1` and `1.0` are `1`).
 """
 
@@ -58,7 +58,7 @@ class CsvDataset(FileDataset):
         thousands: str | None = None,
         quotes: bool = True,
     ) -> None:
-        """Look at the first rows of the first file; the other files must have the same columns."""
+        """Read the first rows of the first file; the other files must have the same columns."""
         if skip_lines is not None and skip_lines < 0:
             message = f"skip_lines={skip_lines} must be at least 0"
             raise DatasetError(message)
@@ -96,7 +96,7 @@ class CsvDataset(FileDataset):
         )
 
     def _start_of(self, form: CsvForm) -> tuple[list[str] | None, int]:
-        """Return the cells of a file's header, and the number of the line on which its rows begin."""
+        """Return the cells of a file's header, and the number of its first line with rows."""
         if self.header and form.first:
             return form.first[0].cells, form.first[0].end_line
         return None, form.skipped + 1
@@ -119,7 +119,7 @@ class CsvDataset(FileDataset):
                     yield parser.parse(rest)
 
     def _check_header(self, path: Path, form: CsvForm) -> None:
-        """Refuse a file whose header is not that of the first file."""
+        """Refuse a file whose header differs from that of the first file."""
         columns: Named = named(form.first, True, str(path))
         if columns.names != self._columns.names:
             message = (
@@ -140,7 +140,7 @@ def _one_character(delimiter: str) -> str:
 
 
 def _from_line(block: LineBlock, line: int) -> LineBlock:
-    """Return the lines of a block from a number on."""
+    """Return the lines of a block from a line number on."""
     at = 0
     for _ in range(block.line, line):
         at = block.text.find(b"\n", at) + 1 or len(block.text)

@@ -1,4 +1,4 @@
-"""Form of a CSV file: which lines stand before its rows, what separates cells, and its first rows."""
+"""Form of a CSV file: the lines before its rows, its delimiter, and its first rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CsvForm:
     """Delimiter, first rows, and the lines before them."""
 
     delimiter: str
-    first: Sequence[Record]  # the first rows, the header among them
+    first: Sequence[Record]  # the first rows, including the header
     skipped: int  # lines before them
     guesses: tuple[str, ...]
 
@@ -35,7 +35,7 @@ class CsvForm:
 def form_of(
     text: str, path: str, delimiter: str | None, quotes: bool, skip_lines: int | None, is_whole: bool
 ) -> CsvForm:
-    """Return the form of a file that begins with `text`; what is given is not looked for."""
+    """Return the form of a file that begins with `text`; given options are not detected."""
     guesses: list[str] = []
     at = 0
     if skip_lines is None:
@@ -73,7 +73,7 @@ def form_of(
 
 
 def _after_comments(text: str, at: int) -> tuple[int, list[tuple[int, str]]]:
-    """Return where the lines of comment at the beginning end, and these lines with their numbers."""
+    """Return the end of the comment lines at the beginning, and these lines with their numbers."""
     lines: list[tuple[int, str]] = []
     number = 1 + text.count("\n", 0, at)
     position = at
@@ -86,13 +86,13 @@ def _after_comments(text: str, at: int) -> tuple[int, list[tuple[int, str]]]:
             lines.append((number, content))
         number += 1
         position = end
-    return at, []  # nothing but comments: these are the rows
+    return at, []  # only comments: these are the rows
 
 
 def _header_of_comment(
     lines: Sequence[tuple[int, str]], rows: Sequence[Record], delimiter: str
 ) -> Record | None:
-    """Return the last line of comment as a header, if it has a name for each column and no other line has."""
+    """Return the last comment line as a header, if it fits the rows and they have no header of their own."""
     if not lines or not rows or len(rows[0].cells) < 2:
         return None
     number, text = lines[-1]
@@ -107,7 +107,7 @@ def _header_of_comment(
 
 
 def _without_titles(rows: list[Record]) -> tuple[list[Record], int]:
-    """Return the rows without lines of one cell before rows of several, and how many these were."""
+    """Return the rows without title lines (one cell, before rows of several), and their number."""
     titles = 0
     while titles < min(len(rows), MOST_TITLES) and len(rows[titles].cells) == 1:
         titles += 1
@@ -120,31 +120,31 @@ def _without_titles(rows: list[Record]) -> tuple[list[Record], int]:
 
 
 def sniff_delimiter(text: str, quotes: bool = True, is_whole: bool = True) -> str:
-    """Return the delimiter that cuts the first lines into the same number of cells, the most of them.
+    """Return the delimiter that cuts the first lines into equally many cells, preferably into most of them.
 
-    Commas that all stand between digits are decimal commas where another delimiter cuts all lines alike.
-    Blanks separate cells where nothing else does.
+    If all commas stand between digits, and another delimiter cuts all lines alike, they are decimal commas.
+    Blanks separate cells only if no other delimiter does.
     """
     scores: dict[str, tuple[float, int]] = {}
     for delimiter in DELIMITERS:
         counts = list(map(len, _cells(text, delimiter, quotes, is_whole)))
         usual = max(set(counts), key=counts.count, default=0)
-        # Lines that agree count first: a comma inside words splits some lines, the delimiter splits all
-        # alike.
+        # The share of equal lines counts first: a comma inside words splits some lines, the delimiter splits
+        # all alike.
         scores[delimiter] = (counts.count(usual) / len(counts) if usual > 1 else 0.0, usual)
     sample = "\n".join(text.split("\n")[:LINES_LOOKED_AT])
     if len(_DECIMAL.findall(sample)) == sample.count(",") and scores[","][0]:
         others = [d for d in DELIMITERS if d != "," and scores[d][0] == 1.0]
         if others:
             return max(others, key=scores.__getitem__)
-    best = max(scores, key=scores.__getitem__)  # the first one of equals
+    best = max(scores, key=scores.__getitem__)  # the first of equal scores
     if scores[best][0]:
         return best
     return BLANKS if _is_table_of_blanks(text, quotes, is_whole) else ","
 
 
 def _is_table_of_blanks(text: str, quotes: bool, is_whole: bool) -> bool:
-    """Return whether runs of blanks cut all first lines into as many cells, some of them numbers."""
+    """Return whether runs of blanks cut all first lines into equal numbers of cells, some of them numbers."""
     rows = _cells(text, BLANKS, quotes, is_whole)
     below = rows[1:] or rows
     if not below or len(below[0]) < 2 or len({len(row) for row in below}) > 1:
@@ -156,7 +156,7 @@ def _is_table_of_blanks(text: str, quotes: bool, is_whole: bool) -> bool:
 
 
 def _cells(text: str, delimiter: str, quotes: bool, is_whole: bool) -> list[list[str]]:
-    """Return the cells of the first lines; none where a delimiter leaves no sense in the quotes."""
+    """Return the cells of the first lines; none if the quotes make no sense with a delimiter."""
     try:
         return [r.cells for r in _first(text, delimiter, 1, quotes, is_whole, LINES_LOOKED_AT)]
     except QuoteError:

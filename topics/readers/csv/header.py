@@ -1,4 +1,4 @@
-"""Header of a CSV file: whether the first row holds the names of the columns, and what these are."""
+"""Header of a CSV file: whether the first row holds the column names, and these names."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from topics.readers.vocabulary import MISSING
 
 USUAL_NAMES = frozenset(["class", "label", "target"])
 ROWS_OF_NUMBERS = 500
-"""Rows that are looked at for whether a column is one of numbers."""
+"""Rows that are checked to decide whether a column is numeric."""
 FROM_NAUGHT = 3
-"""Names 0, 1, 2, … that are no others beside: pandas writes them for an array without names, after an empty
-one for the numbers of rows."""
+"""Least count of the names 0, 1, 2, … that make a header without other names. pandas writes them for an array
+without names, after an empty name for the row numbers.
+"""
 
 _RUN = re.compile(r"[0-9]+|[^\W\d_]+")
 
@@ -22,11 +23,11 @@ _RUN = re.compile(r"[0-9]+|[^\W\d_]+")
 def has_header(rows: Sequence[Sequence[str]], missing: frozenset[str] = MISSING) -> bool:
     """Return whether the first row holds the names of the columns.
 
-    - It holds none if one of its words comes again as a value of its column.
-    - A word above numbers is a name, and so is an empty cell above the numbers of the rows.
-    - Then other cells are names too: also missing words, a name that comes twice, ascending numbers.
+    - It does not if one of its words occurs again as a value of its column.
+    - A word above numbers is a name, and so is an empty cell above row numbers.
+    - Then the other cells are names too, even missing words, repeated names and ascending numbers.
     - Without such a word the first row is a header if its cells differ and are neither numbers nor missing,
-      or if its numbers are 0, 1, 2, … and those below have fractions.
+      or if its numbers are 0, 1, 2, … and the numbers below have fractions.
     """
     if not rows:
         return False
@@ -47,7 +48,7 @@ def has_header(rows: Sequence[Sequence[str]], missing: frozenset[str] = MISSING)
     if not numbers:
         if signs:
             return True
-        if len(below) < len(alike):  # a header comes again only where files were joined
+        if len(below) < len(alike):  # a repeated header occurs only in joined files
             return False
         if len(set(named)) < len(named) or len(words) < len(named):
             return False
@@ -70,7 +71,7 @@ def _is_plain(cell: str) -> bool:
 
 
 def _names(cell: str, below: Sequence[str], missing: frozenset[str]) -> bool:
-    """Return whether a cell of the first row is certainly a name: it is not of the kind of those below it."""
+    """Return whether a cell of the first row is certainly a name: the cells below are of another kind."""
     if not cell:
         counts = ([str(n + first) for n in range(len(below))] for first in (0, 1))
         return len(below) > 0 and any(list(below) == count for count in counts)
@@ -83,7 +84,7 @@ def _names(cell: str, below: Sequence[str], missing: frozenset[str]) -> bool:
 
 
 def _is_alike(cell: str, below: Sequence[str], missing: frozenset[str]) -> bool:
-    """Return whether a cell with digits looks like all below it, as one date looks like others."""
+    """Return whether a cell with digits has the form of all cells below it, as dates do."""
     values = [value for value in below if value not in missing]
     if not any(map(str.isdecimal, cell)) or not values:
         return False
@@ -95,10 +96,10 @@ def _shape(text: str) -> str:
 
 
 def unique_names(cells: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the names of all columns, and those that had to be changed because they come twice.
+    """Return the names of all columns, and the names that were changed because they occur twice.
 
-    A cell that is empty is called f1, f2, … by its place; a name that comes again is called NAME.1, NAME.2
-    as by pandas.read_csv.
+    An empty cell is named f1, f2, … by its place; a repeated name becomes NAME.1, NAME.2 as in
+    pandas.read_csv.
     """
     names: list[str] = []
     taken = set(cells)

@@ -1,5 +1,7 @@
-"""Record ends: where whole records of a growing text end; each byte is looked at a few times, however quotes
-are placed."""
+"""Record ends: where whole records of a growing text end.
+
+Each byte is read a few times at most, for any placement of quotes.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,13 @@ class RecordEnds:
     """Takes the pieces of a file and returns its whole records."""
 
     def __init__(self, delimiter: str) -> None:
-        """`delimiter`: as of `records`."""
+        """`delimiter` is as in `records`."""
         self._delimiter = b" \t" if delimiter == BLANKS else delimiter.encode()
         self._apart = self._delimiter + b"\r\n"
         self._blanks = {BLANKS: b"", "\t": b" "}.get(delimiter, b" \t")
         self._text = bytearray()
-        self._at = 0  # up to here it is known whether a quote is open
-        self._opened: int | None = None  # where a quoted cell began that is not closed yet
+        self._at = 0  # the text up to here has been checked for open quotes
+        self._opened: int | None = None  # start of a quoted cell that is not closed yet
 
     def add(self, piece: bytes) -> bytes:
         """Return the whole records that end within the text so far."""
@@ -45,9 +47,9 @@ class RecordEnds:
 
     @property
     def opened(self) -> int | None:
-        """Return where in the rest, were it the end of the file, a quoted cell begins that is not closed."""
+        """Return the start of a quoted cell in the rest that is open if the file ends here, or None."""
         if self._opened is None:
-            self._cut_of_any()  # quotes that open and close in turn were counted only
+            self._cut_of_any()  # quotes that open and close in turn were only counted
         if self._opened is None or self._text.endswith(b'"', self._at):
             return None
         return self._opened
@@ -64,7 +66,7 @@ class RecordEnds:
         return self._cut_of_any()
 
     def _cut_of_clean(self) -> int:
-        """Return the length of whole records where all quotes open and close in turn, else 0."""
+        """Return the length of the whole records if all quotes open and close in turn, else 0."""
         text = bytes(self._text)
         if not is_clean(text, self._delimiter):
             return 0

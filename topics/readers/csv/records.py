@@ -1,8 +1,8 @@
 """CSV records: the cells of rows, cut as pandas.read_csv and pyarrow cut them.
 
-A quote `"` opens a quoted cell only at the beginning of a cell; anywhere else it is a character like others
+A quote `"` opens a quoted cell only at the beginning of a cell; anywhere else it is an ordinary character
 (`6" pipe`). Inside a quoted cell a quote is doubled, and delimiters and line ends are text. Blanks around
-cells do not count, inside quotes they do.
+cells are ignored, but not inside quotes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from topics.readers.source import NEVER_CLOSED
 
 QUOTE = '"'
 BLANKS = " "
-"""The delimiter that stands for runs of blanks and tabs."""
+"""The delimiter for runs of blanks and tabs."""
 _LINE = re.compile(r"[^\r\n]*")
 _INSIDE = re.compile(r'(?:[^"]++|"")*+')
 _MARKS_AND_BLANKS = (b'" ', b' "', b'"\t', b'\t"')
@@ -26,7 +26,7 @@ _ENDS = b"\r\n"
 
 
 class QuoteError(Exception):
-    """A quoted cell that cannot be meant so."""
+    """A quoted cell that is not valid with this delimiter."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -39,17 +39,17 @@ class Record:
 
     line: int  # number of its first line
     cells: list[str]
-    end: int  # where the next record begins in the text
-    end_line: int  # number of the line on which the next record begins
+    end: int  # start of the next record in the text
+    end_line: int  # line number of the next record
 
 
 def records(
     text: str, delimiter: str, line: int = 1, *, quotes: bool = True, is_whole: bool = True
 ) -> Iterator[Record]:
-    """Yield the records of a text that begins on line number `line`; lines of blanks are none.
+    """Yield the records of a text that begins on line number `line`; blank lines are skipped.
 
-    delimiter: one character, BLANKS for runs of blanks and tabs. is_whole: False for a piece of a file, whose
-    last record may be cut off; it is left out where a quote is open. Raises QuoteError.
+    `delimiter` is one character, or BLANKS for runs of blanks and tabs. `is_whole` is False for a piece of a
+    file: its last record, which may be cut off, is left out if a quote is open. Raises QuoteError.
     """
     at = 0
     while at < len(text):
@@ -76,19 +76,19 @@ def records(
 class _OpenError(Exception):
     def __init__(self, at: int) -> None:
         super().__init__(at)
-        self.at = at  # of the quote
+        self.at = at  # place of the quote
 
 
 @lru_cache
 def _patterns(delimiter: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return the patterns of what opens a quoted cell, and of what stands up to the end of a cell."""
+    """Return the patterns of the start of a quoted cell, and of the text up to the end of a cell."""
     apart = r" \t" if delimiter == BLANKS else re.escape(delimiter)
     blank = " " if delimiter == "\t" else r"[ \t]"
     return re.compile(rf'{blank}*"'), re.compile(rf"[^{apart}\r\n]*")
 
 
 def _quoted(text: str, at: int, delimiter: str, line: int) -> tuple[list[str], int]:
-    """Return the cells of the record that begins at `at`, and where it ends, before its line end."""
+    """Return the cells of the record that begins at `at`, and its end before the line end."""
     opening, rest = _patterns(delimiter)
     cells: list[str] = []
     begin = at
@@ -125,9 +125,9 @@ def _quoted(text: str, at: int, delimiter: str, line: int) -> tuple[list[str], i
 
 
 def is_regular(text: bytes, delimiter: str) -> bool:
-    """Return whether pyarrow cuts whole records as `records` does, given that it removes blanks of all cells.
+    """Return whether pyarrow cuts whole records as `records` does, if it removes the blanks around all cells.
 
-    True where each quote begins or ends a cell, or is one of two inside, and no blank stands next to one.
+    True if each quote begins or ends a cell, or is one of two inside a cell, and has no blank next to it.
     """
     if not is_clean(text, delimiter.encode()):
         return False
@@ -135,7 +135,7 @@ def is_regular(text: bytes, delimiter: str) -> bool:
 
 
 def is_clean(text: bytes, delimiter: bytes) -> bool:
-    """Return whether quotes open and close in turn, so that what an odd number of them precedes is quoted."""
+    """Return whether quotes open and close in turn, so that text after an odd number of them is quoted."""
     characters = np.frombuffer(text, dtype=np.uint8)
     quote = np.flatnonzero(characters == ord(QUOTE))
     if not len(quote):

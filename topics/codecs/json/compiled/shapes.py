@@ -1,7 +1,6 @@
 """Shapes of a topic: a small cache, learned from records that the codec reads.
 
 When it is full, the least recently used shape is dropped.
-
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Packed records: a kernel that reads instances or labels of one form from a buffer.
 
 A form is the part of the header that records share.
-
 """
 
 from __future__ import annotations
