@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 UNLIMITED: Final = 1 << 30
 
 FORMER_ATTRIBUTES: Final = 4096
-"""How far models grew before there was `models.max.attributes`; their first record was not held to it."""
+"""Limit of the growth of models before `models.max.attributes` existed; it did not apply to first records."""
 
 EARLY_HOLD_MS: Final = 600_000
 """How long a label waits for an instance that comes after it: the input topics are only roughly in step."""
@@ -30,7 +30,7 @@ EARLY_SHARE: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class TaskConfig:
-    """The settings of a task; see docs/settings.md for those that have the same name."""
+    """The settings of a task; docs/settings.md describes those that have the same name."""
 
     model_spec: str = "h-tree"
     models_auto_create: bool = True
@@ -50,11 +50,11 @@ class TaskConfig:
     episodes_max_bytes: int = 64 << 20
     limits: Limits = Limits()  # noqa: RUF009 - frozen
     state_version: int = STATE_VERSION
-    """Of the release that acts under it: specs mean what they meant there."""
+    """State version of the release that wrote the configuration: specs keep the meaning they had there."""
 
     @staticmethod
     def from_settings(settings: Settings, *, features: bool = True) -> TaskConfig:
-        """Return what the settings say; `features`: the topics of feature acquisition exist."""
+        """Return the configuration in the settings; `features`: the topics of feature acquisition exist."""
         return TaskConfig(
             model_spec=settings.model_spec,
             models_auto_create=settings.models_auto_create,
@@ -86,10 +86,10 @@ class TaskConfig:
 
     @staticmethod
     def from_json(text: str, state_version: int = STATE_VERSION) -> TaskConfig:
-        """Return the configuration that `to_json` wrote; a field it does not name has its default.
+        """Return the configuration that `to_json` wrote; a field that is missing in it has its default.
 
-        `state_version`: of the release that wrote it. What was no limit then is none now, so that a replay
-        takes what was taken. ValueError if it is none.
+        `state_version`: of the release that wrote it. Limits that did not exist then do not apply, so that a
+        replay accepts the same records. ValueError if the text is not a configuration.
         """
         try:
             given = read_json(text)
@@ -113,7 +113,7 @@ class TaskConfig:
 
     @property
     def growth_max_attributes(self) -> int:
-        """How many attributes a model may come to have that takes in new features."""
+        """The most attributes of a model that adds new features to its schema."""
         return FORMER_ATTRIBUTES if self.models_max_attributes == UNLIMITED else self.models_max_attributes
 
     @property
@@ -123,15 +123,15 @@ class TaskConfig:
 
     @property
     def early_max_bytes(self) -> int:
-        """How much early labels may take."""
+        """The most bytes of early labels."""
         return self.pending_max_bytes // EARLY_SHARE
 
     def default_spec(self) -> Spec:
-        """Return the spec of models that come into being by their first record."""
+        """Return the spec of models that are created by their first record."""
         return self.spec(self.model_spec)
 
     def spec(self, given: Any) -> Spec:
-        """Return a spec from JSON, an object or a preset's name; what it leaves open, the settings say."""
+        """Return a spec from JSON, an object or a preset's name; settings replace what it leaves open."""
         body = _body(given)
         evaluation = body.get("evaluation", {})
         if isinstance(evaluation, dict):

@@ -3,12 +3,12 @@
     create     spec?, schema?    make the model; without schema the first instance gives it
     configure  spec              change parameters, keep the model: query, budget, drift, evaluation, seed
     freeze     frozen?           answer, but neither ask nor learn (frozen: false lets it go on)
-    reset      spec?, schema?    begin anew with the same key; what was pending is forgotten
+    reset      spec?, schema?    start over with the same key; what was pending is forgotten
     delete                       forget the model and what was pending
     import     parts of a file   put an exported model under this key, once its last part is here
 
-A command that cannot be carried out changes nothing and is a dead letter `bad-control` that says what is
-possible.
+A command that cannot be carried out changes nothing and becomes a dead letter `bad-control`, whose text lists
+the possibilities.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class ControlsRun:
         return f"imported: the model of {exported.key!r}, {exported.model.summary().labels} labels learned"
 
     def _say(self, what: What, control: Control, slot: int) -> None:
-        """Add a model event. What has a spec only is no model yet: its first instance makes it."""
+        """Add a model event. A key with only a spec has no model yet: its first instance makes the model."""
         self.effects.happened.append(happened(what, self.store, slot, self.raw, control.record))
 
     # -- members --------------------------------------------------------------------------------------------
@@ -232,7 +232,7 @@ class ControlsRun:
         return self.state.config.spec(control.body["spec"]) if "spec" in control.body else default
 
     def _changed(self, control: Control, spec: Spec) -> Spec:
-        """Return a spec with the changes that `configure` asks for."""
+        """Return a spec with the changes of a `configure` command."""
         given = control.body.get("spec")
         if not isinstance(given, dict):
             message = f"spec={given!r} must be an object with the parts to change"

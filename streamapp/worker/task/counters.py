@@ -1,8 +1,8 @@
 """Counters of a task: plain integers by name, `<topic>.<outcome>` where they count records.
 
-Each run's effects carry what it added. That sum belongs to the process: a replay after a restart adds
-nothing to it. What belongs to the models' state (labels learned, requests, splits, evaluation) is in the
-models and survives with them; `pending.*` describes the partition's memory of pending instances.
+Each run's effects carry the counts that it added. Their sum belongs to the process: a replay after a restart
+adds nothing to it. Counts of the models' state (labels learned, requests, splits, evaluation) are in the
+models and survive with them; `pending.*` describes the partition's memory of pending instances.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ EPISODES: Final = {
     stop: f"episodes.{stop.replace('_', '-')}"
     for stop in ("one_region", "none_left", "exhausted", "budget", "finish", "deadline", "room")
 }
-"""Of episodes that asked for features, by why they asked no more."""
+"""Counters of episodes that requested features, by the reason why they ended."""
 FEATURES_MISSING: Final = "episodes.features-missing"
 FEATURES_REQUESTED: Final = "episodes.features-requested"
 FEATURES_BOUGHT: Final = "episodes.features-bought"

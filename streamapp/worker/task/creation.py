@@ -18,7 +18,7 @@ from topics.errors import Reason
 
 
 class RefusedModelError(Exception):
-    """Why a model was not made."""
+    """Why a model was not created."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -31,7 +31,7 @@ def make_model(
 ) -> int:
     """Make the model of a key from its first record, `row` of the batch at `offset`, and return its slot.
 
-    Raise RefusedModelError where models are not made by themselves, or no more of them.
+    Raise RefusedModelError if models are not created automatically, or if there is no room for more.
     """
     store = state.store
     if not comes_into_being(state, key):
@@ -58,7 +58,7 @@ def comes_into_being(state: PartitionState, key: str) -> bool:
 
 
 def no_room(state: PartitionState, key: str, offset: int, effects: Effects) -> str:
-    """Return why there is no room for a model; tell the operator, once until there is room again."""
+    """Return why there is no room for a model; report it to the operator, once until there is room again."""
     quota = state.store.quota
     text = f"models.max.count={quota.limit} models are in this worker; raise it, or delete models by controls"
     if not quota.reported:

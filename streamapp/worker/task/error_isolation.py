@@ -2,12 +2,12 @@
 
 run ──> process ──> effects ──> encode ──> records
           │ exception in either: back to before the run, then record by record
-          ├─ dead-letter:     the culprit becomes a dead letter, the others are processed
+          ├─ dead-letter:     the culprit becomes a dead letter, the rest is processed
           └─ stop-partition:  ProcessingError with topic, partition, offset and model key
 
-A record that an operator has skipped (`grove dlq skip`) becomes a dead letter without being looked at: the
-run is cut around it. So it is around a record that stands for a batch of which none was read. No dead letter
-of these kinds leaves a trace in the state, so a replay leaves them out.
+A record that an operator has skipped (`grove dlq skip`) becomes a dead letter without being read: the run is
+cut around it. The run is also cut around a record that stands for an unread batch. These dead letters leave
+no trace in the state, so a replay leaves them out.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from topics.fetching.refused import NO_REFUSED, RefusedBatch
 
 T = TypeVar("T")
 Encode = Callable[[RawRecords, Effects], Sequence[T]]
-"""What makes records of the effects of a run; it may add to the effects."""
+"""A function that makes records of the effects of a run; it may add to the effects."""
 EncodeTogether = Callable[[Sequence[tuple[RawRecords, Effects]]], Sequence[Sequence[T] | None]]
-"""The same of several runs, whose effects it leaves as they are; None: one has to be encoded by itself."""
+"""The same for several runs, whose effects it does not change; None: the run has to be encoded alone."""
 
 NONE: Final[frozenset[int]] = frozenset()
 
@@ -61,13 +61,15 @@ def process_isolated(
     skipped: frozenset[int] = NONE,
     refused: Mapping[int, RefusedBatch] = NO_REFUSED,
 ) -> tuple[Effects, list[T]]:
-    """Process a run and encode what it leads to; return both. `skipped`: offsets that become dead letters;
-    `refused`: the batches for which a record of the run stands, by its offset.
+    """Process a run and encode its effects; return effects and records.
 
-    An unexpected exception is handled as `processing.exception.handler` says. After a ProcessingError the
-    task must be dropped: its models may have learned a part of the run. With `dead-letter` every model is
-    copied before it changes, and a record that failed leaves nothing behind. A SwapFileError is no record's
-    fault and goes through: the task is lost.
+    `skipped`: offsets that become dead letters; `refused`: the batches for which a record of the run stands,
+    by its offset.
+
+    The setting `processing.exception.handler` determines how an unexpected exception is handled. After a
+    ProcessingError the task must be dropped: its models may have learned a part of the run. With
+    `dead-letter` every model is copied before it changes, and a record that failed leaves no trace. A
+    SwapFileError is not caused by a record and passes through: the task is lost.
     """
     if skipped or refused:
         return _around(task, run, encode, skipped, refused)
@@ -83,9 +85,9 @@ def process_isolated(
 def process_together(
     some: Sequence[tuple[Task, TaskRun]], encode: Encode[T], encode_together: EncodeTogether[T]
 ) -> list[tuple[Effects, list[T]] | Exception]:
-    """Process runs, each of another task, and encode what they lead to in one go.
+    """Process runs of different tasks, and encode their effects in one call.
 
-    Return what `process_isolated` returns of each, or the exception that it raises.
+    Return for each run the result of `process_isolated`, or the exception that it raises.
     """
     processed: list[Effects | Exception] = []
     for task, run in some:
@@ -112,7 +114,7 @@ def process_together(
 def _finished(
     task: Task, run: TaskRun, processed: Effects | Exception, encode: Encode[T]
 ) -> tuple[Effects, list[T]]:
-    """Return what `process_isolated` does of a run that the task has processed already."""
+    """Return the result of `process_isolated` for a run that the task has processed already."""
     if isinstance(processed, SwapFileError):
         raise processed
     if isinstance(processed, Exception):
@@ -126,7 +128,7 @@ def _finished(
 
 
 def _isolated(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> tuple[Effects, list[T]]:
-    """Go back to before a run that failed, and process its records one by one; or say which it was."""
+    """Go back to before a run that failed, and process its records one by one, or raise with the culprit."""
     task.rollback()
     if task.config.processing_exception_handler == "dead-letter":
         return _one_by_one(task, run, encode)
@@ -140,8 +142,7 @@ def _around(
     skipped: frozenset[int],
     refused: Mapping[int, RefusedBatch],
 ) -> tuple[Effects, list[T]]:
-    """Process what lies before, between and behind skipped records and refused batches, which become dead
-    letters."""
+    """Process the records around skipped records and refused batches, which become dead letters."""
     aside = skipped | refused.keys()
     at = [record for record, offset in enumerate(run.raw.offsets) if offset in aside]
     starts = sorted({0, *at, *(record + 1 for record in at)} - {len(run.raw)})
@@ -163,21 +164,21 @@ def _around(
 
 
 def _skipped(task: Task, single: TaskRun) -> Effects:
-    """Return the dead letter of a record that was skipped unread, and go on behind it."""
+    """Return the dead letter of a record that was skipped unread, and continue after it."""
     detail = "an operator skipped it (grove dlq skip)"
     letter = DeadLetter(Origin.of(single.raw, 0), Reason.SKIPPED, detail, exception="SkippedRecord")
     return _instead(task, single, letter, "warning")
 
 
 def _refused(task: Task, single: TaskRun, batch: RefusedBatch) -> Effects:
-    """Return the dead letter of a batch of which no record was read, and go on behind it."""
+    """Return the dead letter of an unread batch, and continue after it."""
     origin = Origin.of(single.raw, 0)._replace(value=batch.head)
     letter = DeadLetter(origin, batch.reason, batch.detail, exception="RefusedBatch", last_offset=batch.last)
     return _instead(task, single, letter, "error")
 
 
 def _one_by_one(task: Task, run: TaskRun, encode: Encode[T]) -> tuple[Effects, list[T]]:
-    """Process the records of a run each by itself; those that fail become dead letters."""
+    """Process the records of a run one by one; records that fail become dead letters."""
     done: list[tuple[int, Effects]] = []
     records: list[T] = []
     for record, single in enumerate(_singles(run)):
@@ -198,7 +199,7 @@ def _one_by_one(task: Task, run: TaskRun, encode: Encode[T]) -> tuple[Effects, l
 
 
 def _dead_lettered(task: Task, single: TaskRun, error: Exception) -> Effects:
-    """Return the dead letter of a record that cannot be processed, and go on behind it."""
+    """Return the dead letter of a record that cannot be processed, and continue after it."""
     cause = _cause(error)
     trace = "".join(traceback.format_exception(error)) if task.config.dead_letter_stacktrace else None
     letter = DeadLetter(
@@ -213,7 +214,7 @@ def _dead_lettered(task: Task, single: TaskRun, error: Exception) -> Effects:
 
 
 def _instead(task: Task, single: TaskRun, letter: DeadLetter, level: Literal["warning", "error"]) -> Effects:
-    """Return the effects of a dead letter in the place of its record, and go on behind that."""
+    """Return the effects of a dead letter in place of its record, and continue after it."""
     task.skip(single)
     origin = letter.origin
     key = None if origin.key is None else origin.key.decode("utf-8", "replace")
@@ -226,10 +227,10 @@ def _instead(task: Task, single: TaskRun, letter: DeadLetter, level: Literal["wa
 
 
 def _named(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> ProcessingError:
-    """Return the error with the record that caused it: the one it names, or the first that fails by itself.
+    """Return the error with the record that caused it: the record it names, or the first that fails alone.
 
-    The models may not be as they were before the run. That does not hide a record that cannot be processed;
-    should no single one fail, the whole run is named by its first record.
+    The models may not be as they were before the run. That does not hide a record that cannot be processed.
+    If no single record fails, the error names the first record of the run.
     """
     if isinstance(error, RecordError):
         return ProcessingError(run, error.record, _cause(error))
@@ -245,10 +246,10 @@ def _named(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> Pro
 
 
 def _cause(error: BaseException) -> BaseException:
-    """Return what failed, without what only says where."""
+    """Return the original error without its RecordError, which only adds the record."""
     return error.__cause__ if isinstance(error, RecordError) and error.__cause__ else error
 
 
 def _singles(run: TaskRun) -> list[TaskRun]:
-    """Return a run for each record; decoding again gives each the rows it had."""
+    """Return a run for each record; each decodes to the same rows again."""
     return [TaskRun(run.source, part) for _, part in parts(run.raw, range(len(run.raw)))]

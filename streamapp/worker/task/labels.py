@@ -1,6 +1,6 @@
 """Labels: each is matched with its instance, and has one outcome.
 
-    own features, or those of the pending instance ──> one learn call, in the order of the labels
+    own features, or the pending instance's ──> one learn call, in the order of the labels
     no instance yet ──> held back (early)      instance given up ──> late      had its label ──> duplicate
 
 A late label is learned with the tree as it is when the label arrives; evaluation and drift detector use the
@@ -42,12 +42,12 @@ REPEATED: Final = 1
 LATE: Final = 2
 EARLY: Final = 3
 SPECIAL: Final = 4
-NOT_KEPT: Final = -1  # serial of an instance that is not pending
-FEW: Final = 8  # labels that are sooner dealt with one by one than together
+NOT_KEPT: Final = -1  # serial if an instance is not pending
+FEW: Final = 8  # fewer labels than this are faster to handle one by one
 
 
 class Sorts(NamedTuple):
-    """What is to be done with each of n labels."""
+    """The sort of each of n labels, which determines its handling."""
 
     sort: npt.NDArray[np.int8]  # int8[n]
     code: Ints32  # int32[n]: class in the model, -1: not known
@@ -69,7 +69,7 @@ class LabelsRun:
         self.own = OwnFeatures(state, batch)
         self.training = TrainingBatch()
         self.names = Names(batch.keys, batch.key, batch.ids)
-        self._serials: Ints64 = state.pending.serials(self.names)  # as long as no name leads elsewhere
+        self._serials: Ints64 = state.pending.serials(self.names)  # valid as long as no name leads elsewhere
         self._found_at = state.pending.names_changed
         self._learned_now: dict[Name, int] = {}  # rows learned without a pending instance, to be remembered
 
@@ -88,12 +88,12 @@ class LabelsRun:
         self.effects.dead_letters += self.refusals.dead_letters()
 
     def _give_outcomes(self) -> None:
-        """Deal with every label in order: those of one sort together, up to one that is special."""
+        """Handle every label in order: labels of one sort together, up to each special label."""
         pending, names, label = self.state.pending, self.names, self.batch.label.tolist()
         sorts = self._sorts()
         oldest, at = pending.first, 0
         for special in [*np.flatnonzero(sorts.sort == SPECIAL).tolist(), len(names)]:
-            # What is of a sort stays so, unless one before it made the store forget what it waits for.
+            # A label keeps its sort, unless an earlier label made the store forget the instance.
             if special - at >= FEW and pending.first == oldest:
                 self._give_many(sorts, at, special)
                 at = special
@@ -106,13 +106,13 @@ class LabelsRun:
     # -- labels with nothing special about them -------------------------------------------------------------
 
     def _sorts(self) -> Sorts:
-        """Return what is to be done with each label, whatever is done with those before it.
+        """Return the sort of each label, which does not depend on the handling of earlier labels.
 
-        PLAIN: the first one of its instance here, which waits for it, of a class that its model knows.
-        REPEATED: changes nothing, for its instance had its label before, or has a plain one here. LATE: the
-        instance was given up before the first one here. EARLY: the first one of a name here that is not
-        known. Whatever brings features, or is about a model or an instance of which more is to be said, is
-        SPECIAL.
+        PLAIN: the first label of its instance here, which waits for it, of a class that its model has
+        learned. REPEATED: changes nothing, because its instance had its label before, or has a plain label
+        here. LATE: the instance was given up before the first label here. EARLY: the first label here of a
+        name that is unknown. All labels with features, or with anything unusual about the model or the
+        instance, are SPECIAL.
         """
         store, batch = self.store, self.batch
         slots, n = store.slots(batch.keys), len(self.names)
@@ -142,8 +142,11 @@ class LabelsRun:
         return Sorts(sort, code)
 
     def _unencumbered(self, slots: Ints64, model: Ints64) -> npt.NDArray[np.bool_]:
-        """Return bool[n]: labels without features, whose model exists (or would) and learns, and of whose
-        instance no label is held and no feature is bought; slots: int64[k], model: int64[n]."""
+        """Return bool[n]: labels whose handling has no special conditions.
+
+        They have no features; their model exists (or would be created) and learns; no label of their instance
+        is held, and no feature is being bought; slots: int64[k], model: int64[n].
+        """
         state, store, names = self.state, self.store, self.names
         free: npt.NDArray[np.bool_] = (model == NO_MODEL) | ~store.frozen[model]
         free[[*self.own.rows]] = False
@@ -161,13 +164,13 @@ class LabelsRun:
         return free
 
     def _is_first_of_name(self) -> npt.NDArray[np.bool_]:
-        """Return bool[n]: which are the first of their names here."""
+        """Return bool[n]: labels that are the first of their names here."""
         highest = np.maximum.accumulate(self.names.codes)
         is_first: npt.NDArray[np.bool_] = np.diff(highest, prepend=-1) > 0
         return is_first
 
     def _give_many(self, sorts: Sorts, start: int, stop: int) -> None:
-        """Deal with the labels from `start` to before `stop`, of which none is special."""
+        """Handle the labels from `start` to before `stop`, none of which is special."""
         sort = sorts.sort[start:stop]
         plain = start + np.flatnonzero(sort == PLAIN)
         self._accept_plain(plain, self._serials[plain], sorts.code[plain])
@@ -196,7 +199,7 @@ class LabelsRun:
             return counters.DUPLICATE
         if state == "open":
             if self.state.pending.answered(serial)[1]:
-                # In its place among the rows: an evaluation that becomes due counts what came before it.
+                # In its place among the rows: an evaluation that becomes due counts the labels before it.
                 slot = self.store.slot(name[0])
                 self.training.add(TrainingRow(row, slot, NOT_KEPT, DECLINED, -1, False, NOT_SAMPLED, 0.0))
             self.state.pending.settle(serial)
@@ -218,14 +221,14 @@ class LabelsRun:
             return counters.DUPLICATE
         if slot != NO_MODEL and self.store.frozen[slot]:
             return counters.LABELS_FROZEN
-        if name in self.state.episodes:  # which never sees it
+        if name in self.state.episodes:  # the episode never sees the label
             return self._hold(row)
         if state == "open" or own:
             return self._accept(row, name, slot, serial, state == "expired")
         return counters.LATE if state == "expired" else self._hold(row)
 
     def _find(self, row: int) -> tuple[int, State]:
-        """Return what `Pending.find` does."""
+        """Return the result of `Pending.find`."""
         pending = self.state.pending
         if pending.names_changed == self._found_at:
             serial = int(self._serials[row])
@@ -251,7 +254,7 @@ class LabelsRun:
         except RefusedClassError as error:
             return self._refuse(row, error.reason, error.detail)
         answer = pending.answered(serial) if serial >= 0 else (-1, False, NOT_SAMPLED, 0.0)
-        # A late one that is still remembered has given up its features.
+        # A late instance that is still remembered has given up its features.
         features = NOT_KEPT if late else serial
         self.training.add(TrainingRow(row, slot, features, code, *answer))
         if late:
@@ -259,7 +262,7 @@ class LabelsRun:
         if serial >= 0:
             pending.settle(serial)
         else:
-            if name in self._learned_now:  # so long ago that it was forgotten
+            if name in self._learned_now:  # so long ago that the instance was forgotten
                 self._remember_learned()
             self._learned_now[name] = row
             if not pending.has_room(len(self._learned_now)):
@@ -321,7 +324,7 @@ class LabelsRun:
         weight[kept] = np.minimum(weight[kept] * self.state.pending.column("scale", serial[kept]), MAX_WEIGHT)
         columns = (model, x, code, weight, predicted, requested, sampled, importance)
         start = 0
-        # A label that is learned with its episode begins a call: the model is told of the episode before.
+        # A label that is learned with its episode begins a call: the model gets the episode before it.
         for stop in [*self._with_episodes(serial, kept), len(row)]:
             if stop > start:
                 self._learn_rows(row[start:stop], *(column[start:stop] for column in columns))
@@ -338,13 +341,13 @@ class LabelsRun:
         return found
 
     def _hand_in(self, slot: int, serial: int) -> None:
-        """Tell a model of the episode whose label comes next, unless it was configured otherwise."""
+        """Give a model the episode whose label comes next, unless it was configured again."""
         acquirer = self.store.spec(slot).acquirer
         if acquirer is not None and acquirer.writes:
             acquirer.hand_in(self.store.model(slot), self.state.pending.episode(serial), answered=True)
 
     def _learn_rows(self, row: Ints64, *columns: Any) -> None:
-        """Learn rows in one call; columns: models, features, classes, weights, and what was answered."""
+        """Learn rows in one call; columns: models, features, classes, weights, and the answers given."""
         store, model, code = self.store, columns[0], columns[2]
         try:
             events = store.table.learn(*columns)

@@ -27,7 +27,7 @@ ENDS: Final = {ANSWERED: "answered", DECLINED: "declined", EXPIRED: "expired"}
 
 
 class PartitionState:
-    """The parts of a task that remember something from run to run."""
+    """The parts of a task that keep state from run to run."""
 
     def __init__(self, config: TaskConfig, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
         self._take_spec(config)
@@ -42,7 +42,7 @@ class PartitionState:
         self._given_up_before = self._given_up()
 
     def turn(self, clock: int) -> None:
-        """Count what waits from `clock` on: the later time that it was kept at was wrong, or it had none."""
+        """Set the times of waiting items to `clock` if a later clock was wrong, or had not begun."""
         self.pending.turn(clock)
         self.early.turn(clock)
         self.episodes.turn(clock)
@@ -64,7 +64,7 @@ class PartitionState:
         return any(spec.acquirer is not None for spec in self.store.specs.values())
 
     def report_closed_requests(self, clock: int, effects: Effects) -> None:
-        """Tell the models which of their requests have ended up to the last tick before `clock`."""
+        """Close the requests in the models that have ended up to the last tick before `clock`."""
         due = self.pending.close_due(clock)
         if not due:
             return
@@ -75,14 +75,14 @@ class PartitionState:
             for (slot, how), n in some:
                 self.store.model(slot).close(how, n)
                 self.count_closed(slot, how, effects, n)
-            self.store.evict_excess()  # they may be most of the models there are
+            self.store.evict_excess()  # these may be most of the models
 
     def count_closed(self, slot: int, how: int, effects: Effects, n: int = 1) -> None:
-        """Count requests of a model that have ended, by the strategy that asked."""
+        """Count requests of a model that have ended, by its query strategy."""
         effects.closed[self.store.spec(slot).query.name, ENDS[how]] += n
 
     def configure(self, config: TaskConfig) -> None:
-        """Go on under another configuration."""
+        """Continue under another configuration."""
         self._take_spec(config)
         self.placement.max_attributes = config.growth_max_attributes
         self.pending.configure(config.pending_ttl_ms, config.pending_max_bytes)
@@ -98,12 +98,12 @@ class PartitionState:
         """Whether models are copied before they change, so that a failed run leaves them as they were."""
 
     def forget_due(self, clock: int) -> None:
-        """Forget what waited too long; look-ups have judged it so already."""
+        """Forget items whose time is over; look-ups already treat them as expired."""
         self.pending.expire(clock)
         self.early.expire(clock)
 
     def count_changes(self, effects: Effects) -> None:
-        """Count what the run made the memories of the partition give up."""
+        """Count the items that the run made the partition give up."""
         if self._given_up() == self._given_up_before:
             return
         expired, dropped, given_up, jumps, imports, episodes = self._given_up_before
@@ -115,7 +115,7 @@ class PartitionState:
         effects.count(counters.EPISODES_DROPPED, self.episodes.dropped - episodes)
 
     def will_change(self, slots: Ints64) -> None:
-        """Note that models are about to change, and have them in memory; slots: int64[m], may repeat."""
+        """Note that models are about to change, and load them into memory; slots: int64[m], may repeat."""
         self.store.use(slots)
         self.store.touch(slots)
         if self.undoable:

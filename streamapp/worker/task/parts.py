@@ -1,8 +1,8 @@
 """Parts of a run: where a run is cut by ticks, and how.
 
 At ticks of event time expired requests are closed in their models, whose budgets may spend them again. A run
-is cut at every tick inside it, so that a record sees the same label account in whatever runs the records
-come. It is cut at a record where the clock goes back, too.
+is cut at every tick inside it, so that a record sees the same label account for any division into runs. It is
+also cut at a record where the clock goes back.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ from topics.columns.records import RawRecords
 
 
 def ticks(pending: Pending, time: RunTime) -> list[int]:
-    """Return where the parts of a run begin: 0, each record that is the first one after a tick, and each that
-    turns the clock back."""
+    """Return where the parts of a run begin.
+
+    A part begins at 0, at each record that is the first one after a tick, and at each record that turns the
+    clock back.
+    """
     if time.ascends and pending.tick_of(time.first) == pending.tick_of(time.last):
         return [0]
     clocks = time.clocks()
@@ -30,9 +33,9 @@ def ticks(pending: Pending, time: RunTime) -> list[int]:
 
 
 def of_their_own(raw: RawRecords, acquires: Callable[[str], bool]) -> Iterator[int]:
-    """Yield where parts begin so that each record of a model that buys features is one by itself.
+    """Yield where parts begin so that each record of a model that buys features is a separate part.
 
-    acquires: says of a model key whether its model does.
+    acquires: returns whether the model of a key buys features.
     """
     keys, codes = coded(raw.keys)
     alone = np.array([_acquires(key, acquires) for key in keys], dtype=np.bool_)
@@ -57,7 +60,7 @@ def in_time(
 ) -> Iterator[tuple[int, RawRecords]]:
     """Yield the parts of a run as `parts` does, cut at each record that finds an episode overdue.
 
-    clocks: int64[n] at each record. Which episodes are open when a part ends, the parts before it decide.
+    clocks: int64[n] at each record. The parts before decide which episodes are open when a part ends.
     """
     for start, stop in zip(starts, [*starts[1:], len(raw)], strict=True):
         at = start

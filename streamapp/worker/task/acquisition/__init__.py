@@ -1,1 +1,1 @@
-"""Feature acquisition: what opens episodes, leads them on, and answers at their end."""
+"""Feature acquisition: opening episodes, requesting features, and answering at the end of an episode."""

@@ -1,4 +1,4 @@
-"""Answer: the prediction at the end of an episode, with all that a prediction leads to."""
+"""Answer: the prediction at the end of an episode, with all its effects."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from streamapp.worker.task.pending_policy import keep_pending
 from topics.columns.records import MAX_WEIGHT, Acquired, Instances, Ints64, RawRecords
 
 REPEATED: Final = "repeated"
-"""The instance is known already: it is answered with what it brings, and nothing is bought twice."""
+"""The instance was answered before: it is answered with its features as sent, and nothing is bought twice."""
 
 
 class EpisodeAnswer(InstancesRun):
-    """The answer to one record that is known as far as it will be.
+    """The answer to one record whose episode is over.
 
-    It goes the way of any instance: a label that came before is learned at once, a strategy may ask for one,
-    what waits for its label is kept. `record` is what led to the answer; its key may be another model's.
+    It is processed like any instance: a label that came before is learned at once, a strategy may request
+    one, and an instance that waits for its label is kept. `record` is the record that led to the answer; its
+    key may belong to another model.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class EpisodeAnswer(InstancesRun):
         return self._clock
 
     def give(self, stop: str, effects: Effects, *, label: str | None = None) -> None:
-        """Answer; `label`: that the record brought itself."""
+        """Answer; `label`: the label that the record itself had."""
         store, rows = self.store, np.zeros(1, dtype=np.int64)
         frozen = store.frozen[self.model]
         if label is not None:
@@ -79,7 +80,7 @@ class EpisodeAnswer(InstancesRun):
         self.frozen[:] = frozen
         acquirer = store.spec(int(self.model[0])).acquirer
         if acquirer is not None and acquirer.writes and not frozen[0]:
-            self.words = self._episode.words  # its label, whenever it comes, is learned with them
+            self.words = self._episode.words  # when its label comes, the model learns it with these words
             acquirer.hand_in(store.model(int(self.model[0])), self.words)
         self._call(rows, Placed(x), code, ANSWER_ONLY if frozen[0] else LABELLED)
         if open_elsewhere:
@@ -99,7 +100,7 @@ class EpisodeAnswer(InstancesRun):
         effects.add(self.effects, self.names[0][0].encode())
 
     def _scale(self) -> None:
-        """Weigh what is learned from it with the inverse of the probability of knowing so much."""
+        """Weight its training by the inverse of the probability that this many features are known."""
         acquirer = self.store.spec(int(self.model[0])).acquirer
         words = self._episode.words
         if acquirer is not None and len(words):

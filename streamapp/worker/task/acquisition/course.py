@@ -1,4 +1,4 @@
-"""Course of an episode: asks for features as long as the model wants some, then answers."""
+"""Course of an episode: requests features as long as the model wants some, then answers."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from streamapp.worker.task.partition_state import PartitionState
 from topics.columns.records import FeatureRequest, RawRecords
 
 FINISH: Final = "finish"
-"""The client wants the answer now; or the model buys no features any more."""
+"""The client wants the answer now, or the model no longer buys features."""
 DEADLINE: Final = "deadline"
 ROOM: Final = "room"
-"""There are too many open episodes: the oldest is answered with what is known."""
+"""There are too many open episodes: the oldest is answered with its known features."""
 
 AT_ONCE: Final = 256
 """Overdue episodes that are answered before models may be evicted."""
 
 
 class Course:
-    """Leads the episodes of a partition on while a run is processed."""
+    """Continues the episodes of a partition while a run is processed."""
 
     def __init__(self, state: PartitionState, raw: RawRecords, effects: Effects) -> None:
         self.state, self.store, self.episodes = state, state.store, state.episodes
         self.raw, self.effects = raw, effects
 
     def finish_overdue(self, clock: int) -> None:
-        """Answer what has waited too long at the first record of a run, at `clock`."""
+        """Answer, at the first record of a run, the episodes whose deadline is before `clock`."""
         done = 0
         while (episode := self.episodes.overdue(clock)) is not None:
             self.finish(episode, DEADLINE, 0, clock)
@@ -41,9 +41,9 @@ class Course:
                 self.store.evict_excess()
 
     def advance(self, episode: Episode, record: int, clock: int, label: str | None = None) -> bool:
-        """Ask for what the model wants to know next, else answer; return whether the episode is open.
+        """Request the features that the model wants next, or answer; return whether the episode is open.
 
-        label: that the record brings itself, if it has just come.
+        label: of the record itself, if that has just come.
         """
         slot = self.store.slot(episode.name[0])
         episode = episode.widened(int(self.store.width[slot]))
@@ -65,7 +65,7 @@ class Course:
         return True
 
     def take(self, episode: Episode, values: dict[int, float], unavailable: list[int]) -> Episode:
-        """Return the episode with what came: values by column (NaN: no code), and what is not to be had."""
+        """Return the episode with new values by column (NaN: no code) and with unavailable columns."""
         slot = self.store.slot(episode.name[0])
         self.store.use(np.array([slot]))
         model, acquirer = self.store.model(slot), self.store.spec(slot).acquirer
@@ -87,7 +87,7 @@ class Course:
         return episode._replace(x=x, status=status, words=words, bought=bought, cost=cost)
 
     def finish(self, episode: Episode, stop: str, record: int, clock: int, label: str | None = None) -> None:
-        """Answer with what is known."""
+        """Answer with the known features."""
         if episode.name in self.episodes:
             self.episodes.remove(episode.name)
         if episode.questions:
@@ -96,14 +96,14 @@ class Course:
 
     def _step(self, slot: int, episode: Episode) -> Step:
         acquirer = self.store.spec(slot).acquirer
-        if acquirer is None:  # the model was configured otherwise meanwhile
+        if acquirer is None:  # the model was configured again since
             return Step(stop=FINISH)
         self.store.use(np.array([slot]))
         left = acquirer.limit - episode.cost
         return acquirer.step(self.store.model(slot), episode.words, episode.x, episode.unknown, left)
 
     def _make_room(self, episode: Episode, record: int, clock: int) -> bool:
-        """Answer the oldest episodes until another one fits; return whether it ever does."""
+        """Answer the oldest episodes until one more episode fits; return whether it does."""
         while not self.episodes.has_room(episode.size):
             if not len(self.episodes):
                 return False

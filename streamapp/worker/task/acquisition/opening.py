@@ -1,7 +1,7 @@
 """Opening: instances of models that buy features; each is answered at once, or opens an episode.
 
-A task gives such a record a run of its own: what is bought of it depends on all that its model learned
-before.
+A task processes such a record as a separate run, because the features that are bought depend on everything
+that its model learned before.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from streamapp.worker.task.pending.event_time import RunTime
 from topics.columns.records import Instances, RawRecords
 
 ROW_BITS: Final = 20
-"""Of a record's number: a block has at most so many rows, as a power of two."""
+"""Bits for the row in a record's number: a block has at most 2**ROW_BITS rows."""
 
 
 class AcquiringRun(InstancesRun):
-    """One record of a model that buys features, on its way through the task; n rows, each by itself."""
+    """One record of a model that buys features, on its way through the task; its n rows are independent."""
 
     def __init__(
         self, state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
@@ -41,11 +41,11 @@ class AcquiringRun(InstancesRun):
         self.course = Course(state, raw, effects)
 
     def process(self) -> None:
-        """Answer every row that needs nothing more, and ask for the features of the others."""
+        """Answer every row that needs no more features, and request features for the remaining rows."""
         self._resolve()
         for row in np.flatnonzero(self.model >= 0).tolist():
             placed = self._placed(row)
-            if self.store.is_growing:  # by what a refused record has brought, too: as in other runs
+            if self.store.is_growing:  # also by values of a refused record, as in other runs
                 self.state.will_change(np.array([self.model[row], *self.store.grown], dtype=np.int64))
                 self.store.adopt_grown()
             if placed is not None:
@@ -83,7 +83,7 @@ class AcquiringRun(InstancesRun):
         return placed
 
     def _open(self, row: int, placed: Placed) -> None:
-        """Open the episode of a row; it may be over at once."""
+        """Open the episode of a row; it may end at once."""
         slot, name, clock = int(self.model[row]), self.names[row], int(self.clocks[row])
         acquirer = self.store.spec(slot).acquirer
         assert acquirer is not None
@@ -109,7 +109,7 @@ class AcquiringRun(InstancesRun):
         )
         code = int(self.batch.label[row])
         label = self.batch.label_values[code] if code >= 0 else None
-        if self._is_open(row):  # which stays so
+        if self._is_open(row):  # the earlier episode stays open
             self._hold(row, label)
             EpisodeAnswer(self.state, self.raw, record, clock, episode).give(REPEATED, self.effects)
         elif self._is_remembered(row):
@@ -125,7 +125,7 @@ class AcquiringRun(InstancesRun):
         return state in ("open", "settled")
 
     def _hold(self, row: int, label: str | None) -> None:
-        """Hold back the label that an instance brings: its episode never sees it."""
+        """Hold back an instance's label, which its episode must not see."""
         if label is None:
             return
         early, name, clock = self.state.early, self.names[row], int(self.clocks[row])
@@ -144,7 +144,7 @@ class AcquiringRun(InstancesRun):
 def instances_run(
     state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
 ) -> InstancesRun | PlainInstances:
-    """Return the run of a part of the instances: of one record whose model buys features, or of others."""
+    """Return the run of a part of the instances; it is one record if that record's model buys features."""
     if len(raw) == 1 and len(batch) and state.acquires(batch.keys[batch.key[0]]):
         return AcquiringRun(state, raw, batch, time, effects)
     plain = PlainInstances.of(state, raw, batch, time, effects)

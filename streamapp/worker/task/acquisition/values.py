@@ -1,9 +1,9 @@
-"""Feature values: what came of the features that were asked for; each record leads its episode on.
+"""Feature values: the answers to feature requests; each record continues its episode.
 
-    open episode, all of it asked for ──> taken: the next question, or the answer
-    no open episode ──> late      all of it here already ──> duplicate      not asked for ──> dead letter
+    open episode, all values requested ──> taken: the next request, or the answer
+    no open episode ──> late      all values here already ──> duplicate      not requested ──> dead letter
 
-A record that names a feature nobody asked for changes nothing. What is not to be had costs nothing.
+A record that names a feature which was not requested changes nothing. Unavailable features cost nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from topics.errors import Reason
 
 
 class RefusedValuesError(Exception):
-    """Why a record of feature values is not taken."""
+    """Why a record of feature values is refused."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -80,7 +80,7 @@ class FeatureValuesRun:
         return counters.VALUES_TAKEN
 
     def _asked(self, row: int, slot: int, episode: Episode) -> tuple[dict[int, float | str], list[int]]:
-        """Return the values that were waited for by column, and the columns that are not to be had."""
+        """Return the requested values by column, and the columns that are unavailable."""
         columns = self.store.schema(slot).columns
         place = _places(columns)
         values: dict[int, float | str] = {}
@@ -107,7 +107,7 @@ class FeatureValuesRun:
         return column
 
     def _code(self, slot: int, column: int, cell: float | str) -> float:
-        """Return a value as the model has it; NaN for one that it does not take in."""
+        """Return a value in the model's coding; NaN for a value that the model has no code for."""
         attribute = self.store.schema(slot).attributes[column]
         if attribute.kind != "nominal":
             return float(cell)

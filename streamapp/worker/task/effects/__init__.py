@@ -1,1 +1,1 @@
-"""Effects: what a run leads to (answers, label requests, refusals, model events, notices)."""
+"""Effects of a run: answers, label requests, refusals, model events, notices."""

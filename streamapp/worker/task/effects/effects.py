@@ -36,7 +36,7 @@ class PredictionGroup:
     record: Ints32  # int32[m] index in RawRecords; the same in every row of a block
     predictions: Predictions  # m rows
     block: bool = False
-    key: bytes | None = None  # model key; None: that of the records
+    key: bytes | None = None  # model key; None: the key of the records
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ class Requests:
 
     record: Ints32  # int32[m] index in RawRecords
     requests: LabelRequests  # m rows
-    key: bytes | None = None  # model key; None: that of the records
+    key: bytes | None = None  # model key; None: the key of the records
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,7 +62,7 @@ class Alert(NamedTuple):
 
     record: int
     alert: DriftAlert
-    key: bytes | None = None  # model key; None: that of the record
+    key: bytes | None = None  # model key; None: the key of the record
 
 
 class Evaluated(NamedTuple):
@@ -70,7 +70,7 @@ class Evaluated(NamedTuple):
 
     record: int
     evaluation: EvaluationRecord
-    key: bytes | None = None  # model key; None: that of the record
+    key: bytes | None = None  # model key; None: the key of the record
 
 
 class Happened(NamedTuple):
@@ -78,11 +78,11 @@ class Happened(NamedTuple):
 
     record: int
     event: ModelEvent
-    key: bytes | None = None  # model key; None: that of the record
+    key: bytes | None = None  # model key; None: the key of the record
 
 
 class Origin(NamedTuple):
-    """A consumed record as it was."""
+    """A consumed record in its original form."""
 
     topic: str
     partition: int
@@ -116,17 +116,17 @@ class Origin(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """A record that was not processed, or (with `rows`) the rows of a block that were not."""
+    """A record that was not processed, or (with `rows`) the unprocessed rows of a block."""
 
     origin: Origin
     reason: Reason
     detail: str  # one sentence for a person
     rows: tuple[tuple[int, Reason], ...] = ()  # bad rows of a block, ascending
-    exception: str = "MalformedRecord"  # what the header __streams.errors.exception says
+    exception: str = "MalformedRecord"  # value of the header __streams.errors.exception
     stacktrace: str | None = None
     attempts: int = 1
-    record: int = 0  # index in RawRecords of what led to it: of an early label, its instance
-    last_offset: int | None = None  # of a batch that was put aside whole; its first one is the origin's
+    record: int = 0  # index in RawRecords of the record that led to it: for an early label, its instance
+    last_offset: int | None = None  # of a batch that was put aside whole; the origin has its first offset
 
     @staticmethod
     def of(raw: RawRecords, malformed: Malformed) -> DeadLetter:
@@ -151,13 +151,13 @@ class Notice:
 
 
 def _no_counts() -> Counter[Any]:
-    """Return an empty counter, without looking for what it is to begin with: a small run has three."""
+    """Return an empty counter, without the lookup of initial contents: a small run has three counters."""
     return Counter.__new__(Counter)
 
 
 @dataclass(slots=True, eq=False)
 class Effects:
-    """Everything one run leads to."""
+    """All effects of one run."""
 
     answers: list[PredictionGroup] = field(default_factory=list)
     requests: list[Requests] = field(default_factory=list)
@@ -174,7 +174,9 @@ class Effects:
     cost: float = 0.0  # of the features that were bought
 
     def dead_lettered(self, *reasons: Reason) -> list[int]:
-        """Return the offsets of the records that became dead letters for such a reason, or have such rows."""
+        """Return the offsets of the records that became dead letters for one of the reasons, or have such
+        rows.
+        """
         return [
             letter.origin.offset
             for letter in self.dead_letters
@@ -182,7 +184,7 @@ class Effects:
         ]
 
     def add(self, other: Effects, key: bytes) -> None:
-        """Add the effects on one model, which may not be that of the record that led to them."""
+        """Add the effects on one model; its key may differ from the key of the record that led to them."""
         self.answers += [replace(each, key=key) for each in other.answers]
         self.requests += [replace(each, key=key) for each in other.requests]
         self.feature_requests += other.feature_requests
@@ -208,7 +210,7 @@ class Effects:
 
 
 def join(parts: Iterable[tuple[int, Effects]]) -> Effects:
-    """Return the effects of consecutive runs as those of one run; each with the index of its first record."""
+    """Return the effects of consecutive runs as those of one run; each with its first record's index."""
     joined = Effects()
     for start, part in parts:
         joined.answers += [replace(each, record=_shifted(each.record, start)) for each in part.answers]

@@ -15,12 +15,12 @@ from streamapp.worker.task.models.store import ModelStore
 from topics.columns.records import DriftAlert, EvaluationRecord, Ints32, Ints64, RawRecords
 
 CLASSES_MAX: Final = 20
-"""Classes whose labels an evaluation says: of more the record would be as long as a schema."""
+"""Most classes whose label counts an evaluation lists: with more the record would be as long as a schema."""
 _MEASURES: Final = tuple(field.name for field in fields(Evaluation))
 
 
 class ModelEvents:
-    """The events of one run, put into the order of its rows."""
+    """The events of one run, in the order of its rows."""
 
     def __init__(self, store: ModelStore, raw: RawRecords, record: Ints32, ids: Sequence[str]) -> None:
         """record: int32[n] record of each row; ids: n instance ids."""
@@ -51,13 +51,13 @@ class ModelEvents:
             self._events.append((int(rows[event.row]), event, at, answered))
 
     def _is_split(self, event: Event) -> bool:
-        """Return whether a tree took over that was split in the background, which is no event."""
+        """Return whether a tree that was split in the background took over, which is not an event."""
         if not isinstance(event, Drift) or not self._store.open[event.model]:
             return False
         return not self._store.peek(event.model).takes_attributes
 
     def write(self, effects: Effects) -> None:
-        """Add to the effects what happened, in the order of the rows."""
+        """Add the events to the effects, in the order of the rows."""
         for row, event, version, records in sorted(self._events, key=lambda each: each[0]):
             record = int(self._record[row])
             if isinstance(event, EvaluationDue):
@@ -91,7 +91,7 @@ class ModelEvents:
         )
 
     def _pair(self, event: Drift | Split) -> list[str] | None:
-        """Return the classes whose tree an event is of, None: the model has one tree for all."""
+        """Return the classes whose tree an event belongs to, None: the model has one tree for all."""
         if event.pair is None:
             return None
         classes = self._store.schema(event.model).classes

@@ -1,6 +1,7 @@
-"""Records of the topic of model events, made of what happened: splits, drifts, controls, new models.
+"""Records of the topic of model events: splits, drifts, controls, new models.
 
-They are small whatever the model is: of many classes the heaviest are named, of a specification its parts.
+They are small for any model: the record of a split lists the heaviest classes, a specification is given by
+the names of its parts.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from streamapp.worker.task.models.store import NO_MODEL, ModelStore
 from topics.columns.records import ModelEvent, RawRecords
 
 CLASSES_MAX: Final = 64
-"""Classes of a split whose weight is said; the others' is summed up."""
+"""Most classes of a split whose weight is listed; the weights of further classes are summed up."""
 
 What = Literal["created", "configured", "frozen", "unfrozen", "reset", "imported", "deleted"]
 
@@ -51,7 +52,7 @@ def happened(
 def grown(
     event: Event, schema: Schema, raw: RawRecords, record: int, instance_id: str, version: int, records: int
 ) -> Happened | None:
-    """Return what a kernel's event is as a record; None: it is of no consequence for a tree.
+    """Return the record of a kernel's event; None: the event has no consequence for a tree.
 
     version, records: labels learned and records answered when it happened.
     """
@@ -138,7 +139,7 @@ def _test(test: NodeTest, schema: Schema) -> dict[str, Any]:
 
 
 def _counts(masses: tuple[float, ...], schema: Schema) -> tuple[dict[str, float], float]:
-    """Return the weight of the heaviest classes, by name, and that of all others."""
+    """Return the weight of the heaviest classes, by name, and the sum of the remaining weights."""
     named = [(mass, code) for code, mass in enumerate(masses) if mass > 0.0]
     named.sort(key=lambda each: (-each[0], each[1]))
     kept = named[:CLASSES_MAX]

@@ -2,7 +2,7 @@
 
 
 class RecordError(Exception):
-    """What failed is the cause; `record` is the index of the record in its run."""
+    """An error of our own code at a record: `record` is its index in the run, the cause is the error."""
 
     def __init__(self, record: int) -> None:
         super().__init__(f"record {record} of the run failed")

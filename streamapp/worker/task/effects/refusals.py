@@ -29,7 +29,7 @@ class Refusals:
         self._by_row: dict[int, Refusal] = {}
 
     def __len__(self) -> int:
-        """Return the number of refused rows, those that the codec refused not counted."""
+        """Return the number of refused rows, without those that the codec refused."""
         return len(self._by_row)
 
     def __contains__(self, row: int) -> bool:
@@ -45,7 +45,9 @@ class Refusals:
         return sorted(self._by_row)
 
     def dead_letters(self, others: Sequence[DeadLetter] = ()) -> list[DeadLetter]:
-        """Return a dead letter for each record with refusals, and others, in input order."""
+        """Return a dead letter for each record with refusals, together with other dead letters, in input
+        order.
+        """
         by_record: dict[int, list[int]] = {}
         for row in self.rows():
             by_record.setdefault(int(self._batch.record[row]), []).append(row)
@@ -72,7 +74,7 @@ class Refusals:
         return DeadLetter(origin, Reason.BAD_ROWS, detail, tuple(numbered), record=record)
 
     def _is_block(self, record: int) -> bool:
-        """Return whether a record carries several rows (labels do not say, but then it has more than one)."""
+        """Return whether a record carries several rows; a record of labels is one if it has more than one."""
         if isinstance(self._batch, Instances):
             return record in self._batch.blocks[:, 0]
         return int((self._batch.record == record).sum()) > 1

@@ -37,12 +37,14 @@ def _none(n: int) -> Answers:
 
 
 class Replies:
-    """What the rows of a run were answered with; n rows, those that were refused left empty."""
+    """The answers to the rows of a run; n rows, refused rows are empty."""
 
     def __init__(self, n: int, whole: Answers | None = None, known: Ints32 | None = None) -> None:
-        """`whole`: the answers to all rows, else `add` takes them; `known`: int32[n], classes models knew."""
+        """`whole`: the answers to all rows, else `add` takes them; `known`: int32[n], known classes of each
+        row's model.
+        """
         self.explanation: list[str | None] | None = None  # where a model explains itself
-        self.seen: dict[int, dict[int, NumbersSeen]] = {}  # of such rows that are asked about, by column
+        self.seen: dict[int, dict[int, NumbersSeen]] = {}  # of such rows whose label is requested, by column
         self.answered: Mask = np.full(n, whole is not None)
         self._take(
             _none(n) if whole is None else whole, np.zeros(n, dtype=np.int32) if known is None else known
@@ -91,10 +93,10 @@ class Replies:
         return None if self.explanation is None else [self.explanation[row] for row in rows.tolist()]
 
     def groups(self, batch: Instances, model: Ints64, store: ModelStore) -> list[PredictionGroup]:
-        """Return the answers by classes, a block by itself; model: int64[n] slots.
+        """Return the answers by classes, and each block separately; model: int64[n] slots.
 
-        Classes are never taken away or reordered, so those known when a row was answered are the first ones
-        of the model's schema of now.
+        Classes are never removed or reordered. So the classes known when a row was answered are the first
+        classes of the model's current schema.
         """
         single = self.answered.copy()
         found: list[PredictionGroup] = []
@@ -109,7 +111,7 @@ class Replies:
         return found
 
     def of_kind(self, batch: Instances, kind: Kind, order: Ints64) -> PredictionGroup:
-        """Return what `groups` does of a run whose rows all name the classes of one kind; order: int64[n]."""
+        """Return the same as `groups` for a run whose rows all have classes of one kind; order: int64[n]."""
         prediction, probability = self.prediction, self.probability
         if kind.moved:
             given = (order, kind.codes, kind.columns)
@@ -121,7 +123,7 @@ class Replies:
     def _by_classes(
         self, batch: Instances, rows: Ints64, model: Ints64, store: ModelStore
     ) -> list[PredictionGroup]:
-        """Return the answers to single records, those that name the same classes together."""
+        """Return the answers to single records, grouped by their classes."""
         slots, known = model[rows], self.known[rows]
         kind = store.schema_uid[slots] * (1 << 20) + known
         if np.count_nonzero(kind == kind[0]) == len(kind):
@@ -167,7 +169,7 @@ class Replies:
     def _block(
         self, batch: Instances, record: int, rows: slice, model: Ints64, store: ModelStore
     ) -> PredictionGroup | None:
-        """Return the answer to a block: a row for each of its rows, dead ones included."""
+        """Return the answer to a block: a row for each of its rows, including refused rows."""
         if not self.answered[rows].any():
             return None
         order = _order(store.schema(int(model[rows.start])).classes[: int(self.known[rows].max())])
@@ -199,7 +201,7 @@ def _bad_rows(malformed: list[Malformed], record: int) -> int:
 
 
 def _with_gaps(columns: Columns, ids: Sequence[str], place: Ints32, n: int) -> tuple[Columns, list[str]]:
-    """Return columns of n rows in which the given ones stand at `place` and the others are dead."""
+    """Return columns of n rows in which the given rows are at `place` and all remaining rows are dead."""
     prediction, version = np.full(n, -1, dtype=np.int32), np.full(n, DEAD, dtype=np.int64)
     probability = np.zeros((n, columns[1].shape[1]))
     prediction[place], probability[place], version[place] = columns

@@ -1,4 +1,4 @@
-"""Label requests for the rows whose label a query strategy asks for."""
+"""Label requests for the rows that a query strategy selects."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _CODE_BITS: Final = 16  # a schema has at most 32,767 classes
 SHARE_DECIMALS: Final = 4  # of a probability, as in predictions
 
 RANGES_BYTES: Final = 48 * 1024
-"""Of a request, for ranges: what its topic takes beyond the largest instance, and something for the rest."""
+"""Bytes of a request for ranges: the room that its topic has beyond the largest instance, minus a reserve."""
 RANGE_BYTES: Final = 80
-"""Of one range, beside the name of its feature: two numbers, a count, and what is around them."""
+"""Bytes of one range in addition to the name of its feature: two numbers, a count, and JSON around them."""
 
 
 def label_requests(
@@ -37,10 +37,10 @@ def label_requests(
 ) -> Requests:
     """Return the requests for `rows` (int64[m], ascending).
 
-    model: int64[n] slots; expires: int64[m] event time after which the label comes too late. A request is
-    known by the place of its instance in the log, `<partition>-<offset>`, in blocks `-<row>` after it:
-    unique on its topic and the same in a replay; `places`: of each row, if it is not that of its record. Its
-    utility is the uncertainty of the answer, 1 minus the largest probability.
+    model: int64[n] slots; expires: int64[m] event time after which the label comes too late. The id of a
+    request is the place of its instance in the log, `<partition>-<offset>`, in blocks followed by `-<row>`:
+    unique on its topic and the same in a replay; `places`: of each row, if it differs from its record's
+    place. The utility is the uncertainty of the answer, 1 minus the largest probability.
     """
     probability = replies.probability[rows]
     certain = probability.max(axis=1) if probability.shape[1] else np.zeros(len(rows))
@@ -61,7 +61,7 @@ def label_requests(
 
 
 def _named(store: ModelStore, slots: Ints64, code: Ints32) -> Dictionary[str | None]:
-    """Return the class that each code (int32[m], -1: none) is in its model's schema; slots: int64[m]."""
+    """Return the class of each code (int32[m], -1: none) in its model's schema; slots: int64[m]."""
     first, number = distinct((store.schema_uid[slots] << _CODE_BITS) + code)
     found = [
         store.schema(slot).classes[c] if c >= 0 else None
@@ -89,7 +89,7 @@ def _explained(
 ) -> tuple[list[str | None] | None, list[dict[str, float] | None] | None]:
     """Return the paths of some rows and the probabilities at their ends; None if no model explains itself.
 
-    People who are asked see by them what each class would speak for (`explain` of a spec).
+    They show annotators how the model weighs the classes (`explain` of a spec).
     """
     if replies.explanation is None:
         return None, None
@@ -105,9 +105,10 @@ def _explained(
 def _ranges(
     rows: Ints64, slots: Sequence[int], store: ModelStore, replies: Replies
 ) -> list[dict[str, Seen]] | None:
-    """Return what the models that ask have seen of the features, as each did when it asked; None: none says.
+    """Return the ranges of feature values that each model had seen at its request; None: no model reports
+    them.
 
-    Of features whose names are long some are left out: a request must fit its topic.
+    Ranges of features with long names may be left out: a request must fit its topic.
     """
     if not replies.seen:
         return None
@@ -135,7 +136,7 @@ def _place(raw: RawRecords, batch: Instances, row: int, block: set[int]) -> str:
 
 
 def _features(batch: Instances, rows: Ints64, model: Ints64, store: ModelStore) -> Iterator[Features]:
-    """Yield the features as they came; those given by position get the names of the model's schema."""
+    """Yield the features as they came; features given by position get the names in the model's schema."""
     place = np.full(len(batch), -1, dtype=np.int64)
     place[rows] = np.arange(len(rows))
     for group in batch.features:
@@ -150,9 +151,10 @@ def _features(batch: Instances, rows: Ints64, model: Ints64, store: ModelStore) 
 def _by_names(
     rows: Ints64, model: Ints64, store: ModelStore, n_columns: int
 ) -> Iterator[tuple[tuple[str, ...], Ints64]]:
-    """Yield the rows (int64[m]) whose models' schemas name the first columns alike, and these names.
+    """Yield the rows (int64[m]) whose models' schemas have the same names of the first columns, and the
+    names.
 
-    Schemas differ in the order of their classes, too: the models of a stream have several.
+    Schemas differ in the order of their classes, too: the models of a stream have several schemas.
     """
     first, number = distinct(store.schema_uid[model])
     names = Dictionary.of([store.schema(slot).names[:n_columns] for slot in model[first].tolist()])

@@ -1,4 +1,4 @@
-"""Unused features: values that a model's schema has no place for."""
+"""Unused features: values that have no place in a model's schema."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Episode: one record on its way to the answer, and what is known of it so far.
+"""Episode: one record on its way to the answer, and the features of it that are known so far.
 
-An episode is never changed: another one takes its place. So an image of all of them is a list of them.
+An episode is never changed: a new episode replaces it. So an image of all episodes is a list of them.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ Statuses = npt.NDArray[np.int8]
 
 UNKNOWN: Final = 0
 KNOWN: Final = 1
-"""It came with the record: it is free."""
+"""The value came with the record: it is free."""
 ASKED: Final = 2
 BOUGHT: Final = 3
 UNAVAILABLE: Final = 4
-"""It was asked for and is not to be had: it costs nothing."""
+"""The value was requested and is unavailable: it costs nothing."""
 
 EPISODE_BYTES: Final = 1200
-"""What an episode costs beside its features, words and long texts: objects, arrays, place in the table."""
+"""Bytes of an episode without its features, words and long texts: objects, arrays, place in the table."""
 
 TEXT_BYTES: Final = 128
-"""Of its name and place that are in `EPISODE_BYTES`; what is longer counts beside it."""
+"""Bytes of its name and place that `EPISODE_BYTES` includes; longer texts count in addition."""
 
 FEATURE_BYTES: Final = 9
-"""Of a value and its status."""
+"""Bytes of a value and its status."""
 
 
 class Episode(NamedTuple):
-    """A record whose features are being bought; columns are those of the model's schema when it came."""
+    """A record whose features are being bought; columns are those in the model's schema when it came."""
 
     name: Name  # model key and instance id
     serial: int  # number in the partition
     place: str  # of the record in the log: <partition>-<offset>, in blocks -<row> after it
     opened: int  # clock when it came
-    deadline: int  # clock after which a value comes too late
+    deadline: int  # clock after which a value is too late
     weight: float  # of the record
     x: Floats  # float64[d], NaN where nothing is known
     status: Statuses  # int8[d]
     words: Ints64  # int64[w], the acquirer's
-    bought: tuple[int, ...] = ()  # columns, in the order in which their values came
-    cost: float = 0.0  # of these
+    bought: tuple[int, ...] = ()  # columns, in the order of arrival of their values
+    cost: float = 0.0  # of the bought features
     questions: int = 0  # requests sent
 
     @property
@@ -60,12 +60,12 @@ class Episode(NamedTuple):
 
     @property
     def waits(self) -> bool:
-        """Whether a feature that was asked for has not come yet."""
+        """Whether a requested feature has not come yet."""
         return bool((self.status == ASKED).any())
 
     @property
     def unknown(self) -> npt.NDArray[np.bool_]:
-        """bool[d]: the features that may be asked for."""
+        """bool[d]: the features that may be requested."""
         return np.asarray(self.status == UNKNOWN)
 
     def asking(self, columns: tuple[int, ...]) -> Episode:
@@ -75,7 +75,7 @@ class Episode(NamedTuple):
         return self._replace(status=status, questions=self.questions + 1)
 
     def widened(self, width: int) -> Episode:
-        """Return the episode in the columns of a schema that has grown to so many: what is new is unknown."""
+        """Return the episode for a schema that has grown to `width` columns; new columns are unknown."""
         more = width - len(self.x)
         if more <= 0:
             return self
@@ -84,7 +84,7 @@ class Episode(NamedTuple):
 
 
 def known_features(schema: Schema, x: Floats) -> Features:
-    """Return what is known of a record (float64[d]) under the names of a schema; nothing: no names."""
+    """Return the known values of a record (float64[d]) with their names in a schema, which may be none."""
     names: list[str] = []
     values: list[float] = []
     strings: dict[int, list[str | None]] = {}
@@ -100,7 +100,7 @@ def known_features(schema: Schema, x: Floats) -> Features:
 
 
 def known_cells(schema: Schema, x: Floats) -> dict[str, float | str]:
-    """Return what is known of a record as a request says it."""
+    """Return the known values of a record in the form of a request."""
     found = known_features(schema, x)
     cells: dict[str, float | str] = {}
     for column, name in enumerate(found.names or ()):

@@ -1,6 +1,6 @@
 """Table of the open episodes of a partition: bounded in number and bytes, with deadlines in event time.
 
-As with pending instances, every decision uses the clock of its own record, and `rollback` undoes a run.
+As with pending instances, every decision uses the clock at its record, and `rollback` undoes a run.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_BYTES: Final = 64 << 20
 class EpisodesImage(NamedTuple):
     """The open episodes as they were at a moment."""
 
-    next: int = 0  # serial of the next one
+    next: int = 0  # serial of the next episode
     episodes: tuple[Episode, ...] = ()  # oldest first
 
     def __bool__(self) -> bool:
@@ -35,11 +35,11 @@ class Episodes:
         self._max_count, self._max_bytes = max_count, max_bytes
         self._open: dict[Name, Episode] = {}
         self._next = 0
-        self._deadlines: list[tuple[int, int, Name]] | None = []  # heap; None: to be made anew
-        self._before: dict[Name, Episode | None] = {}  # undo: what a name stood for at the checkpoint
+        self._deadlines: list[tuple[int, int, Name]] | None = []  # heap; None: to be built again
+        self._before: dict[Name, Episode | None] = {}  # undo: the episode of a name at the checkpoint
         self._mark = (0, 0, 0)
         self.bytes = 0
-        self.dropped = 0  # their model was deleted or began anew
+        self.dropped = 0  # their model was deleted or reset
 
     def __len__(self) -> int:
         """Return the number of open episodes."""
@@ -63,15 +63,15 @@ class Episodes:
         return self._next
 
     def has_room(self, size: int) -> bool:
-        """Return whether one more episode of so many bytes fits."""
+        """Return whether one more episode of `size` bytes fits."""
         return len(self._open) < self._max_count and self.bytes + size <= self._max_bytes
 
     def oldest(self) -> Episode:
-        """Return the one that was opened first."""
+        """Return the open episode that was opened first."""
         return next(iter(self._open.values()))
 
     def put(self, episode: Episode) -> None:
-        """Open an episode, or put it in the place of what it was."""
+        """Open an episode, or replace its earlier state."""
         name = episode.name
         old = self._open.get(name)
         self._before.setdefault(name, old)
@@ -103,7 +103,9 @@ class Episodes:
         return first if first is not None and first.deadline < clock else None
 
     def turn(self, clock: int) -> None:
-        """Count from `clock` what was opened later by a clock that was wrong, or before it began."""
+        """Set the opening time to `clock` for episodes that were opened by a wrong later clock, or before it
+        began.
+        """
         for name, episode in self._open.items():
             if episode.opened > clock or episode.opened == NO_TIME:
                 self._before.setdefault(name, episode)
@@ -112,7 +114,7 @@ class Episodes:
                 self._deadlines = None
 
     def forget_model(self, key: str) -> None:
-        """Drop the episodes of a model that begins anew or is gone: nobody answers them."""
+        """Drop the episodes of a model that was reset or deleted: they cannot be answered."""
         for name in [name for name in self._open if name[0] == key]:
             self.remove(name)
             self.dropped += 1
@@ -148,7 +150,7 @@ class Episodes:
         self.checkpoint()
 
     def _first(self) -> Episode | None:
-        """Return the open episode with the earliest deadline, of equals the oldest."""
+        """Return the open episode with the earliest deadline; among equal deadlines, the oldest."""
         if self._deadlines is None:
             self._deadlines = [(each.deadline, each.serial, name) for name, each in self._open.items()]
             heapq.heapify(self._deadlines)

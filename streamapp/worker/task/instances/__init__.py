@@ -1,1 +1,1 @@
-"""Instances: plain runs in a few calls, and every other record on its own way."""
+"""Instances: plain runs in a few calls, and all other records in the general way."""

@@ -1,4 +1,4 @@
-"""Own features: labels that bring their features need no pending instance."""
+"""Own features: labels that have features with them need no pending instance."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from topics.errors import Reason
 class OwnFeatures:
     """The features among the labels of one run, in the columns of their models.
 
-    They teach new values, but no new features: those come with instances. A label with features makes the
-    model of its key if there is none, as an instance would.
+    Models take new values from them, but no new features: those come with instances. A label with features
+    makes the model of its key if there is none, as an instance would.
     """
 
     def __init__(self, state: PartitionState, batch: Labels) -> None:
@@ -29,7 +29,7 @@ class OwnFeatures:
         self._placed = Placed(np.zeros((len(batch), 0)))
         labelled = [group.rows[batch.label[group.rows] >= 0] for group in batch.features]
         self._labelled: Ints64 = np.sort(np.concatenate(labelled)) if labelled else np.zeros(0, np.int64)
-        self.rows: set[int] = set(self._labelled.tolist())  # labels with features, declined ones left out
+        self.rows: set[int] = set(self._labelled.tolist())  # labels with features, without declined labels
         self.flaws: dict[int, tuple[Reason, str]] = {}  # rows whose features cannot be learned, and why
 
     @property

@@ -1,9 +1,9 @@
 """Plain instances: runs with nothing new or special about them, answered in few calls however small they are.
 
-Most of what it takes to answer a run does not depend on how many rows it has: it is the search for what might
-be special. A run is plain if one survey of it finds that all its models are of one family (families.py) and
-know all its features and classes, and that none of its labels was held back. Everything it leads to is what
-`InstancesRun` would have made of it.
+Most of the cost of answering a run does not depend on its number of rows: it is the search for special cases.
+A run is plain if one survey of it finds that all its models are of one family (families.py), that their
+schemas have all its features and classes, and that none of its labels was held back. `InstancesRun` would
+have the same effects.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ class PlainInstances(InstanceRows):
 
     @cached_property
     def labelled(self) -> Mask:
-        """bool[n]: which were learned at once."""
+        """bool[n]: rows whose label was learned at once."""
         return self._surveyed.code >= 0
 
     @cached_property
     def frozen(self) -> Mask:
-        """bool[n]: none of the models is."""
+        """bool[n]: False for all, because no model is frozen."""
         return np.zeros(len(self.batch), dtype=np.bool_)
 
     @cached_property

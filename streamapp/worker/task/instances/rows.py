@@ -1,4 +1,4 @@
-"""Instance rows: what every run of instances has, however it is answered."""
+"""Instance rows: the data of every run of instances, plain or general."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from topics.columns.records import Floats, Instances, Ints64, RawRecords
 class InstanceRows:
     """One run of instances on its way through the task; n rows."""
 
-    scale: Floats | None = None  # float64[n]: of the weights of later labels; None: 1
+    scale: Floats | None = None  # float64[n]: factors for the weights of later labels; None: 1
     words: Ints64 | None = None  # of its episode, of a run of one row
 
     def __init__(

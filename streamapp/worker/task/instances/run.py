@@ -1,11 +1,11 @@
-"""Instances: answered, asked for and learned in one call; some wait for their label.
+"""Instances: answered, requested and learned in one call; some wait for their label.
 
     resolve models ─> place features ─> labels to codes ─> kernel ─> answers, requests, pendings, events
-                      └── again, for the rows from that on whose new features depend on those before ─┘
+                      └── again, from the first row whose new features depend on earlier rows ────────┘
 
-A whole run goes through one kernel call. Rows with features that are new to their model, and that the model
-would add to its schema, have them added together, as long as nothing can be decided before: whether a model
-still adds features depends on whether the rows before have split it, so a row after the first such label
+A whole run goes through one kernel call. Features that are new to their model, and that the model would add
+to its schema, are added together for many rows. This is possible as long as no earlier row can split the
+model, because a model that has split adds no features: so a row after the first label that may cause a split
 waits for it. The new features of all rows of a block are added together, at the first row that has one.
 """
 
@@ -43,7 +43,9 @@ from topics.errors import Reason
 Mask = npt.NDArray[np.bool_]
 
 LOOK_AHEAD: Final = 32
-"""Lists of features that are looked at together: of rows that bring features, so many rows at first."""
+"""Lists of features that are handled together: rows that have new features are first handled this many at a
+time.
+"""
 
 _CLASS_BITS = 16  # a schema has at most 32,767 classes
 
@@ -63,8 +65,8 @@ class InstancesRun(InstanceRows):
         self.weight: Floats = batch.weight
         self.labelled: Mask = np.zeros(n, dtype=np.bool_)  # learned at once
         self.frozen: Mask = np.zeros(n, dtype=np.bool_)
-        self.width: Ints32 = np.zeros(n, dtype=np.int32)  # attributes of the model when it answered
-        self._lacks: Ints32 = np.zeros(n, dtype=np.int32)  # attributes that later rows have brought it
+        self.width: Ints32 = np.zeros(n, dtype=np.int32)  # attributes of the model when it answered the row
+        self._lacks: Ints32 = np.zeros(n, dtype=np.int32)  # attributes that later rows have added to it
         self._x: list[tuple[Ints64, Floats]] = []  # rows of a call (int64[m]) and their features
         self.refusals = Refusals(raw, batch)
         self.replies = Replies(n)
@@ -119,13 +121,13 @@ class InstancesRun(InstanceRows):
         self.effects.happened.append(made)
         return slot
 
-    # -- rows whose models know all the features they may take in -------------------------------------------
+    # -- rows whose models have all the features they may add ---------------------------------------------
 
     def _answer(self) -> None:
-        """Answer all rows that have a model, a stretch of them after the other.
+        """Answer all rows that have a model, one stretch of rows after another.
 
-        Where rows bring features, it takes a look ahead to add those of many rows together: the further, the
-        fewer steps there are, and the shorter, the less is looked at in vain if a model may split before.
+        New features of the rows of a stretch are added together. A long stretch needs fewer steps; a short
+        one wastes less work if a model may split within it.
         """
         rest = (self.model >= 0).nonzero()[0]
         few = len(self.batch.features) <= LOOK_AHEAD
@@ -137,16 +139,17 @@ class InstancesRun(InstanceRows):
             rest = np.concatenate((left, rest[len(stretch) :])) if len(left) else rest[len(stretch) :]
 
     def _end_of_record(self, rest: Ints64, n: int) -> int:
-        """Return how many rows there are up to the end of the record that the n-th row is of."""
+        """Return the number of rows up to the end of the n-th row's record."""
         if n >= len(rest):
             return len(rest)
         record = self.batch.record
         return int(np.searchsorted(record[rest], record[rest[n - 1]], side="right"))
 
     def _answer_ready_rows(self, stretch: Ints64) -> Ints64:
-        """Answer rows of a stretch (int64[m]) up to those that a model may take in no feature of any more.
+        """Answer rows of a stretch (int64[m]), except rows before which a model may split while it lacks
+        features.
 
-        Return the rows that are left: of a model whose tree may split at a row before.
+        Return the rows that are left.
         """
         parts, wrong, new = self._parts_of(stretch)
         if new and self._add_attributes(stretch, new):
@@ -168,7 +171,7 @@ class InstancesRun(InstanceRows):
     def _parts_of(
         self, stretch: Ints64
     ) -> tuple[list[Part], dict[int, tuple[Reason, str]], dict[int, list[NewAttribute]]]:
-        """Return the parts of the rows of a stretch (int64[m]), those that fit no model, and new features."""
+        """Return the parts of a stretch's rows (int64[m]), rows that fit no model, and new features."""
         placement, model, groups = self.state.placement, self.model, self.batch.features
         if len(stretch) < len(model):
             model = np.full(len(model), NO_MODEL, dtype=np.int64)
@@ -180,17 +183,17 @@ class InstancesRun(InstanceRows):
 
     @cached_property
     def _group(self) -> Ints32:
-        """int32[n]: the number of the group that each row's features are in."""
+        """int32[n]: the number of the group that holds each row's features."""
         number = np.zeros(len(self.batch), dtype=np.int32)
         for at, group in enumerate(self.batch.features):
             number[group.rows] = at
         return number
 
     def _add_attributes(self, stretch: Ints64, new: Mapping[int, Sequence[NewAttribute]]) -> bool:
-        """Let models take in the features of those rows before which they split in no case; is there one?
+        """Add the new features of rows before which their model cannot split; return whether any were added.
 
-        What a row brings is added before it is answered, together with what later rows bring: it changes
-        nothing before their values come, unless something is decided about a split meanwhile.
+        A row's features are added before it is answered, together with those of later rows. This changes
+        nothing before their values come, unless a split is decided in between.
         """
         has_grown = False
         for slot, (rows, last) in self._last_sure_rows(stretch, [*new]).items():
@@ -205,9 +208,9 @@ class InstancesRun(InstanceRows):
         return has_grown
 
     def _last_sure_rows(self, stretch: Ints64, slots: Sequence[int]) -> dict[int, tuple[Ints64, int]]:
-        """Return of each model its rows in a stretch, and the last before which it has not split in any case.
+        """Return for each model its rows in a stretch, and the last row before which it cannot have split.
 
-        A tree learns nothing of rows without labels, and splits at no label before the first that is due.
+        A tree learns nothing from rows without labels, and splits at no label before the first that is due.
         """
         models = self.model[stretch]
         order = np.argsort(models, kind="stable")
@@ -256,7 +259,7 @@ class InstancesRun(InstanceRows):
         self.state.will_change(changing)
         self.store.adopt_grown()
         self.width[rows] = self.store.width[self._of(rows, self.model)] - self._lacks[rows]
-        # Few rows of many may be meant: those of a block that brings feature after feature.
+        # `rows` may be few of many, for example of a block in which row after row adds features.
         self._x.append((rows, self._of(rows, placed.x)))
         if n_frozen:
             self.frozen[rows[frozen]] = True
@@ -266,7 +269,7 @@ class InstancesRun(InstanceRows):
             self._call(rows, placed, code, LABELLED)
 
     def _refuse_weights(self, rows: Ints64) -> None:
-        """Refuse weighed rows (int64[m]) of models that count records."""
+        """Refuse rows (int64[m]) with weights whose models count records."""
         if not np.count_nonzero(self.store.counts_records):
             return
         bad = self.store.counts_records[self._of(rows, self.model)] & (self._of(rows, self.weight) != 1.0)
@@ -277,7 +280,7 @@ class InstancesRun(InstanceRows):
                 self.refusals.add(row, Reason.BAD_WEIGHT, rule)
 
     def _of(self, rows: Ints64, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """Return a column of rows (int64[m], ascending): itself, if they are all there are."""
+        """Return a column for rows (int64[m], ascending): the column itself, if these are all rows."""
         return column if len(rows) == len(self.batch) else column[rows]
 
     def _accepted(self, rows: Ints64) -> Ints64:
@@ -308,9 +311,9 @@ class InstancesRun(InstanceRows):
         self.model_events.add(answers.events, rows, answers.version.item, records)
 
     def _known_classes(self, model: Ints64, code: Ints32) -> Ints32:
-        """Return int32[m]: how many classes each row's model knows when it answers.
+        """Return int32[m]: how many classes each row's model has learned when it answers.
 
-        A class is known once a label of it was learned, though its code was given out before the run.
+        A class counts once a label of it was learned, even if its code was given out before the run.
         """
         known: Ints32 = self.store.known_classes[model]
         growing = known < self.store.n_classes[model]
@@ -336,7 +339,7 @@ class InstancesRun(InstanceRows):
     def _admit(self, rows: Ints64, code: Ints32, new: Ints64, held: dict[int, HeldLabel]) -> None:
         """Put the codes of classes new to their models into `code` (int32[m], of `rows`) at `new`.
 
-        What the first row of a class leads to, the others share: a class that was refused stays refused.
+        The result for the first row of a class applies to all its rows: a refused class stays refused.
         """
         names = self.classes.names
         pair = self.model[rows[new]] * len(names) + self.label[rows[new]]
@@ -374,7 +377,7 @@ class InstancesRun(InstanceRows):
                 self.effects.count(counters.LABELS_FROZEN)
             elif self.label[row] >= 0:
                 self.effects.count(counters.DUPLICATE)
-            elif held.weight > MAX_WEIGHT:  # a release without that bound has held it back
+            elif held.weight > MAX_WEIGHT:  # a release without this bound held it back
                 self._dead_letter_held(row, held, Reason.BAD_WEIGHT, weight_rule(held.weight))
             elif self.store.refuses_weight(int(self.model[row]), held.weight):
                 rule = unit_weight_rule(held.weight, self.store.spec(int(self.model[row])).learner)
@@ -422,13 +425,14 @@ class InstancesRun(InstanceRows):
 
 
 def _known_before(model: Ints64, known: Ints32, code: Ints32) -> Ints64:
-    """Return int64[m]: how many classes each row's model knows before it learns that row.
+    """Return int64[m]: how many classes each row's model has learned before that row.
 
-    model: int64[m]; known: int32[m], what its model knew before all rows; code: int32[m] learned, -1 none.
+    model: int64[m]; known: int32[m], classes that the model had learned before all rows; code: int32[m]
+    learned, -1 none.
     """
     order = np.argsort(model, kind="stable")
     begins = np.diff(model[order], prepend=-1) != 0
-    # Whole numbers that grow from model to model: one running maximum serves all of them.
+    # Numbers that increase from model to model: one running maximum serves all models.
     floor = np.cumsum(begins) << _CLASS_BITS
     after = np.maximum.accumulate(floor + np.maximum(known, code + 1)[order])
     before = np.where(begins, floor + known[order], np.roll(after, 1)) - floor

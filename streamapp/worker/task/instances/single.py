@@ -1,4 +1,4 @@
-"""Single instances: those of a run, each as the run that its record is by itself."""
+"""Single instances: the instances of a run, each as the run of its record alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class SingleInstances:
             self._place[each.rows] = np.arange(len(each))
 
     def of(self, record: int) -> Instances | None:
-        """Return what one record alone is decoded to; None: it is a block or malformed, decode it."""
+        """Return the decoded form of one record alone; None: it is a block or malformed, decode it."""
         batch = self._batch
         row = int(np.searchsorted(batch.record, record))
         if row == len(batch) or batch.record[row] != record or self._is_block(record):

@@ -45,7 +45,7 @@ class ModelCache:
         self._swap = SwapFile(memory.directory)
         self._dirty = np.zeros(
             _FIRST_CAPACITY, dtype=np.bool_
-        )  # changed since it was written to the swap file
+        )  # changed since they were written to the swap file
         self._used = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # since the last `evict_excess`
         self._recent = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # since the clock hand passed
         self._size = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # bytes that are counted
@@ -59,48 +59,48 @@ class ModelCache:
 
     @property
     def limited(self) -> bool:
-        """Whether models are ever evicted."""
+        """Whether models can be evicted."""
         return self.memory.limit > 0
 
     @property
     def evicted_bytes(self) -> int:
-        """Bytes of the evicted models. Another thread may ask meanwhile."""
+        """Bytes of the evicted models. Another thread may call it at any time."""
         scales = self._scales
         return int(scales[self.evicted[: len(scales)], _NBYTES].sum()) if self.n_evicted else 0
 
     # -- models ---------------------------------------------------------------------------------------------
 
     def model(self, slot: int) -> Model:
-        """Return a model, from now on in memory."""
+        """Return a model, which is in memory from now on."""
         if self.limited or self.n_evicted:
             self.use(np.array([slot]))
         return self._table.model(slot)
 
     def peek(self, slot: int) -> Model:
-        """Return a model to be read: of an evicted one a copy, and it stays evicted."""
+        """Return a model for reading: an evicted model stays evicted, and a copy is returned."""
         if self._is_evicted(slot):
             return Model(self._plans[slot], self._swap.read(slot))
         return self._table.model(slot)
 
     def plan(self, slot: int) -> Plan:
-        """Return what a model shares with others; it stays where it is."""
+        """Return the shared parts of a model, which stays where it is."""
         return self._plans[slot] if self._is_evicted(slot) else self._table.model(slot).plan
 
     def scale(self, slot: int) -> Scale:
-        """Return how large a model is; it stays where it is. Another thread may ask meanwhile."""
+        """Return the size of a model, which stays where it is. Another thread may call it at any time."""
         if self._is_evicted(slot):
             return Scale(*self._scales[slot].tolist())
         return self._table.model(slot).scale()
 
     def use(self, slots: Ints64) -> None:
-        """See to it that models are in memory for what comes now; slots: int64[m], may repeat."""
+        """Load models into memory for use; slots: int64[m], may repeat."""
         if self.n_evicted:
             for slot in np.unique(slots[self.evicted[slots]]).tolist():
                 self.install(slot, self._swap.read(slot))
         if self.limited:
             self._used[slots] = True
 
-    # -- what happens to them -------------------------------------------------------------------------------
+    # -- events of models -----------------------------------------------------------------------------------
 
     def reserve(self, capacity: int) -> None:
         """Make room for slots below `capacity`."""
@@ -111,11 +111,11 @@ class ModelCache:
                 setattr(self, name, np.concatenate((column, np.zeros(more, dtype=column.dtype))))
 
     def changes(self, slots: Ints64) -> None:
-        """Mark models as about to change, evicted ones too once they are loaded."""
+        """Mark models as about to change; evicted models are marked once they are loaded."""
         self._dirty[slots] = True
 
     def put(self, slot: int, model: Model) -> None:
-        """Put a model in the place of one."""
+        """Replace a model."""
         if self._is_evicted(slot):
             self._come_back(slot, Model(model.plan, model.ints))
         else:
@@ -126,12 +126,12 @@ class ModelCache:
         self.entered(slot)
 
     def entered(self, slot: int) -> None:
-        """Note that a slot has another model than before."""
+        """Note that a slot has a new model."""
         self._dirty[slot] = True
         self._used[slot] = self.limited
 
     def forget(self, slot: int) -> None:
-        """Give up a slot whose model leaves the table."""
+        """Forget a slot whose model leaves the table."""
         if self._is_evicted(slot):
             self.evicted[slot] = False
             self.n_evicted -= 1
@@ -141,7 +141,7 @@ class ModelCache:
         self._dirty[slot] = self._used[slot] = self._recent[slot] = False
         self._loaded.discard(slot)
 
-    # -- before a run: what it needs and is not here --------------------------------------------------------
+    # -- before a run: models that it needs -----------------------------------------------------------------
 
     def missing(self, slots: Iterable[int]) -> list[int]:
         """Return which of some slots (negative: none) are evicted."""
@@ -153,7 +153,7 @@ class ModelCache:
         return sizes
 
     def install_now(self, slots: Sequence[int]) -> list[int]:
-        """Bring back the models that can be read without waiting for the disk; return the others."""
+        """Load the models that can be read without waiting for the disk; return the slots of the rest."""
         waiting = []
         for slot in slots:
             words = self._swap.read_now(slot)
@@ -168,7 +168,7 @@ class ModelCache:
         return [self._swap.read(slot) for slot in slots]
 
     def install(self, slot: int, words: Ints) -> None:
-        """Bring back a model with the words that were fetched for it."""
+        """Load a model with its words from `fetch`."""
         self._come_back(slot, Model(self._plans[slot], words))
         self._count(slot, words.nbytes)
         self._loaded.add(slot)
@@ -177,7 +177,7 @@ class ModelCache:
     # -- after a run ----------------------------------------------------------------------------------------
 
     def evict_excess(self) -> None:
-        """Count what was used, and let the worker evict what is too much."""
+        """Count the models used since the last call, and let the worker evict models above the limit."""
         if not self.limited:
             return
         slots = np.flatnonzero(self._used)
@@ -193,8 +193,10 @@ class ModelCache:
         self.memory.make_room()
 
     def sweep(self, wanted: int) -> int:
-        """Move the clock hand to the last slot, and evict what was not used since it passed last, up to
-        `wanted` bytes; return how many. OSError if the disk does not take them."""
+        """Move the clock hand to the last slot, and evict models not used since its last pass.
+
+        Stop at `wanted` bytes; return how many were freed. OSError if the disk does not take them.
+        """
         freed = 0
         while self._clock_hand < len(self._size):
             start, stop = self._clock_hand, min(self._clock_hand + _WINDOW, len(self._size))
@@ -212,7 +214,7 @@ class ModelCache:
         return freed
 
     def join(self, memory: ModelMemory, slots: Iterable[int]) -> None:
-        """Take part in another memory with the models of `slots`, which are all there are."""
+        """Move the models of `slots`, which are all there are, to another memory."""
         sizes = self._size.copy() if self.limited else None  # counted already: there may be very many
         self._leave()
         self.memory = memory
@@ -225,7 +227,7 @@ class ModelCache:
         memory.join(self, int(self._size.sum()))
 
     def close(self) -> None:
-        """Give up everything: the task is gone. What was fetched for it and comes too late counts nowhere."""
+        """Release everything: the task was dropped. Words fetched for it that come later are not counted."""
         self._leave()
         self.memory = ModelMemory()
         self.memory.join(self)

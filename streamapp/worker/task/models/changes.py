@@ -26,7 +26,7 @@ _FIRST_CAPACITY: Final = 16
 
 
 class ModelRecord(NamedTuple):
-    """A model and what the task knows of it beside its state."""
+    """A model and the task's data about it in addition to its state."""
 
     key: str
     incarnation: int
@@ -43,7 +43,7 @@ class ModelChanges:
     """Marks by slot."""
 
     def __init__(self, record: Callable[[int], ModelRecord]) -> None:
-        """record: what is in a slot now, not copied."""
+        """record: returns the current contents of a slot, not copied."""
         self._record = record
         self._changed: Mask = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self._held: Mask = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
@@ -71,15 +71,15 @@ class ModelChanges:
         return np.flatnonzero(self._changed)
 
     def begin(self, slots: Ints64) -> None:
-        """Hold these models as they are now; from here on changes are counted anew."""
+        """Hold these models in their current state; later changes are counted from here."""
         self._changed[:] = False
         self._held[slots] = True
         self._holds = True
 
     def take(self, slot: int, copied_from: float = math.inf) -> ModelRecord:
-        """Return a held model as it was at the cut; it is held no longer.
+        """Return a held model in its state at the cut; it is no longer held.
 
-        One of `copied_from` bytes or more is a copy in any case: no run changes it any more.
+        A model of `copied_from` bytes or more is always a copy: no run changes it any more.
         """
         copied = self._copies.pop(slot, None)
         if copied is not None:
@@ -89,7 +89,7 @@ class ModelChanges:
         return now if now.ints.nbytes < copied_from else now._replace(ints=now.ints.copy())
 
     def end(self) -> None:
-        """Let go of everything the cut still held."""
+        """Release everything the cut still held."""
         self._held[:] = False
         self._copies.clear()
         self._holds = False
@@ -99,5 +99,5 @@ class ModelChanges:
         self._changed[slots] = True
 
     def forget(self, slot: int) -> None:
-        """Count a model that is gone as unchanged; what an open cut needs of it was copied before."""
+        """Count a deleted model as unchanged; the data that an open cut needs of it was copied before."""
         self._changed[slot] = False

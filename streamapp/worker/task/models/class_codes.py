@@ -12,7 +12,7 @@ from topics.errors import Reason
 
 
 class RefusedClassError(Exception):
-    """A class that a model does not take in."""
+    """Raised for a class that a model does not add to its schema."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -45,7 +45,7 @@ class ClassCodes:
         return code
 
     def admit(self, slot: int, name: str) -> int:
-        """Return the code of a class, which the model's schema takes in if it can; else RefusedClassError."""
+        """Return the code of a class, which the model's schema adds if it can; else RefusedClassError."""
         schema = self._store.schema(slot)
         code = schema.class_code(name)
         if code >= 0:
@@ -60,6 +60,6 @@ class ClassCodes:
         return schema.class_code(name)
 
     def _of_schema(self, slot: int) -> Ints32:
-        """Return the code of every name, and -1 as the last element: where index -1 (no label) leads."""
+        """Return the code of every name, followed by -1: the element at index -1 (no label)."""
         schema = self._store.schema(slot)
         return np.array([*map(schema.class_code, self.names), -1], dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Class order: the order of the classes of a schema, told by that of their names."""
+"""Class order: the classes of a schema in the order of their names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from topics.columns.records import Ints32
 class ClassOrder(NamedTuple):
     """The K classes of a schema in the order of their names.
 
-    Models meet their classes in different orders; their answers name them in one, so that they are written
-    together and look alike to those who read them.
+    Models meet their classes in different orders. Their answers list the classes in one order, so that
+    answers are written together and look alike to readers.
     """
 
     classes: tuple[str, ...]

@@ -4,7 +4,7 @@
                     {"name": "country", "kind": "nominal", "values": ["FR"]}],
      "classes": ["legitimate", "fraud"], "max_classes": 8, "open_attributes": false, "classes_open": false}
 
-Classes are named as labels are (docs/records.md): `1` is the class `1`, `true` the class `true`.
+Class names are formed as for labels (docs/records.md): `1` is the class `1`, `true` the class `true`.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MAX_SHOWN: Final = 80
 
 
 def control_schema(given: Any, max_classes: int, max_attributes: int, limits: Limits) -> Schema:
-    """Return the schema that a control asks for; `max_classes`: unless it says otherwise.
+    """Return the schema in a control; `max_classes`: if the control does not set it.
 
-    max_attributes, limits: what no schema may exceed. Raises SchemaError or ParameterError, which
-    name the member and what it must be.
+    max_attributes, limits: bounds of any schema. Raises SchemaError or ParameterError, which name the member
+    and the values it may have.
     """
     if not isinstance(given, dict):
         _refuse(
@@ -62,7 +62,7 @@ def control_schema(given: Any, max_classes: int, max_attributes: int, limits: Li
 
 
 def _check_counts(attributes: list[Any], classes: Any, max_classes: int) -> None:
-    """Refuse what is too much by its number alone, before any of it is looked at: there may be a million."""
+    """Refuse counts that are too large before any item is looked at: there may be a million."""
     lists = [each.get("values") for each in attributes if isinstance(each, dict)]
     values = sum(len(each) for each in lists if isinstance(each, list))
     if values * PER_NAME > MAX_VALUE_BYTES:

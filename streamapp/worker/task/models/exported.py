@@ -1,4 +1,4 @@
-"""Exported model: core's model file, and what the task knows besides."""
+"""Exported model: core's model file, and the task's data about the model."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from streamapp.worker.task.models.changes import ModelRecord
 
 @dataclass(frozen=True, slots=True)
 class ExportedModel:
-    """What a file holds, checked."""
+    """The checked contents of a file."""
 
-    key: str  # that it had
+    key: str  # its key at the export
     model: Model
     known_classes: int
     open: bool
     frozen: bool
-    taken: dict[str, Any]  # where and when, for people
+    taken: dict[str, Any]  # place and time of the export, for people
 
 
 def write_exported(record: ModelRecord, taken: dict[str, Any]) -> bytes:
-    """Return the file of a model; taken: topic prefix, partition and positions it was taken at."""
+    """Return the file of a model; taken: topic prefix, partition and positions of the export."""
     model = Model(record.plan, record.ints)
     head = {
         "key": record.key,
@@ -45,9 +45,9 @@ def write_exported(record: ModelRecord, taken: dict[str, Any]) -> bytes:
 
 
 def read_exported(data: bytes) -> ExportedModel:
-    """Return what a file holds; GroveError if it is none, or holds what no worker may get to see.
+    """Return the contents of a file; GroveError if it is not an exported model, or breaks an invariant.
 
-    Kernels trust the words of a model: every invariant is checked before it is let in.
+    Kernels trust the words of a model: every invariant is checked before the model is accepted.
     """
     found = model_file.unwrap(data)
     model = Model.restore(found.snapshot)
@@ -73,7 +73,9 @@ def read_exported(data: bytes) -> ExportedModel:
 
 
 def fits(model: Model, known_classes: int, *, is_open: bool) -> bool:
-    """Return whether what a task knows besides is true of a model: answers are named and widened by it."""
+    """Return whether the task's data about a model is consistent with the model, because answers depend on
+    it.
+    """
     schema = model.schema
     if is_open and not (model.takes_attributes and schema.open_attributes):
         return False
@@ -81,7 +83,7 @@ def fits(model: Model, known_classes: int, *, is_open: bool) -> bool:
 
 
 def close_open_requests(model: Model) -> None:
-    """Close the requests that are open: their labels go to where the model was."""
+    """Close the open requests: their labels go to the place that the model came from."""
     outstanding = model.summary().outstanding
     if outstanding:
         model.close(EXPIRED, outstanding)

@@ -1,9 +1,9 @@
-"""Families: models of the same columns, and with which nothing special is the matter; found by one kernel.
+"""Families: models with the same columns and without special conditions; one kernel finds them.
 
-The models of a family may have different classes, or the same ones in another order: each list of classes is
-a *class order* of it, and all orders of the same classes are of one *kind*. A model has no family as long as
-it is frozen, counts records, buys features, or has classes of which it has learned no label yet. What family
-a model is in is found when a run asks for it, and forgotten whenever something about the model changes.
+The models of a family may have different classes, or the same classes in another order: each list of classes
+is a *class order* of it, and all orders of the same classes are of one *kind*. A model has no family as long
+as it is frozen, counts records, buys features, or has classes of which it has learned no label yet. The
+family of a model is determined when a run needs it, and forgotten whenever something about the model changes.
 """
 
 from __future__ import annotations
@@ -19,37 +19,39 @@ from core.schema.schema import Schema
 from streamapp.worker.task.models.class_order import ClassOrder
 from topics.columns.records import Ints32, Ints64
 
-OPEN: Final = -1  # of a model whose family is to be found
-NONE: Final = -2  # of a model that has none
-MIXED: Final = -3  # of models of several families or kinds; or a class is not known to its model
+OPEN: Final = -1  # of a model whose family is not determined yet
+NONE: Final = -2  # of a model without a family
+MIXED: Final = -3  # of models of several families or kinds; or a model has not learned a class
 ORDER_BITS: Final = 24
 MAX_CELLS: Final = 1 << 18
 """Classes of all orders that are kept: 6 MB."""
 MAX_CODES: Final = 64
-"""Lists of class names whose codes a family keeps,"""
+"""The most lists of class names whose codes a family keeps."""
 MAX_CODED: Final = 1 << 10
-"""and how many each has at most. In small runs most lists are new, and more would take longer than the way
-that looks only at the models of a run."""
+"""The most names of such a list. In small runs most lists are new, and longer lists would take longer than
+the general way, which looks only at the models of a run.
+"""
 
 _FIRST_CAPACITY: Final = 16
 
 
 class Kind:
-    """The orders that a family has of the same K classes."""
+    """The class orders of a family that have the same K classes."""
 
     def __init__(self, classes: tuple[str, ...]) -> None:
         """classes: in the order of their names."""
         self.classes = classes
         self.moved = False
-        """Whether a schema has them in another order than that of their names."""
+        """Whether a schema has the classes in another order than the order of their names."""
         self.columns: Ints64 = np.zeros((1, len(classes)), dtype=np.int64)
         """int64[at least orders, K]: where each class is in the schema."""
         self.codes: Ints32 = np.zeros((1, len(classes) + 1), dtype=np.int32)
-        """int32[at least orders, K + 1]: the number that each class of a schema has here; the last is -1."""
+        """int32[at least orders, K + 1]: the number in this kind of each class of a schema; the last is -1.
+        """
         self._orders = 0
 
     def add(self, order: ClassOrder) -> int:
-        """Return the number of another order."""
+        """Return the number of a new order."""
         number = self._orders
         self._orders += 1
         if number == len(self.columns):
@@ -61,7 +63,7 @@ class Kind:
 
 
 class Family:
-    """The models of some columns."""
+    """The models that have the same columns."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -94,7 +96,7 @@ class Family:
     def codes(self, names: list[str]) -> Ints32 | None:
         """Return int32[orders, names + 1]: the code of each class name, -1: unknown; the last is -1, too.
 
-        None: they are more than MAX_CODED.
+        None: the list has more than MAX_CODED names.
         """
         if len(self._orders) * (len(names) + 1) > MAX_CODED:
             return None
@@ -117,8 +119,8 @@ class Surveyed(NamedTuple):
 
     model: Ints64  # int64[n] slot
     code: Ints32  # int32[n] class, -1: no label
-    labels: int  # rows that have one
-    kind: Kind | None  # that of all models; None: they have several
+    labels: int  # rows with a label
+    kind: Kind | None  # the kind of all models; None: they have several
     order: Ints64  # int64[n]: number of the class order of each row's model in its kind
 
 
@@ -126,7 +128,7 @@ class Families:
     """The families of a partition's models, by slot."""
 
     def __init__(self, schema_of: Callable[[int], Schema | None]) -> None:
-        """schema_of: of the model in a slot; None: something special is the matter with it."""
+        """schema_of: returns the schema of the model in a slot; None: the model has special conditions."""
         self._schema_of = schema_of
         self._of_slot = np.full(_FIRST_CAPACITY, OPEN, dtype=np.int64)
         self._families: list[Family] = []
@@ -142,11 +144,11 @@ class Families:
             self._of_slot = np.concatenate((self._of_slot, np.full(more, OPEN, dtype=np.int64)))
 
     def forget(self, slots: int | Ints64) -> None:
-        """Note that something changed about one or more models."""
+        """Note that one or more models have changed."""
         self._of_slot[slots] = OPEN
 
     def survey(self, slots: Ints64, key: Ints32, names: list[str], label: Ints32) -> Surveyed | None:
-        """Return the rows of a run, if all models are of one family and know all classes; else None.
+        """Return the rows of a run, if all models are of one family and have learned all classes; else None.
 
         slots: int64[k], below 0: there is none; key: int32[n] into slots; label: int32[n] into names, -1:
         none. No model is about to grow.
@@ -192,7 +194,7 @@ class Families:
         return self._families[int(found[0])]
 
     def _member(self, slot: int) -> int:
-        """Return the numbers of a model's family and class order, NONE: it has none."""
+        """Return the numbers of a model's family and class order, NONE: it has no family."""
         schema = self._schema_of(slot)
         if schema is None:
             return NONE
@@ -225,8 +227,8 @@ def survey_rows(slots, key, label, of_slot, family, codes, kinds, within, model,
     """Write model, class and class order of each row; return how many have a label, or why not.
 
     slots: int64[k], below 0: there is none; key: int32[n] into slots; label: int32[n] class name, -1: none.
-    of_slot: int64, numbers of a model's family and class order, below 0: none is known.
-    family: number of the one that all models are to be of; codes: int32[orders, names + 1], class codes;
+    of_slot: int64, numbers of a model's family and class order, below 0: not determined.
+    family: number of the family that all models must have; codes: int32[orders, names + 1], class codes;
     kinds, within: int64, kind of each class order and its number there.
     model: int64[n]; code: int32[n], -1: no label; order: int64[n], in its kind; kind: int64[1],
     MIXED: several.

@@ -2,11 +2,12 @@
 
     {"command": "import", "id": "9f…", "part": 2, "parts": 5, "crc": 1234567, "data": "…", "replace": false}
 
-The parts of one import stand in their order, for they come from one producer and have one key. What breaks
-that order is refused and never put together: a part that is missing, came twice, belongs to another import,
-or does not match its CRC-32. Where two imports of a key meet, the one that began later goes on.
+The parts of one import arrive in their order, because they come from one producer and have one key. A part is
+refused, and never put together with earlier parts, if one before it is missing, if it came twice, if it
+belongs to another import, or if it does not match its CRC-32. If two imports of a key overlap, the later one
+continues.
 
-What has come so far is state: it survives a restart, and is bounded in bytes.
+The parts that have come so far are state: they survive a restart, and are bounded in bytes.
 """
 
 from __future__ import annotations
@@ -21,15 +22,19 @@ from typing import Any, Final
 import orjson
 
 MAX_BYTES: Final = 256 << 20
-"""What the parts of unfinished imports of a partition may take; the oldest other one is given up first."""
+"""The most bytes of the parts of a partition's unfinished imports; above it the oldest other import is given
+up.
+"""
 
 MAX_PARTS: Final = 100_000
-"""Parts of an import, and those of all unfinished ones together: small parts take more than their bytes."""
+"""The most parts of an import, and of all unfinished imports together: small parts take more than their
+bytes.
+"""
 MAX_ID: Final = 64
 
 
 class RefusedPartError(Exception):
-    """Why a part is not taken."""
+    """Why a part is refused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +46,11 @@ class ModelPart:
     parts: int
     crc: int  # CRC-32 of the data
     data: bytes
-    replace: bool  # the model that is there, if there is one
+    replace: bool  # whether it replaces an existing model
 
     @staticmethod
     def of(body: Mapping[str, Any]) -> ModelPart:
-        """Return the part that the members of a command describe; RefusedPartError."""
+        """Return the part in the members of a command; RefusedPartError."""
         name = body.get("id")
         if not isinstance(name, str) or not 1 <= len(name) <= MAX_ID:
             _refuse("id", name, f"a string of 1 to {MAX_ID} characters, the same in all parts of an import")
@@ -68,15 +73,15 @@ class ModelPart:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """An import of which some parts have come."""
+    """An import with the parts that have come so far."""
 
     id: str
     parts: int
-    pieces: tuple[bytes, ...] = ()  # the first ones
-    size: int = 0  # bytes of these
+    pieces: tuple[bytes, ...] = ()  # the first parts
+    size: int = 0  # bytes of the pieces
 
     def with_piece(self, data: bytes) -> Incoming:
-        """Return the import with one part more."""
+        """Return the import with one more part."""
         return Incoming(self.id, self.parts, (*self.pieces, data), self.size + len(data))
 
 
@@ -86,18 +91,19 @@ class Imports:
     def __init__(self) -> None:
         self._held: dict[str, Incoming] = {}
         self._before: dict[str, Incoming] | None = None
-        self._bytes = self._pieces = 0  # of all that are unfinished
+        self._bytes = self._pieces = 0  # of all unfinished imports
         self._given_up_before = 0
-        self.given_up = 0  # imports that came in part
+        self.given_up = 0  # imports given up after some of their parts
 
     def __len__(self) -> int:
         """Return how many imports are unfinished."""
         return len(self._held)
 
     def take(self, key: str, part: ModelPart) -> bytes | None:
-        """Take a part; return the whole if it was the last one.
+        """Add a part; return the whole file if it was the last part.
 
-        RefusedPartError says what is wrong with it. An import that cannot be finished any more is given up.
+        RefusedPartError holds the reason of a refusal. An import that cannot be finished any more is given
+        up.
         """
         held = self._held.get(key)
         mine = held if held is not None and held.id == part.id else None
@@ -189,7 +195,7 @@ class Imports:
 def control_values(data: bytes, name: str, *, size: int, replace: bool = False) -> list[bytes]:
     """Return the values of the control records that import a file; size: bytes of the file in each.
 
-    `name`: one that no other import of the key has.
+    `name`: an id that no other import of the key has.
     """
     pieces = [data[at : at + size] for at in range(0, len(data), size)]
     return [

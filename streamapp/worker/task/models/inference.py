@@ -11,11 +11,13 @@ from core.schema.schema import Attribute, Schema
 from topics.columns.records import Features
 
 _inferred: Final[WeakValueDictionary[tuple[object, ...], Schema]] = WeakValueDictionary()
-"""Schemas of first records, by their features, the number of classes, and which are given, and as texts."""
+"""Schemas of first records, by their features, the number of classes, and which features have a value or a
+text.
+"""
 
 
 def attribute_of(features: Features, feature: int, row: int) -> Attribute:
-    """Return the attribute that a value makes: a number a numeric one, a string an open nominal one.
+    """Return the attribute for a value: a numeric one for a number, an open nominal one for a string.
 
     row: of the group.
     """
@@ -39,9 +41,9 @@ def given_width(features: Features, row: int) -> int:
 def infer_schema(features: Features, row: int, max_classes: int) -> Schema:
     """Return the schema of a model's first record (`row` of the group).
 
-    A feature without a value says nothing about its kind: it joins the schema with its first value, if that
-    comes before the first split. In arrays the position has to be kept: such a feature is numeric. A schema
-    that another model has already is found by what was given, without a look at each feature.
+    A feature without a value has no kind yet: it joins the schema with its first value, if that comes before
+    the first split. In arrays the position has to be kept: such a feature is numeric. A schema that another
+    model has already is found by the given names and kinds, without a look at each feature.
     """
     is_text = np.zeros(features.values.shape[1], dtype=np.bool_)
     is_text[[feature for feature, cells in features.strings.items() if cells[row] is not None]] = True

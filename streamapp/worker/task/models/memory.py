@@ -1,16 +1,17 @@
 """Model memory: how many bytes of models a worker keeps in memory, and which task has to evict.
 
-The tasks take turns in a ring, and each sweeps its models with a clock hand of its own (CLOCK, cache.py):
-what was not used since the hand last passed is evicted. Which models are in memory depends on their uses,
+The tasks take turns in a ring, and each sweeps its models with a separate clock hand (CLOCK, cache.py):
+models not used since the hand last passed are evicted. Which models are in memory depends on their uses,
 never on the time of day, and changes nothing but how long a run takes.
 
-What is counted is what the process has: the words of the models that are in memory, and, once however many
-models have them, their schemas and plans (core/schema/shared.py). These stay in memory while a model is
-evicted, so that a record can be decoded without waiting for the disk; words get what they leave of the limit.
+The limit covers the memory of the process: the words of the models that are in memory, and their schemas and
+plans, each counted once even if many models share it (core/schema/shared.py). Schemas and plans stay in
+memory while a model is evicted, so that a record can be decoded without waiting for the disk; the rest of the
+limit is for words.
 
 A task that joins may bring more than there is room for, a hundred thousand models perhaps. No run waits until
-all of them are evicted: memory is overcommitted by them, and each run evicts a slice of them besides what it
-needs itself.
+all of them are evicted: they overcommit memory, and each run evicts a slice of them in addition to the memory
+that it needs.
 """
 
 from __future__ import annotations
@@ -31,12 +32,13 @@ class Sweepable(Protocol):
     """The models of one task."""
 
     def sweep(self, wanted: int) -> int:
-        """Sweep on to the last model, evict up to `wanted` bytes; return how many. OSError if the disk is
-        full."""
+        """Sweep on to the last model, and evict up to `wanted` bytes; return how many. OSError if the disk is
+        full.
+        """
 
 
 class ModelMemory:
-    """Bytes and counts. Belongs to one thread; others may read the counts."""
+    """Bytes and counts. Belongs to one thread; other threads may read the counts."""
 
     def __init__(
         self,
@@ -45,9 +47,12 @@ class ModelMemory:
         slice_bytes: int = SLICE_BYTES,
         tally: shared.Tally = shared.TALLY,
     ) -> None:
-        """`limit`: bytes of models in memory between two runs, 0 for all there are; `directory`: where the
-        evicted ones lie (None: where temporary files do); `slice_bytes`: how much of what a task brought
-        above the limit is evicted after each run; `tally`: what models share."""
+        """`limit`: bytes of models in memory between two runs, 0 for no limit; `directory`: for evicted
+        models (None: the directory of temporary files).
+
+        `slice_bytes`: bytes above the limit, brought by a task, that are evicted after each run; `tally`: of
+        the parts that models share.
+        """
         self.limit = limit
         self.directory = directory
         self.overcommitted = 0  # bytes above the limit that tasks brought and that were not evicted yet
@@ -58,7 +63,7 @@ class ModelMemory:
         self.written = 0  # bytes
         self._ring: list[Sweepable] = []
         self._turn = 0
-        self._refused = False  # the disk took nothing the last time
+        self._refused = False  # the disk refused the last eviction
         self._slice = slice_bytes
         self._tally = tally
 
@@ -78,8 +83,9 @@ class ModelMemory:
         self._ring.remove(models)
 
     def make_room(self) -> None:
-        """Evict models, the longest unused ones first, until the others are within the limit, and a slice of
-        what is overcommitted."""
+        """Evict the longest unused models until the rest is within the limit, and a slice of overcommitted
+        memory.
+        """
         self.overcommitted = min(max(0, self.overcommitted - self._slice), self._surplus)
         idle, goal = 0, self.limit + self.overcommitted
         while self.limit and self.used > goal and idle <= 2 * len(self._ring):
@@ -98,7 +104,7 @@ class ModelMemory:
 
     @property
     def used(self) -> int:
-        """Bytes of words in memory, and of what models share wherever they are."""
+        """Bytes of words in memory, and of the shared parts of all models, evicted or not."""
         return self.taken + self._tally.bytes
 
     @property

@@ -1,8 +1,7 @@
 """Feature placement: named or positional feature values to the columns of the models' schemas.
 
-A *layout* is how one list of feature names lies in one schema; it is found once and kept. Usually a run has
-one list of names and one schema, the layout is the identity, and the decoded matrix goes to the kernels as
-it is.
+A *layout* maps one list of feature names to one schema; it is computed once and kept. Usually a run has one
+list of names and one schema, the layout is the identity, and the decoded matrix goes to the kernels as it is.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from topics.columns.records import Features, Floats, Ints32, Ints64
 from topics.errors import Reason
 
 MAX_ATTRIBUTES: Final = 4096
-"""Features that an open schema takes in; more names than that are no features but data."""
+"""The most features that an open schema adds; a record with more names has data in its names."""
 
 FEW: Final = 256
-"""New values that are sorted more quickly one by one than as columns."""
+"""Fewer new values than this are sorted faster one by one than as columns."""
 
 _LAYOUTS_KEPT: Final = 4096
 _FEATURES_KEPT: Final = 1 << 18  # of all layouts that are kept: 20 MB
@@ -36,12 +35,12 @@ Mask = npt.NDArray[np.bool_]
 
 
 class FeatureLayout(NamedTuple):
-    """How features of one list of names lie in one schema."""
+    """The columns of one list of feature names in one schema."""
 
-    target: Ints64  # int64[d] attribute of each feature, -1: the schema does not know it
+    target: Ints64  # int64[d] attribute of each feature, -1: not in the schema
     identity: bool  # feature j is attribute j, and all attributes are there
-    nominal: tuple[tuple[int, int], ...]  # (feature, attribute) of the nominal ones
-    unknown: tuple[int, ...]  # features the schema does not know
+    nominal: tuple[tuple[int, int], ...]  # (feature, attribute) of the nominal features
+    unknown: tuple[int, ...]  # features that are not in the schema
 
 
 class Part(NamedTuple):
@@ -59,7 +58,7 @@ class Part(NamedTuple):
         return self.features.values if self.of_group is None else self.features.values[self.of_group]
 
     def within(self, keep: Mask) -> Part | None:
-        """Return the part of those rows that keep (bool[n], of the batch) names; None: there is none."""
+        """Return the part with only the rows in keep (bool[n], of the batch); None: no row is left."""
         mine = keep[self.rows]
         if mine.all():
             return self
@@ -89,7 +88,7 @@ class Part(NamedTuple):
         return self.features.names[feature]
 
     def attribute(self, feature: int, at: int) -> Attribute:
-        """Return the attribute that the value of a feature in row `at` of the part makes."""
+        """Return the attribute for the value of a feature in row `at` of the part."""
         return attribute_of(self.features, feature, at if self.of_group is None else int(self.of_group[at]))
 
 
@@ -101,21 +100,21 @@ class NewValues(NamedTuple):
     values: list[str]  # k
 
     def within(self, keep: Mask) -> NewValues:
-        """Return those for which keep (bool[k]) says so."""
+        """Return the cells at which keep (bool[k]) is true."""
         if keep.all():
             return self
         return NewValues(self.attribute, self.rows[keep], list(compress(self.values, keep.tolist())))
 
 
 class NewAttribute(NamedTuple):
-    """An attribute that a model would take in."""
+    """An attribute that a model would add to its schema."""
 
     row: int  # of the batch, from which on the model has it
     attribute: Attribute
 
 
 class _Begin(NamedTuple):
-    """Where the values of an unknown feature begin, for a model and in a part."""
+    """The first value of an unknown feature, for a model and in a part."""
 
     row: int  # of the batch
     place: int  # among the unknown features of the part
@@ -133,17 +132,17 @@ class Placed:
 
 
 class Grown(NamedTuple):
-    """What became of new values of nominal attributes."""
+    """The results of coding new values of nominal attributes."""
 
     ignored: int  # values that stay without a code
-    full: list[tuple[int, str]]  # attributes that have taken in their last value: row and name
+    full: list[tuple[int, str]]  # attributes that have received their last value: row and name
 
 
 class Placement:
     """Places features; keeps the layouts."""
 
     def __init__(self, store: ModelStore, max_attributes: int = MAX_ATTRIBUTES) -> None:
-        """`max_attributes`: of a model that takes in new features."""
+        """`max_attributes`: limit for a model that adds new features to its schema."""
         self._store = store
         self.max_attributes = max_attributes
         self._layouts: dict[tuple[Names | int, int], FeatureLayout | None] = {}
@@ -174,7 +173,7 @@ class Placement:
         return parts, flaws
 
     def is_in_place(self, features: Features, columns: Columns) -> bool:
-        """Return whether the values of a group are those of all columns, numbers, as they stand."""
+        """Return whether a group's values can be used unchanged: one number for each column, in order."""
         if features.strings:
             return False
         layout = self._layout(features, columns)
@@ -189,7 +188,8 @@ class Placement:
             only = parts[0]
             if not only.layout.nominal and not only.features.strings:
                 return Placed(only.values())
-        # Where a few rows of many are meant, the memory of the others is never touched.
+        # If the batch has many rows and only a few are placed, the memory of the remaining rows is never
+        # touched.
         placed = Placed(np.empty((n, width)))
         for part in parts:
             placed.x[part.rows] = np.nan
@@ -201,10 +201,11 @@ class Placement:
         return placed
 
     def new_attributes(self, parts: Sequence[Part], record: Ints32) -> dict[int, list[NewAttribute]]:
-        """Return slot → the features that its model does not know but would take in, in their order.
+        """Return slot → the features that its model lacks but would add to its schema, in their order.
 
-        Those of all rows of a record come together, at the first row that has one; as many as there is room
-        for. record: int32[n] of each row; a record's rows are of one part, for they share key and layout.
+        The new features of all rows of a record come together, at the first row that has one, up to the free
+        room. record: int32[n] of each row; a record's rows are of one part, because they share key and
+        layout.
         """
         store, found = self._store, dict[int, list[_Begin]]()
         for part in parts:
@@ -230,9 +231,10 @@ class Placement:
                     yield part, given
 
     def grow_values(self, placed: Placed, model: Ints64) -> Grown:
-        """Give codes to new values of open attributes, in input order; return what did not fit, or hardly.
+        """Give codes to new values of open attributes, in input order; return values without code, full
+        attributes.
 
-        model: int64[n] slot of each row. Rows with flaws teach no values.
+        model: int64[n] slot of each row. Values in rows with flaws get no codes.
         """
         store, flawed = self._store, [*placed.flaws]
         cells = [each.within(~np.isin(each.rows, flawed)) for each in placed.new_values]
@@ -242,7 +244,7 @@ class Placement:
         full: list[tuple[int, int, str]] = []
         for slot, cells_of in sorted(
             ordered.items(), key=lambda each: each[1][0]
-        ):  # as their first ones came
+        ):  # in the order of their first rows
             before = store.schema(slot)
             after = before.with_values((attribute, value) for _, attribute, value in cells_of)
             if after is before:
@@ -258,7 +260,7 @@ class Placement:
     # -- inside ---------------------------------------------------------------------------------------------
 
     def _taken_in(self, slot: int, found: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
-        """Return those of the new values (attribute → value → row) for which a model may have room."""
+        """Return the new values (attribute → value → row) for which a model may have room."""
         if self._store.frozen[slot]:
             return {}
         attributes = self._store.schema(slot).attributes
@@ -269,7 +271,7 @@ class Placement:
         }
 
     def _place_new(self, cells: NewValues, model: Ints64, x: Floats) -> int:
-        """Put codes where values have one by now; return how many have none."""
+        """Put codes where values have a code by now; return the number of values without code."""
         attribute, rows, values = cells
         slots = model[rows].tolist()
         known_of = {
@@ -286,7 +288,9 @@ class Placement:
         return len(codes) - int(np.count_nonzero(taken))
 
     def _by_columns(self, slots: Ints64) -> Iterator[Ints64 | None]:
-        """Yield the rows of a group whose models have the same columns, one after the other; None: all."""
+        """Yield the rows of a group whose models have the same columns, one set after another; None: all
+        rows.
+        """
         if not len(slots):
             return
         uids = self._store.columns_uid[slots]
@@ -331,7 +335,7 @@ class Placement:
                 placed.flaws.setdefault(row, (Reason.WRONG_SCHEMA, detail))
 
     def _place_codes(self, part: Part, feature: int, attribute: int, placed: Placed) -> None:
-        """Put codes in the place of the values of a nominal attribute; a number is named by its digits."""
+        """Put codes in the place of the values of a nominal attribute; a number's digits are its name."""
         cells = named(part.values()[:, feature], part.strings(feature))
         distinct = dict.fromkeys(cells)
         distinct.pop(None, None)
@@ -354,8 +358,8 @@ def _first_rows(cells: Sequence[NewValues], model: Ints64) -> dict[int, dict[int
         slots = model[rows]
         if len(slots) and (slots == slots[0]).all():
             of_slot = first.setdefault(int(slots[0]), {})
-            if attribute not in of_slot:  # else another part has had some
-                # What comes first is put in last.
+            if attribute not in of_slot:  # else another part has added some
+                # Reversed, so that the first row of a value overwrites later rows.
                 of_slot[attribute] = dict(zip(reversed(values), reversed(rows.tolist()), strict=True))
                 continue
         for slot, row, value in zip(slots.tolist(), rows.tolist(), values, strict=True):
@@ -400,7 +404,7 @@ def named(values: Floats, strings: list[str | None] | None) -> list[str | None]:
 
 
 def _begins(part: Part, given: Mask) -> Iterator[tuple[int, list[_Begin]]]:
-    """Yield each model of a part that is given unknown features, and where each of these begins.
+    """Yield each model of a part with values of unknown features, and where each feature begins.
 
     given: bool[m, u], where the rows of the part have values of its u unknown features.
     """
@@ -418,7 +422,7 @@ def _begins(part: Part, given: Mask) -> Iterator[tuple[int, list[_Begin]]]:
 
 
 def _taken(begins: list[_Begin], record: Ints32, room: int) -> list[NewAttribute]:
-    """Return the attributes that a model takes in, in the order in which their first values come."""
+    """Return the attributes that a model adds, in the order in which their first values come."""
     taken: dict[str, NewAttribute] = {}
     of_record, row = -1, -1
     for begin in sorted(begins, key=lambda each: each[:2]):

@@ -1,4 +1,4 @@
-"""Preserved models: how models were when a run began, for the way back."""
+"""Preserved models: copies of models from the beginning of a run, for a rollback."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from core.plan import Plan
 
 
 class ModelFacts(NamedTuple):
-    """What a model's columns hold beside its schema."""
+    """A model's entries in the columns of the store."""
 
     known_classes: int
     open: bool

@@ -6,19 +6,19 @@ import threading
 
 
 class ModelQuota:
-    """A count. Tasks of one worker run one at a time, but for one that is being restored in a thread."""
+    """A count. Tasks of one worker run one at a time, except a task that is being restored in a thread."""
 
     __slots__ = ("_lock", "closed", "limit", "reported", "taken")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.taken = 0
-        self.closed = False  # a replay refuses what was refused
-        self.reported = False  # the log has said that it is used up
+        self.closed = False  # a replay refuses the models that were refused before
+        self.reported = False  # the log has a line that the quota is used up
         self._lock = threading.Lock()
 
     def take(self) -> bool:
-        """Take a place for a model; whether there was one."""
+        """Take a place for a model; return whether there was one."""
         with self._lock:
             if self.closed or self.taken >= self.limit:
                 return False

@@ -1,13 +1,13 @@
-"""Model store: the models of one partition by key, and what the task knows of each besides its state.
+"""Model store: the models of one partition by key, and the task's data about each of them.
 
-A model is known by its *slot*: its index in core's table, and in the columns here. Schemas grow while a run
-is being prepared; the models take them in (`adopt_grown`) before the kernels see the run, so that a buffer
-is laid out anew once, however much it grew.
+A model is identified by its *slot*: its index in core's table, and in the columns here. Schemas grow while a
+run is being prepared; the models get the new columns (`adopt_grown`) before the kernels see the run, so that
+a buffer is laid out again only once, for any growth.
 
-`checkpoint` begins a run and `rollback` undoes it. The kernels change models in place: only those that
-`preserve` was called for come back as they were. Before a kernel changes models, `touch` is called, because
-an open cut may need them as they are (cut.py); before it reads or changes them, `use` brings them into
-memory, because they may be evicted (cache.py).
+`checkpoint` begins a run and `rollback` undoes it. The kernels change models in place: `rollback` restores
+only models for which `preserve` was called. Before a kernel changes models, `touch` is called, because an
+open cut may need their current state (cut.py); before it reads or changes them, `use` loads them into memory,
+because they may be evicted (cache.py).
 """
 
 from __future__ import annotations
@@ -59,38 +59,38 @@ class ModelStore:
     """Models by key."""
 
     def __init__(self, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
-        """`memory`: how much of it the worker's models may take; None: as much as they need."""
+        """`memory`: limits the memory of the worker's models; None: no limit."""
         self.table = ModelTable()
         self.cache = ModelCache(self.table, memory or ModelMemory())
         self.quota = quota
         self.keys: dict[int, str] = {}  # slot -> key
-        self.specs: dict[str, Spec] = {}  # of keys whose first instance is awaited, for it gives the schema
+        self.specs: dict[str, Spec] = {}  # of keys that wait for their first instance and its schema
         self.warned: set[int] = set()  # slots whose unknown features were warned of
         self.schema_uid = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
         self.columns_uid = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
         self.known_classes = np.zeros(_FIRST_CAPACITY, dtype=np.int32)  # declared, or learned a label of
         self.width = np.zeros(_FIRST_CAPACITY, dtype=np.int32)  # attributes
         self.n_classes = np.zeros(_FIRST_CAPACITY, dtype=np.int32)
-        self.open = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # takes in new features: nothing split yet
+        self.open = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # adds new features: nothing has split yet
         self.frozen = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self.counts_records = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # refuses weights other than 1
         self.acquires = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # buys features before it answers
-        self.has_acquired = False  # whether there was ever a model that does
+        self.has_acquired = False  # whether there was ever a model that buys features
         self.incarnation = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # number of its life in this partition
         self.incarnations = 0  # lives that have begun
         self.families = Families(self._plain_schema)
         self.changes = ModelChanges(self.record)
-        self._gone: dict[UnitName, None] = {}  # lives a cut has seen that ended since, perhaps undone
+        self._gone: dict[UnitName, None] = {}  # lives in the last cut that ended since, perhaps undone
         self._cut_at = 0  # lives that had begun at the last cut
         self._slots: dict[str, int] = {}
-        self._schemas: dict[int, Schema] = {}  # slot -> schema, as far as it has grown
-        self.grown: set[int] = set()  # slots whose models do not know their schema yet
-        self._fresh: set[int] = set()  # slots of models that have seen nothing yet
+        self._schemas: dict[int, Schema] = {}  # slot -> schema, including its latest growth
+        self.grown: set[int] = set()  # slots whose models lack the growth of their schemas
+        self._fresh: set[int] = set()  # slots of models that have processed nothing yet
         self._templates: dict[tuple[Spec, int], Model] = {}  # by spec and uid of the schema
         self._templates_bytes = 0
         self._preserved: dict[int, PreservedModel] = {}
         self._created: list[int] = []
-        self._deleted: list[int] = []  # gone for everybody, but the table holds them until the run is final
+        self._deleted: list[int] = []  # not visible any more, but in the table until the run is final
         self._specs_before: dict[str, Spec] | None = None
         self._warned_before: set[int] | None = None
         self._reported_before = False
@@ -115,16 +115,16 @@ class ModelStore:
         return self.cache.model(slot)
 
     def peek(self, slot: int) -> Model:
-        """Return the model in a slot to be read: it stays where it is."""
+        """Return the model in a slot for reading: it stays where it is."""
         return self.cache.peek(slot)
 
     def spec(self, slot: int) -> Spec:
-        """Return what a model was built from."""
+        """Return the spec from which a model was built."""
         return self.cache.plan(slot).spec
 
     @property
     def is_growing(self) -> bool:
-        """Whether `adopt_grown` has something to do."""
+        """Whether `adopt_grown` has work to do."""
         return bool(self.grown or self._fresh)
 
     def learn_classes(self, model: Ints64, code: Ints32) -> None:
@@ -136,15 +136,15 @@ class ModelStore:
             self.families.forget(model[changed])
 
     def refuses_weight(self, slot: int, weight: float) -> bool:
-        """Return whether the model in a slot counts records, and this one is weighed."""
+        """Return whether the model in a slot counts records, and `weight` differs from 1."""
         return bool(self.counts_records[slot]) and weight != 1.0
 
     def schema(self, slot: int) -> Schema:
-        """Return the schema of a model, as far as it has grown."""
+        """Return the schema of a model, including its latest growth."""
         return self._schemas[slot]
 
     def record(self, slot: int) -> ModelRecord:
-        """Return everything that is known of a model; its state is not copied, and stays where it is."""
+        """Return all data about a model; its state is not copied, and stays where it is."""
         model = self.cache.peek(slot)
         return ModelRecord(
             self.keys[slot],
@@ -165,7 +165,7 @@ class ModelStore:
     # -- models coming, growing and going -------------------------------------------------------------------
 
     def create(self, key: str, spec: Spec, schema: Schema) -> int:
-        """Make a model and return its slot, or NO_MODEL if the worker holds as many as it may."""
+        """Make a model and return its slot, or NO_MODEL if the worker has its maximum number of models."""
         if not self.quota.take():
             return NO_MODEL
         slot = self._add(self._new(spec, schema))
@@ -177,7 +177,7 @@ class ModelStore:
         return slot
 
     def replace(self, slot: int, model: Model) -> None:
-        """Put a new model in the place of one, under the same key."""
+        """Replace a model by a new model under the same key."""
         self._will_change(slot)
         self._end(slot)
         self._put(slot, model)
@@ -185,9 +185,9 @@ class ModelStore:
         self._begin(slot, model.schema)
 
     def put(self, key: str, exported: ExportedModel) -> int:
-        """Put a model that was learned elsewhere under a key, in the place of one or as a new one.
+        """Put a model that was learned elsewhere under a key; it replaces a model of that key.
 
-        Return its slot, or NO_MODEL if the worker holds as many models as it may.
+        Return its slot, or NO_MODEL if the worker has its maximum number of models.
         """
         model, slot = exported.model, self.slot(key)
         if slot != NO_MODEL:
@@ -215,7 +215,7 @@ class ModelStore:
         self._unlist(slot)
 
     def freeze(self, slot: int, frozen: bool) -> None:
-        """Let a model answer without asking and learning, or go on."""
+        """Let a model only answer, without label requests and learning, or end this state."""
         self._will_change(slot)
         self.frozen[slot] = frozen
         self.families.forget(slot)
@@ -234,7 +234,9 @@ class ModelStore:
         self._set_warned(self.warned | {slot})
 
     def await_instance(self, key: str, spec: Spec | None) -> None:
-        """Note the spec for the model that the first instance of a key will make (None: none is awaited)."""
+        """Note the spec for the model that the first instance of a key will make (None: the key has no such
+        spec).
+        """
         if self._specs_before is None:
             self._specs_before = dict(self.specs)
         self.specs.pop(key, None)
@@ -242,12 +244,12 @@ class ModelStore:
             self.specs[key] = spec
 
     def grow(self, slot: int, schema: Schema) -> None:
-        """Let a model's schema grow; `adopt_grown` lets the model know."""
+        """Let a model's schema grow; `adopt_grown` then changes the model."""
         self._set_schema(slot, schema)
         self.grown.add(slot)
 
     def adopt_grown(self) -> None:
-        """Lay out the models anew whose schemas have grown."""
+        """Lay out again the models whose schemas have grown."""
         if self.grown or self._fresh:
             self.touch(np.array([*self.grown, *self._fresh]))
         for slot in sorted(self.grown):
@@ -261,11 +263,11 @@ class ModelStore:
         self._fresh.clear()
 
     def adopted(self, incarnations: int) -> None:
-        """Note how many lives had begun when the models were stored that were taken in."""
+        """Note how many lives had begun when the adopted models were stored."""
         self.incarnations = self._cut_at = incarnations
 
     def adopt(self, stored: StoredModel) -> None:
-        """Take in a model that was stored, whether or not the worker has room for it."""
+        """Add a model that was stored, even if the worker has no room for it."""
         key = stored.name.key
         slot = self._add(stored.model)
         self._slots[key], self.keys[slot] = slot, key
@@ -277,7 +279,7 @@ class ModelStore:
         if stored.fresh:
             self._fresh.add(slot)
 
-    # -- what a cut takes -----------------------------------------------------------------------------------
+    # -- contents of a cut ----------------------------------------------------------------------------------
 
     def touch(self, slots: Ints64) -> None:
         """Note that models are about to change; slots: int64[m], may repeat."""
@@ -285,7 +287,7 @@ class ModelStore:
         self.cache.changes(slots)
 
     def begin_cut(self) -> tuple[Ints64, Ints64, dict[UnitName, None]]:
-        """Hold what changed since the last finished cut.
+        """Hold the models that changed since the last finished cut.
 
         Return int64[m] slots and their lives, ascending, and the lives that ended.
         """
@@ -297,15 +299,17 @@ class ModelStore:
         return slots, self.incarnation[slots], {name: None for name in gone if not self._lives(name)}
 
     def abandon_cut(self, slots: Ints64, incarnations: Ints64, gone: dict[UnitName, None]) -> None:
-        """Count what a cut was to keep as changed or gone again; the arguments are what began it."""
+        """Count the contents of a cut as changed or deleted again; the arguments are the results of
+        `begin_cut`.
+        """
         self.changes.end()
         self.changes.mark(slots[self.incarnation[slots] == incarnations])
         self._gone = gone | self._gone
 
     def scales(self) -> Iterator[tuple[Spec, Scale]]:
-        """Yield what the models are built from and how large they are, evicted ones too.
+        """Yield spec and size of each model, including evicted models.
 
-        Another thread may look while they change, come and go.
+        Another thread may call it while models change, come and go.
         """
         for slot in list(self.keys):
             try:
@@ -320,21 +324,21 @@ class ModelStore:
     # -- models in memory -----------------------------------------------------------------------------------
 
     def use(self, slots: Ints64) -> None:
-        """See to it that models are in memory for the rest of the run; slots: int64[m], may repeat."""
+        """Load models into memory for the rest of the run; slots: int64[m], may repeat."""
         self.cache.use(slots)
 
     def evict_excess(self) -> None:
-        """Let models be evicted if there are too many in memory: nothing uses them now."""
+        """Evict models if too many are in memory: nothing uses them now."""
         self.cache.evict_excess()
 
     def join(self, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
-        """Count the models among those of a worker (`memory` None: its memory has no limit)."""
+        """Count the models among the models of a worker (`memory` None: its memory has no limit)."""
         quota.add(len(self))
         self.quota = quota
         self.cache.join(memory or ModelMemory(), self.keys)
 
     def close(self) -> None:
-        """Give back what the models took."""
+        """Return the memory and places of the models."""
         self.quota.give_back(len(self))
         self.cache.close()
 
@@ -366,7 +370,7 @@ class ModelStore:
                 self._preserved[slot] = PreservedModel(self.keys[slot], model.plan, model.ints.copy(), facts)
 
     def rollback(self) -> None:
-        """Undo the models that came and went since `checkpoint`, and bring back those that were preserved."""
+        """Undo the creations and deletions since `checkpoint`, and restore preserved models."""
         for slot in self.grown:
             self._set_schema(slot, self.cache.plan(slot).schema)
         self.grown.clear()
@@ -397,12 +401,12 @@ class ModelStore:
     # -- inside ---------------------------------------------------------------------------------------------
 
     def _new(self, spec: Spec, schema: Schema) -> Model:
-        """Return a new model; models that begin alike are copies of one (2 instead of 40 µs)."""
+        """Return a new model; models that begin alike are copies of a template (2 instead of 40 µs)."""
         key = (spec, schema.uid)
         template = self._templates.get(key)
         if template is None:
             template = Model.create(spec, schema)
-            if template.nbytes > _TEMPLATE_BYTES // 16:  # a copy would cost what making it does
+            if template.nbytes > _TEMPLATE_BYTES // 16:  # a copy would cost as much as a new model
                 return template
             self._templates_bytes += template.nbytes + schema.content_bytes
             if self._templates_bytes > _TEMPLATE_BYTES:
@@ -422,7 +426,7 @@ class ModelStore:
         return self._schemas[slot]
 
     def _set_schema(self, slot: int, schema: Schema) -> None:
-        """Note the schema of a model, whose family is another one then."""
+        """Note the schema of a model, which changes its family."""
         self._schemas[slot] = schema
         self.schema_uid[slot] = schema.uid
         self.columns_uid[slot] = schema.columns.uid
@@ -431,7 +435,7 @@ class ModelStore:
         self.families.forget(slot)
 
     def _begin(self, slot: int, schema: Schema) -> None:
-        """Describe a model that has seen nothing: a new life."""
+        """Note the facts of a model that has processed nothing: a new life."""
         self.incarnations += 1
         is_open = schema.open_attributes and self.peek(slot).takes_attributes
         facts = ModelFacts(schema.declared_classes, is_open, False, self.incarnations)
@@ -475,7 +479,7 @@ class ModelStore:
         self.quota.give_back()
 
     def _add(self, model: Model) -> int:
-        """Take in a model and return its slot."""
+        """Add a model to the table and return its slot."""
         slot = self.table.add(model)
         self._reserve(slot)
         self.cache.entered(slot)
@@ -487,7 +491,7 @@ class ModelStore:
         self._schemas.pop(slot, None)
 
     def _reserve(self, slot: int) -> None:
-        """Make room for a slot in the columns; new slots are given out one after the other."""
+        """Make room for a slot in the columns; new slots are given out in ascending order."""
         if slot == len(self.frozen):
             for name in _COLUMNS:
                 column = getattr(self, name)

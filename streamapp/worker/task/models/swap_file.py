@@ -1,11 +1,11 @@
 """Swap file: the words of evicted models, in an unlinked file of this process.
 
-The file is this process's alone: it is unlinked when it is made, is gone with the process however that ends,
-and no other worker can take anything in it for a snapshot. Nothing is flushed to the disk: what is lost with
-the machine comes back from snapshot and journal.
+Only this process uses the file: it is unlinked when it is made, and the system removes it with the process,
+however that ends. So no other worker can take its contents for a snapshot. Nothing is flushed to the disk:
+data lost with the machine is restored from snapshot and journal.
 
-A model keeps its place until it is dropped, so that one that was read and did not change need not be written
-again. Places come in few sizes (at most a quarter larger than what lies there) and are given out again.
+A model keeps its place until it is dropped, so that a model that was read and did not change need not be
+written again. Places have few sizes (at most a quarter larger than their contents) and are reused.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class SwapFileError(StreamappError):
 
 
 class SwapFile:
-    """Words by slot. One thread writes; `read` may be called in another one meanwhile."""
+    """Words by slot. One thread writes; at the same time another thread may call `read`."""
 
     def __init__(self, directory: Path | None = None) -> None:
         """`directory`: where the file is made at the first write (None: where temporary files are)."""
@@ -60,11 +60,11 @@ class SwapFile:
         return self._end
 
     def holds(self, slot: int) -> bool:
-        """Tell whether words lie there for a slot."""
+        """Return whether the file has words of a slot."""
         return slot < len(self._places) and bool(self._places[slot, _WORDS])
 
     def write(self, slot: int, words: Ints) -> None:
-        """Put the words of a slot in the place of what lay there; OSError if the disk does not take them."""
+        """Write the words of a slot over its earlier words; OSError if the disk does not take them."""
         if self._closed:
             raise _gone()
         if slot >= len(self._places):
@@ -100,7 +100,7 @@ class SwapFile:
             self._places[slot] = 0
 
     def close(self) -> None:
-        """Give up everything, once a read under way is over."""
+        """Release everything, after a read under way."""
         with self._open:
             self._closed = True
             self._file = None
@@ -149,7 +149,7 @@ class SwapFile:
                 return None
             except OSError as error:
                 if flags and error.errno in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
-                    self._waits = True  # a file system that cannot say whether it would wait
+                    self._waits = True  # a file system that cannot detect a wait
                     return None
                 message = f"evicted models cannot be read: {error.strerror}; see the disk of state.dir"
                 raise SwapFileError(message) from error
