@@ -1,1 +1,1 @@
-"""The laboratory: experiments of the papers, pools, prequential runs, without worker and broker."""
+"""The laboratory: experiments of papers, pools and prequential runs, without worker and broker."""

@@ -1,4 +1,4 @@
-"""Data sets for learners: a file or generator by its address, and the schema that grows with it."""
+"""Data sets for learners: a file or generator by its address, and a schema that grows with the data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Format = Literal["arff", "libsvm", "csv", "parquet", "arrow"]
 
 
 class GeneratedDataset:
-    """A synthetic stream in the form of a data set (`topics.readers.Dataset`): n rows, declared values."""
+    """A synthetic stream as a data set (`topics.readers.Dataset`), with n rows and declared values."""
 
     classes_open = False
 
@@ -77,10 +77,10 @@ def open_data(
 ) -> Dataset:
     """Open `gen:NAME?option=value&n=…`, or files (commas between them); `rows` bounds a generator.
 
-    target, ignore, nominal: columns by name, or by index if no column has that name; the other options are
-    those of `topics.readers.open_dataset`.
-    bounded_by: the option that `rows` comes from, for the message that it is missing.
-    Raises UsageError for an option of files with a generator, which says itself what its columns are.
+    target, ignore, nominal: columns by name, or by index if no column has that name;
+    `topics.readers.open_dataset` documents further options. bounded_by: the option that sets `rows`, for
+    the error if it is missing. Raises UsageError for an option of files with a generator, which declares
+    its columns itself.
     """
     if address.startswith(SCHEME):
         said = {
@@ -129,22 +129,22 @@ def open_data(
 
 
 def check_attributes(dataset: Dataset) -> None:
-    """Refuse a data set of which nothing can be learned."""
+    """Refuse a data set without columns to learn from."""
     if not dataset.names:
         message = "the data set has no attribute beside the class; name one with at least one"
         raise UsageError(message)
 
 
 SHOWN: Final = 20
-"""Names that a message lists."""
+"""Names that a message lists, at most."""
 DECLARED: Final = ("range", "cost", "thresholds")
-"""What a data set does not say of its attributes itself."""
+"""Properties of attributes that a data set itself does not declare."""
 Declared = Mapping[str, Mapping[str, Any]]
-"""The same, by the names of attributes, as `Attribute` has it."""
+"""These properties, by the names of attributes, in the form of `Attribute`."""
 
 
 def read_declared(given: str) -> Declared:
-    """Return what `--schema` says of attributes; given: JSON text, or `@FILE` with such."""
+    """Return the properties of attributes from `--schema`; given: JSON text, or `@FILE` with JSON."""
     try:
         text = Path(given[1:]).read_text(encoding="utf-8") if given.startswith("@") else given
         body = read_json(text)
@@ -173,7 +173,7 @@ def read_declared(given: str) -> Declared:
 
 
 def _numbers(name: str, member: str, given: Any) -> Any:
-    """Return a cost as a number, a range or thresholds as numbers; the rest of the rule is Attribute's."""
+    """Return a cost as a number, a range or thresholds as numbers; `Attribute` checks the rest."""
     numbers = [given] if member == "cost" else given
     length = 2 if member == "range" else None
     if not isinstance(numbers, list) or any(type(each) not in (int, float) for each in numbers):
@@ -186,7 +186,7 @@ def _numbers(name: str, member: str, given: Any) -> Any:
 
 
 class FollowingSchema:
-    """The schema of a data set whose values and classes are discovered while it is read."""
+    """The schema of a data set whose values and classes are found while it is read."""
 
     def __init__(
         self,
@@ -195,10 +195,10 @@ class FollowingSchema:
         declared: Declared | None = None,
         learner: Learner | None = None,
     ) -> None:
-        """Begin with what the data set declares.
+        """Begin with the declarations of the data set.
 
-        `declared`: what is known of attributes beyond the data set. `learner`: what the schema is for; it
-        says by a SchemaError why it takes no more classes.
+        `declared`: further properties of attributes. `learner`: the learner that uses the schema; its
+        SchemaError has the reason if it takes no more classes.
         """
         self._dataset = dataset
         check_attributes(dataset)
@@ -221,7 +221,7 @@ class FollowingSchema:
         ]
         self._learner = learner
         self.overfull: dict[str, int] = {}
-        """Of attributes with more values than a schema takes in: how many have been met."""
+        """For attributes with more values than a schema may have: number of values that were met."""
         self._open = [column for column, is_open in enumerate(dataset.open) if is_open]
         self.current = Schema.of(
             attributes,
@@ -231,7 +231,7 @@ class FollowingSchema:
         )
 
     def follow(self, batch: Batch) -> Schema:
-        """Take in what was discovered up to this batch; values beyond the schema's limit become NaN."""
+        """Add the values and classes of this batch; values beyond the schema's limit become NaN."""
         x, _ = batch
         schema, values = self.current, self._dataset.values
         schema = schema.with_values(
@@ -250,7 +250,7 @@ class FollowingSchema:
                 schema = schema.with_class(label)
             except TooManyClassesError:
                 if self._learner is not None:
-                    # A learner of two classes refuses the third: no larger max_classes would let it in.
+                    # A learner for two classes refuses the third, and a larger max_classes would not help.
                     self._learner.check_schema(Schema.of(schema.attributes, (*schema.classes, label)))
                 message = (
                     f"max_classes={schema.max_classes} must be at least the classes of the data "

@@ -1,4 +1,4 @@
-"""Test-then-train over a data set without a broker: what `grove prequential` does."""
+"""Test-then-train over a data set without a broker (`grove prequential`)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _UNIT = np.ones(1)
 
 BATCH_ROWS = 8192
 BATCH_BYTES = 64 << 20
-"""Of a batch of rows: records of 40,000 attributes come 209 at a time."""
+"""Bytes of a batch of rows: with 40,000 attributes, a batch has 209 rows."""
 
 
 def batch_rows(attributes: int) -> int:
-    """Return how many rows of so many float64 a batch holds."""
+    """Return how many rows of `attributes` float64 values a batch holds."""
     return max(1, min(BATCH_ROWS, BATCH_BYTES // (8 * attributes)))
 
 
@@ -43,7 +43,7 @@ OnEvent = Callable[[int, Event, Schema], None]
 
 
 def read_spec(given: str, option: str = "--spec ") -> Spec:
-    """The spec of a preset's name, of JSON text, or of `@FILE`; `option`: what stands before it."""
+    """The spec of a preset's name, JSON text, or `@FILE`; `option`: the option, for errors."""
     if not given.startswith("@"):
         return Spec.parse(given)
     try:
@@ -55,7 +55,7 @@ def read_spec(given: str, option: str = "--spec ") -> Spec:
 
 
 def check_save(path: Path) -> None:
-    """Refuse a file that a model cannot be written to, before the model is learned."""
+    """Refuse a file that cannot be written, before the model is learned."""
     if path.is_dir() or not path.parent.is_dir():
         what = "is a directory" if path.is_dir() else f"there is no directory {path.parent}"
         message = f"--save {path}: {what}; choose another file"
@@ -85,8 +85,9 @@ class Prequential:
     ) -> None:
         """Check the spec against `label_delay`.
 
-        source: what a message calls the data set; declared: what else is known of it; label_delay: rows
-        that are answered after a row before its label is learned, None: the label comes with the row.
+        source: name of the data set in messages; declared: further properties of attributes; label_delay:
+        number of rows that are answered after a row before its label is learned, None: the label comes
+        with the row.
         """
         if label_delay is not None and spec.learner.name == "ufodt":
             message = (
@@ -102,9 +103,9 @@ class Prequential:
         self._tally = Tally(spec.evaluation.window)
         self._model: Model | None = None
         self.overfull: dict[str, int] = {}
-        """Nominal attributes with more values than a schema takes in: how many were met."""
+        """For nominal attributes with more values than a schema may have: number of values that were met."""
         self.gathered = 0
-        """Numeric attributes whose thresholds were made of their first values."""
+        """Numeric attributes whose thresholds were made from their first values."""
 
     @property
     def model(self) -> Model:
@@ -116,21 +117,21 @@ class Prequential:
 
     @property
     def rows(self) -> int | None:
-        """Rows to come, None while unknown."""
+        """Number of rows of the run, None while unknown."""
         bounds = [n for n in (self._dataset.rows, self._limit) if n is not None]
         return min(bounds) if self._dataset.rows is not None else None
 
     def _note(self, event: Event) -> None:
-        """Count the attributes that got thresholds of their first values."""
+        """Count the attributes that got thresholds from their first values."""
         if isinstance(event, ThresholdsSet):
             self.gathered += event.attributes
 
     def over_all(
         self, advance: Callable[[int], None] = lambda _: None, on_event: OnEvent | None = None
     ) -> dict[str, Any]:
-        """Run; `advance` gets the number of rows of each batch. Compiling kernels does not count.
+        """Run; `advance` gets the number of rows of each batch. The time of compiling kernels does not count.
 
-        `on_event` gets each event with the number of its row, and the schema it speaks of.
+        `on_event` gets each event with the number of its row and the schema at that time.
         """
         spec = self._spec
         following = FollowingSchema(self._dataset, spec.max_classes, self._declared, spec.learner)
@@ -200,7 +201,7 @@ class Prequential:
 
 
 class DelayedLabels:
-    """Labels of one model that are learned when a number of later rows have been answered."""
+    """The labels of one model, each learned when a number of later rows have been answered."""
 
     def __init__(self, table: ModelTable, index: int, delay: int) -> None:
         """`delay`: rows that are answered between a row and its label."""
@@ -229,14 +230,14 @@ class DelayedLabels:
         return prediction, events
 
     def rest(self) -> list[Event]:
-        """Learn the labels that are owed when the rows have ended, as a replay sends them."""
+        """Learn the labels that are left when the rows have ended, as a replay sends them."""
         events: list[Event] = []
         while self._owed:
             events += self._learn()
         return events
 
     def _learn(self) -> list[Event]:
-        """Learn the oldest label, if it was asked for; a row that has none closes its request."""
+        """Learn the oldest label, if it was requested; if the row has no label, its request expires."""
         x, y, answers = self._owed.popleft()
         if not answers.asked[0]:
             return []
@@ -246,7 +247,7 @@ class DelayedLabels:
 
 
 def _estimate(evaluation: Evaluation) -> dict[str, float | None]:
-    """What the model itself can say of its accuracy, from the labels it asked for; None: nothing."""
+    """The model's own estimate of its accuracy, from the labels that it requested; None: no estimate."""
     drawn = evaluation.drawn_labels > 0
     return {
         "drawn_labels": evaluation.drawn_labels,
@@ -258,7 +259,7 @@ def _estimate(evaluation: Evaluation) -> dict[str, float | None]:
 
 
 def _purchases(model: Model) -> dict[str, float | None]:
-    """What a learner that buys features has bought; None: it takes all that a record has."""
+    """Purchases of a learner that buys features; None: the learner uses all features of a record."""
     if model.spec.learner.name != "ufodt":
         return {"features_bought": None, "feature_cost": None}
     account = feature_account(model)
@@ -267,7 +268,7 @@ def _purchases(model: Model) -> dict[str, float | None]:
 
 MEASURES: Final = ("accuracy", "accuracy_windowed", "kappa", "kappa_m", "kappa_temporal")
 COMPARED: Final = 1 << 18
-"""Counts of labels, by row and class, that are looked at together."""
+"""Counts of labels, by row and class, that are compared at a time."""
 
 
 class Tally:
@@ -297,7 +298,7 @@ class Tally:
         self._recent = np.concatenate((self._recent, hit))[-self._window :]
 
     def _compare(self, label: npt.NDArray[np.int32]) -> None:
-        """Count what the last label and the class with most labels get right, as core/evaluation.py does."""
+        """Count the hits of the last label and of the most frequent class, as core/evaluation.py does."""
         if not len(label):
             return
         self._repeats += int((np.concatenate(([self._last], label[:-1])) == label).sum())
@@ -312,10 +313,10 @@ class Tally:
             counts = after[-1]
 
     def figures(self) -> dict[str, float | None]:
-        """Accuracy, accuracy of the last window, Cohen's kappa, kappas against the class with most labels
-        and the last label (0 where these alone explain everything).
+        """Accuracy, accuracy of the last window, Cohen's kappa, and kappas against two baselines.
 
-        None where no labelled row was judged: then nothing is known.
+        The baselines are the most frequent class and the last label; their kappas are 0 if the baseline is
+        always right. All values are None if no row had a label.
         """
         if self._total == 0:
             return dict.fromkeys(MEASURES)
@@ -333,12 +334,12 @@ class Tally:
 
 
 def _kappa(agreed: float, baseline: float) -> float:
-    """How much better than a baseline, of what there is above it; 0: nothing is above it."""
+    """Gain over a baseline, as a share of the possible gain; 0: no gain is possible."""
     return (agreed - baseline) / (1 - baseline) if baseline < 1 else 0.0
 
 
 def _added(counts: npt.NDArray[np.int64], codes: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
-    """Counts per code with those of `codes` added; longer if a code is new."""
+    """Counts per code plus the counts of `codes`; longer if a code is new."""
     more = np.bincount(codes, minlength=len(counts))
     more[: len(counts)] += counts
     return more

@@ -1,1 +1,1 @@
-"""The papers' experiments, offline: `grove experiment NAME`. An experiment is a file of a paper's folder."""
+"""The papers' experiments: `grove experiment NAME`. An experiment is one file in the folder of its paper."""

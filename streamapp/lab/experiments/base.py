@@ -1,7 +1,8 @@
-"""Experiment: cells that are run apart from each other, and a report on all of them.
+"""Experiment: cells that run independently of each other, and a report on all of them.
 
-An experiment is a module of this package with the names of the protocol `Experiment`. A cell is the smallest
-piece of work: one system on one stream, say. Its result is JSON, so that it can be kept and not be run again.
+An experiment is a module of this package with the names of the protocol `Experiment`. A cell is the
+smallest piece of work: one system on one stream, for example. Its result is JSON, so that it can be stored
+instead of being computed again.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ PAPERS = (
     "vfs_table",
     "vfs_efdt",
 )
-"""How the names of the experiments' modules begin."""
+"""Prefixes of the names of the experiments' modules."""
 
 Row = Mapping[str, Any]
 """Parameters and results of a cell, or a line of a table."""
@@ -44,7 +45,7 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Report:
-    """What comes of an experiment: tables by name (lines with the same members) and charts by name."""
+    """The results of an experiment: tables by name (lines with the same members) and charts by name."""
 
     tables: dict[str, list[Row]] = field(default_factory=dict)
     charts: dict[str, Chart] = field(default_factory=dict)
@@ -54,19 +55,19 @@ class Experiment(Protocol):
     """The names of an experiment's module."""
 
     TITLE: str
-    """What it shows, and where it was published."""
+    """The subject of the experiment, and its publication."""
 
     def cells(self, size: Size, data: Path | None) -> list[dict[str, Any]]:
         """Return the parameters of each cell (JSON); data: folder of the real data sets, if there is one."""
 
-    # Optional: then(size, data, rows) -> cells that need the results of the first ones; HOURS, by size: those
-    # of one core that it takes, where that is worth knowing before.
+    # Optional names: then(size, data, rows) -> cells that need the results of the first cells; HOURS, by
+    # size: hours of one core that the experiment takes, if there are many.
 
     def run(self, cell: dict[str, Any]) -> dict[str, Any]:
         """Return the results of a cell (JSON)."""
 
     def report(self, rows: Sequence[Row]) -> Report:
-        """Return what the cells say together; rows: parameters and results of each."""
+        """Return the tables and charts of all cells; rows: parameters and results of each."""
 
 
 def names() -> tuple[str, ...]:
@@ -78,7 +79,7 @@ def names() -> tuple[str, ...]:
 
 
 def experiment(name: str) -> Experiment:
-    """Return the module of an experiment; UsageError names those there are."""
+    """Return the module of an experiment; UsageError with all names if there is none."""
     if name not in names():
         message = f"unknown experiment {name!r}; known: {', '.join(names())}"
         raise UsageError(message)

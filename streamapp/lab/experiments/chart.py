@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, Final
 
-# Okabe and Ito's colours, told apart with any sort of colour vision.
+# The colours of Okabe and Ito, which are distinct with any kind of colour vision.
 COLOURS: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 DASHES: Final = ("solid", "dashed", "dotted", "dashdot")
-# The same lines make the same bytes, texts stay texts, and no name is a formula.
+# Equal lines make equal bytes, texts stay texts, and names are not read as formulas.
 STYLE: Final = {"svg.hashsalt": "grove", "svg.fonttype": "none", "text.parse_math": False}
 
 
@@ -24,7 +24,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis: its text, and whether equal steps are equal ratios."""
+    """One axis: its text, and whether it is logarithmic."""
 
     label: str
     log: bool = False

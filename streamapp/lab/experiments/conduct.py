@@ -6,8 +6,8 @@
     FOLDER/NAME-SIZE/results.json    all of it in one file
     FOLDER/NAME-SIZE/results.md      the tables once more, for documents
 
-A cell that has its file is not run again: an experiment that was interrupted goes on where it stopped. Unless
-the file was made by other code: then it is, and ``outdated`` reports it.
+A cell that has its file is not run again, so that an interrupted experiment continues where it stopped. If
+other code has made the file, the cell is run again, and ``outdated`` reports it.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def conduct(
     advance: Advance = lambda done, total: None,
     outdated: Callable[[int], None] = lambda cells: None,
 ) -> Report:
-    """Run an experiment and return its report, which is written below `folder` too.
+    """Run an experiment and return its report, which is also written below `folder`.
 
-    data: folder of the real data sets; jobs: processes; fresh: run again what has been run; advance:
-    gets the number of cells that are done, and of all; outdated: the number of those that are run again
+    data: folder of the real data sets; jobs: processes; fresh: run all cells again; advance: gets the
+    number of finished cells, and of all cells; outdated: gets the number of cells that are run again
     because other code had run them.
     """
     plan = experiment(name)
@@ -60,7 +60,7 @@ def conduct(
 
 
 def hours_of(name: str, size: Size) -> float | None:
-    """Return the hours of one core that an experiment takes, None: few enough not to be said."""
+    """Return the hours of one core that an experiment takes, None if there are few."""
     hours: dict[Size, float] = getattr(experiment(name), "HOURS", {})
     return hours.get(size)
 
@@ -75,7 +75,7 @@ def _stage(
     advance: Advance,
     outdated: Callable[[int], None],
 ) -> list[Row]:
-    """Run cells that do not wait for each other; return parameters and results of each."""
+    """Run cells that do not depend on each other; return parameters and results of each."""
     before = kept.outdated
     done = {} if fresh else {i: row for i, cell in enumerate(cells) if (row := kept.find(cell)) is not None}
     if kept.outdated > before:
@@ -109,7 +109,7 @@ def _run(
             for future in as_completed(running):
                 yield running[future], future.result()
         except BaseException:
-            # Cells that have not begun never will; those that run may take hours and are not waited for.
+            # Cells that have not begun are cancelled; those that run may take hours and are not waited for.
             pool.shutdown(wait=False, cancel_futures=True)
             for child in multiprocessing.active_children():
                 if child not in others:
@@ -118,7 +118,7 @@ def _run(
 
 
 def _end_quietly() -> None:
-    """Let an interrupt end a process of the pool at once: the one that has started it tells of it."""
+    """Let an interrupt end a process of the pool at once, without a message: the main process reports it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -1,8 +1,9 @@
 """Bytes that MOA's memory check counts for a Hoeffding tree: HotSpot, 64 bit, short pointers, wide text.
 
-Only what grows with the data is reckoned; the rest are constants, summed up class by class. One thing cannot
-be derived from a tree as it is: a list keeps the room it had grown to, which depends on the order in which
-classes came. It is reckoned as if the last class had come after a gap, which makes a leaf 2 % larger at most.
+Only objects that grow with the data are computed; the rest are constants, summed up class by class. One
+thing cannot be derived from a tree: a list keeps the room to which it had grown, which depends on the
+order in which classes came. It is computed as if the last class had come after a gap, which makes a leaf 2
+% larger at most.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SPLIT_NODE: Final = 24 + 24 + 32
 """With its list of children and its test."""
 LIST: Final = 24
 QUEUE: Final = 32 + 16
-"""IMAC's queue of potential attributes and the comparison in it, which knows the leaf it belongs to."""
+"""IMAC's queue of potential attributes, and its comparison object, which has a reference to the leaf."""
 TUPLE: Final = 32
 INTEGER: Final = 16
 CANDIDATE: Final = 40 + LIST + 24
@@ -57,7 +58,8 @@ def room(n: Any) -> Any:
 def observers(tree: TreeView, slot: int, firsts: Counts, attributes: int) -> int:
     """Return the bytes of a leaf's observers.
 
-    firsts: int64[nominal], the first value of each nominal attribute; attributes: numeric ones too.
+    firsts: int64[nominal], the first value of each nominal attribute; attributes: number of all
+    attributes, nominal and numeric.
     """
     numeric = attributes - len(firsts)
     total = LIST + int(references(attributes + 1))
@@ -69,7 +71,7 @@ def observers(tree: TreeView, slot: int, firsts: Counts, attributes: int) -> int
     total += numeric * (NUMERIC_OBSERVER + 2 * int(doubles(classes)) + lists + ESTIMATOR * int(met.sum()))
     if len(firsts):
         counts = tree.nominal[slot][met] > 0.0
-        # A class's vector is as long as its largest value plus one says: to the last column that is not 0.
+        # The vector of a class has the length of its largest value plus one: up to its last column above 0.
         columns = np.arange(counts.shape[1]) + 1
         last = np.maximum.reduceat(np.where(counts, columns, 0), firsts, axis=1)
         lengths = np.maximum(last - firsts, 0)

@@ -1,7 +1,7 @@
 """Result cache of experiments: a file for each cell, with parameters, results and the code's version.
 
-A result is that of a cell *and* of the code that has run it. A file of other code is as good as none, and is
-written anew; a file that is damaged or was edited is refused, for nobody can tell what is lost with it.
+A result belongs to a cell and to the code that has run it. A file of other code is written again. A
+damaged or edited file is refused, because it is not known what is lost with it.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ SOURCES = (
     "streamapp/lab/pool",
     "streamapp/lab/experiments",
 )
-"""What a result may depend on, below the folder of the packages."""
+"""Sources on which a result may depend, relative to the folder of the packages."""
 FRAME = ("base.py", "chart.py", "conduct.py", "kept.py")
-"""Files among them that run cells and report on them, and do not decide what comes of them."""
+"""Files among them that run cells and report on them, but do not influence results."""
 
 
 class ResultCache:
-    """The cells of one experiment that are done."""
+    """The finished cells of one experiment."""
 
     def __init__(self, folder: Path, code: str) -> None:
-        """Keep cells in a folder, made if it is not there; UsageError if it cannot be."""
+        """Store cells in a folder, which is created if it is missing; UsageError if that fails."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -40,12 +40,12 @@ class ResultCache:
             raise UsageError(message) from error
         self.folder, self.code = folder, code
         self.outdated = 0
-        """Files of other code that were met."""
+        """Number of files of other code that were found."""
 
     def find(self, cell: dict[str, Any]) -> Row | None:
         """Return parameters and results of a cell, None if this code has not run it.
 
-        UsageError if there is a file which is none that ``keep`` has written.
+        UsageError if there is a file that ``keep`` has not written.
         """
         path = self._path(cell)
         try:

@@ -1,11 +1,12 @@
 """Leaf curve: the measure of a tree at every number of leaves, CDT's axis (ALGORITHMS section 11 [D61]).
 
-The paper logs pairs (measure, leaves) along a run and averages over streams. Here: of every stream the last
-measure before the tree leaves a number of leaves; for every number the mean over the streams that had it.
+The paper logs pairs (measure, leaves) along a run and averages over streams. Here, each stream contributes
+its last measure before the tree leaves a number of leaves. The curve has, for each number, the mean over
+the streams that reached it.
 
-Along a run a tree that grows slowly comes to its tenth leaf late, when its running mean has long forgotten
-the first records; one that grows fast comes there early. `at_sizes` compares trees of one size after the same
-records instead: those that different values of the parameter have grown by the end of the stream.
+In a run, a tree that grows slowly reaches its tenth leaf late, when its running mean has long forgotten
+the first records; a tree that grows fast reaches it early. `at_sizes` compares trees of one size after the
+same records instead, which different values of the parameter have grown by the end of the stream.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Curve = dict[int, float]
 """Measure by number of leaves, ascending."""
 
 GRID_SIZE = 200
-"""Values of its parameter that CDT tunes every tree over."""
+"""Values of its parameter over which CDT tunes every tree."""
 LEAST_C, MOST_C = 1e-4, 1.999
 LEAST_DELTA, MOST_DELTA = 1e-10, 0.999
 
@@ -28,7 +29,7 @@ LEAST_DELTA, MOST_DELTA = 1e-10, 0.999
 def leaf_curve(leaves: Sequence[int], measure: Sequence[float]) -> Curve:
     """Return the last measure at every number of leaves; both sequences in the order of the stream.
 
-    A tree that comes back to a number of leaves (after a drift) counts with its last time.
+    If a tree returns to a number of leaves (after a drift), the last time counts.
     """
     if len(leaves) != len(measure):
         msg = f"leaves={len(leaves)} points must be as many as measure={len(measure)}"
@@ -40,7 +41,7 @@ def leaf_curve(leaves: Sequence[int], measure: Sequence[float]) -> Curve:
 def mean_curve(curves: Sequence[Curve], share: float = 0.1) -> Curve:
     """Return the mean at every number of leaves over the curves that have it.
 
-    Numbers that fewer than ``share`` of the curves have are left out.
+    Numbers that less than ``share`` of the curves have are left out.
     """
     if not curves:
         msg = "curves=[] must hold at least one curve"
@@ -61,8 +62,8 @@ def at_sizes(ends: Iterable[tuple[int, float]], sizes: Sequence[int]) -> Curve:
     """Return the measure that a tree of each size would have at the end of a stream.
 
     ends: (leaves, measure) at the end, one pair for each value of the parameter. Between two sizes that
-    occur the measure is a straight line over the logarithm of leaves; beyond them there is nothing. Values
-    that end with the same number of leaves count with their mean.
+    occur, the measure is linear in the logarithm of leaves; beyond them there is none. Values that end
+    with the same number of leaves count with their mean.
     """
     by_size: dict[int, list[float]] = {}
     for leaves, measure in ends:
@@ -76,11 +77,12 @@ def at_sizes(ends: Iterable[tuple[int, float]], sizes: Sequence[int]) -> Curve:
 
 
 def grid(parameter: str, size: int = GRID_SIZE) -> Floats:
-    """Return the values a parameter is tuned over, float64[size], ascending: bounds are equal ratios apart.
+    """Return the values over which a parameter is tuned, float64[size], ascending, with equal ratios of
+    bounds.
 
-    ``c`` (C-Tree) from 1e-4 to just below 2; ε is proportional to it. ``delta`` (the baselines) from 1e-10 to
-    0.999, evenly over the logarithm of ln(1/δ), of which ε is the square root: evenly over the logarithm of
-    δ all values but the last or the last two would be too small for any split of these streams.
+    ``c`` (C-Tree) goes from 1e-4 to just below 2; ε is proportional to it. ``delta`` (the baselines) goes
+    from 1e-10 to 0.999, evenly in the logarithm of ln(1/δ), of which ε is the square root. Evenly in the
+    logarithm of δ, all values but the last one or two would be too small for any split of these streams.
     """
     if parameter not in ("c", "delta"):
         msg = f"parameter={parameter!r} must be one of c, delta"

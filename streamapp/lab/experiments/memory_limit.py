@@ -1,16 +1,19 @@
 """MOA's memory limit, under which the trees of VFS Table 2 were grown: which leaves may learn.
 
-The published command lines load MOA's size agent and set no other limit, so that its default holds: 32 MiB,
-measured every million records. From a measurement that exceeds it on, every split lets only so many leaves
-learn as fit, those first whose majority is wrong most often; the others do no more than count classes. Two
-traits of the published code decide how many, and at what price:
+The published command lines load MOA's size agent and set no other limit, so that its default applies: 32
+MiB, measured every million records. After a measurement that exceeds it, each split lets only as many
+leaves learn as fit, in the order of the weight that the majority class gets wrong, the highest first. The
+other leaves only count classes. Two traits of the published code decide how many leaves fit, and at what
+price:
 
-- a leaf is counted twice, because IMAC's queue at it holds a comparison, an object that knows its leaf;
-- no node is made with the class counts it is given: a leaf forgets them when it stops to learn, and again
-  when it may go on.
+- a leaf is counted twice, because IMAC's queue at the leaf holds a comparison object with a reference to
+  it;
+- nodes are made without the class counts that they are given: a leaf loses them when it stops to learn,
+  and again when it may learn again.
 
-It is no part of a learner: ``max_bytes`` bounds a tree in a way that loses nothing. Inactive leaves keep
-their leaf records here, so that neither time nor memory are those of a tree with fewer leaves that learn.
+The limit is not part of a learner: ``max_bytes`` bounds a tree in a way that loses nothing. Inactive
+leaves keep their leaf records here, so that time and memory do not fall as they would with fewer active
+leaves.
 """
 
 from __future__ import annotations
@@ -38,17 +41,17 @@ PERIOD = 1_000_000
 
 
 class MemoryLimit:
-    """What MOA knows of one tree's memory, and what it does about it; ``inactive``: leaves by node number."""
+    """MOA's estimates of one tree's memory, and its inactive leaves; ``inactive``: node numbers."""
 
     def __init__(self, limit: float = LIMIT) -> None:
-        """Begin as a tree without leaves that were measured."""
+        """Begin with a tree whose leaves were not measured yet."""
         self.limit = limit
         self.inactive: set[int] = set()
         self.active_bytes = self.inactive_bytes = 0.0
         self.overhead = 1.0
 
     def measure(self, model: Model) -> None:
-        """Estimate the bytes of an active and of an inactive leaf from all leaves of now."""
+        """Estimate the bytes of an active and of an inactive leaf from all present leaves."""
         tree = views.tree_view(model.plan, model.ints, model.first)
         leaves = list(leaves_in_order(tree))
         active = [_sizes(model, tree, node) for node in leaves if node not in self.inactive]
@@ -65,7 +68,7 @@ class MemoryLimit:
             self.enforce(model)
 
     def enforce(self, model: Model) -> None:
-        """Let as many leaves learn as fit, if some do not learn already, or not all fit by the estimates."""
+        """Let as many leaves learn as fit; if all leaves are active and fit by the estimates, do nothing."""
         tree = views.tree_view(model.plan, model.ints, model.first)
         leaves = tree.header.item(at.TREE_LEAVES)
         if not self.inactive and self._fits(leaves, leaves):
@@ -85,7 +88,7 @@ class MemoryLimit:
                 splitting.forget(model, model.first, node)
 
     def deactivate(self, model: Model, node: int) -> None:
-        """Let a leaf count nothing but classes, from now on."""
+        """Let a leaf only count classes from now on."""
         self.inactive.add(node)
         splitting.forget(model, model.first, node)
         tree = views.tree_view(model.plan, model.ints, model.first)
@@ -125,7 +128,7 @@ class LimitedTable(ModelTable):
         return int(self.model(index).ints[at.MODEL_LABELS])
 
     def _decide(self, reason: int, cursor: Any, row: int, index: int, events: list[Event]) -> None:
-        """Take the decision that stopped the kernel; after a split, see who may learn."""
+        """Take the decision that stopped the kernel; after a split, decide which leaves may learn."""
         known = len(events)
         block, place = cursor.item(CURSOR_BLOCK), cursor.item(CURSOR_PLACE)
         node = at.number_of(self.model(index).ints, block, place)
@@ -136,7 +139,8 @@ class LimitedTable(ModelTable):
         if any(isinstance(event, Split) for event in events[known:]):
             limit.enforce(model)
         elif _has_forgotten(model, node):
-            # Not to split was best: MOA makes the leaf inactive, and at once active again if there is room.
+            # The best decision was not to split: MOA makes the leaf inactive, and active again if there is
+            # room.
             limit.deactivate(model, node)
             limit.enforce(model)
 
@@ -160,7 +164,7 @@ def _has_forgotten(model: Model, node: int) -> bool:
 
 
 def _sizes(model: Model, tree: TreeView, node: int) -> tuple[int, int]:
-    """Return the bytes of an active leaf, and those that the measurement of the whole tree takes it for."""
+    """Return the bytes of an active leaf, and its bytes in the measurement of the whole tree."""
     slot = tree.node_ints.item(node, at.NODE_SLOT)
     table, nominal = model.plan.ints[[at.PLAN_NOMINAL_TABLE, at.PLAN_NOMINAL]].tolist()
     firsts = model.plan.ints[table + at.NOMINAL_FIRST :: at.NOMINAL_FIELDS][:nominal]
@@ -171,7 +175,7 @@ def _sizes(model: Model, tree: TreeView, node: int) -> tuple[int, int]:
 
 
 def _watched(model: Model, tree: TreeView, slot: int) -> tuple[int, int]:
-    """Return the bytes of the queue of a leaf, and of its other lists, which IMAC alone fills."""
+    """Return the bytes of the queue of a leaf, and of the leaf's other lists, which only IMAC fills."""
     sections = [section[slot] for section in tree.schedule]
     if not sections or sections[0][imac.CHECKED] <= 0.0:
         return java.QUEUE + int(java.references(11)), java.LIST + int(java.references(0))

@@ -1,15 +1,16 @@
 """Split delay: how much later than possible a schedule lets leaves split (VFS section 4; [D40]).
 
-Two trees that grow apart cannot be compared leaf by leaf. So one *ideal* tree grows with an attempt at every
-record, and beside each of its leaves a *shadow* runs: a model of one leaf that gets the leaf's records,
-follows the schedule and never splits. When the ideal leaf splits,
+Two trees that grow apart cannot be compared leaf by leaf. Therefore one *ideal* tree grows with an attempt
+at every record, and each of its leaves has a *shadow*: a model of one leaf that gets the leaf's records,
+follows the schedule and never splits. When the ideal leaf splits:
 
-- a schedule that waits for a weight is late by what is left of its interval, and makes one more attempt if
-  anything is left;
-- IMAC is not late if it is due at that very record; else its shadow goes on with the records that pass the
-  node, until it is due. Before its first attempt it is like the others, with its cold start for an interval.
+- A schedule that waits for a weight is late by the rest of its interval, and makes one more attempt if
+  there is a rest.
+- IMAC is not late if it is due at that record. Otherwise its shadow continues with the records that pass
+  the node, until it is due. Before its first attempt it is treated like a schedule that waits, with its
+  cold start as the interval.
 
-While a leaf is pure its interval runs out without an attempt, and the first impure record brings it.
+While a leaf is pure, its interval ends without an attempt, and the first impure record makes the attempt.
 """
 
 from __future__ import annotations
@@ -35,25 +36,25 @@ from core.tree.layout import Ints
 
 @dataclass(slots=True)
 class SplitDelay:
-    """What a schedule did beside the ideal tree."""
+    """The results of a schedule beside the ideal tree."""
 
     attempts: int = 0
-    """At impure leaves, with the one that each split takes."""
+    """Attempts at impure leaves, including one for each split."""
     bound_delays: list[float] = field(default_factory=list)
-    """Weight by which a split was late whose gap exceeded the bound."""
+    """For each split whose gap exceeded the bound: the weight by which it was late."""
     tie_delays: list[float] = field(default_factory=list)
-    """The same where the bound was below τ."""
+    """For each split with a bound below τ: the weight by which it was late."""
     pending: int = 0
-    """Splits that the schedule had not come to at the end of the stream."""
+    """Splits for which the schedule was not due yet at the end of the stream."""
 
     @property
     def mean_bound_delay(self) -> float:
-        """Mean over bound splits, the column of VFS Table 2; NaN if there are none."""
+        """Mean over splits with a sufficient gap, the column of VFS Table 2; NaN if there are none."""
         return float(np.mean(self.bound_delays)) if self.bound_delays else math.nan
 
     @property
     def mean_tie_delay(self) -> float:
-        """Mean over tie splits; NaN if there are none."""
+        """Mean over splits with a tie; NaN if there are none."""
         return float(np.mean(self.tie_delays)) if self.tie_delays else math.nan
 
 
@@ -65,10 +66,10 @@ def split_delay(
 ) -> list[SplitDelay]:
     """Return the attempts and delays of several schedules on a stream (x float64[m, d], y int32[m]).
 
-    A schedule is its name, or an object of learner parameters such as ``{"schedule": "osm", "grace_period":
-    100}``; ``learner`` are parameters of the tree (H-Tree with the majority class if nothing is said). The
-    schema must declare its classes and values: shadows do not grow. Raises SchemaError for missing values,
-    whose way depends on what else has passed a node.
+    A schedule is its name, or an object of learner parameters such as ``{"schedule": "osm",
+    "grace_period": 100}``. ``learner`` has the parameters of the tree (by default H-Tree with the majority
+    class). The schema must declare its classes and values, because shadows do not grow. Raises SchemaError
+    for missing values, whose path depends on earlier records of the node.
     """
     common = {"name": "h-tree", "leaf_model": "mc"} | (learner or {})
     nominal = [i for i, attribute in enumerate(schema.attributes) if attribute.kind == "nominal"]
@@ -98,7 +99,7 @@ def split_delay(
 
 
 class _Ideal:
-    """The ideal tree, and the way of a record through it as it was when the record came."""
+    """The ideal tree, and the path of a record through the tree at the time of the record."""
 
     def __init__(self, schema: Schema, learner: dict[str, Any]) -> None:
         every_record = {"schedule": "every_record", "grace_period": 100}
@@ -123,7 +124,7 @@ class _Ideal:
         return found
 
     def walk(self, x: Any, rows: Ints, shadows: _Shadows, y: Any) -> None:
-        """Show rows, between two splits, to the shadows on their way: of late nodes, and of their leaf."""
+        """Give rows, between two splits, to the shadows on their path: of late nodes, and of their leaf."""
         waiting = [(0, rows)]
         while waiting:
             node, there = waiting.pop()
@@ -157,7 +158,7 @@ class _Shadows:
         self.periodic = self.spec.learner.schedule.periodic
         self.table = ModelTable()
         self.index: dict[int, int] = {}
-        self.only: dict[int, int] = {}  # the class of leaves that are pure
+        self.only: dict[int, int] = {}  # the only class of each pure leaf
         self.late: dict[int, tuple[str, float]] = {}
         self.result = SplitDelay()
 
@@ -180,7 +181,7 @@ class _Shadows:
         self.table.answer(np.full(len(y), self.index[node]), x, y, np.ones(len(y)))
 
     def learn(self, node: int, x: Any, y: Any) -> None:
-        """Show rows of a leaf to its shadow; while it is pure it is not due."""
+        """Give rows of a leaf to its shadow; a pure leaf is never due."""
         self._model(node)
         if node in self.only:
             if self.only[node] < 0:
@@ -196,7 +197,7 @@ class _Shadows:
             self._answer(node, x, y)
 
     def split(self, split: Split, children: range) -> None:
-        """Note how late the shadow of a leaf is that has split now."""
+        """Note the delay of the shadow of a leaf that has split now."""
         node, model, leaf = split.node, self._model(split.node), self._leaf(split.node)
         kind = "tie" if split.reason == "tie" else "bound"
         attempts = int(model.ints[leaf + at.LEAF_ATTEMPTS])
@@ -211,7 +212,7 @@ class _Shadows:
             self.late[node] = (kind, observed)
 
     def follow(self, node: int, x: Any, y: Any) -> None:
-        """Show rows that pass a node to its late shadow, until it is due."""
+        """Give rows that pass a node to its late shadow, until it is due."""
         kind, since = self.late[node]
         for row in range(len(y)):
             self._answer(node, x[row : row + 1], y[row : row + 1])

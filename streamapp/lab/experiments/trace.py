@@ -1,4 +1,4 @@
-"""A model over a stream, test then train, with what the experiments plot: accuracy, leaves, time."""
+"""A model over a stream, test then train, with the measures of the experiments: accuracy, leaves, time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WINDOW = 1000
 
 @dataclass(frozen=True)
 class Trace:
-    """What a run has left behind."""
+    """The measures of a run."""
 
     summary: Summary
     accuracy: float
@@ -31,7 +31,7 @@ class Trace:
     window_accuracy: float
     """Mean of the accuracies of the last 1000 records, taken at every sample [D13]."""
     seconds: float
-    """Processor time of answering and learning alone: making or reading the records does not count."""
+    """Processor time of answering and learning alone, without making or reading the records."""
     curve: list[tuple[int, float, int]]
     """At every sample: records, accuracy (or F1) so far, leaves."""
     f1_rarer: float
@@ -50,8 +50,8 @@ def trace(
 ) -> Trace:
     """Run a model over a stream; sample: records between two points of the curve.
 
-    Labels are learned only if the model's strategy asks for them, and all are counted. by_f1: the curve
-    shows the F1 of the rarer class instead of the accuracy. table: where the model runs.
+    Labels are learned only if the model's strategy requests them, and all are counted. by_f1: the curve
+    has the F1 of the rarer class instead of the accuracy. table: runs the model.
     """
     table = ModelTable() if table is None else table
     index = table.add(Model.create(Spec.parse(spec), schema))
@@ -67,7 +67,7 @@ def trace(
         began = time.process_time()
         answers = table.answer(which, x, y, ones, ON_REQUEST)
         seconds += time.process_time() - began
-        # Before it knows a class a model answers -1: a miss, counted as class 0 when that is not the label.
+        # A model without classes answers -1, which is counted as a wrong class: 0, or 1 if the label is 0.
         answered = np.where(answers.prediction >= 0, answers.prediction, (y == 0).astype(np.int32))
         np.add.at(counts, (y, answered), 1)
         records += n
@@ -104,7 +104,7 @@ def in_memory(x: npt.NDArray[np.float64], y: npt.NDArray[np.int32], size: int = 
 
 
 def _cut(batches: Iterable[Batch], sample: int) -> Iterable[Batch]:
-    """Yield the records in parts that end wherever a sample is due."""
+    """Yield the records in parts that end at each sample."""
     records = 0
     for x, y in batches:
         first = 0

@@ -1,1 +1,1 @@
-"""Pool-based active learning: labels are bought one by one for known instances; what `grove pool` does."""
+"""Pool-based active learning: labels are bought one by one for known instances (`grove pool`)."""

@@ -1,4 +1,4 @@
-"""C4.5 in the pool protocol: labels at random, and a tree of all of them whenever it is asked."""
+"""C4.5 in the pool protocol: labels at random, and a tree of all labels for each prediction."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from streamapp.lab.pool.protocol import PICK, pick
 
 
 class BatchSystem:
-    """The batch tree that is made anew after each label, as BCI and others compare with."""
+    """The batch tree, which is trained again after new labels; BCI and other papers compare with it."""
 
     def __init__(self, learner: C45, schema: Schema, x: Floats) -> None:
         self._learner = learner
@@ -24,7 +24,7 @@ class BatchSystem:
 
     @property
     def tree(self) -> C45Tree:
-        """The tree of the labels so far, of which there must be one."""
+        """The tree of the labels so far, of which there must be at least one."""
         if self._tree is None:
             y = np.array(self._labels, dtype=np.int64)
             self._tree = self._learner.fit(self._x[self._rows], y, self._values, self._classes)

@@ -6,7 +6,7 @@
     boct_al                            the leaf with the largest bound of its risk (``risk: mbinomial``: of
                                        its excess), uniformly in it [D29]
 
-The others decide about one instance of a stream at a time and say nothing of how instances compare.
+Other strategies decide about one instance of a stream at a time and define no order of instances.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ BY_LEAF: Final = "boct_al"
 TOTAL: Final = "total"
 """The risk of a leaf by which ``boct_al`` ranks, if it is not mbinomial's excess."""
 ENTERING: Final = ("pool", "stream")
-"""Sizes of BOCT that count the rows of the pool."""
+"""Values of BOCT's ``sizes`` that count the rows of the pool."""
 
 
 class ModelSystem:
-    """A model of any learner, with a strategy that ranks."""
+    """A model of any learner, with a strategy that ranks rows."""
 
     def __init__(self, spec: Spec, schema: Schema, x: Floats) -> None:
         """Begin a model; x: float64[n, d], the rows of the pool. UsageError if the strategy cannot rank."""
@@ -102,8 +102,8 @@ class ModelSystem:
 def riskiest(sizes: Floats, bounds: Floats, risk: str) -> Ints:
     """Return leaves by their score in ``boct_al``, the largest first, of equal ones the first; int64[leaf].
 
-    sizes, bounds: float64[leaf], W and q. A leaf scores W·q; if ``risk`` is mbinomial W·max(0, 2q - 1), and
-    W·q where it has none of that.
+    sizes, bounds: float64[leaf], W and q. The score of a leaf is W·q. If ``risk`` is mbinomial, it is
+    W·max(0, 2q - 1), and leaves with equal scores are in the order of W·q.
     """
     order: Ints = np.argsort(-sizes * bounds, kind="stable")
     if risk == TOTAL:
@@ -130,7 +130,7 @@ class RiskBounds:
 
 
 def ranking_of(spec: Spec) -> tuple[float, str | None]:
-    """Return how often a strategy explores, and by whose score it ranks (None: it draws)."""
+    """Return how often a strategy explores, and whose score ranks rows (None: it draws)."""
     query: Any = spec.query
     if query.name == "rate":
         return query.explore, query.score
@@ -138,7 +138,7 @@ def ranking_of(spec: Spec) -> tuple[float, str | None]:
 
 
 def check_spec(spec: Spec) -> None:
-    """Refuse what means nothing in a pool."""
+    """Refuse parts of a spec that have no meaning in a pool."""
     known = (*AT_RANDOM, BY_LEAF, "rate", *scored())
     if spec.query.name not in known:
         message = (

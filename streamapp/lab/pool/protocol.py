@@ -1,10 +1,10 @@
-"""Pool protocol: a system names an instance of the pool, gets its label, and is judged on a test set.
+"""Pool protocol: a system chooses an instance of the pool, gets its label, and is tested on a test set.
 
     System.choose ──> row ──> its label ──> System.learn ──> System.predict ──> a point of the curve
 
-so until the budget is spent (Settles, *Active Learning Literature Survey*, 2009, section 2.3: pool-based
-sampling; BCI, section V). What is drawn comes from one uniform number a label, so that systems with the same
-seed that choose among the same rows choose the same row.
+This repeats until the budget is spent (Settles, *Active Learning Literature Survey*, 2009, section 2.3:
+pool-based sampling; BCI, section V). Random choices use one vector of uniform numbers for each label, so
+that systems with the same seed that choose among the same rows choose the same row.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from core.schema.schema import Schema
 from core.tree.layout import Floats, Ints
 
 COIN, PICK = 0, 1
-"""Columns of the uniform numbers of a label: whether to explore, and which of several rows."""
+"""Columns of the uniform numbers of a label: for exploration, and for the choice among several rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,29 +38,29 @@ class Records:
 
 
 class System(Protocol):
-    """What takes part: a learner with its way to choose labels, made for the instances of one pool."""
+    """A participant: a learner with a way to choose labels, made for the instances of one pool."""
 
     def choose(self, unlabelled: Ints, drawn: Floats) -> int:
-        """Return the row of the pool whose label is wanted.
+        """Return the row of the pool whose label is requested.
 
-        unlabelled: int64[m], the rows that have none yet, ascending, at least one; drawn: float64[2] in
-        [0, 1), by COIN and PICK.
+        unlabelled: int64[m], the rows without a label, ascending, at least one; drawn: float64[2] in [0,
+        1), by COIN and PICK.
         """
 
     def learn(self, row: int, label: int) -> None:
-        """Take in the label of a row."""
+        """Learn the label of a row."""
 
     def predict(self, x: Floats) -> npt.NDArray[np.integer]:
         """Return class codes of the rows of x (float64[n, d]), -1 while no class is known."""
 
     @property
     def leaves(self) -> int:
-        """Of its tree; 1 for what is no tree."""
+        """Number of leaves of its tree; 1 for a system without a tree."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The state of affairs after so many labels."""
+    """The accuracy of a system after a number of labels."""
 
     labels: int
     accuracy: float
@@ -91,7 +91,7 @@ def label_pool(
 ) -> list[Point]:
     """Buy labels until the budget is spent; return the curve at the label counts ``judged``, ascending.
 
-    budget: at most the rows of the pool; advance: is told of every label.
+    budget: at most the rows of the pool; advance: called with 1 after each label.
     """
     drawn = np.random.default_rng([seed, 1]).random((budget, 2))
     unlabelled = np.arange(len(pool.y))
@@ -109,7 +109,7 @@ def label_pool(
 
 
 def label_counts(budget: int, at_most: int = 1000) -> list[int]:
-    """Return the counts of labels up to the budget, or so many of them, evenly spaced, the last included."""
+    """Return the counts of labels up to the budget, or `at_most` of them, evenly spaced, with the last."""
     if budget <= at_most:
         return list(range(1, budget + 1))
     return sorted({round(budget * i / at_most) for i in range(1, at_most + 1)})

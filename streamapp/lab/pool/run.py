@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 CELL_BYTES = 8
 MAX_BYTES = 2 << 30
-"""Of all rows, 8 bytes a value; they are in memory twice while pool and test set are taken out of them."""
+"""Limit of all rows, 8 bytes a value; memory holds them twice while pool and test set are copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of a pool."""
+    """The results of a pool."""
 
     curve: list[Point]
     pool: int
-    """Rows of the pool,"""
+    """Rows of the pool."""
     test: int
-    """of the test set,"""
+    """Rows of the test set."""
     without_label: int
-    """and rows of the file that have no label and were left out."""
+    """Rows of the file that have no label and were left out."""
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of `grove pool --json`."""
@@ -58,10 +58,10 @@ class Outcome:
 def read_records(
     dataset: Dataset, max_classes: int = 1024, max_bytes: int = MAX_BYTES
 ) -> tuple[Records, int]:
-    """Return the labelled rows of a data set, and how many others there are.
+    """Return the labelled rows of a data set, and the number of rows without a label.
 
-    Everything is known once all has been read: the schema takes in nothing more. UsageError if no row has a
-    label, or if those that have one take more than ``max_bytes``.
+    The schema is complete after this, and takes no further values. UsageError if no row has a label, or if
+    the labelled rows take more than ``max_bytes``.
     """
     following = FollowingSchema(dataset, max_classes)
     width = len(dataset.names)
@@ -91,7 +91,7 @@ def read_records(
 
 
 def _joined(batches: list[Floats], rows: int, width: int) -> Floats:
-    """Return batches as one array, and let go of each once it is in: all of it would be in memory twice."""
+    """Return batches as one array, and free each batch once it is copied, to save memory."""
     joined = np.empty((rows, width))
     end = rows
     while batches:

@@ -1,4 +1,4 @@
-"""Specs of `grove pool`: those of models, BOCT with the sizes of a pool, and the batch tree C4.5."""
+"""Specs of `grove pool`: specs of models, BOCT with the sizes of a pool, and the batch tree C4.5."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Maker = Callable[[Schema, Floats], System]
 
 
 def maker_of(given: str) -> Maker:
-    """Return what makes the system of a learner's name, of JSON text, or of `@FILE`.
+    """Return the maker of the system for a learner's name, JSON text, or `@FILE`.
 
-    Raises UsageError or SpecError for what is none, or means nothing in a pool.
+    Raises UsageError or SpecError if the text is no spec, or has no meaning in a pool.
     """
     body = _body(_text(given))
     learner = body.get("learner", {})

@@ -1,4 +1,4 @@
-"""AFA, answers: the same purchases answered by the published theta, and by the means of the posterior."""
+"""AFA, answers: the same purchases answered by the published theta, and by means of the posterior."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from streamapp.lab.experiments.base import Report, Row, Size
 TITLE = "AFA (Active Feature Acquisition), answers: a draw, the mean and the geometric mean of the posterior"
 
 RULES: Final = ("", "-mean", "-geometric")
-"""The published rule first: what is asked for and learned is the same with all three."""
+"""Suffixes of systems, the published rule first; purchases and learning are the same with all three."""
 SEEDS: Final = {"quick": 1, "medium": 10, "full": 20}
 run = afa_reports.run
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
-    """Return a run for each set, criterion, way of thresholds, rule and seed; tested at the end alone."""
+    """Return a run for each set, criterion, choice of thresholds, rule and seed; tested at the end alone."""
     found = []
     for names, ways in ((afa_data.BITS, ("",)), (afa_data.NUMBERS, ("", "-Exp3"))):
         if not any(afa_data.is_here(name, data) for name in names):
@@ -33,7 +33,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return accuracies of each rule, and what the means gain over the published rule, in pairs of runs."""
+    """Return the accuracy of each rule, and the gain of the means over the published rule, paired by run."""
     lines: list[Row] = []
     of = {(row["set"], row["system"], row["seed"]): row for row in rows}
     systems = dict.fromkeys((row["set"], row["system"].removesuffix("-mean")) for row in rows)

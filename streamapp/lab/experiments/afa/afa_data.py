@@ -1,10 +1,10 @@
-"""The data sets of AFA, as far as a folder has them: streams and holdouts as the authors cut them.
+"""The data sets of AFA that a folder has: streams and holdouts in the shares of the authors.
 
-Features, shares and measures are those of the notebook and the results in the history of the authors'
-repository (rahbararman/ODT-continuous, commit 369f739): Zoo has 15 bits, for ``legs`` is left out; 70 % of
-Zoo and Heart are the stream, in a random order that does not look at the classes. Fico's bits and a fold of
-Compas are files of that history, which a folder may have; where they are not, Compas is the file of GOSDT and
-Fico is left out.
+Features, shares and measures come from the notebook and the results in the history of the authors'
+repository (rahbararman/ODT-continuous, commit 369f739). Zoo has 15 bits, because ``legs`` is left out. The
+stream is 70 % of Zoo and Heart, in a random order that does not depend on the classes. Fico's bits and a
+fold of Compas are files of that history, which a folder may have. Without them, Compas is read from the
+file of GOSDT, and Fico is left out.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from streamapp.errors import UsageError
 from streamapp.lab.experiments.afa.afa_runs import Measure, accuracy, f1_of_class_1, weighted_f1
 
 THRESHOLDS: Final = tuple(j / 10.0 for j in range(1, 10))
-"""Of numbers that are scaled to lie from 0 to 1."""
+"""Thresholds of numbers that are scaled to lie from 0 to 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,18 +33,18 @@ class AfaSet:
     files: tuple[str, ...]
     hypotheses: int
     stream: float
-    """Share of the records that are the stream; the others are the holdout."""
+    """Share of the records that are the stream; the rest are the holdout."""
     measure: Measure = accuracy
     by_class: bool = True
-    """Each class has its share in both parts [D64]; else the order alone decides."""
+    """True: each class has its share in both parts [D64]; False: the order alone decides."""
     parts: tuple[str, str] | None = None
-    """Files of the stream and of the holdout, taken as they are where the folder has them."""
+    """Files of the stream and of the holdout, used as they are if the folder has them."""
     bundled: bool = False
-    """scikit-learn brings it, where the folder does not have the file."""
+    """True: scikit-learn has the set, which is used if the folder lacks the file."""
     delimiter: str | None = None
-    """Of the authors' files: of the parts, where a set has some."""
+    """Delimiter of the authors' files: of the parts, if the set has parts."""
     nominal: tuple[str, ...] = ()
-    """Columns whose numbers are names."""
+    """Columns whose numbers stand for names."""
     ignore: tuple[str, ...] = ()
     target: str | None = None
 
@@ -92,7 +92,7 @@ class Split:
 
 
 def found(names: tuple[str, ...], data: Path | None) -> list[str]:
-    """Return those of some sets that there are; UsageError without any."""
+    """Return the sets among `names` whose files exist; UsageError if there are none."""
     here = [name for name in names if is_here(name, data)]
     if not here:
         wanted = ", ".join(file for name in names for file in SETS[name].files)
@@ -102,7 +102,7 @@ def found(names: tuple[str, ...], data: Path | None) -> list[str]:
 
 
 def left_out(names: tuple[str, ...], here: set[str]) -> list[dict[str, str]]:
-    """Return the sets that were not run, each with the files that no folder had."""
+    """Return the sets that were not run, each with its missing files."""
     lines = []
     for name in names:
         if name not in here:
@@ -125,7 +125,7 @@ def _has(data: Path | None, files: tuple[str, ...]) -> bool:
 
 
 def split(name: str, data: Path | None, seed: int) -> Split:
-    """Return a set in a random order, cut by classes or as the order has it, or in the parts of its files."""
+    """Return a set in a random order, split by classes, by the order, or by the files of its parts."""
     wanted = SETS[name]
     schema, x, y = _load(name, data)
     order = np.random.default_rng(seed).permutation(len(y))
@@ -163,7 +163,7 @@ def _load(name: str, data: Path | None) -> tuple[Schema, Floats, Any]:
 def _read(
     path: Path, wanted: AfaSet, classes: tuple[str, ...] | None = None
 ) -> tuple[Floats, Any, tuple[str, ...]]:
-    """Return x, y and the classes of a file; classes: those of a file before it, by code."""
+    """Return x, y and the classes of a file; classes: classes of an earlier file, by code."""
     from topics.readers import open_dataset
 
     dataset = open_dataset(
@@ -180,12 +180,12 @@ def _read(
 
 
 def _is_arff(path: Path) -> bool:
-    """Return whether a file declares its classes itself."""
+    """Return whether a file declares its classes."""
     return ".arff" in path.suffixes
 
 
 def _bits(x: Floats, y: Any, classes: int) -> tuple[Schema, Floats, Any]:
-    """Return every column of two values as it is, of more as a bit for each."""
+    """Return columns of two values unchanged, and each other column as one bit for each value."""
     columns = []
     for column in x.T:
         values = np.unique(column)
@@ -196,7 +196,7 @@ def _bits(x: Floats, y: Any, classes: int) -> tuple[Schema, Floats, Any]:
 
 
 def _numbers(x: Floats, y: Any, classes: int) -> tuple[Schema, Floats, Any]:
-    """Return numbers scaled by the smallest and largest of all records, as the authors' code does."""
+    """Return numbers scaled by the minimum and maximum of all records, as in the authors' code."""
     low, high = x.min(axis=0), x.max(axis=0)
     attributes = [Attribute(f"x{i}", range=(0.0, 1.0), thresholds=THRESHOLDS) for i in range(x.shape[1])]
     scaled = (x - low) / np.where(high > low, high - low, 1.0)

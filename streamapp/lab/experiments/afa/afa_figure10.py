@@ -20,7 +20,7 @@ TITLE = "AFA (Active Feature Acquisition), Figure 10: Stagger against sampled hy
 SWEEP: Final = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16)
 GAMMAS: Final = (0.0, 0.05)
 QUALITIES: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""λ of the prior [D65]: α = 1 + 20·λ·θ, β = 1 + 20·λ·(1 - θ), θ being the shares of the first concept."""
+"""λ of the prior [D65]: α = 1 + 20·λ·θ, β = 1 + 20·λ·(1 - θ), where θ is the shares of the first concept."""
 STRENGTH: Final = 20.0
 
 
@@ -40,12 +40,12 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
-    """Run UFODT-EC2 over the three concepts, from a prior of some quality."""
+    """Run UFODT-EC2 over the three concepts, from a prior of the cell's quality."""
     return afa_stagger.run(cell, lambda model: give_prior(model, cell["quality"], cell["seed"]))
 
 
 def give_prior(model: Model, quality: float, seed: int) -> None:
-    """Let a model that has seen nothing begin with what the records of the first concept say, in a share."""
+    """Set the prior of a new model to the statistics of the first concept's records, scaled by `quality`."""
     x, y = stagger(CONCEPTS[0], afa_stagger.BLOCK, seed, part=0)
     counts = model.plan.blocks.named(model.ints, model.block_places[0])["nominal"]
     for c in range(2):
@@ -55,7 +55,7 @@ def give_prior(model: Model, quality: float, seed: int) -> None:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return test utility, averaged over the run, and cost against both."""
+    """Return test utility, averaged over the run, and cost against both parameters."""
     made = Report(tables={"hypotheses": [], "prior": []})
     for part, measured in (("hypotheses", "hypotheses"), ("prior", "quality")):
         lines = []

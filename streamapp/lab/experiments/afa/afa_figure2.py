@@ -1,4 +1,4 @@
-"""AFA, Figures 2, 3 and 9: test utility, features bought and training utility on sets of bits."""
+"""AFA, Figures 2, 3 and 9: test utility, purchased features and training utility on sets of bits."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return utilities and costs, and the order of costs that the paper finds."""
+    """Return utilities and costs, and whether costs are in the paper's order."""
     made = afa_reports.report(rows, "figure2", afa_data.BITS)
     made.tables["order"] = afa_reports.order_table(rows)
     return made

@@ -12,7 +12,7 @@ from streamapp.lab.experiments.base import Report, Row, Size
 TITLE = "AFA (Active Feature Acquisition), Figures 4 and 6: cost and utility on sets of numbers"
 
 SYSTEMS = ("EC2", "EC2-Exp3", "EC2-OFS", "IG", "IG-Exp3", "IG-OFS", "VFDT", "EFDT")
-"""Exp3 learns a threshold, the others search all nine; OFS lets a perceptron select half of the features."""
+"""Exp3 learns a threshold, the rest try all nine; with OFS a perceptron selects half of the features."""
 run = afa_reports.run
 
 

@@ -1,4 +1,4 @@
-"""AFA, Figures 7 and 8: features bought and training utility against the number of hypotheses."""
+"""AFA, Figures 7 and 8: purchased features and training utility against the number of hypotheses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SWEEP: Final[dict[Size, tuple[int, ...]]] = {
     "medium": (30, 60, 90, 120, 180, 240),
     "full": tuple(range(90, 250, 10)),
 }
-"""Sizes of the sample; the authors' code goes from 90 to 240."""
+"""Sizes of the sample of hypotheses; the authors' code goes from 90 to 240."""
 run = afa_reports.run
 
 
@@ -33,7 +33,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return cost and training utility of each set, system and number."""
+    """Return cost and training utility of each set, system and number of hypotheses."""
     made = Report(tables={"figure7": []})
     for name in dict.fromkeys(row["set"] for row in rows):
         charts: dict[str, list[Line]] = {"cost": [], "utility": []}

@@ -1,4 +1,4 @@
-"""Cells and reports of AFA's figures on real data: systems over streams, some seeds each."""
+"""Cells and reports of AFA's figures on real data: systems over streams, with some seeds each."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from streamapp.lab.experiments.base import Report, Row, Size
 from streamapp.lab.experiments.chart import Axis, Chart, Line
 
 SEEDS: Final = {"quick": 1, "medium": 3, "full": 10}
-"""From 101 on, as the authors' code has it."""
+"""Number of seeds, from 101 on as in the authors' code."""
 TESTS: Final = {"quick": 3, "medium": 20, "full": 50}
-"""Of a run, on the holdout."""
+"""Tests on the holdout in a run."""
 RECORDS: Final = {"quick": 60, "medium": 1000, "full": 10_000}
-"""Of a stream, at most."""
+"""Records of a stream, at most."""
 
 TREES: Final = {"VFDT": "h-tree", "EFDT": "efdt"}
-"""With n_min = 1 and δ = 0.001, which is what the authors' script has; its grid is not searched."""
+"""With n_min = 1 and δ = 0.001 as in the authors' script; its grid is not searched."""
 
 
 def learner_of(cell: dict[str, Any]) -> dict[str, Any]:
     """Return the learner of a cell: a tree that pays for all features, or UFODT.
 
-    It answers as published, by the theta of the episode, and on the holdout by a theta drawn for each test;
-    or by a mean of the posterior, if the system's name says so.
+    It answers as published: by the theta of the episode, and on the holdout by a theta drawn for each
+    test. If the system's name ends so, it answers by a mean of the posterior.
     """
     if cell["system"] in TREES:
         tree = {"name": TREES[cell["system"]], "grace_period": 1, "delta": 0.001, "leaf_model": "nb"}
@@ -54,7 +54,7 @@ def cells_of(
     data: Path | None,
     seeds: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Return a run for each set, system and seed; seeds: how many, None: those of the size."""
+    """Return a run for each set, system and seed; seeds: their number, None: the number of the size."""
     return [
         {
             "set": name,
@@ -92,7 +92,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def table_of(rows: Sequence[Row]) -> list[Row]:
-    """Return costs and utilities of every set and system, over the seeds, with one standard error."""
+    """Return costs and utilities of every set and system: means over the seeds with one standard error."""
     lines: list[Row] = []
     for name, system in dict.fromkeys((row["set"], row["system"]) for row in rows):
         own = [row for row in rows if (row["set"], row["system"]) == (name, system)]
@@ -118,7 +118,7 @@ def table_of(rows: Sequence[Row]) -> list[Row]:
 
 
 def curves(rows: Sequence[Row], measured: str, label: str) -> dict[str, Chart]:
-    """Return a chart for each set: what was measured, by record, averaged over the seeds."""
+    """Return a chart for each set: the measure by record, averaged over the seeds."""
     made = {}
     for name in dict.fromkeys(row["set"] for row in rows):
         lines = []
@@ -130,7 +130,7 @@ def curves(rows: Sequence[Row], measured: str, label: str) -> dict[str, Chart]:
 
 
 def costs(rows: Sequence[Row], name: str) -> dict[str, float]:
-    """Return what the systems bought a record on a set, by system."""
+    """Return by system the features that were bought for a record on a set."""
     own = [row for row in rows if row["set"] == name]
     return {
         system: float(np.mean([row["cost"] / row["records"] for row in own if row["system"] == system]))
@@ -139,7 +139,7 @@ def costs(rows: Sequence[Row], name: str) -> dict[str, float]:
 
 
 def order_table(rows: Sequence[Row]) -> list[Row]:
-    """Return for each set whether costs are in the order that the paper finds: EC2, IG, US and random."""
+    """Return for each set whether costs are in the paper's order: EC2, IG, US and random."""
     lines: list[Row] = []
     for name in dict.fromkeys(row["set"] for row in rows):
         of = costs(rows, name)
@@ -155,7 +155,7 @@ def order_table(rows: Sequence[Row]) -> list[Row]:
 
 
 def report(rows: Sequence[Row], name: str, sets: tuple[str, ...]) -> Report:
-    """Return the table and the charts of test utility, cost and training utility; sets: those expected."""
+    """Return the table and the charts of test utility, cost and training utility; sets: the figure's."""
     made = Report(tables={name: table_of(rows)})
     if missing := afa_data.left_out(sets, {row["set"] for row in rows}):
         made.tables["not run"] = list(missing)

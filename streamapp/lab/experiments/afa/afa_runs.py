@@ -16,17 +16,17 @@ from core.tree.layout import Floats
 from streamapp.lab.experiments.base import Row
 
 Holdout = Callable[[int], tuple[Floats, Any]]
-"""Of the number of records learned: x float64[n, d] and y int32[n] to test on."""
+"""Returns a test set, x float64[n, d] and y int32[n], for a number of learned records."""
 Measure = Callable[[Any, Any], float]
-"""Of the classes predicted and the true ones."""
+"""Returns the utility of predicted classes, given the true classes."""
 
 
 Prepare = Callable[[Model], None]
-"""What is done to a model that has seen nothing."""
+"""Prepares a model that has learned nothing."""
 
 
 def nothing(model: Model) -> None:
-    """Let a model begin as it is."""
+    """Leave a model as it is."""
 
 
 def accuracy(predicted: Any, actual: Any) -> float:
@@ -34,7 +34,7 @@ def accuracy(predicted: Any, actual: Any) -> float:
 
 
 def f1_of_class_1(predicted: Any, actual: Any) -> float:
-    """Return the F1 score of the class with code 1, 0 where neither answers nor records are of it."""
+    """Return the F1 score of the class with code 1, 0 if neither answers nor records have it."""
     hit = float(((predicted == 1) & (actual == 1)).sum())
     all_of_it = float((predicted == 1).sum() + (actual == 1).sum())
     return 2.0 * hit / all_of_it if all_of_it else 0.0
@@ -60,11 +60,11 @@ def holdout_run(
     measure: Measure = accuracy,
     prepare: Prepare = nothing,
 ) -> dict[str, Any]:
-    """Run a model over a stream, test then train; every so many records it is tested on a holdout.
+    """Run a model over a stream, test then train; test it on a holdout after every `every` records.
 
-    The cost is that of the features bought; a learner that cannot ask for any pays for all of them.
-    ``bought`` is what a record cost since the test before, ``trained`` the utility of all predictions so far,
-    ``right`` the share of the holdout that is answered right, whatever the measure of utility is.
+    The cost is the sum of the purchased features; a learner that cannot buy features pays for all of them.
+    ``bought`` is the mean cost of a record since the last test, ``trained`` the utility of all predictions
+    so far, ``right`` the accuracy on the holdout, with any measure of utility.
     """
     table, model = ModelTable(), Model.create(Spec.parse(spec), schema)
     prepare(model)
@@ -108,7 +108,7 @@ def holdout_run(
 
 
 def spent_by(model: Model, records: int) -> float:
-    """Return what a model's features have cost."""
+    """Return the cost of the features that a model has used."""
     if model.spec.learner.name == "ufodt":
         return feature_account(model).cost
     return float(model.schema.n_attributes * records)

@@ -17,15 +17,15 @@ from streamapp.lab.experiments.chart import Axis, Chart, Line
 TITLE = "AFA (Active Feature Acquisition), Table 2 and Figure 5: feature costs on Stagger with two drifts"
 
 BLOCK: Final = 60
-"""Records of a concept; so there are drifts at 60 and 120."""
+"""Records of a concept, so that there are drifts at 60 and 120."""
 HOLDOUT: Final = 300
-"""Records of each concept that predictions are tested on."""
+"""Test records of each concept."""
 HYPOTHESES: Final = 12
-"""Sampled for a record [D50]: as many strings as there are objects."""
+"""Hypotheses that are sampled for a record [D50]: their number is the number of objects."""
 GAMMAS: Final = (0.0, 0.01, 0.02, 0.05)
-"""Discounts of Algorithm 6 [D46], 0: Algorithm 2; the paper does not say which Table 2 is of."""
+"""Discounts of Algorithm 6 [D46], 0: Algorithm 2; the paper does not state the discount of Table 2."""
 PUBLISHED: Final = {"ec2": (343.3, 11.0), "ig": (350.6, 5.1), "us": (477.0, 13.9), "efdt": (720.0, 0.0)}
-"""Table 2: total cost and its standard error over ten seeds; ours has forty, for ten come out within 15."""
+"""Table 2: total cost and its standard error over ten seeds; ours has forty, because ten vary by up to 15."""
 NAMES: Final = {"ec2": "UFODT-EC2", "ig": "UFODT-IG", "us": "UFODT-US", "efdt": "EFDT"}
 SEEDS: Final = {"quick": 3, "medium": 10, "full": 40}
 EVERY: Final = {"quick": 20, "medium": 5, "full": 1}
@@ -43,7 +43,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def spec_of(cell: dict[str, Any]) -> dict[str, Any]:
-    """Return the spec of a system: as many records a leaf as EFDT's published grid has at the least."""
+    """Return the spec of a system; EFDT has the smallest grace period of its published grid."""
     if cell["system"] == "efdt":
         learner: dict[str, Any] = {
             "name": "efdt",
@@ -65,20 +65,20 @@ def spec_of(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(cell: dict[str, Any], prepare: Prepare = nothing) -> dict[str, Any]:
-    """Run a system over three concepts; test it on fresh records of the concept that holds."""
+    """Run a system over three concepts; test it on fresh records of the present concept."""
     parts = [stagger(concept, BLOCK, cell["seed"], part=0) for concept in CONCEPTS]
     tests = [stagger(concept, HOLDOUT, cell["seed"], part=1) for concept in CONCEPTS]
     x, y = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
     def holdout(done: int) -> tuple[Floats, Any]:
-        """Return the test records of the concept of the last record learned."""
+        """Return the test records of the concept of the last learned record."""
         return tests[min((done - 1) // BLOCK, 2)]
 
     return holdout_run(spec_of(cell), BITS, x, y, holdout, cell["every"], prepare=prepare)
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return total costs beside those published, and test accuracy by step."""
+    """Return total costs beside the published costs, and test accuracy by step."""
     made = Report(tables={"costs": [], "recovery": []})
     lines = []
     for system, name in NAMES.items():

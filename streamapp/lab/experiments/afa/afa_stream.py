@@ -15,9 +15,9 @@ BITS: Final = Schema.of(
     [Attribute(name, "nominal", ("no", "yes")) for name in ("medium", "large", "green", "circle")],
     ("false", "true"),
 )
-"""Three sizes, two colours and two shapes: one-hot, less one each [D50]."""
+"""Three sizes, two colours and two shapes: one-hot, without one bit of each [D50]."""
 PART: Final = 1 << 20
-"""Records of a concept and a part at most."""
+"""Records of a concept and a part, at most."""
 
 
 def stagger(concept: int, n: int, seed: int, part: int) -> tuple[Floats, Any]:

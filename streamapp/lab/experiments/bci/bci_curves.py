@@ -1,4 +1,4 @@
-"""Curves of BCI's figures 5 and 6: grids of δ, runs put together in cells, the value with the best mean."""
+"""Curves of BCI's figures 5 and 6: grids of δ, runs grouped in cells, the value with the best mean."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from core.tree.layout import Floats
 from streamapp.lab.experiments.base import Row
 
 DELTAS: Final = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)
-"""The grid of δ, δ1 and δ2 [D62]: the paper says that they were tuned, and not on which values."""
+"""The grid of δ, δ1 and δ2 [D62]: the paper states that they were tuned, but not over which values."""
 HOEFFDING_DELTAS: Final = tuple(float(f"{value:.4g}") for value in np.geomspace(1e-4, 0.9, 13))
 FRESH: Final = 1_000_000
-"""First seed of the runs that are compared: none that a parameter was tuned on."""
+"""First seed of the runs that are compared; no parameter was tuned on them."""
 EACH: Final = 25
-"""Runs of a cell at most."""
+"""Runs of a cell, at most."""
 
 
 def thinned(grid: Sequence[float], values: int) -> list[float]:
-    """Return so many values of a grid, evenly spaced, both ends included."""
+    """Return `values` values of a grid, evenly spaced, with both ends."""
     return [grid[round(i * (len(grid) - 1) / (values - 1))] for i in range(values)]
 
 
@@ -39,7 +39,7 @@ def cells_of(common: dict[str, Any], stage: str, deltas: list[float], runs: int)
 
 
 def summed(curves: Sequence[Floats], labels: Sequence[int]) -> dict[str, Any]:
-    """Return what a cell keeps of its runs: sums and sums of squares at each label count."""
+    """Return the results of a cell: sums and sums of squares over its runs, at each label count."""
     table = np.array(curves)
     means = table.mean(axis=1)
     return {
@@ -60,7 +60,7 @@ def merged(rows: Sequence[Row]) -> tuple[list[int], Floats, Floats, int]:
 
 
 def best_deltas(rows: Sequence[Row], **which: Any) -> list[float]:
-    """Return the parameters with the least risk, averaged over whole runs; the first of equal ones."""
+    """Return the parameters with the least risk, averaged over whole runs; of equal values, the first."""
     found: dict[tuple[float, ...], list[tuple[float, int]]] = defaultdict(list)
     for row in rows:
         if row["stage"] == "tune" and all(row[key] == value for key, value in which.items()):
@@ -74,12 +74,12 @@ def best_deltas(rows: Sequence[Row], **which: Any) -> list[float]:
 
 
 def sparse(values: int, labels: int) -> list[int]:
-    """Return at most so many label counts up to ``labels``, evenly spaced, the last one included."""
+    """Return at most `values` label counts up to ``labels``, evenly spaced, with the last one."""
     return sorted({max(1, round(labels * i / values)) for i in range(1, values + 1)})
 
 
 Claim = tuple[str, str, bool | None, str]
-"""What the paper says, where, whether we see it (None: not decided by figures), and our figures."""
+"""A claim of the paper, its place, whether our runs confirm it (None: undecided), and our figures."""
 
 
 def claims_table(claims: Sequence[Claim]) -> list[Row]:
@@ -90,12 +90,12 @@ def claims_table(claims: Sequence[Claim]) -> list[Row]:
 
 
 def nearest(labels: Sequence[int], wanted: int) -> int:
-    """Return the position of the label count nearest to one."""
+    """Return the position of the label count that is nearest to `wanted`."""
     return int(np.abs(np.array(labels) - wanted).argmin())
 
 
 def is_least(value: float, spread: float, other: float, other_spread: float, errors: float = 2.0) -> bool:
-    """Return whether a mean is at most another one, but for so many standard errors of their difference."""
+    """Return whether a mean is at most another mean plus `errors` standard errors of their difference."""
     return value <= other + errors * float(np.hypot(spread, other_spread))
 
 

@@ -29,7 +29,7 @@ from streamapp.lab.experiments.chart import Axis, Chart, Line
 
 TITLE = "BCI (Bayesian Credible Intervals), Figure 5: true risk on the toy problem against labels"
 HOURS: Final[dict[Size, float]] = {"full": 2.0}
-"""Of one core: one hour a reading was measured."""
+"""Hours of one core: one hour was measured for each reading of the formula."""
 
 SYSTEMS: Final = ("BOCT", "BOCT-AL", "mbinomial_8", "mbinomial_64")
 EVERY: Final = 10
@@ -49,7 +49,7 @@ SETTINGS: dict[Size, tuple[int, int, int, int]] = {
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
-    """Return the runs that tune each system on each reading, and those that compare two run by run."""
+    """Return the runs that tune each system on each reading, and the runs of pairs of systems."""
     labels, values, runs, compared = SETTINGS[size]
     grid = thinned(DELTAS, values)
     return [
@@ -68,7 +68,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return fresh runs of each system with the parameters that were found."""
+    """Return fresh runs of each system with the best parameters."""
     labels, _, _, runs = SETTINGS[size]
     return [
         cell
@@ -84,7 +84,7 @@ def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, A
 
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
-    """Run a system on the toy problem with each seed of the cell; of a pair what BOCT's risk is above it."""
+    """Run a system on the toy problem with each seed of the cell; for a pair, return BOCT's excess risk."""
 
     def once(system: str, seed: int) -> Floats:
         made = bci_toy.system_of(system, cell["deltas"])
@@ -99,7 +99,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return risks after some label counts, the claims, the grid, and the curves."""
+    """Return risks at some label counts, the claims, the grid, and the curves."""
     made = Report(
         tables={
             "figure5": [],
@@ -143,7 +143,7 @@ def _add_reading(made: Report, root: str, rows: Sequence[Row]) -> None:
 
 
 def pairs_table(rows: Sequence[Row]) -> list[Row]:
-    """Return what BOCT's risk is above that of a system with the same δ1, on the same seeds: mean ± error."""
+    """Return the excess risk of BOCT over a system with the same δ1 and seeds: mean ± standard error."""
     paired = [row for row in rows if row["stage"] == "pair"]
     lines: list[Row] = []
     for root, system, deltas in dict.fromkeys(
@@ -187,7 +187,7 @@ def grid_table(rows: Sequence[Row]) -> list[Row]:
 
 
 def claims(curves: dict[str, tuple[list[int], Any, Any, int]]) -> list[Claim]:
-    """Return what section VI says of the figure, and what our runs say."""
+    """Return the claims of section VI on the figure, with our results."""
     labels = curves["BOCT"][0]
     error = {name: spread / np.sqrt(runs) for name, (_, _, spread, runs) in curves.items()}
     mean = {name: curve[1] for name, curve in curves.items()}

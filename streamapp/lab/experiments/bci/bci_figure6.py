@@ -1,6 +1,6 @@
 """BCI, Figure 6: test risk on four data sets against labels, BOCT and BOCT-AL beside Hoeffding and C4.5.
 
-Of the four sets the paper names Diabetes alone; Ionosphere, Sonar and Heart (Statlog) are our choice [D63].
+The paper names only Diabetes of the four sets; Ionosphere, Sonar and Heart (Statlog) are our choice [D63].
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from streamapp.lab.pool.spec import Maker, maker_of
 
 TITLE = "BCI (Bayesian Credible Intervals), Figure 6: test risk on real data against labels"
 HOURS: Final[dict[Size, float]] = {"full": 2.0}
-"""Of one core, measured."""
+"""Hours of one core, measured."""
 
 FILES: Final = {
     "diabetes": "diabetes.arff.gz",
@@ -50,7 +50,7 @@ NAMED: Final = "diabetes"
 """The set that the paper names."""
 SYSTEMS: Final = ("c4.5", "Hoeffding", "BOCT", "BOCT-AL")
 COMPARED: Final = (*SYSTEMS, BY_EXCESS)
-"""The last has the δ that BOCT-AL is tuned to: it is not of the paper."""
+"""The last system is not in the paper; it uses the δ that BOCT-AL is tuned to."""
 TEST_SHARE: Final = 0.5
 SHARES_SHOWN: Final = (0.1, 0.25, 0.5, 0.75, 1.0)
 
@@ -63,7 +63,7 @@ SETTINGS: dict[Size, tuple[int, int, int, int | None]] = {
 
 
 def found(data: Path | None) -> list[str]:
-    """Return the sets whose files are in a folder; UsageError without any."""
+    """Return the sets whose files are in a folder; UsageError if there are none."""
     here = [name for name, file in FILES.items() if data is not None and (data / file).is_file()]
     if not here:
         wanted = ", ".join(FILES.values())
@@ -73,7 +73,7 @@ def found(data: Path | None) -> list[str]:
 
 
 def grid_of(system: str, values: int) -> list[list[float]]:
-    """Return the parameters that a system is tuned over; C4.5 has none."""
+    """Return the parameters over which a system is tuned; C4.5 has none."""
     if system == "c4.5":
         return [[]]
     if system == "Hoeffding":
@@ -95,7 +95,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return fresh runs of each system with the parameters that were found for the set."""
+    """Return fresh runs of each system with the best parameters for the set."""
     _, _, runs, points = SETTINGS[size]
     return [
         cell
@@ -117,7 +117,7 @@ def _common(name: str, system: str, data: Path | None, points: int | None) -> di
 
 
 def maker(system: str, deltas: Sequence[float]) -> Maker:
-    """Return what makes a system for a pool."""
+    """Return the function that makes a system for a pool."""
     import json
 
     if system == "c4.5":
@@ -133,7 +133,6 @@ def maker(system: str, deltas: Sequence[float]) -> Maker:
 
 @functools.lru_cache(maxsize=4)
 def load(name: str, data: Path) -> Records:
-    """Return a data set."""
     from streamapp.lab.pool.run import read_records
     from topics.readers import open_dataset
 
@@ -196,7 +195,7 @@ def report(rows: Sequence[Row]) -> Report:
 
 
 def claims(curves: dict[str, dict[str, tuple[list[int], Floats, Floats, int]]]) -> list[Claim]:
-    """Return what section VI says of the figure, and what our runs say; the paper contradicts itself."""
+    """Return the claims of section VI on the figure, which contradict each other, with our results."""
 
     def at(name: str, system: str, position: int) -> tuple[float, float]:
         _, mean, spread, runs = curves[name][system]

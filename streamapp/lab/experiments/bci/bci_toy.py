@@ -1,11 +1,11 @@
 """Toy problem of BCI (Bayesian Credible Intervals, section V): a tree of known cells, so risks are exact.
 
-The unit square is halved along x₁, x₂, x₁, … into 64 cells; a label in cell k is 1 with probability
-µ_k = 1/(1 + exp(-5(x₂ - √x₁))) at its centre. The text of the paper has lost which coordinate is under the
-root: both readings are here, and the printed axis fits both, for one label for all has the same risk. Only
-the halvings may be installed. Systems have the interface
-of the pool protocol, with cells for rows that never run out: ``choose`` names a cell, ``labels`` says what
-the label of each cell is predicted to be.
+The unit square is halved along x₁, x₂, x₁, … into 64 cells. A label in cell k is 1 with probability µ_k =
+1/(1 + exp(-5(x₂ - √x₁))) at its centre. The text of the paper has lost which coordinate is under the root.
+Both readings are here, and the printed axis fits both, because one label for all cells has the same risk.
+Only the halvings may be installed. Systems have the interface of the pool protocol, with cells in the
+place of rows that never run out: ``choose`` returns a cell, ``labels`` returns the predicted label of each
+cell.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ DEPTH: Final = 6
 CELLS: Final = 1 << DEPTH
 CLASSES: Final = ("0", "1")
 BY_EXCESS: Final = "BOCT-AL, mbinomial"
-"""BOCT-AL that ranks leaves as mbinomial ranks parts; not of the paper."""
+"""BOCT-AL that ranks leaves as mbinomial ranks parts; it is not in the paper."""
 
 
 def _path(cell: int) -> tuple[float, float]:
-    """Return the centre of a cell; its number in binary is the way to it, 0 the lower half."""
+    """Return the centre of a cell. Its number in binary is the path to it, 0 for the lower half."""
     low, width = [0.0, 0.0], [1.0, 1.0]
     for level in range(DEPTH):
         axis = level % 2
@@ -66,26 +66,26 @@ def true_risk(labels: npt.NDArray[np.integer], root: str = ROOTS[0]) -> float:
 
 
 def best_risk(depth: int, root: str = ROOTS[0]) -> float:
-    """Return the least risk with one label for each node of a depth."""
+    """Return the least risk with one label for each node at a depth."""
     means = SHARES[root].reshape(1 << depth, -1).mean(axis=1)
     return float(np.minimum(means, 1.0 - means).mean())
 
 
 class ToySystem(Protocol):
-    """What is given labels of cells."""
+    """A system that learns labels of cells."""
 
     def choose(self, u: float) -> int:
         """Return the cell whose label is drawn next; u: uniform in [0, 1)."""
 
     def learn(self, cell: int, label: int) -> None:
-        """Take in a label."""
+        """Learn the label of a cell."""
 
     def labels(self) -> npt.NDArray[np.integer]:
-        """Return the label that is predicted for each cell, int[cell]."""
+        """Return the predicted label of each cell, int[cell]."""
 
 
 class ToyBoct:
-    """BOCT that may install the halvings, and with δ2 BOCT-AL; risk: what ``boct_al`` ranks leaves by."""
+    """BOCT that may install the halvings, and with δ2 BOCT-AL; risk: parameter of ``boct_al``."""
 
     def __init__(self, delta: float, delta2: float | None = None, risk: str = TOTAL) -> None:
         schema = Schema.of([Attribute("x1"), Attribute("x2")], CLASSES)
@@ -129,8 +129,8 @@ class ToyBoct:
 class Mbinomial:
     """mbinomial on the nodes of a depth (Collet and Pietquin 2014): a fixed partition, actively labelled.
 
-    The part is chosen whose bound of current risk less optimal risk is highest: W·max(0, 2q - 1), q the bound
-    of BCI's equation 7 for W = 1 [D32]; ties: the first part.
+    It chooses the part with the highest bound of current risk minus optimal risk: W·max(0, 2q - 1), where
+    q is the bound of BCI's equation 7 for W = 1 [D32]; of equal parts, the first.
     """
 
     def __init__(self, depth: int, delta: float) -> None:
@@ -144,7 +144,7 @@ class Mbinomial:
         return pick(np.arange(self._cells_each) + part * self._cells_each, u)
 
     def scores(self) -> Floats:
-        """Return what each part is chosen by, float64[part]."""
+        """Return the score of each part, float64[part]."""
         q = self._bounds.of(self._labels, self._positives)
         return np.maximum(0.0, 2.0 * q - 1.0) / len(q)
 
@@ -154,7 +154,7 @@ class Mbinomial:
         self._positives[part] += label
 
     def labels(self) -> Ints:
-        """Return 1 where at least half of a part's labels are, also where there are none."""
+        """Return 1 for parts of whose labels at least half are 1, and for parts without labels."""
         return np.repeat((2 * self._positives >= self._labels).astype(np.int64), self._cells_each)
 
 
@@ -170,7 +170,7 @@ def system_of(name: str, deltas: list[float]) -> ToySystem:
 
 
 def run(system: ToySystem, labels: int, every: int, seed: int, root: str = ROOTS[0]) -> Floats:
-    """Return the true risk before the first label and after every so many, float64[labels / every + 1]."""
+    """Return the true risk at the start and after every `every` labels, float64[labels / every + 1]."""
     drawn: Any = np.random.default_rng([seed, 2]).random((labels, 2))
     risks = [true_risk(system.labels(), root)]
     for t in range(labels):

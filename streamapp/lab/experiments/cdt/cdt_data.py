@@ -1,4 +1,4 @@
-"""The real data sets of CDT (Confidence Decision Trees, Table 1), as far as a folder has them."""
+"""The real data sets of CDT (Confidence Decision Trees, Table 1) that a folder has."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from core.schema.schema import Schema
 from streamapp.errors import UsageError
 from streamapp.lab.datasets import FollowingSchema
 
-MAX_CLASSES = 2  # of all sets: two of the trees are defined for no more
+MAX_CLASSES = 2  # in all sets: two of the trees are defined for two classes only
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Published:
     positive: int
     negative: int
     uses_f1: bool = False
-    """Starred in the paper: performance is the F-measure, not the accuracy."""
+    """Starred in the paper: the measure is the F-measure instead of accuracy."""
 
 
 PUBLISHED = {
@@ -49,7 +49,7 @@ FILES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "electricity": (("elecNormNew.arff.gz",), {}),
 }
-"""Files of a set, and how they are read. The other two are not distributed with the seed data."""
+"""Files of a set, and how they are read. The other two sets are not part of the seed data."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Records:
 
 
 def found(data: Path | None) -> list[str]:
-    """Return the sets whose files are in a folder; UsageError without any."""
+    """Return the sets whose files are in a folder; UsageError if there are none."""
     here = [
         name
         for name, (files, _) in FILES.items()

@@ -30,7 +30,7 @@ SETTINGS = {"quick": (1_000, 3, 2, 10), "medium": (10_000, 10, 10, 14), "full": 
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
-    """Return the runs that tune each system's parameter; the trees are not those of the comparison."""
+    """Return the runs that tune each system's parameter, on other trees than the comparison."""
     per_leaf, trees, tuned_on, values = SETTINGS[size]
     return [
         {"stage": "tune", "system": system, "value": value, "tree": trees + 1 + tree, "per_leaf": per_leaf}
@@ -41,7 +41,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the runs of the comparison, with the values that were found."""
+    """Return the runs of the comparison, with the best values."""
     per_leaf, trees, _, _ = SETTINGS[size]
     found = {system: best_value(rows, stage="tune", system=system) for system in systems()}
     return [
@@ -68,7 +68,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return each system's curve, its value, the means at equal leaves; and trees of one size at the end."""
+    """Return each system's curve, its value, the means at equal leaves, and trees of one size at the end."""
     lines, along = comparison([row for row in rows if row["stage"] == "compare"])
     sizes, ends = by_size([row for row in rows if row["stage"] == "tune"], "tree")
     limit = f"no tree can be right more often than {BAYES:.0%}"

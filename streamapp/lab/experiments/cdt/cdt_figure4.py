@@ -44,7 +44,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Return the runs of the comparison: each system with the value that was found for the set."""
+    """Return the runs of the comparison: each system with the best value for the set."""
     limit, permutations, _, _ = SETTINGS[size]
     return [
         _cell("compare", name, system, best_value(rows, set=name, system=system), order, data, limit)

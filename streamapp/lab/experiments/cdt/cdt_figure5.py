@@ -34,7 +34,8 @@ STRATEGIES = {
 }
 BASE = "C-Tree"
 
-# Records of a set at most, values of the grid the tree is tuned on (with all labels), seeds of a strategy
+# Records of a set at most, values of the grid on which the tree is tuned (with all labels), seeds of a
+# strategy
 SETTINGS: dict[str, tuple[int | None, int, int]] = {
     "quick": (4_000, 4, 2),
     "medium": (None, 8, 5),
@@ -43,7 +44,7 @@ SETTINGS: dict[str, tuple[int | None, int, int]] = {
 
 
 def base() -> str:
-    """Return the tree under the strategies: that of the paper, else the first that this build has."""
+    """Return the tree below the strategies: the paper's, or the first tree that this build has."""
     return BASE if BASE in systems() else systems()[0]
 
 
@@ -76,7 +77,7 @@ def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, A
 
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
-    """Run a strategy over a set in its own order."""
+    """Run a strategy over a set in the order of the file."""
     records = load(cell["set"], Path(cell["folder"]), cell["limit"])
     by_f1 = PUBLISHED[cell["set"]].uses_f1
     spec = SYSTEMS[base()].spec(cell["value"])
@@ -123,7 +124,7 @@ def report(rows: Sequence[Row]) -> Report:
 
 
 def averaged(rows: Sequence[Row]) -> Row:
-    """Return one line for the runs of a strategy that differ in their seed alone (tuning: the best value)."""
+    """Return one line for the runs of a strategy that differ only in their seed (tuning: the best value)."""
     if rows[0]["stage"] == "tune":
         rows = [max(rows, key=lambda row: row["performance"])]
     ends = [row["performance"] for row in rows]

@@ -1,4 +1,4 @@
-"""The trees of CDT as its published code grows them, the grids they are tuned on, and its averaging [D61]."""
+"""The trees of CDT as its published code grows them, the grids of their parameters, the averaging [D61]."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from streamapp.lab.experiments.base import Row
 
 SETTING = {"grace_period": 100, "tau": 0.0, "binary_splits": True, "leaf_model": "mc", "compat": "cdt"}
 REACHED = 0.1
-"""A leaf count that fewer streams than this share have reached is left out."""
+"""A leaf count is left out if a smaller share of the streams than this has reached it."""
 SIZES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
-"""Leaves at the end of a stream at which trees are compared."""
+"""Leaves at the end of a stream for which trees are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class System:
     given: tuple[tuple[str, Any], ...] = ()
 
     def grid(self, values: int) -> list[float]:
-        """Return so many values, their bounds equal ratios apart (leaf_curve.py)."""
+        """Return `values` values whose bounds have equal ratios (leaf_curve.py)."""
         return [float(f"{value:.6g}") for value in leaf_curve.grid(self.parameter, values)]
 
     def spec(self, value: float) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def systems() -> list[str]:
 
 
 def by_leaves(curve: Iterable[tuple[int, float, int]]) -> list[tuple[int, float]]:
-    """Return for each leaf count of a run its last performance before the tree left that count."""
+    """Return for each leaf count of a run the last performance before the tree left that count."""
     points = list(curve)
     last = leaf_curve.leaf_curve([leaves for _, _, leaves in points], [measure for _, measure, _ in points])
     return list(last.items())
@@ -66,7 +66,7 @@ def best_value(rows: Sequence[Row], **which: Any) -> float:
 
 
 def averaged(rows: Sequence[Row]) -> list[tuple[float, float]]:
-    """Return (leaves, mean performance) over the streams that reached so many leaves."""
+    """Return (leaves, mean performance) over the streams that reached the number of leaves."""
     means = leaf_curve.mean_curve([dict(row["by_leaves"]) for row in rows], REACHED)
     return [(float(leaves), measure) for leaves, measure in means.items()]
 
@@ -82,7 +82,7 @@ def at_equal_leaves(curves: dict[str, list[tuple[float, float]]]) -> dict[str, f
 
 
 def comparison(rows: Sequence[Row]) -> tuple[list[Row], dict[str, list[tuple[float, float]]]]:
-    """Return a line and a curve for each system; rows: runs with the values that were found."""
+    """Return a line and a curve for each system; rows: runs with the best values."""
     runs = {name: [row for row in rows if row["system"] == name] for name in systems()}
     curves = {name: averaged(own) for name, own in runs.items()}
     equal = at_equal_leaves(curves)
@@ -105,8 +105,8 @@ def comparison(rows: Sequence[Row]) -> tuple[list[Row], dict[str, list[tuple[flo
 def by_size(rows: Sequence[Row], stream: str) -> tuple[list[Row], dict[str, list[tuple[float, float]]]]:
     """Return performance at the end for trees of one size: a line for each size, a curve for each system.
 
-    A line has the points by which C-Tree leads each other system, too: mean and standard deviation over the
-    streams. rows: runs over the grid; stream: the member that says which stream a row was run on.
+    A line also has the points by which C-Tree leads each other system: mean and standard deviation over
+    the streams. rows: runs over the grid; stream: the member with the stream of a row.
     """
     apart: dict[str, list[leaf_curve.Curve]] = {}
     for name in systems():

@@ -15,7 +15,7 @@ TITLE = "CDT (Confidence Decision Trees), Table 1: the real data sets"
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
-    """Return one cell for each set in the folder; whatever the size, all of it is counted."""
+    """Return one cell for each set in the folder; each size counts the whole set."""
     return [{"set": name, "folder": str(data)} for name in found(data)]
 
 
@@ -31,7 +31,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return the counts beside the published ones; the smaller class is compared with the smaller one."""
+    """Return the counts beside the published counts, the smaller class beside the smaller class."""
     lines = []
     for row in rows:
         published = PUBLISHED[row["set"]]

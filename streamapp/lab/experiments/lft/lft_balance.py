@@ -1,6 +1,7 @@
 """LFT, Balance Scale: error of each class on all 625 weighings after records drawn with replacement.
 
-A balance (B) is where two products are equal: normal distributions of single attributes do not show it.
+A balance (B) occurs where two products are equal: normal distributions of single attributes do not show
+it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the experiments of LFT (Learning Forests of Trees) share: systems, sets, training and testing."""
+"""Common parts of the experiments of LFT (Learning Forests of Trees): systems, sets, training and testing."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ VARIANTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "mc, δ = 0.05": ("mc", {"delta": 0.05}),
     "mc, τ = 0.05": ("mc", {"tau": 0.05}),
 }
-"""Leaves with another δ or τ than the default, which the slides leave open: with these trees do split."""
+"""Leaves with another δ or τ than the default, which the slides do not give: trees with these do split."""
 
 TRAINING: Final = 300_000
-"""Records that are learned at most; the test set is drawn after them."""
+"""Records that are learned, at most; the test set is drawn after them."""
 TEST: Final = 250_000
 SEED: Final = 1
 BATCH_ROWS: Final = 8192
@@ -45,7 +45,7 @@ GENERATED: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "LED": ("led", {}),
 }
 BAYES: Final = {"Waveform-21": 0.1338, "Waveform-40": 0.1338, "LED": 0.259978}
-"""Least error there can be; the slides say 0.16 of Waveform, which the generator's is not."""
+"""Bayes error of each generator; the slides give 0.16 for Waveform, which is not the generator's."""
 
 Labels = npt.NDArray[np.int32]
 
@@ -61,17 +61,16 @@ def spec_of(leaf_model: str, detects: bool = True) -> dict[str, Any]:
 
 
 def numeric_schema(names: Sequence[str], classes: Sequence[str]) -> Schema:
-    """Return a schema of numeric attributes alone."""
     return Schema.of([Attribute(name) for name in names], tuple(classes))
 
 
 class Learned:
-    """A model that learns records in order, and is tested without learning anything."""
+    """A model that learns records in order, and is tested without learning."""
 
     def __init__(self, spec: dict[str, Any], schema: Schema) -> None:
-        """Make a model that has seen nothing."""
+        """Make a model that has learned nothing."""
         parsed = Spec.parse(spec)
-        jit.warm(compiled_modules(parsed))  # compiling is no learning
+        jit.warm(compiled_modules(parsed))  # compile before the time is taken
         self.table = ModelTable()
         self.index = self.table.add(Model.create(parsed, schema))
         self.seconds = 0.0
@@ -85,7 +84,7 @@ class Learned:
         return np.concatenate(answers) if answers else np.zeros(0, np.int32)
 
     def predict(self, x: Floats) -> Labels:
-        """Return the class codes of records, of which nothing is learned."""
+        """Return the class codes of records without learning them."""
         none = np.full(len(x), -1, np.int32)
         return np.concatenate([self._answer(x[part], none[part], ANSWER_ONLY) for part in parts(len(x))])
 
@@ -115,7 +114,7 @@ def test_set(name: str, n: int) -> tuple[Floats, Labels]:
 
 
 def schema_of(name: str) -> Schema:
-    """Return the schema of a generated set; LED's bits are numbers 0 and 1."""
+    """Return the schema of a generated set; LED's bits are the numbers 0 and 1."""
     generator, options = GENERATED[name]
     schema = open_generator(generator, seed=SEED, **options).schema
     return numeric_schema(schema.names, schema.classes)
@@ -124,7 +123,7 @@ def schema_of(name: str) -> Schema:
 def curve(
     name: str, system: str, sizes: Sequence[int], train: tuple[Floats, Labels], test: tuple[Floats, Labels]
 ) -> list[dict[str, Any]]:
-    """Return error on the test set, leaves and seconds of learning after so many records (ascending)."""
+    """Return error on the test set, leaves and seconds of learning after each of the sizes (ascending)."""
     (x, y), (test_x, test_y) = train, test
     found: list[dict[str, Any]] = []
     model = None if system == BATCH else Learned(spec_of(system), schema_of(name))
@@ -155,7 +154,7 @@ def doublings(at_most: int) -> list[int]:
 
 
 Claim = tuple[str, str, bool | None, str]
-"""What is said, where, whether our runs say so too (None: they cannot tell), and what they say."""
+"""A claim of the slides, its place, whether our runs confirm it (None: undecided), and our figures."""
 
 
 def claims_table(claims: Sequence[Claim]) -> list[Row]:

@@ -1,8 +1,9 @@
 """LFT, Electricity: errors on the last day and the last week, of R's tree and of forests; the online error.
 
-The five attributes are those with which the published errors of R's tree come out [D67]. All columns of the
-slides' table are R's tree: in the last one a drift detector chooses the records that it is made of (Gama,
-Medas, Castillo and Rodrigues 2004). How often the tree was made anew meanwhile is not published.
+The five attributes are those that reproduce the published errors of R's tree [D67]. All columns of the
+slides' table are R's tree. In the last column a drift detector chooses the training records of the tree
+(Gama, Medas, Castillo and Rodrigues 2004); it is not published how often the tree was trained again on the
+way.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from streamapp.lab.experiments.lft.lft_sea import windowed
 TITLE = "LFT (Learning Forests of Trees), Electricity: last day, last week, online error"
 ATTRIBUTES: Final = ("day", "period", "nswdemand", "vicdemand", "transfer")
 TESTS: Final = {"day": 48, "week": 336}
-"""Records of the two test sets: the last ones."""
+"""Records of the two test sets, which are the last records."""
 YEAR: Final = 28_992
 """First record of 1998."""
 BEST: Final = {"day": 3_836, "week": 3_548}
-"""Published lengths of the training set with the least error; it is chosen by the test labels."""
+"""Published lengths of the training set with the least error; they are chosen by the test labels."""
 PUBLISHED: Final = {
     "day": {"all": 18.7, "1998": 12.5, "best": 10.4, "detection": 10.4},
     "week": {"all": 23.5, "1998": 22.4, "best": 19.0, "detection": 19.9},
@@ -46,9 +47,9 @@ PUBLISHED: Final = {
 """Errors of R's tree in per cent: of all data, of the last year, of the best training set, with detection."""
 WEEK: Final = 336
 MAKINGS: Final[dict[str, int | None]] = {"at drifts": None, "every 30 days": 1_440, "every week": WEEK}
-"""When R's tree is made anew from the records since the last warning that became a drift."""
+"""When R's tree is trained again on the records since the last warning that became a drift."""
 WINDOW: Final = 1_344
-"""Records of which the chart shows the error: four weeks."""
+"""Records in a point of the chart's error: four weeks."""
 
 # Records that are learned at most, leaves, whether all suffixes of whole weeks are tried
 SETTINGS: Final[dict[Size, tuple[int | None, tuple[str, ...], bool]]] = {
@@ -86,7 +87,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def read(data: Path | None) -> tuple[Floats, Labels]:
-    """Return the five attributes as numbers, in the file's order; UsageError without the file."""
+    """Return the five attributes as numbers, in the file's order; UsageError if the file is missing."""
     from streamapp.errors import UsageError
 
     if data is None or not (data / "elecNormNew.arff.gz").is_file():
@@ -98,7 +99,7 @@ def read(data: Path | None) -> tuple[Floats, Labels]:
 
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
-    """Make a tree, or let a forest learn, and test; or let a forest learn online."""
+    """Train a tree or a forest, and test it; or let a forest learn online."""
     x, y = read(Path(cell["folder"]))
     if cell["kind"] == "online":
         return online(cell, x, y)
@@ -129,7 +130,7 @@ def tree_errors(x: Floats, y: Labels, start: int, test: int) -> tuple[int, int]:
 
 
 def with_detection(x: Floats, y: Labels, every: int | None) -> dict[str, Any]:
-    """Return where the records of R's tree begin that DDM has chosen, and its errors, for both test sets."""
+    """Return the first training record that DDM chooses for R's tree, and its errors on both test sets."""
     found: dict[str, Any] = {}
     for name, test in TESTS.items():
         start = context_of(x[:-test], y[:-test], every)
@@ -141,9 +142,9 @@ def with_detection(x: Floats, y: Labels, every: int | None) -> dict[str, Any]:
 def context_of(x: Floats, y: Labels, every: int | None) -> int:
     """Return the first record of the concept at the end of a stream.
 
-    R's tree, made of the first week, predicts each record; DDM (30 records, β = 2, α = 3) watches its errors.
-    After a drift the tree is made of the records since the warning, and ``every`` so many records of those
-    since then; None: at drifts alone.
+    R's tree, trained on the first week, predicts each record. DDM (30 records, β = 2, α = 3) monitors its
+    errors. After a drift the tree is trained on the records since the warning, and again every ``every``
+    records; None: at drifts alone.
     """
     watch = ddm.Plugin()
     parameters, state = np.array(watch.constants()), np.array(watch.initial())
@@ -184,7 +185,7 @@ def online(cell: dict[str, Any], x: Floats, y: Labels) -> dict[str, Any]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return errors on both test sets beside the published ones, online errors, claims, and a chart."""
+    """Return errors on both test sets beside the published errors, online errors, claims, and a chart."""
     made = Report(tables={"electricity": [], "electricity-online": [], "electricity-claims": []})
     for row in (row for row in rows if row["kind"] == "tree"):
         made.tables["electricity"].append(_line(row, "R's tree", row["train"], row["train"]))
@@ -240,7 +241,7 @@ def _line(row: Row, system: str, learned: str, published: str) -> dict[str, Any]
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Return what the slides say, and what our runs say."""
+    """Return the claims of the slides, with our results."""
     trees = {(row["test"], row["train"]): row["errors"] for row in rows if row["kind"] == "tree"}
     online = {(row["system"], row["detects"]): row["error"] for row in rows if row["kind"] == "online"}
     systems = list(dict.fromkeys(system for system, _ in online))

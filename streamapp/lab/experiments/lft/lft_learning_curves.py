@@ -34,7 +34,7 @@ SETTINGS: Final[dict[Size, tuple[int, int]]] = {
 }
 EARLY_TIES: Final = "mc, τ = 0.05"
 EARLY: Final = 1_600
-"""Training records that are few."""
+"""Number of training records at which learning is early."""
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
@@ -47,7 +47,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
-    """Train a system on the first records of a set, and test it on the way."""
+    """Train a system on the first records of a set, and test it at each size."""
     name, n = cell["set"], cell["train"]
     points = curve(name, cell["system"], doublings(n), drawn(name, n), test_set(name, cell["test"]))
     return {"curve": points}
@@ -85,7 +85,7 @@ def report(rows: Sequence[Row]) -> Report:
 
 
 def claims(curves: dict[str, dict[str, list[Row]]]) -> list[Claim]:
-    """Return what the slides say of the figures, and what our runs say."""
+    """Return the claims of the slides on the figures, with our results."""
 
     def at(name: str, system: str, n: int) -> float:
         points = curves[name][system]

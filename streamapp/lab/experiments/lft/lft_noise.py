@@ -1,4 +1,4 @@
-"""LFT, noise: wrong labels in the training records, and the error on a test set without them [D66]."""
+"""LFT, noise: wrong labels in the training records, and the error on a test set without noise [D66]."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def noisy(y: Labels, classes: int, level: float) -> Labels:
-    """Return labels of which a share is another class, each of the others alike; the same at every call."""
+    """Return labels of which a share has another class, uniformly drawn; each call returns the same."""
     draw = np.random.default_rng(66)
     wrong, by = draw.random(len(y)) < level, draw.integers(1, classes, len(y))
     return np.where(wrong, (y + by) % classes, y).astype(np.int32)
 
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
-    """Train on noisy labels, test on those of the generator."""
+    """Train on noisy labels, test on the generator's labels."""
     name, n = cell["set"], cell["train"]
     x, y = drawn(name, n)
     labels = noisy(y, schema_of(name).n_classes, cell["noise"])
@@ -63,7 +63,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return errors and leaves by level, what the levels cost, and a chart for each set."""
+    """Return errors and leaves by level, the increase of the error by level, and a chart for each set."""
     made = Report(tables={"noise": [], "noise-claims": []})
     costs: dict[str, dict[str, float]] = {}
     for name in dict.fromkeys(row["set"] for row in rows):

@@ -23,7 +23,7 @@ from streamapp.lab.experiments.lft.lft_common import (
 TITLE = "LFT (Learning Forests of Trees), effect of the order of the training records"
 SET: Final = "Waveform-40"
 PERMUTATIONS: Final = 13
-"""As many as the axis of the figure has."""
+"""The number on the axis of the figure."""
 
 # Training records, test records, permutations
 SETTINGS: Final[dict[Size, tuple[int, int, int]]] = {

@@ -28,7 +28,7 @@ RECORDS: Final = 50_000
 DRIFTS: Final = (12_500, 25_000, 37_500)
 """Records before which the concept changes: θ = 8, 9, 7, 9.5."""
 WINDOW: Final = 500
-"""Records of which the chart shows the error."""
+"""Records in a point of the chart's error."""
 NEAR: Final = 1_000
 """Records on both sides of a drift whose errors are compared."""
 
@@ -43,7 +43,7 @@ SETTINGS: Final[dict[Size, tuple[tuple[str, ...], int]]] = {
 
 
 def read(data: Path | None) -> tuple[Floats, Labels]:
-    """Return the file's records; UsageError without it."""
+    """Return the file's records; UsageError if it is missing."""
     if data is None or not all((data / file).is_file() for file in FILES):
         message = (
             f"--datasets {data} must be a folder with {' and '.join(FILES)} (GROVE_DATASETS names it too)"
@@ -90,7 +90,7 @@ def windowed(wrong: npt.NDArray[np.bool_], window: int) -> list[list[float]]:
 
 
 def jump(wrong: npt.NDArray[np.bool_], at: int) -> list[float]:
-    """Return the errors of the records before a place and of those behind it."""
+    """Return the errors of the records before a place and of the records after it."""
     near = min(NEAR, at)
     return [float(wrong[at - near : at].mean()), float(wrong[at : at + near].mean())]
 

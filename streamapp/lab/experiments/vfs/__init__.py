@@ -1,1 +1,1 @@
-"""Experiments of Sun and others on candidates for splits (IMAC)."""
+"""Experiments of Sun and co-authors on candidates for splits (IMAC)."""

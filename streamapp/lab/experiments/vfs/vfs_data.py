@@ -1,7 +1,7 @@
-"""The real data sets of VFS (Speeding up VFDT, Table 1), as far as a folder has them: shares of two of three.
+"""The real data sets of VFS (Speeding up VFDT, Table 1) that a folder has: parts of two of the three.
 
-The whole of KDD99 has 4.9 million records; its ten per cent have other shares of classes. MNIST8M is MNIST's
-60,000 images, deformed again and again. Covertype was not at hand.
+The whole of KDD99 has 4.9 million records; its ten per cent have other shares of classes. MNIST8M consists
+of MNIST's 60,000 images, deformed many times. Covertype was not available.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ MAX_CLASSES = 64
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """The part of a set of Table 1 that there is."""
+    """The available part of a set of Table 1."""
 
     records: int
-    """Of the part."""
+    """Records of the part."""
     published: int
     sample: int
     """Records between two samples of the windowed accuracy."""
@@ -36,7 +36,7 @@ class Share:
 
 
 def _kdd99(files: list[Path]) -> Records:
-    """Read the records, and declare what was found: shadows of the split delay do not grow."""
+    """Read the records, and declare all values: shadows of the split delay do not grow."""
     from topics.readers import open_dataset
 
     dataset = open_dataset(files, "csv", header=False, nominal=[1, 2, 3, 6, 11, 20, 21])
@@ -79,7 +79,7 @@ def found(data: Path | None) -> list[str]:
 
 @functools.lru_cache(maxsize=1)
 def load(name: str, data: Path) -> Records:
-    """Return the part of a set that a folder has, everything declared."""
+    """Return the part of a set that a folder has, with all values declared."""
     share = SHARES[name]
     return share.read([data / file for file in share.files])
 

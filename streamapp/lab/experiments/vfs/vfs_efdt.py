@@ -1,4 +1,4 @@
-"""VFS says that IMAC can be embedded in EFDT, and gives no figures: attempts and accuracy of two variants."""
+"""VFS, IMAC embedded in EFDT, for which the paper gives no figures: attempts and accuracy of two variants."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from streamapp.lab.experiments.vfs.vfs_table2 import records_of
 TITLE = "VFS (Speeding up VFDT with low computational cost): EFDT, and EFDT with IMAC"
 
 SYSTEMS: dict[str, dict[str, Any]] = {
-    "VFDT": {"name": "h-tree", "evidence": "observed"},  # as EFDT reckons
+    "VFDT": {"name": "h-tree", "evidence": "observed"},  # as EFDT counts it
     "EFDT": {"name": "efdt"},
     "EFDT-IMAC": {"name": "efdt-imac"},
     "EFDT-IMAC both": {"name": "efdt-imac", "watched_nodes": "both"},
 }
-"""Ablation: IMAC nowhere, at leaves only, at leaves and inner nodes."""
+"""Ablation: no IMAC, IMAC at leaves only, IMAC at leaves and inner nodes."""
 LEAF_MODEL = "nba"
-"""The leaves of published EFDT code, whatever its options say."""
+"""The leaf model of published EFDT code, which ignores its option."""
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:

@@ -1,9 +1,9 @@
 """VFS, Figure 1: total time and attempt time on the random tree, against attributes and records.
 
-Attempt time is that of split attempts, and with IMAC of what it does to need fewer of them. Attempts stop the
-compiled loop, so that each has its time taken. What IMAC does at every record does not: it is taken to be
-what its total time is beyond that of VFDT, both without attempts. The trees are nearly the same, so that what
-is left of VFDT is what learning and answering alone cost.
+Attempt time is the time of split attempts and, with IMAC, of the work by which it needs fewer of them. An
+attempt stops the compiled loop, so that its time can be taken. IMAC's work at every record does not stop
+it. Its time is estimated as the total time minus VFDT's, both without attempts. The trees are nearly the
+same, so that the rest of VFDT's time is the cost of learning and answering alone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from streamapp.lab.experiments.vfs.vfs_table2 import SYSTEMS, systems
 
 TITLE = "VFS (Speeding up VFDT with low computational cost), Figure 1: time against attributes and records"
 
-# Ranges [D60]: attributes at so many records, and records (millions) at 400 attributes.
+# Ranges [D60]: attributes at AT_RECORDS records, and records at AT_ATTRIBUTES attributes.
 ATTRIBUTES = (50, 100, 200, 400, 800)
 RECORDS = (500_000, 1_000_000, 2_000_000, 4_000_000, 8_000_000)
 AT_RECORDS = 1_000_000
@@ -34,7 +34,7 @@ NAMES = {"seconds": "total time (s)", "attempt seconds": "attempt time (s)", "at
 
 
 class TimedTable(ModelTable):
-    """A table that takes the time of attempts: ``seconds`` of processor time."""
+    """A table that measures attempts: ``seconds`` of processor time."""
 
     seconds = 0.0
 

@@ -23,14 +23,14 @@ class Stream:
 
     name: str
     records: int
-    """As published."""
+    """Published number of records."""
     sample: int
     """Records between two samples of the windowed accuracy."""
     drifts: bool = False
-    """The concept changes along the stream, at places given for its published length."""
+    """The concept changes along the stream, at positions given for its published length."""
 
     def address(self, records: int) -> str:
-        """Return the generator's address for a stream of some length: changes come after the same shares."""
+        """Return the generator's address for a given length; changes come after the same shares."""
         share = records / self.records
         if self.name == "SEA":
             return "sea?function=1&balanced=true"

@@ -1,4 +1,4 @@
-"""VFS, Table 1: the streams, as they are made here."""
+"""VFS, Table 1: the streams, as this project makes them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
-    """Make the first records of a stream, and count what is in them."""
+    """Make the first records of a stream, and count attributes and classes."""
     generator = STREAMS[cell["stream"]].open(STREAMS[cell["stream"]].records)
     x, y = generator.take(cell["looked at"])
     return {
@@ -37,7 +37,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 
 def report(rows: Sequence[Row]) -> Report:
-    """Return the table, published figures beside ours."""
+    """Return the table, with the published figures beside ours."""
     lines: list[Row] = [
         {
             "stream": row["stream"],

@@ -1,10 +1,10 @@
 """VFS, Table 2: split attempts, delay, time and accuracy of VFDT and of schedules that attempt less often.
 
-Attempts and delays come from the harness beside an ideal tree (split_delay.py), time and accuracy from a
+Attempts and delays come from the harness with an ideal tree (split_delay.py), time and accuracy from a
 plain run, as in the paper. The ideal tree attempts at every record, so that the harness takes much longer.
 
-Plain runs are under MOA's memory limit, as the published ones were (memory_limit.py). Where it is reached,
-the table has a second run without it, which says what our trees do.
+Plain runs are under MOA's memory limit, as the published runs were (memory_limit.py). If a stream reaches
+it, the table has a second run without the limit, which shows the project's own trees.
 """
 
 from __future__ import annotations
@@ -74,13 +74,13 @@ PUBLISHED = {
         "accuracy": (58.03, 57.98, 57.98),
     },
 }
-"""By stream: of VFDT, OSM, IMAC."""
+"""By stream: figures of VFDT, OSM, IMAC."""
 
 SHARE = {"quick": 0.005, "medium": 0.1, "full": 1.0}
 QUICK_RECORDS = 20_000
 WIDE_QUICK_RECORDS = 2_000
 
-# Records of the harness at most, of streams with few attributes and of those with hundreds
+# Records of the harness at most, for streams with few attributes and for streams with hundreds
 HARNESS = {"quick": (5_000, 1_000), "medium": (1_000_000, 20_000), "full": (10_000_000, 10_000_000)}
 WIDE = ("RBF", "RTG", "MNIST8M")
 LIMITED = ("RTG",)
@@ -94,7 +94,7 @@ def systems() -> list[str]:
 
 
 def at_hand(stream: str) -> int:
-    """Return how many records of a stream there are: as published, of real sets the part that can be had."""
+    """Return the number of available records: as published, or of a part of a real set."""
     return STREAMS[stream].records if stream in STREAMS else SHARES[stream].records
 
 
@@ -115,7 +115,8 @@ def harness_records(stream: str, size: Size) -> int:
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
-    """Return the runs of each stream and system, made here or real, and one of the harness for each stream.
+    """Return the runs of each stream and system, synthetic or real, and one run of the harness for each
+    stream.
 
     The systems share the ideal tree, which takes most of the harness's time.
     """
@@ -144,7 +145,7 @@ def opened(cell: dict[str, Any]) -> tuple[Schema, Iterable[Batch]]:
 
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
-    """Run a system, as the paper's code has it, on a stream; or all of them beside the ideal tree."""
+    """Run a system with the paper's parameters on a stream; or all systems beside the ideal tree."""
     return beside_ideal(cell) if cell["what"] == "harness" else plain_run(cell)
 
 
