@@ -1,1 +1,1 @@
-"""Learners without a tree: the yardsticks that every tree must beat."""
+"""Learners without a tree: the baselines that every tree must beat."""

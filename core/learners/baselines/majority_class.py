@@ -1,4 +1,4 @@
-"""Majority class: predicts the most frequent class, whatever the features; kappa M's baseline."""
+"""Majority class: predicts the most frequent class, without features; the baseline of kappa M."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from core.tree.statistics import add_weight, two_largest
 
 @dataclass(frozen=True, slots=True)
 class Plugin(ArrayLearner):
-    """Predicts the class with the largest weight so far, of equal ones the first: ``"majority-class"``.
+    """Predicts the class with the largest weight so far, the first of equal classes: ``"majority-class"``.
 
-    A baseline (MOA's ``functions.MajorityClass``; Bifet, Holmes, Kirkby, Pfahringer 2010): kappa M is 0 for
-    it. Its shares are those of the classes.
+    A baseline (MOA's ``functions.MajorityClass``; Bifet, Holmes, Kirkby, Pfahringer 2010): its kappa M is 0.
+    Its shares are the class shares of the labels.
     """
 
     arrays: ClassVar[tuple[Array, ...]] = (Array("counts", ("class",), at_least=0.0),)
@@ -26,7 +26,7 @@ class Plugin(ArrayLearner):
 def answer(
     plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
-    """Write the class shares and return the largest class; it is always at the same place."""
+    """Write the class shares and return the largest class; the place is always 0."""
     return largest_class(ints, floats, array_at(plan, t, 0), shares), 0, -1
 
 

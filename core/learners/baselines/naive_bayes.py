@@ -21,18 +21,18 @@ from core.tree.statistics import add_weight
 
 @dataclass(frozen=True, slots=True)
 class Plugin(ArrayLearner):
-    """``ln π_c + Σ ln f(x_a | c)`` with all that was learned: ``"naive-bayes"``; it never grows or forgets.
+    """``ln π_c + Σ ln f(x_a | c)`` with all learned records: ``"naive-bayes"``; it never grows or forgets.
 
-    A baseline (MOA's ``bayes.NaiveBayes``; John and Langley 1995): what the leaf model ``nb`` is in a tree of
-    one leaf. Numbers have a normal distribution per class, values of nominal attributes Laplace's shares;
-    what is missing says nothing. Strategies go by the shares of its answer.
+    A baseline (MOA's ``bayes.NaiveBayes``; John and Langley 1995): it equals the leaf model ``nb`` in a tree
+    of one leaf. Numbers have a normal distribution for each class, values of nominal attributes Laplace's
+    shares; a missing value has no effect. Strategies use the shares of its answer.
 
     ``compat="moa"`` multiplies densities as MOA does, which may underflow, and takes the largest value seen
     with a class for the number of an attribute's values.
     """
 
     compat: str | None = choice(None, None, "moa")
-    """The published code whose arithmetic it has."""
+    """The published code whose arithmetic is used."""
 
     arrays: ClassVar[tuple[Array, ...]] = (
         Array("counts", ("class",), at_least=0.0),
@@ -104,7 +104,7 @@ def learn(
 def uncertainty(
     plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
-    """Return what the posterior says, and the weight of all labels."""
+    """Return the uncertainty of the posterior, and the weight of all labels."""
     counts = array_at(plan, t, 0)
     weight, largest, second = 0.0, 0.0, 0.0
     for c in range(ints[at.MODEL_CLASSES]):

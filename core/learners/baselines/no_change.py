@@ -1,4 +1,4 @@
-"""No change: predicts the last label; kappa temporal's baseline, strong where labels come in runs."""
+"""No change: predicts the last label; the baseline of kappa temporal, strong where labels come in runs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ NOTHING: Final = -1.0
 
 @dataclass(frozen=True, slots=True)
 class Plugin(ArrayLearner):
-    """Predicts the last label that was learned: ``"no-change"``; none before the first.
+    """Predicts the last label that was learned: ``"no-change"``; no class before the first label.
 
-    A baseline (MOA's ``functions.NoChange``; Žliobaitė, Bifet, Read, Pfahringer, Holmes 2015): kappa temporal
-    is 0 for it, if labels come in the order of their records. What it is asked about is all the same to it:
-    it tells a strategy that nothing is known.
+    A baseline (MOA's ``functions.NoChange``; Žliobaitė, Bifet, Read, Pfahringer, Holmes 2015): its kappa
+    temporal is 0, if labels come in the order of their records. It ignores the features, and gives a strategy
+    no information.
     """
 
     arrays: ClassVar[tuple[Array, ...]] = (

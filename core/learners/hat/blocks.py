@@ -1,4 +1,4 @@
-"""Blocks of adaptive trees: alternate trees begin, take places, go, and are drawn beside their nodes."""
+"""Blocks of adaptive trees: alternate trees start, take places, are removed and listed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class HatLayout(TreeLayout):
     counts_weight: ClassVar[bool] = False  # a label may count several times
 
     def plant(self, ints: Ints, t: int, room: Room) -> None:
-        """Write a tree of one leaf; its nodes count what comes through from the beginning."""
+        """Write a tree of one leaf; its nodes count the records that come from the beginning."""
         super().plant(ints, t, room)
         ints[t + at.TREE_PATHS] = 1
 
@@ -41,7 +41,7 @@ class HatLayout(TreeLayout):
     # Growing
 
     def grow(self, model: HasState, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
-        """Do what the detectors of a record's ways led to, or attempt the splits that are due."""
+        """Apply the alarms of detectors on a record's paths, or attempt the splits that are due."""
         block = model.block_places.index(t)
         if reason == at.GROW_FIRST:
             return self._adapt(model, block, row, index)
@@ -51,7 +51,7 @@ class HatLayout(TreeLayout):
         return events
 
     def _adapt(self, model: HasState, block: int, row: int, index: int) -> list[Event]:
-        """Let alternate trees begin, take places and go; the record that led to it comes again."""
+        """Start, install and remove alternate trees; the record that led to it comes again."""
         events: list[Event] = []
         while True:
             t = model.block_places[block]
@@ -77,7 +77,7 @@ class HatLayout(TreeLayout):
             events += [event] if is_told else []
 
     def _drift(self, tree: TreeView, node: int, what: int, row: int, index: int) -> Drift:
-        """Return the event of what happens beside a node; its error rate is that of its detector's window."""
+        """Return the event of a change beside a node; its error rate is the rate in the detector's window."""
         action: Action = "alternate tree dropped"
         if what == what_is_due.STARTS:
             action = "alternate tree started"
@@ -105,7 +105,7 @@ class HatLayout(TreeLayout):
         return self._detector.error_rate(state), int(state[adwin.WIDTH])
 
     def _next_due(self, model: HasState, t: int) -> int | None:
-        """Return the leaf whose attempt comes next, and no longer have it due; None: all have made theirs."""
+        """Return the leaf whose attempt comes next, and clear its mark; None: all attempts are made."""
         tree = tree_view(model.plan, model.ints, t)
         due = tree.subtrees[: tree.header.item(at.TREE_NODES), at.SUBTREE_DUE]
         marked = np.flatnonzero(due)
@@ -141,7 +141,7 @@ class HatLayout(TreeLayout):
     # Reading
 
     def summary(self, ints: Ints, t: int) -> BlockSummary:
-        """Return size and counters; alternate trees are not counted, but for attempts."""
+        """Return size and counters; alternate trees count only in the attempts."""
         tree = self.view(ints, t)
         nodes = tree.node_ints[alternates.main_tree(tree)]
         kinds = nodes[:, at.NODE_KIND]
@@ -158,7 +158,7 @@ class HatLayout(TreeLayout):
     def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:
         """Yield the nodes, parents first, and with them the alternate trees: each as a node's last child.
 
-        The branch that leads to one says the error rates of both, and over how many records.
+        The branch that leads to one holds the error rates of both, and over how many records.
         """
         tree = self.view(model.ints, t)
         for node in outline.of_tree(model.plan, model.schema, model.ints, tree, depth):

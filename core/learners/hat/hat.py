@@ -24,40 +24,40 @@ ALIASES: Final = ("hoeffding_adaptive_tree",)
 class Plugin(h_tree.Plugin):
     """Hoeffding adaptive tree: ``{"name": "hat"}`` (Bifet and Gavaldà 2009).
 
-    An ``h-tree`` with an ADWIN at every node, which gets the errors of the predictions below it, before
-    anything learns. Where the error of an inner node rises, an alternate tree begins beside it, an older one
-    is dropped, and learns what comes there. When both windows hold more than ``switch_records`` records, the
-    alternate tree takes the node's place if its error e' is smaller than e by more than
-    sqrt(2 e (1-e) ln(2/``switch_confidence``) (1/n + 1/n')), and is dropped if it is larger by as much. It
-    does not vote. Nodes of alternate trees are watched, and have alternate trees, too.
+    An ``h-tree`` with an ADWIN at every node, which gets the errors of the predictions below it, before the
+    tree learns. Where the error of an inner node rises, an alternate tree starts beside it, an older one is
+    dropped, and the new one learns the records that come there. When both windows hold more than
+    ``switch_records`` records, the alternate tree takes the node's place if its error e' is smaller than e by
+    more than sqrt(2 e (1-e) ln(2/``switch_confidence``) (1/n + 1/n')), and is dropped if it is larger by as
+    much. It does not vote. Nodes of alternate trees are watched, and have alternate trees, too.
 
     ``max_leaves`` and ``max_bytes`` count alternate trees. A node takes 2.8 KB for its detector.
 
     ``compat="moa"`` is MOA's HoeffdingAdaptiveTree, prediction by prediction: an alternate tree takes over as
-    soon as its first leaf would split, proven or not; leaves have MOA's own generators, each with seed 1; a
-    record without the value that a node asks for is answered by class 0.
+    soon as its first leaf would split, without a comparison; leaves have MOA's generators, each with seed 1;
+    a record without the value that a node tests is answered by class 0.
     """
 
     drift_confidence: float = number(0.002, above=0.0, below=1.0)
     """ADWIN's confidence for the error at a node."""
     switch_confidence: float = number(0.05, above=0.0, below=1.0)
-    """Probability that an alternate tree takes over, or is dropped, that is no better, or worse."""
+    """Probability that a worse alternate tree takes over, or that a better one is dropped."""
     switch_records: int = count(300)
     """Records in the windows of a node and of its alternate tree above which they are compared."""
     bootstrap: bool = flag(True)
-    """A leaf learns a record as often as a Poisson variate of mean 1 says, once at least."""
+    """A leaf learns a record k times, where k is a Poisson variate of mean 1, but at least 1."""
 
     kernels: ClassVar[str | None] = "core.learners.hat.kernels"
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa")
 
     @property
     def quirks(self) -> int:
-        """Return which quirks of MOA's code hold, those of its adaptive tree among them."""
+        """Return the quirks of MOA's code that apply, including those of its adaptive tree."""
         return quirks.MOA_ADAPTIVE if self.compat == "moa" else quirks.OF_COMPAT[self.compat]
 
     @property
     def subtree_detector(self) -> adwin.Plugin:
-        """What watches the error at each node."""
+        """The detector of the error at each node."""
         return adwin.Plugin(confidence=self.drift_confidence, compat=self.compat)
 
     @property
@@ -76,7 +76,7 @@ class Plugin(h_tree.Plugin):
         return [*super(Plugin, self).plugins(), (at.PLAN_SUBTREE_DETECTOR, self.subtree_detector)]
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: Any) -> None:
-        """Write what kernels of adaptive trees branch on, and what those of trees do."""
+        """Write the words that kernels of adaptive trees and of trees branch on."""
         super(Plugin, self).write_plan(ints, floats, dims, blocks)
         ints[at.PLAN_SUBTREES] = blocks.shape(1, 1).subtree_at
         repeats = at.BAGGED_MOA if self.compat == "moa" else at.BAGGED_POISSON

@@ -1,16 +1,15 @@
-"""The compiled half of adaptive trees by the contract of learners (core/learners/protocol.py).
+"""The compiled part of adaptive trees, by the interface of learners (core/learners/protocol.py).
 
-An adaptive tree is a tree of the Hoeffding family (core/learners/hoeffding/kernels.py) with an ADWIN at
-every node,
-and with *alternate trees*: each stands beside an inner node and lies among the nodes of the same block. Its
-root is no child; the node says where it is, and it has the node's parent and depth.
+An adaptive tree is a tree of the Hoeffding family (core/learners/hoeffding/kernels.py) with an ADWIN at every
+node, and with *alternate trees*. An alternate tree stands beside an inner node and lies among the nodes of
+the same block. Its root is no child: the node holds its place, and it has the node's parent and depth.
 
-    answer   the tree alone answers: alternate trees do not vote
-    learn    judge   the tree, and each alternate tree that a record comes by, predicts; the detectors on the
-                     way get the error. What that leads to (an alternate tree begins, takes the node's place,
-                     or goes) changes the tree: Python does it (GROW_FIRST), then the record comes again
-             train   the leaf of the tree and those of alternate trees learn
-             attempt splits of leaves that are due, those of alternate trees first
+    answer   only the main tree answers: alternate trees do not vote
+    learn    judge   the tree, and each alternate tree that a record passes, predicts; the detectors on the
+                     path get the error. If an alternate tree starts, takes the node's place, or is removed,
+                     Python changes the tree (GROW_FIRST), then the record comes again
+             train   the leaves of the main tree and of the alternate trees learn
+             attempt splits of leaves that are due, alternate trees first
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ uncertainty = trees.uncertainty
 def answer(
     plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
-    """Do what a Hoeffding tree does."""
+    """Answer like a Hoeffding tree, without alternate trees."""
     best, node, hint = trees.answer(
         plan, params, ints, floats, t, place, x, xs, weight, prepared, scratch, shares
     )
@@ -52,7 +51,7 @@ def answer(
 
 @kernel
 def is_silent(plan, ints, node: int) -> bool:
-    """Return whether MOA finds nobody who could vote: the record ends at an inner node."""
+    """Return whether MOA finds no leaf that could vote: the record ends at an inner node."""
     kind = ints[node + at.NODE_KIND]
     return plan[at.PLAN_QUIRKS] & quirks.SILENT_AT_MISSING != 0 and kind != at.LEAF and kind != at.ABSENT
 
@@ -114,10 +113,11 @@ def learn_tree(
     vote_buffer,
     out,
 ) -> tuple[int, int]:
-    """Do what ``learn`` does for the tree at word t; return (outcome, node where the record ends).
+    """Learn a record, as ``learn`` does, with the tree at word t; return (outcome, node where the record
+    ends).
 
-    x: the record by which tests go, seen and xs: as leaves know it; serial: number of the tree in its model;
-    out: a split of the tree that is made here is described there (core/learners/hoeffding/plain_split.py).
+    x: the record that tests read, seen and xs: the record that leaves read; serial: number of the tree in its
+    model; out: words that describe a split of the tree made here (core/learners/hoeffding/plain_split.py).
     """
     end = place
     if end < 0:
@@ -155,9 +155,9 @@ def learn_tree(
 
 @kernel
 def line_up(plan, ints, t: int, node: int, last: int) -> int:
-    """Append the alternate trees beside the nodes from one up to its root to those in line; return the last.
+    """Append the alternate trees beside the nodes from one up to its root to the queue; return the last.
 
-    last: number of the root of the tree that is last in line.
+    last: number of the root of the tree that is last in the queue.
     """
     subtrees = plan[at.PLAN_SUBTREES]
     while True:
@@ -173,7 +173,7 @@ def line_up(plan, ints, t: int, node: int, last: int) -> int:
 
 @kernel
 def step(plan, ints, t: int, root: int) -> int:
-    """Return the root of the tree that comes next, 0: none; it is no longer in line."""
+    """Return the root of the next tree and remove it from the queue; 0: the queue is empty."""
     word = node_at(ints, t, root) + plan[at.PLAN_SUBTREES] + at.SUBTREE_NEXT
     following = ints[word]
     ints[word] = 0
@@ -184,7 +184,7 @@ def step(plan, ints, t: int, root: int) -> int:
 def judge_all(
     plan, params, ints, floats, t: int, end: int, x, seen, xs, label: int, weight: float, scratch
 ) -> bool:
-    """Tell the detectors on the ways of a record of the errors there; return whether anything is due."""
+    """Update the detectors on the paths of a record with the errors; return whether a change is due."""
     root, last, is_due = 0, 0, False
     while True:
         node = end
@@ -201,7 +201,7 @@ def judge_all(
 
 @kernel
 def count_below(plan, ints, floats, t: int, node: int, weight: float) -> None:
-    """Count a record at the nodes of its way in an alternate tree."""
+    """Count a record at the nodes of its path in an alternate tree."""
     subtrees = plan[at.PLAN_SUBTREES]
     while True:
         floats[node + at.NODE_ROUTED] += weight
@@ -214,7 +214,7 @@ def count_below(plan, ints, floats, t: int, node: int, weight: float) -> None:
 def predict(plan, params, ints, floats, t: int, node: int, seen, xs, scratch) -> int:
     """Return the class that the leaf predicts where a record ends."""
     if ints[node + at.NODE_KIND] == at.ABSENT:
-        return 0  # MOA: nobody votes
+        return 0  # MOA: there is no vote
     k = plan[at.PLAN_CLASSES]
     own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], k)
     for c in range(k):
@@ -226,7 +226,7 @@ def predict(plan, params, ints, floats, t: int, node: int, seen, xs, scratch) ->
 
 @kernel
 def judge(plan, params, ints, floats, t: int, node: int, error: float) -> bool:
-    """Tell the detectors from a node up to its root of an error; return whether anything is due there."""
+    """Update the detectors from a node up to its root with an error; return whether a change is due there."""
     subtrees, first = plan[at.PLAN_SUBTREES], plan[at.PLAN_SUBTREE_DETECTOR + 1]
     is_due = False
     while True:
@@ -249,9 +249,9 @@ def judge(plan, params, ints, floats, t: int, node: int, error: float) -> bool:
 
 @kernel
 def watch(plan, params, first: int, floats, detector: int, error: float) -> bool:
-    """Tell a detector of an error; return whether it has cut its window, and the error has risen.
+    """Update a detector with an error; return whether it has cut its window, and the error has risen.
 
-    MOA compares the means before and after; ours is the detector's own judgement.
+    MOA compares the means before and after; without the quirk the detector decides.
     """
     width, total = floats[detector + adwin.WIDTH], floats[detector + adwin.TOTAL]
     level = adwin.update(params, first, floats, detector, error)
@@ -264,7 +264,7 @@ def watch(plan, params, first: int, floats, detector: int, error: float) -> bool
 
 @kernel
 def compare(params, floats, detector: int, other: int) -> int:
-    """Return what is due by the errors in the windows of a node and of the alternate tree beside it."""
+    """Return the change that is due by the errors in the windows of a node and its alternate tree."""
     width, other_width = floats[detector + adwin.WIDTH], floats[other + adwin.WIDTH]
     if not min(width, other_width) > params[at.PLAN_SWITCH_RECORDS]:
         return 0
@@ -297,8 +297,8 @@ def train_all(
 ) -> int:
     """Train the leaves of the tree and of the alternate trees; return how many are due for an attempt.
 
-    An alternate tree that begins with the record, which comes again for it, is judged by it, too. Where a
-    tree ends at an inner node (MOA: a value is missing) or at an absent branch, nothing learns.
+    An alternate tree that starts with the record, which comes again for it, predicts it, too. Where a tree
+    ends at an inner node (MOA: a value is missing) or at an absent branch, nothing learns.
     """
     root, last, n_due, rank = 0, 0, 0, 0
     while True:
@@ -327,9 +327,9 @@ def train_all(
 
 @kernel
 def attempt_all(plan, ints, floats, t: int, end: int, x, out) -> int:
-    """Attempt to split the leaves that are due; DECISION_DUE: Python is to attempt those that still are.
+    """Attempt to split the leaves that are due; DECISION_DUE: Python has to attempt the remaining splits.
 
-    The attempt of the tree itself comes last, so that it is the one described if there was one.
+    The attempt of the main tree comes last, so that ``out`` describes its split if there was one.
     """
     subtrees = plan[at.PLAN_SUBTREES]
     root, last = 0, 0
@@ -364,7 +364,7 @@ def attempt(plan, ints, t: int, node: int, state: int, out) -> int:
 
 @kernel
 def begin_anew(plan, ints, t: int, state: int) -> None:
-    """Let the detector of a node begin anew that has got a test: what it is, it was not before."""
+    """Write the initial state of the detector of a node that got a test: it is another kind of node now."""
     ints[state + at.SUBTREE_DRAWS] = 0
     end = ints[t + at.TREE_NODE_STRIDE] - plan[at.PLAN_SUBTREES]
     for word in range(at.SUBTREE_DETECTOR, end):

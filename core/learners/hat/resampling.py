@@ -1,7 +1,7 @@
 """Resampling at leaves: how often the leaf of an adaptive tree learns a record.
 
-A Poisson variate of mean 1, but once at least: 1.367879 times on average. Ours is a pure function of the
-seed, the tree and the record, the same at the leaf of the tree and at those of its alternate trees, so that
+The number is a Poisson variate of mean 1, but at least 1: 1.367879 on average. It is a pure function of the
+seed, the tree and the record, the same at the leaves of the main tree and of its alternate trees, so that
 they are compared on the same records. MOA has a ``java.util.Random`` with seed 1 at each leaf.
 """
 
@@ -17,7 +17,7 @@ from core.tree import layout as at
 _MULTIPLIER: Final = 0x5DEECE66D
 _MASK: Final = (1 << 48) - 1
 _SEEDED: Final = (1 ^ _MULTIPLIER) & _MASK
-"""The state of ``new Random(1)``: that of a leaf is kept by exclusive or with it, so that zero is new."""
+"""The state of ``new Random(1)``: a leaf stores its state xor this, so that a new leaf has zero."""
 
 _MOST: Final = 100
 _E: Final = math.e
@@ -25,7 +25,7 @@ _E: Final = math.e
 
 @kernel
 def times_over(plan, ints, state: int, serial: int) -> int:
-    """Return how often a leaf learns the record at hand, 1 at least.
+    """Return how often a leaf learns the present record, 1 at least.
 
     state: first word of the state of the leaf's subtree; serial: number of the tree in its model.
     """
@@ -41,7 +41,7 @@ def times_over(plan, ints, state: int, serial: int) -> int:
 @kernel
 def next_bits(ints, word: int, width: int) -> int:
     """Return the next bits of the generator whose state is at a word, at most 32 of them."""
-    # The product leaves 64 bits; only its lowest 48 count. Python's integers are as long as it takes.
+    # The product has more than 64 bits; only its lowest 48 count. Python's integers have any length.
     state = ((int(ints[word]) ^ _SEEDED) * _MULTIPLIER + 0xB) & _MASK
     ints[word] = state ^ _SEEDED
     return state >> (48 - width)
@@ -56,7 +56,7 @@ def next_double(ints, word: int) -> float:
 
 @kernel
 def moa_poisson(u: float) -> int:
-    """Return the Poisson variate of mean 1 that MOA makes of a uniform."""
+    """Return MOA's Poisson variate of mean 1 from a uniform."""
     share, below, k = 1.0, 1.0, 1
     while k < _MOST and below <= u * _E:
         share *= 1.0 / k

@@ -1,1 +1,1 @@
-"""Hoeffding trees: blocks, kernels, split attempts, growth, and the presets beside them."""
+"""Hoeffding trees: blocks, kernels, split attempts, growth, and the presets."""

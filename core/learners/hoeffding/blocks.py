@@ -1,4 +1,4 @@
-"""Blocks of the Hoeffding family: trees, laid out, copied, grown and looked at."""
+"""Blocks of the Hoeffding family: trees; how they are laid out, copied, grown and read."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from core.tree.statistics import SLACK
 from core.tree.views import TreeView
 
 MAX_SHAPES: Final = 64
-"""Shapes of trees that are remembered."""
+"""Number of cached shapes of trees."""
 
 FEW: Final = 8
-"""Of this many words one that is written by itself costs less than to write all."""
+"""If fewer than one in FEW words differ from zero, they are written one by one, else the whole record."""
 
 CARRIED: Final = (
     at.TREE_NODES,
@@ -44,7 +44,7 @@ CARRIED: Final = (
     at.TREE_STOPPED,
     at.TREE_PATHS,
 )
-"""Words of a tree's header that are no sizes."""
+"""Words of a tree's header that are not sizes."""
 
 
 class TreeLayout(BlockLayout):
@@ -54,11 +54,11 @@ class TreeLayout(BlockLayout):
     extends: ClassVar[bool] = True
     place_name: ClassVar[str] = "node"
     counts_weight: ClassVar[bool] = True
-    """A leaf has observed what its labels weigh, so that one may tell how long no attempt is due."""
+    """A leaf's observed weight is the weight of its labels, so that the time to the next attempt is known."""
     block_names: ClassVar[tuple[str, str]] = ("main tree", "background tree")
 
     def __init__(self, learner: Any, dims: Dimensions) -> None:
-        """Take the learner whose axes say what a leaf record consists of."""
+        """Take the learner, whose axes define the parts of a leaf record."""
         self.learner = learner
         self.dims = dims
         self._shapes: dict[tuple[int, int], TreeShape] = {}
@@ -67,8 +67,8 @@ class TreeLayout(BlockLayout):
     # Sizes
 
     def shape(self, nodes: int, slots: int) -> TreeShape:
-        """Return the shape of a tree with room for so many nodes and leaf records."""
-        # Trees double their room, so that few shapes serve all models; each is asked for at every split.
+        """Return the shape of a tree with room for this number of nodes and leaf records."""
+        # Trees double their room, so that few shapes serve all models; each shape is needed at every split.
         shape = self._shapes.get((nodes, slots))
         if shape is None:
             if len(self._shapes) >= MAX_SHAPES:
@@ -78,7 +78,7 @@ class TreeLayout(BlockLayout):
         return shape
 
     def shape_of(self, classes: int, values: int, nodes: int, slots: int) -> TreeShape:
-        """Return the shape of a tree for so many classes and values of nominal attributes."""
+        """Return the shape of a tree for this number of classes and values of nominal attributes."""
         learner, counts = self.learner, (classes, len(self.dims.numeric), values)
         return TreeShape(
             classes=classes,
@@ -94,7 +94,7 @@ class TreeLayout(BlockLayout):
 
     @cached_property
     def empty_leaf(self) -> Ints:
-        """An unused leaf record, int64[leaf stride], not to be written to."""
+        """An unused leaf record, int64[leaf stride], read-only."""
         shape = self.shape(1, 1)
         ints = np.zeros(shape.words, dtype=np.int64)
         tree = TreeView(ints, ints.view(np.float64), 0, shape)
@@ -103,7 +103,7 @@ class TreeLayout(BlockLayout):
         self.learner.leaf_model.clear(tree.leaf_model)
         record = allocation.aligned_words(shape.leaf_stride)
         record[:] = tree.leaf_ints[0]
-        jit.register(record)  # core/learners/hoeffding/soundness.py compares free ones with it
+        jit.register(record)  # core/learners/hoeffding/soundness.py compares free records with it
         record.flags.writeable = False
         return record
 
@@ -127,7 +127,7 @@ class TreeLayout(BlockLayout):
         return int(ints[t + at.TREE_NODES]), int(ints[t + at.TREE_SLOTS])
 
     def size_of(self, ints: Ints, t: int) -> int | None:
-        """Return the words of a foreign tree, None if its header is no tree's."""
+        """Return the words of a foreign tree; None if its header is no tree's."""
         if t + at.TREE_HEADER > len(ints):
             return None
         nodes, slots = self.room(ints, t)
@@ -150,14 +150,14 @@ class TreeLayout(BlockLayout):
         self.learner.begin(tree, 0, 0)
 
     def copy(self, old: TreeLayout, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
-        """Write a tree with the state of another, for more classes, values, attributes too."""
+        """Write a tree with the state of a source, also for more classes, values and attributes."""
         before = old.view(source, s)
-        # Records that are as long as before are copied whole; in others there may be what has never been.
+        # Records whose length stays the same are copied whole; longer records get new parts.
         tree = self._lay_out(target, t, room, int(before.header[at.TREE_SLOTS]) if old is self else 0)
         for word in CARRIED:
             tree.header[word] = before.header[word]
         nodes, slots = int(before.header[at.TREE_NODES]), int(before.header[at.TREE_SLOTS])
-        if old is self:  # a tree that needs room: its records are as long as before
+        if old is self:  # a tree that needs room: its records keep their length
             tree.node_ints[:nodes] = before.node_ints[:nodes]
             tree.leaf_ints[:slots] = before.leaf_ints[:slots]
             return
@@ -182,14 +182,15 @@ class TreeLayout(BlockLayout):
         tree.revision[:slots, : before.shape.revision] = before.revision[:slots]
 
     def _clear(self, ints: Ints, t: int, room: Room) -> TreeView:
-        """Write an empty tree: every record in the state that unused records have."""
+        """Write an empty tree: every record in the state of unused records."""
         ints[t : t + self.shape(*room[:2]).words] = 0
         return self._lay_out(ints, t, room, 0)
 
     def _lay_out(self, ints: Ints, t: int, room: Room, slots_in_use: int) -> TreeView:
-        """Write an empty tree into zeros, but for leaf records that others will be copied to.
+        """Write an empty tree into zeros, except for leaf records that will be overwritten by copies.
 
-        Zeros are not written again: of many values of nominal attributes a leaf record has little else.
+        Zeros are not written again: with many values of nominal attributes a leaf record contains little
+        else.
         """
         nodes, slots = room
         shape = self.shape(nodes, slots)
@@ -200,7 +201,7 @@ class TreeLayout(BlockLayout):
         return tree
 
     def _make_blank(self, tree: TreeView, node: int, slot: int) -> None:
-        """Write unused node and leaf records, which are zeros, from these numbers on."""
+        """Write unused node and leaf records into zeros, from these numbers on."""
         tree.node_ints[node:, at.NODE_PARENT] = -1
         tree.node_ints[node:, at.NODE_SLOT] = -1
         unused, blank = tree.leaf_ints[slot:], self.empty_leaf
@@ -211,7 +212,7 @@ class TreeLayout(BlockLayout):
             unused[:] = blank
 
     def extend(self, ints: Ints, t: int, room: Room) -> None:
-        """Give a tree more room where it lies: leaf records move on if there are to be more nodes."""
+        """Give a tree more room without moving it; leaf records move if there are more nodes."""
         had, (nodes, slots) = self.shape(*self.room(ints, t)), room
         shape = self.shape(nodes, slots)
         if nodes > had.nodes:
@@ -225,7 +226,7 @@ class TreeLayout(BlockLayout):
     # Growing
 
     def grow(self, model: HasState, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
-        """Attempt a split, revise a path, or make an absent branch a leaf."""
+        """Attempt a split, revise a path, or turn an absent branch into a leaf."""
         if reason == at.GROW_FIRST:
             splitting.grow_branch(model, t, place)
             return []
@@ -239,11 +240,13 @@ class TreeLayout(BlockLayout):
         return splitting.plain_event(words, row, index)
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:
-        """Return whether the tree is still one leaf: later ones would be missing where it was split."""
+        """Return whether the tree is still one leaf: in split trees a new attribute would lack statistics."""
         return bool(ints[t + at.TREE_NODES] <= 1)
 
     def undecided_weight(self, ints: Ints, t: int) -> float:
-        """Return what is left up to the next attempt of a tree of one leaf, if its schedule only counts."""
+        """Return the weight until the next attempt of a tree of one leaf, if its schedule only counts; else
+        0.
+        """
         if ints[t + at.TREE_NODES] > 1 or not self.counts_weight or self.learner.schedule.step is None:
             return 0.0
         tree = self.view(ints, t)
@@ -258,13 +261,13 @@ class TreeLayout(BlockLayout):
         return TreeView(ints, ints.view(np.float64), t, self.shape(nodes, slots))
 
     def prepare(self, ints: Ints, t: int) -> Floats:
-        """Return the weight routed through each node, float64[node]: where a missing value goes."""
+        """Return the weight routed through each node, float64[node]; it routes missing values."""
         routed = np.empty(int(ints[t + at.TREE_NODES]))
         sum_paths(ints.ctypes.data, t, routed)
         return routed
 
     def summary(self, ints: Ints, t: int) -> BlockSummary:
-        """Return the tree's size and counters, absent branches not counted."""
+        """Return the tree's size and counters, without absent branches."""
         kinds = self.view(ints, t).node_ints[: int(ints[t + at.TREE_NODES]), at.NODE_KIND]
         return BlockSummary(
             leaves=int(ints[t + at.TREE_LEAVES]),
@@ -276,15 +279,15 @@ class TreeLayout(BlockLayout):
         )
 
     def nodes(self, ints: Ints, t: int) -> int:
-        """Return the number of nodes, absent branches included."""
+        """Return the number of nodes, including absent branches."""
         return int(ints[t + at.TREE_NODES])
 
     def has_stopped(self, ints: Ints, t: int) -> bool:
-        """Return whether a cap was reached: no more attempts until a revision makes room."""
+        """Return whether a cap was reached, so that there are no attempts until a revision makes room."""
         return bool(ints[t + at.TREE_STOPPED])
 
     def next_test(self, ints: Ints, t: int, x: Floats, unknown: Any) -> int:
-        """Return the attribute of the first test on a record's way whose value is unknown."""
+        """Return the attribute of the first test on a record's path whose value is unknown."""
         tree = self.view(ints, t)
         stops = bool(self.learner.quirks & quirks.STOPS_AT_MISSING)
         node = tree.node_ints[end_of(tree, x, stops, unknown)]

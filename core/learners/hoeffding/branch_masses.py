@@ -36,7 +36,7 @@ def nominal_entry(plan, attribute: int) -> int:
 
 @kernel
 def numeric_position(plan, attribute: int) -> int:
-    """Return which of the numeric attributes an attribute is."""
+    """Return the position of an attribute among the numeric attributes."""
     position = 0
     while plan[plan[at.PLAN_NUMERIC_TABLE] + position] != attribute:
         position += 1
@@ -45,7 +45,7 @@ def numeric_position(plan, attribute: int) -> int:
 
 @kernel
 def branches_of(plan, ints, attribute: int, test: int) -> int:
-    """Return the number of branches of a test: two, or the values the model knows."""
+    """Return the number of branches of a test: two, or the number of values that the model has learned."""
     if test != at.MULTIWAY:
         return 2
     position = (nominal_entry(plan, attribute) - plan[at.PLAN_NOMINAL_TABLE]) // at.NOMINAL_FIELDS
@@ -58,7 +58,7 @@ def divide(
 ) -> Any:
     """Return the class masses that a test of leaf number ``node`` makes, float64[branch, class].
 
-    -1 marks a class that a branch has never had anything to do with.
+    -1 marks a class that was never seen in a branch.
     """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
@@ -78,7 +78,7 @@ def divide_leaf(
 ) -> None:
     """Write the class masses that a test makes of a leaf, out: float64[branch, class].
 
-    -1 marks a class that a branch has never had anything to do with.
+    -1 marks a class that was never seen in a branch.
     """
     k = out.shape[1]
     if test == at.NUMERIC:
@@ -99,10 +99,10 @@ def divide_leaf(
 
 @kernel
 def divide_nominal(counts, test: int, value: int, out, c: int) -> None:
-    """Write the masses of class c per branch from its counts (float64[value]).
+    """Write the masses of class c in each branch from its counts (float64[value]).
 
-    MOA's vectors end at the largest value seen with the class, zeros before it are entries: so a class
-    touches every branch below that end.
+    MOA's vectors end at the largest value seen with the class, and contain zeros before it. So a class counts
+    as seen in every branch below that end.
     """
     end = 0
     for v in range(len(counts)):

@@ -1,4 +1,4 @@
-"""What a tree's learner decides at a due node, and what it reads for it."""
+"""Decision of a tree's learner at a due node, and the model interface that it reads."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from core.tree import layout as at
 from core.tree.layout import Floats, Ints
 
 FORGET: Final = at.LEAF
-"""A decision's test that stands for: do not split, begin to observe anew."""
+"""A decision's test with the meaning: do not split, and observe from the start again."""
 
 
 class HasState(Protocol):
-    """A model, as far as growth goes: it reads words, and has blocks laid out anew for more room."""
+    """The interface of a model that growth uses: it reads words, and makes room in blocks."""
 
     plan: Any
     address: int
@@ -22,28 +22,29 @@ class HasState(Protocol):
 
     @property
     def spec(self) -> Any:
-        """What the model was built from."""
+        """The parameters that the model was built from."""
 
     @property
     def block_places(self) -> list[int]:
-        """First words of the blocks, that which answers first."""
+        """First words of the blocks; the block that answers comes first."""
 
     def make_room(self, t: int, room: tuple[int, ...]) -> int:
-        """Give the block at word t this room; return where it begins then."""
+        """Give the block at word t this room; return its first word after that."""
 
     def extends(self, t: int) -> bool:
-        """Return whether the block at word t, a large one, usually gets room where it lies."""
+        """Return whether the block at word t, a large one, usually gets more room without being moved."""
 
 
 Reason = Literal["gap", "tie", "only"]
 Action = Literal["split", "replaced", "moved", "pruned"]
-"""What is done to a node: a leaf is split; an inner node gets another test and new leaves, another threshold
-over the same subtrees, or becomes a leaf."""
+"""A change of a node: a leaf is split; an inner node gets another test and new leaves, or another threshold
+over the same subtrees, or becomes a leaf.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A test to install, and why."""
+    """A test to install, and the reason."""
 
     attribute: int
     test: int

@@ -1,4 +1,4 @@
-"""What else holds of a tree that grew by itself, looked at from outside, slowly (core/model/validate.py)."""
+"""Further invariants of a tree grown from records, checked slowly from outside (core/model/validate.py)."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ def problems(model: Any, tree: TreeView) -> Iterator[str]:
 
 
 def _repeated_multiway(model: Any, tree: TreeView) -> Iterator[str]:
-    """Yield the first node that tests what a multiway test above it has used up.
+    """Yield the first node that tests an attribute which a multiway test above it has used up.
 
-    Each node knows the nearest multiway test above it: so a way up passes each attribute once.
+    Each node is linked to the nearest multiway test above it, so that a path to the root visits each
+    attribute once.
     """
     if model.plan.ints[at.PLAN_QUIRKS] & quirks.TESTS_AGAIN:
         return
@@ -41,9 +42,9 @@ def _repeated_multiway(model: Any, tree: TreeView) -> Iterator[str]:
 
 def _mass_problems(model: Any, tree: TreeView) -> Iterator[str]:
     kinds = tree.node_ints[: int(tree.header[at.TREE_NODES]), at.NODE_KIND]
-    # Those with leaf records: leaves, and inner nodes that are revised.
+    # Nodes with leaf records: leaves, and inner nodes that are revised.
     nodes = np.flatnonzero((kinds == at.LEAF) | ((kinds != at.ABSENT) & (tree.shape.revision > 0)))
-    nodes = nodes[tree.node_ints[nodes, at.NODE_SLOT] >= 0]  # leaves without one are inactive
+    nodes = nodes[tree.node_ints[nodes, at.NODE_SLOT] >= 0]  # leaves without a leaf record are inactive
     slots = tree.node_ints[nodes, at.NODE_SLOT]
     seen, masses = tree.seen[slots], tree.masses[nodes]
     observed = tree.leaf_floats[slots, at.LEAF_OBSERVED]

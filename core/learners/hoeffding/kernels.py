@@ -1,7 +1,7 @@
-"""The compiled half of the Hoeffding family by the contract of learners (core/learners/protocol.py).
+"""The compiled part of the Hoeffding family, by the interface of learners (core/learners/protocol.py).
 
-A block is a tree, the place of a record the first word of the node record where it ends. All learners of the
-family share this module: what differs between them stands in the plan.
+A block is a tree, and the place of a record is the first word of the node record where it ends. All learners
+of the family share this module: the plan holds their differences.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ block_problem = soundness.block_problem
 
 @kernel
 def route_ahead(plan, ints, floats, t: int, xs, d: int, ends) -> bool:
-    """Write where several records end at once (core/tree/prefetch.py); a tree of one leaf has no ways."""
+    """Write where several records end, routed together (core/tree/prefetch.py); a tree of one leaf needs no
+    routing.
+    """
     if ints[t + at.TREE_NODES] <= 1:
         return False
     prefetch.route_ahead(plan[at.PLAN_ROUTE_AHEAD], ints, floats, t, xs, d, ends)
@@ -40,7 +42,7 @@ def route_ahead(plan, ints, floats, t: int, xs, d: int, ends) -> bool:
 def answer(
     plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
-    """Route a record, count it unless the model is frozen, and let the leaf vote."""
+    """Route a record, count it unless the model is frozen, and return the leaf's vote."""
     node = place
     if node < 0:
         node = arrive(plan, ints, floats, t, x, prepared != at.COUNTS, prepared)
@@ -70,9 +72,9 @@ def learn(
     scratch,
     vote_buffer,
 ) -> tuple[int, int]:
-    """Train the tree with a record; a due attempt is made here, as far as it goes without Python.
+    """Train the tree with a record; a due attempt is made here, as far as compiled code can make it.
 
-    A split of the tree that answers is described in ``vote_buffer``; those of others are no events.
+    A split of the tree that answers is described in ``vote_buffer``; splits of further trees are no events.
     """
     node = place
     if node < 0:
@@ -107,8 +109,8 @@ def train(
 ) -> int:
     """Train the tree at word t with a record that ends at a node; GROW_FIRST: at an absent branch.
 
-    Where splits are revised every node of the path learns, and one of them may be due. Else an inner node
-    (MOA: a value is missing) learns nothing.
+    Where splits are revised every node of the path learns, and one of the nodes may be due. Otherwise an
+    inner node (MOA: a value is missing) learns nothing.
     """
     kind = ints[node + at.NODE_KIND]
     revises = plan[at.PLAN_REVISION] != 0
@@ -156,7 +158,7 @@ def train(
                 if revises:
                     floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] = 1.0
         else:
-            ints[node + at.NODE_REACH] = reach  # MOA's range is that of the node's beginning
+            ints[node + at.NODE_REACH] = reach  # MOA's range is the range at the node's beginning
             due |= is_revisited(plan, params, ints, floats, t, node)
         if not revises or ints[node + at.NODE_PARENT] < 0:
             return at.DECISION_DUE if due else at.LEARNED
@@ -165,7 +167,7 @@ def train(
 
 @kernel
 def count_alone(ints, floats, t: int, node: int, label: int, weight: float) -> int:
-    """Let an inactive leaf learn a label: it counts classes, and nothing is ever due."""
+    """Count a label at an inactive leaf, which counts classes only and is never due."""
     ints[t + at.TREE_LABELS] += 1
     if ints[node + at.NODE_REACH] <= label:
         ints[node + at.NODE_REACH] = label + 1
@@ -177,10 +179,11 @@ def count_alone(ints, floats, t: int, node: int, label: int, weight: float) -> i
 def uncertainty(
     plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
-    """Return what the leaf's class counts say: the share of all it votes with, lead and weight of its own.
+    """Return share, lead and weight by the leaf's class counts.
 
-    At an inner node, where MOA ends records that miss a value, nothing is learned: a weight of -1. An
-    inactive leaf has no counts but those that it votes with.
+    The share uses all class masses of the leaf; lead and weight use its observations only. At an inner node,
+    where MOA ends records that miss a value, nothing is learned: the weight is -1. In an inactive leaf both
+    counts are the same.
     """
     share, lead, n = 0.5, 0.0, 0.0
     if columns & at.SHARE != 0:

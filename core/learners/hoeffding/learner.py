@@ -28,70 +28,70 @@ AXES: dict[str, str] = {
     "nominal_observer": "observers",
     "leaf_model": "leaf_models",
 }
-"""A learner's parameter that names a plug-in, and the family it names one of."""
+"""The parameters of a learner that name a plug-in, each with the family of the plug-in."""
 
 
 @dataclass(frozen=True, slots=True)
 class HoeffdingLearner(Learner):
-    """A tree learner; its file gives the axes their defaults, and decides.
+    """A tree learner; a subclass sets the defaults of the axes and makes the decisions.
 
-    The axes' own parameters stand beside the learner's: ``{"name": "h-tree", "grace_period": 100}`` sets the
-    parameter of the schedule. ``max_leaves`` stops growth [D1], and so does ``max_bytes``: of the whole
-    model, of which each tree has half where a drift detector may start a background tree. ``compat="moa"``
-    restores MOA's quirks wherever they change a split or a prediction; ``compat="imac"`` those of IMAC's
-    published code: MOA's tree, but no node inherits weight, and a new leaf votes nothing; ``compat="cdt"``
-    those of CDT's: MOA's tree with 100 candidates of the Gaussian observer, and of two classes with equal
-    weight in a leaf the second wins.
+    The parameters of the axes stand beside the learner's: ``{"name": "h-tree", "grace_period": 100}`` sets
+    the parameter of the schedule. ``max_leaves`` stops growth [D1], and so does ``max_bytes``, the limit of
+    the whole model; each tree has half of it where a drift detector may start a background tree.
+    ``compat="moa"`` restores MOA's quirks wherever they change a split or a prediction. ``compat="imac"``
+    restores the quirks of IMAC's published code: MOA's tree, but nodes inherit no weight, and a new leaf does
+    not vote. ``compat="cdt"`` restores the quirks of CDT's code: MOA's tree with 100 candidates of the
+    Gaussian observer, where the second of two classes with equal weight in a leaf wins.
 
     A new leaf inherits the class weight that its parent's observer estimates for the branch. ``evidence``
-    says whether confidence bounds reckon with it [D8]: ``inherited``, as MOA and River do, splits earlier
-    and predicts better; ``observed`` is what theorems speak of, and the default of ``variant="theory"``.
-    Only bounds change: grace periods and candidates count what the leaf has observed.
+    selects whether confidence bounds include it [D8]: ``inherited``, as in MOA and River, splits earlier and
+    predicts better; ``observed`` is the weight in the theorems, and the default of ``variant="theory"``. Only
+    bounds change: grace periods and candidates count the observed weight of the leaf.
     """
 
     family: ClassVar[str] = "learners"
 
     criterion: Any = "info_gain"
-    """How good a split is."""
+    """Measure of the quality of a split."""
     bound: Any = "hoeffding"
-    """How sure it must be."""
+    """Confidence that a split needs."""
     schedule: Any = "grace_period"
     """When a leaf makes an attempt."""
     numeric_observer: Any = "gaussian"
-    """What a leaf keeps of numeric attributes."""
+    """Statistics of numeric attributes in a leaf."""
     nominal_observer: Any = "nominal"
-    """What a leaf keeps of nominal attributes."""
+    """Statistics of nominal attributes in a leaf."""
     leaf_model: Any = "nba"
-    """How a leaf predicts."""
+    """Prediction of a leaf."""
     max_leaves: int = count(1_000_000, at_least=1)
-    """Leaves at which the tree stops to grow."""
+    """Number of leaves at which the tree stops growing."""
     max_bytes: float = number(float(1 << 30), at_least=1.0)
-    """Bytes of a model at which its trees stop to grow."""
+    """Bytes of a model at which its trees stop growing."""
     evidence: str | None = choice("inherited", "inherited", "observed")
-    """The weight that bounds reckon with: all a leaf votes with, or what its gains were computed from."""
+    """The weight that bounds use: all weight that a leaf votes with, or that its gains come from."""
     compat: str | None = choice(None, None, "moa", "imac", "cdt")
-    """The published code whose trees are grown, quirks and all."""
+    """The published code whose trees are grown, including its quirks."""
 
     axis_defaults: ClassVar[dict[str, Any]] = {}
-    """Parameters of the axes that this learner sets otherwise than they do, where an axis has them."""
+    """Values that the learner sets for those parameters of its axes that the axes have."""
     compat_defaults: ClassVar[dict[str, Any]] = {}
-    """Axes and parameters of axes that every published code sets otherwise than the preset."""
+    """Axes and parameters of axes whose values differ from the preset in every published code."""
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")
-    """The values of ``compat`` that have a meaning for it."""
+    """The valid values of ``compat``."""
     kernels: ClassVar[str | None] = "core.learners.hoeffding.kernels"
     has_paths: ClassVar[bool] = True
     cdt_defaults: ClassVar[dict[str, Any]] = {"candidates": 100}
-    """Axes and parameters of axes that ``compat="cdt"`` sets otherwise."""
+    """Axes and parameters of axes that ``compat="cdt"`` changes."""
     compiled: ClassVar[bool] = False
-    """Its decision is that of ``core/learners/hoeffding/split_decision.py``: failed attempts stay in
-    compiled code.
+    """The decision is ``core/learners/hoeffding/split_decision.py``, so that failed attempts stay in compiled
+    code.
     """
 
     last_of_two: ClassVar[bool] = False
-    """A leaf with equal weight of the only two classes votes for the second, not for the first [D9]."""
+    """A leaf with equal weight of the only two classes votes for the second class, not for the first [D9]."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return name, axes by name, and all parameters, the axes' among them."""
+        """Return name, axes by name, and all parameters, including those of the axes."""
         body: dict[str, Any] = {"name": self.spelled}
         for declared in dataclasses.fields(self):
             value = getattr(self, declared.name)
@@ -104,7 +104,7 @@ class HoeffdingLearner(Learner):
         return body
 
     def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
-        """Return what to do with a due leaf, None: nothing.
+        """Return the decision on a due leaf; None: no change.
 
         t, node and leaf are the first words of the tree, the leaf's node record and its leaf record.
         """
@@ -112,22 +112,22 @@ class HoeffdingLearner(Learner):
 
     @property
     def compiled_with(self) -> tuple[str, ...]:
-        """Return the re-evaluation of nodes where splits are revised."""
+        """Return the module of re-evaluation where splits are revised."""
         return ("core.learners.hoeffding.reevaluation",) if self.revision_words(1) else ()
 
     @property
     def quirks(self) -> int:
-        """Return which quirks of published code hold (core/tree/quirks.py), a bit each."""
+        """Return the quirks of published code that apply (core/tree/quirks.py), a bit for each."""
         return quirks.OF_COMPAT[self.compat]
 
     @property
     def tie_threshold(self) -> float:
-        """Return τ, below which ε makes two tests as good as each other; 0: never."""
+        """Return τ: two tests count as equal if ε is below it; 0: never."""
         return 0.0
 
     @property
     def max_classes(self) -> int | None:
-        """Return how many classes criterion and bound are defined for, None: any number."""
+        """Return the number of classes that criterion and bound are limited to; None: any number."""
         limits = (self.criterion.max_classes, self.bound.max_classes(self.criterion))
         return min((limit for limit in limits if limit is not None), default=None)
 
@@ -144,10 +144,10 @@ class HoeffdingLearner(Learner):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Return what a split needs, for schedules that look ahead: (gap, tie).
+        """Return the condition of a split, for schedules that look ahead: (gap, tie).
 
-        A gap between two merits of range R is enough if its square times the weight exceeds ``gap``·R²; a
-        weight above ``tie``·R² is enough by itself (infinite: never). NaN: there is no such number.
+        A gap between two merits of range R is enough if its square times the weight exceeds ``gap``·R². A
+        weight above ``tie``·R² is enough for any gap (infinite: never). NaN: there is no such number.
         """
         constant = self.bound.constant
         return (math.nan if constant is None else constant * self.bound.factor**2), math.inf
@@ -162,13 +162,13 @@ class HoeffdingLearner(Learner):
 
     @property
     def freezes(self) -> bool:
-        """Whether a leaf other than the root that MOA lets begin anew is never split any more."""
+        """Whether a leaf other than the root that MOA starts again is never split any more."""
         return False
 
     # Revision of splits (core/learners/hoeffding/reevaluation.py); most learners' splits are final.
 
     def revision_words(self, attributes: int) -> int:
-        """Return the length of the revision section of a leaf record, 0 if splits are final."""
+        """Return the length of the revision section of a leaf record; 0 if splits are final."""
         return 0
 
     @property
@@ -178,30 +178,30 @@ class HoeffdingLearner(Learner):
 
     @property
     def watches_inner_nodes(self) -> bool:
-        """Whether the schedule says when an inner node is evaluated, instead of ``revisit_weight``."""
+        """Whether the schedule, not ``revisit_weight``, determines when an inner node is evaluated."""
         return False
 
     def revise(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
-        """Return what to do with an inner node that is due for a revision, None: nothing."""
+        """Return the decision on an inner node that is due for a revision; None: no change."""
         raise NotImplementedError
 
     def resume(self, tree: TreeView, slot: int) -> None:
-        """Set the schedule of a leaf that was an inner node and has kept what it has seen."""
+        """Set the schedule of a leaf that was an inner node and has kept its statistics."""
         raise NotImplementedError
 
     @property
     def subtree_words(self) -> int:
-        """Return the length of the state of the subtree at a node, 0: the tree does not adapt (``hat``)."""
+        """Return the length of the state of the subtree at a node; 0: the tree does not adapt (``hat``)."""
         return 0
 
     @property
     def only_multiway(self) -> bool:
-        """Whether a nominal attribute of two values is never split in another way than by value."""
+        """Whether a nominal attribute of two values is always split by value, in no other way."""
         return not getattr(self.nominal_observer, "binary_splits", True)
 
     @classmethod
     def usual_evidence(cls, bound: Any, compat: str | None) -> str:
-        """Return the evidence that a spec means which names none: that of the published code or theorem."""
+        """Return the evidence for a spec that names none: the choice of the published code or the theorem."""
         if compat is not None:
             return "inherited"
         if getattr(bound, "variant", None) == "theory":
@@ -209,7 +209,7 @@ class HoeffdingLearner(Learner):
         (default,) = (declared.default for declared in dataclasses.fields(cls) if declared.name == "evidence")
         return str(default)
 
-    # The weight that schedules count, of which MOA counts what was inherited too.
+    # The weight that schedules count; in MOA it includes inherited weight.
 
     def weight(self, model: HasState, node: int, leaf: int) -> float:
         if self.quirks & quirks.INHERITED_COUNTS:
@@ -240,19 +240,19 @@ class HoeffdingLearner(Learner):
             tree.leaf_floats[slots, at.LEAF_NEXT] = self.schedule.first()
 
     def is_due(self, model: HasState, node: int, leaf: int) -> bool:
-        """Return whether a leaf that the kernel reports is due indeed."""
+        """Return whether a leaf that the kernel reports is really due."""
         if not self.quirks & quirks.INHERITED_COUNTS or not self.schedule.periodic:
             return True
         since = self.weight(model, node, leaf) - model.floats.item(leaf + at.LEAF_EVALUATED)
         step = self.schedule.step
-        if step is None:  # intervals are whole, and counted from the observed weight of then
+        if step is None:  # intervals are whole, and start at the observed weight of that time
             then = model.floats.item(leaf + at.LEAF_OBSERVED) - since
             step = round(model.floats.item(leaf + at.LEAF_NEXT) + SLACK - then)
         return bool(since >= step)
 
     @classmethod
     def build(cls, given: dict[str, Any], named: str) -> Any:
-        """Return the tree with these parameters, its own and its axes'."""
+        """Return the tree with these parameters of the learner and its axes."""
         given = dict(given)
         defaults = {f.name: f.default for f in dataclasses.fields(cls)}
         arguments: dict[str, Any] = {}
@@ -288,7 +288,7 @@ class HoeffdingLearner(Learner):
             raise ParameterError(msg)
         return built
 
-    # What plans and models need of a learner (core/learners/protocol.py)
+    # The interface that plans and models use (core/learners/protocol.py)
 
     def blocks(self, dims: Dimensions) -> TreeLayout:
         return TreeLayout(self, dims)
@@ -310,11 +310,11 @@ class HoeffdingLearner(Learner):
         ]
 
     def shared_words(self, dims: Dimensions) -> int:
-        """Return what the numeric observers of all leaves share."""
+        """Return the number of words that the numeric observers of all leaves share."""
         return int(self.numeric_observer.shared(len(dims.numeric)))
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: TreeLayout) -> None:
-        """Write what kernels of trees branch on."""
+        """Write the words that kernels of trees branch on."""
         shape = blocks.shape(1, 1)
         ints[at.PLAN_QUIRKS] = self.quirks
         ints[at.PLAN_INHERITED] = self.evidence == "inherited"
@@ -334,9 +334,9 @@ class HoeffdingLearner(Learner):
         elif dims.halves and self.only_multiway and not self.quirks & quirks.STOPS_AT_MISSING:
             ints[at.PLAN_ROUTE_AHEAD] = prefetch.HALVES
         ints[at.PLAN_SCHEDULE_RANKED] = self.schedule.ranked
-        # MOA's schedule counts inherited weight: only the learner can tell whether a leaf is due.
+        # MOA's schedule counts inherited weight: only the learner can compute whether a leaf is due.
         ints[at.PLAN_COMPILED] = self.compiled and not self.quirks
-        # What a new leaf begins with besides: nothing of the leaf that was split, and no state of a schedule.
+        # A new leaf must need nothing from the leaf that was split, and no state of a schedule.
         is_plain = not shape.revision and not shape.leaf_model and not self.criterion.sorts_branches
         ints[at.PLAN_PLAIN_SPLITS] = self.compiled and not self.quirks and is_plain
         ints[at.PLAN_MAX_LEAVES] = self.max_leaves
@@ -347,7 +347,7 @@ class HoeffdingLearner(Learner):
 
 
 def _axis_name(axis: str, family: str, given: Any) -> str:
-    """Return the name given for an axis; refuse an object, which is what the other parts of a spec may be."""
+    """Return the name given for an axis; refuse an object, which other parts of a spec may be."""
     if isinstance(given, str):
         return given
     msg = (
@@ -358,7 +358,7 @@ def _axis_name(axis: str, family: str, given: Any) -> str:
 
 
 def _check_observer(kind: str, name: str) -> None:
-    """Refuse an observer of the other kind of attributes."""
+    """Refuse an observer that is not for this kind of attributes."""
     fitting = [
         other
         for other in registry.names("observers")

@@ -1,9 +1,8 @@
 """Plain splits: a leaf becomes an inner node without leaving compiled code.
 
-A split is plain where the block has room for it, no cap is near, and all a new leaf begins with are class
-masses and the weight at which its first attempt is due. Any other is made by
-``core/learners/hoeffding/growth/splitting.py``,
-which writes the same bytes for a plain one.
+A split is plain if the block has room for it, no cap is near, and new leaves begin only with class masses and
+the weight at which their first attempt is due. All other splits are made by
+``core/learners/hoeffding/growth/splitting.py``, which writes the same bytes for a plain split.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from core.tree import layout as at
 from core.tree.children import connect_here
 from core.tree.routing import leaf_at, node_at
 
-# What a split says of itself (float64[SPLIT_WORDS + class])
-NODE: Final = 0  # its number
+# The words that describe a split (float64[SPLIT_WORDS + class])
+NODE: Final = 0  # number of the node
 ATTRIBUTE: Final = 1
 TEST: Final = 2
 VALUE: Final = 3
@@ -28,7 +27,7 @@ EPSILON: Final = 6
 EVIDENCE: Final = 7
 OUTCOME: Final = 8  # GAP, TIE (core/learners/hoeffding/split_decision.py)
 DEPTH: Final = 9
-CLASSES: Final = 10  # how many class masses follow: those that the node had
+CLASSES: Final = 10  # number of class masses that follow, which the node had before
 SPLIT_WORDS: Final = 11
 
 
@@ -36,8 +35,9 @@ SPLIT_WORDS: Final = 11
 def split_leaf(plan_address: int, address: int, t: int, node: int, decided, outcome: int, out) -> bool:
     """Install the best test of a ranking (decided: float64[RANKING_WORDS]) at a leaf.
 
-    Writes what the split says of itself to ``out`` (float64[SPLIT_WORDS + class]). t and node are the first
-    words of the tree and of the leaf's node record. Returns False, and changes nothing, if it is not plain.
+    Writes the words that describe the split to ``out`` (float64[SPLIT_WORDS + class]). t and node are the
+    first words of the tree and of the leaf's node record. Returns False, and changes nothing, if the split is
+    not plain.
     """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
@@ -71,7 +71,7 @@ split_leaf_here: Any = outlined(split_leaf)
 
 @kernel
 def has_room(plan, ints, t: int, branches: int) -> bool:
-    """Return whether a leaf's children fit into the block as it lies, and surely into the tree's caps."""
+    """Return whether a leaf's children fit into the present room of the block, and surely into the caps."""
     nodes, leaves = ints[t + at.TREE_NODES] + branches, ints[t + at.TREE_LEAVES] - 1 + branches
     if nodes > ints[t + at.TREE_NODE_CAPACITY] or leaves > ints[t + at.TREE_SLOT_CAPACITY]:
         return False
@@ -81,7 +81,7 @@ def has_room(plan, ints, t: int, branches: int) -> bool:
 
 @kernel
 def free_slot(plan, ints, t: int, slot: int) -> None:
-    """Clear a leaf record and chain it to the free ones."""
+    """Clear a leaf record and chain it to the free records."""
     blank, _ = words_at(plan[at.PLAN_BLANK_LEAF])
     leaf = leaf_at(ints, t, slot)
     for word in range(ints[t + at.TREE_LEAF_STRIDE]):

@@ -27,8 +27,8 @@ _SHARE_ERROR: Final = 1e-6
 """Error of a branch's share of the weight."""
 
 # The best merits so far (float64[LEADERS_WORDS])
-_BEST: Final = 0  # upper bound of the best merit, "do not split" with merit 0 included,
-_FIRST: Final = 1  # and the two best merits of tests that are certainly suggested
+_BEST: Final = 0  # upper bound of the best merit, including "do not split" with merit 0
+_FIRST: Final = 1  # the two best merits of tests that are certainly suggested
 _SECOND: Final = 2
 _SUGGESTIONS: Final = 3
 _LEADERS_WORDS: Final = 4
@@ -41,7 +41,7 @@ impurity_roughly = criteria.rough_dispatcher()
 
 @kernel
 def gap_at_most(plan, params, ints, floats, t: int, node: int, leaf: int) -> float:
-    """Return an upper bound of the gap between best and second best merit, infinity if there is none.
+    """Return an upper bound of the gap between best and second best merit; infinity if there is none.
 
     For leaves whose numeric observer and criterion have approximations (PLAN_QUICK_REJECT). "Do not split" is
     one of the tests, with merit 0.
@@ -60,9 +60,9 @@ def gap_at_most(plan, params, ints, floats, t: int, node: int, leaf: int) -> flo
 
 @kernel
 def add_merits(leaders, possibly: float, surely: float) -> None:
-    """Add the best merits of an attribute: of all its tests, and of those that are certainly suggested.
+    """Add the best merits of an attribute: of all its tests, and of the tests that are certainly suggested.
 
-    A merit that is no number makes the gap unknown.
+    A merit that is not a number makes the gap unknown.
     """
     if math.isnan(possibly):
         possibly = math.inf
@@ -116,7 +116,7 @@ def scan_numeric(plan, params, floats, leaf: int, k: int, leaders) -> None:
 
 @kernel
 def scan_nominal(plan, params, ints, floats, t: int, node: int, leaf: int, k: int, leaders) -> None:
-    """Add the merits of all nominal attributes; the weights, and so what is suggested, are exact."""
+    """Add the merits of all nominal attributes; the weights, and so the set of suggestions, are exact."""
     criterion, table = plan[at.PLAN_CRITERION], plan[at.PLAN_NOMINAL_TABLE]
     share = params[plan[at.PLAN_CRITERION + 1]]
     kind = plan[at.PLAN_NOMINAL_OBSERVER]
@@ -130,7 +130,7 @@ def scan_nominal(plan, params, ints, floats, t: int, node: int, leaf: int, k: in
     mixed_before, weight_before = np.empty(d), np.empty(d)
     impurity_roughly(criterion, equal, k, n, mixed, weight)
     impurity_roughly(criterion, totals, k, d, mixed_before, weight_before)
-    halves = True  # attributes of two values have no test but the multiway one
+    halves = True  # attributes of two values have only the multiway test
     for j in range(d):
         halves = halves and ints[seen + j] == 2 and may_be_multiway(kind, plan, params, 2)
     if not halves:
@@ -157,7 +157,7 @@ def scan_nominal(plan, params, ints, floats, t: int, node: int, leaf: int, k: in
 
 @kernel
 def rough_multiway(share: float, first: int, end: int, base: float, mixed, weight) -> float:
-    """Return the merit of one branch per value, minus infinity if it is no suggestion."""
+    """Return the merit of one branch for each value; minus infinity if it is no suggestion."""
     total, remaining, large = 0.0, 0.0, 0
     for v in range(first, end):
         total += weight[v]

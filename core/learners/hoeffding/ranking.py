@@ -1,7 +1,7 @@
-"""Ranking of a leaf's tests: one suggestion per attribute, then best and second best [D5].
+"""Ranking of a leaf's tests: one suggestion for each attribute, then best and second best [D5].
 
-Columns all the way: the observer writes class masses per candidate, the criterion turns them into impurities,
-and a scan along the attributes picks. One call of a compiled function per attempt.
+All steps work on columns: the observer writes class masses of each candidate, the criterion turns them into
+impurities, and a scan along the attributes selects. An attempt is one call of a compiled function.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from core.tree import layout as at
 from core.tree import quirks
 from core.tree.routing import node_at
 
-# What a ranking consists of (float64[RANKING_WORDS])
+# Words of a ranking (float64[RANKING_WORDS])
 BEST_ATTRIBUTE: Final = 0  # NO_SPLIT: not to split is best
 BEST_TEST: Final = 1  # kind of node
 BEST_VALUE: Final = 2
 BEST_MERIT: Final = 3
 SECOND_MERIT: Final = 4
-SUGGESTIONS: Final = 5  # with "do not split"
+SUGGESTIONS: Final = 5  # suggestions, including "do not split"
 CLASSES: Final = 6  # classes that have weight; below 2 nothing is ranked
-EPSILON: Final = 7  # what the bound makes of it (core/learners/hoeffding/split_decision.py)
-EVIDENCE: Final = 8  # the weight that the bound reckons with
+EPSILON: Final = 7  # half-width of the bound (core/learners/hoeffding/split_decision.py)
+EVIDENCE: Final = 8  # the weight that the bound uses
 RANKING_WORDS: Final = 9
 
 NO_SPLIT: Final = -1
 MET: Final = 1e-300
-"""Weight of a class that has met a branch and has none there: too little to change any sum."""
+"""Weight of a class that was seen in a branch and has no weight there: too small to change any sum."""
 
 _SIGNATURE = "void(int64, int64, int64, int64, float64[::1])"
 
@@ -58,7 +58,7 @@ def rank_leaf(plan, params, ints, floats, t: int, leaf: int, out) -> None:
 
 @kernel
 def new_survey(plan) -> tuple[Any, Any, Any, Any]:
-    """Return room for merit, kind of test and value by attribute, and for the ranking."""
+    """Return arrays for merit, kind of test and value by attribute, and for the ranking."""
     d = plan[at.PLAN_ATTRIBUTES]
     return np.zeros(d), np.full(d, at.LEAF), np.zeros(d), np.zeros(RANKING_WORDS)
 
@@ -102,7 +102,7 @@ survey_here: Any = outlined(survey_leaf)
 
 @kernel
 def classes_with_weight(plan, floats, node: int, leaf: int, k: int) -> int:
-    """Return how many classes the leaf has evidence of; for MOA inherited weight counts too."""
+    """Return the number of classes with evidence in the leaf; for MOA inherited weight counts too."""
     by_votes = plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS != 0
     masses = node + at.NODE_FIELDS if by_votes else leaf + at.LEAF_FIELDS
     n = 0
@@ -114,9 +114,9 @@ def classes_with_weight(plan, floats, node: int, leaf: int, k: int) -> int:
 
 @kernel
 def untested(plan, ints, t: int, node: int) -> Any:
-    """Return bool[attribute]: not the subject of a multiway test above [D4] (MOA: all).
+    """Return bool[attribute]: not the subject of a multiway test above [D4] (MOA: all are True).
 
-    Where splits are revised, of no nominal test at all.
+    Where splits are revised: not the subject of any nominal test above.
     """
     revises = plan[at.PLAN_REVISION] != 0
     usable = np.ones(plan[at.PLAN_ATTRIBUTES], dtype=np.bool_)
@@ -132,9 +132,9 @@ def untested(plan, ints, t: int, node: int) -> Any:
 
 @kernel
 def moa_merits(plan, floats, node: int, k: int) -> tuple[float, float]:
-    """Return the impurity that MOA measures every test against, and the merit of not splitting.
+    """Return the impurity that MOA compares every test with, and the merit of not splitting.
 
-    Ours: each attribute against the impurity of its own totals (NaN here), and no gain.
+    Without the quirk: NaN, since each attribute is compared with the impurity of its totals, and merit 0.
     """
     if plan[at.PLAN_QUIRKS] & quirks.MERIT_OF_NULL == 0:
         return math.nan, 0.0
@@ -155,7 +155,7 @@ def moa_merits(plan, floats, node: int, k: int) -> tuple[float, float]:
 def suggest_numeric(
     plan, params, floats, leaf: int, k: int, before: float, usable, start: int, end: int, merit, test, value
 ) -> None:
-    """Write the best thresholds of the numeric attributes start … end-1; of equals the smallest."""
+    """Write the best thresholds of the numeric attributes start … end-1; the smallest of equals."""
     kind, criterion = plan[at.PLAN_NUMERIC_OBSERVER], plan[at.PLAN_CRITERION]
     share = params[plan[at.PLAN_CRITERION + 1]]
     candidates = candidates_numeric(kind, plan, params)
@@ -200,10 +200,10 @@ suggest_numeric_here: Any = outlined(suggest_numeric)
 
 @kernel
 def keep_met(k: int, n: int, one, other) -> int:
-    """Move the classes that have weight in any of n columns to the front; return how many, 1 at least.
+    """Move the classes with weight in any of n columns to the front; return their number, 1 at least.
 
-    one, other: float64[class, column]. The others add nothing to an impurity, and of many classes a leaf has
-    met few. Of two classes both stay: there are criteria for two that look at their places.
+    one, other: float64[class, column]. Classes without weight add nothing to an impurity, and a leaf has seen
+    few of many classes. Two classes both stay: some criteria for two classes depend on their places.
     """
     if k <= 2:
         return k
@@ -241,7 +241,7 @@ def suggest_nominal(
 ) -> None:
     """Write the best tests of the nominal attributes start … end-1.
 
-    Of equals multiway, then the smallest value code.
+    Among equals the multiway test comes first, then the smallest value code.
     """
     kind, criterion = plan[at.PLAN_NOMINAL_OBSERVER], plan[at.PLAN_CRITERION]
     table = plan[at.PLAN_NOMINAL_TABLE]
@@ -277,7 +277,7 @@ def suggest_nominal(
         if multiway:
             best_multiway(plan, params, attribute, first, stop, base, mixed, weight, merit, test)
         if multiway and stop - first == 2:
-            continue  # each value against the rest is the same partition
+            continue  # the test of either value gives the same partition
         share = params[plan[at.PLAN_CRITERION + 1]]
         for v in range(first, stop):
             total = weight[v] + weight_other[v]
@@ -298,7 +298,7 @@ suggest_nominal_here: Any = outlined(suggest_nominal)
 
 @kernel
 def complement(plan, k: int, start: int, end: int, equal, other, totals) -> None:
-    """Write class masses of the nominal attributes start … end-1, and what each value leaves of them.
+    """Write class masses of the nominal attributes start … end-1, and the rest without each value.
 
     equal: the masses of their values; other: float64[class, value]; totals: float64[class, attribute].
     """
@@ -318,10 +318,11 @@ def complement(plan, k: int, start: int, end: int, equal, other, totals) -> None
 
 @kernel
 def mark_met(plan, k: int, start: int, end: int, equal, other) -> None:
-    """Give classes that have met a branch, but have no weight there, the least weight in it.
+    """Give classes that were seen in a branch, but have no weight there, the least weight in it.
 
-    A class has met all values below the largest one seen with it, for the vectors of published code end
-    there (core/learners/hoeffding/branch_masses.py:divide_nominal). Branches without any weight stay so.
+    A class counts as seen with all values below the largest value seen with it, where the vectors of
+    published code end (core/learners/hoeffding/branch_masses.py:divide_nominal). Branches without any weight
+    stay so.
     """
     table = plan[at.PLAN_NOMINAL_TABLE]
     origin = plan[table + start * at.NOMINAL_FIELDS + at.NOMINAL_FIRST]
@@ -359,7 +360,7 @@ def reach(weight, first: int, end: int) -> int:
 def best_multiway(
     plan, params, attribute: int, first: int, end: int, base: float, mixed, weight, merit, test
 ) -> None:
-    """Write the merit of one branch per value, the columns first … end-1."""
+    """Write the merit of one branch for each value, the columns first … end-1."""
     total, remaining, large = 0.0, 0.0, 0
     for v in range(first, end):
         total += weight[v]
@@ -377,13 +378,13 @@ def best_multiway(
 
 @kernel
 def moa_divides_by_zero(plan, weight: float) -> bool:
-    """Return whether MOA's Gini merit is not a number, because a branch that it lists has no weight."""
+    """Return whether MOA's Gini merit is not a number, because one of its branches has no weight."""
     return plan[at.PLAN_QUIRKS] & quirks.EMPTY_VALUES != 0 and plan[at.PLAN_NULL_MERIT] != 0 and weight == 0.0
 
 
 @kernel
 def beats(merit: float, other: float, last_wins: bool) -> bool:
-    """Return whether a later merit takes the place of an earlier one."""
+    """Return whether a later merit replaces an earlier one."""
     if not last_wins:
         return merit > other
     return math.isnan(merit) or merit >= other
@@ -393,8 +394,8 @@ def beats(merit: float, other: float, last_wins: bool) -> bool:
 def choose(plan, merit, test, value, null: float, out) -> None:
     """Write best and second best of the suggestions and "do not split".
 
-    Ties go to the first, "do not split" being before all others [D7]. MOA's go to the last, and what is not a
-    number comes last of all.
+    Ties go to the first suggestion; "do not split" comes before all suggestions [D7]. In MOA ties go to the
+    last one, and a merit that is not a number comes last of all.
     """
     last_wins = plan[at.PLAN_QUIRKS] & quirks.LAST_OF_EQUALS != 0
     best, best_merit, second_merit, suggestions = NO_SPLIT, null, -math.inf, 1

@@ -1,11 +1,11 @@
 """Re-evaluation of nodes (EFDT): merits of tests, averaged over the evaluations of a node.
 
 A node keeps in the *revision* section of its leaf record the number of its evaluations, for each attribute
-the sum of the merits of its best test at these, and the sum of the merits of the node's own test. Splits and
-revisions compare averages (ALGORITHMS section 17 [D38]; Manapragada, Webb and Salehi 2018).
+the sum of the merits of its best test at these evaluations, and the sum of the merits of the node's present
+test. Splits and revisions compare averages (ALGORITHMS section 17 [D38]; Manapragada, Webb and Salehi 2018).
 
-The average of the node's own test begins as that of its attribute, so that it falls behind its attribute as
-soon as another threshold would do better: that is when a threshold moves.
+The average of the node's test begins with the average of its attribute, so that it falls below the latter as
+soon as another threshold would be better: then the threshold moves.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from core.tree.statistics import count_attempt, later
 ATTRIBUTE: Final = 0  # ranking.NO_SPLIT: not to split is best
 TEST: Final = 1  # kind of node
 VALUE: Final = 2
-MERIT: Final = 3  # now
-AVERAGE: Final = 4  # of that attribute
-CURRENT: Final = 5  # average merit of what the node has: of no split at a leaf, of the test of an inner node
+MERIT: Final = 3  # present merit
+AVERAGE: Final = 4  # average merit of the attribute
+CURRENT: Final = 5  # average merit of the present state: of no split at a leaf, of the test of an inner node
 CLASSES: Final = 6  # classes that have weight; below 2 nothing was evaluated
-OUTCOME: Final = 7  # OPEN: nothing is to be done; GAP, TIE, ONLY (core/learners/hoeffding/split_decision.py)
+OUTCOME: Final = 7  # OPEN: no change; GAP, TIE, ONLY (core/learners/hoeffding/split_decision.py)
 EPSILON: Final = 8
 EVIDENCE: Final = 9  # the weight that the bound uses
 DECISION_WORDS: Final = 10
 
 ABOVE_ROOT: Final = -1
-"""The depth from which on all nodes of a path are looked at."""
+"""A depth for ``highest_due`` that includes all nodes of a path."""
 
 impurity = criteria.dispatcher()
 decision_of = bounds.dispatcher()[1]
@@ -49,9 +49,9 @@ reschedule_leaf = schedules.dispatcher()[1]
 
 @kernel
 def is_revisited(plan, params, ints, floats, t: int, node: int) -> bool:
-    """Return whether an inner node is due: every so much weight of its own, for MOA of the whole tree.
+    """Return whether an inner node is due: after a fixed weight in the node, or for MOA in the whole tree.
 
-    Or when its schedule says so, which has heard of the record before.
+    If the schedule watches inner nodes, it decides instead; it has seen the record already.
     """
     leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
     if plan[at.PLAN_WATCHES] != 0:
@@ -65,9 +65,9 @@ def is_revisited(plan, params, ints, floats, t: int, node: int) -> bool:
 
 @kernel
 def highest_due(plan, params, ints, floats, t: int, node: int, depth: int) -> int:
-    """Return the record of the highest due node deeper than ``depth`` on a node's path, -1: none is.
+    """Return the record of the highest due node deeper than ``depth`` on a node's path; -1: none is.
 
-    A path is gone through from the root down, each node once: that ends whatever is due.
+    Callers go through a path from the root down and visit each node once, so that the loop ends.
     """
     due = -1
     if ints[node + at.NODE_DEPTH] <= depth:
@@ -123,7 +123,7 @@ reevaluate_here: Any = outlined(reevaluate)
 
 @kernel("boolean(int64, int64, int64, int64)", alone=True)
 def finish_failed_path(plan_address: int, address: int, t: int, node: int) -> bool:
-    """Evaluate a path's due nodes from the root down; return False at the first that may change."""
+    """Evaluate a path's due nodes from the root down; return False at the first node that may change."""
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
     decision = np.zeros(DECISION_WORDS)
@@ -143,7 +143,7 @@ finish_failed_path_here: Any = outlined(finish_failed_path, is_optional=True)
 def average_merits(
     plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out, decision
 ) -> float:
-    """Write the averages with a survey that is not counted yet; return the merit of the node's own test."""
+    """Write the averages with a survey that is not counted yet; return the merit of the node's test."""
     decision[CLASSES] = out[ranking.CLASSES]
     if out[ranking.CLASSES] < 2:
         return 0.0
@@ -185,12 +185,12 @@ def moa_null(plan, floats, node: int, section: int, k: int) -> float:
 
 @kernel
 def own_merit(plan, params, ints, floats, t: int, node: int, leaf: int) -> float:
-    """Return the merit of an inner node's test on all the node has observed; 0 if a branch is too small."""
+    """Return the merit of an inner node's test on all its observations; 0 if a branch is too small."""
     attribute, test = ints[node + at.NODE_ATTRIBUTE], ints[node + at.NODE_KIND]
     k, branches = ints[at.MODEL_CLASSES], branches_of(plan, ints, attribute, test)
     masses = np.empty((branches, k))
     divide_leaf(plan, params, ints, floats, t, leaf, attribute, test, floats[node + at.NODE_VALUE], masses)
-    # Columns: the branches, and behind them all together.
+    # Columns: the branches, then their sum.
     columns = np.zeros((k, branches + 1))
     for c in range(k):
         for b in range(branches):
@@ -213,7 +213,7 @@ def own_merit(plan, params, ints, floats, t: int, node: int, leaf: int) -> float
 def count_evaluation(
     plan, params, ints, floats, t: int, node: int, leaf: int, own: float, merit, test, value, out
 ) -> None:
-    """Count an evaluation and add the merits it found; an inner node is due again after another period."""
+    """Count an evaluation and add its merits; an inner node is due again after another period."""
     floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] = 0.0
     if out[ranking.CLASSES] >= 2:
         count_attempt(ints, t, leaf)
@@ -235,10 +235,10 @@ def count_evaluation(
 
 @kernel
 def decide_node(plan, params, ints, floats, node: int, leaf: int, suggestions: int, decision) -> None:
-    """Write the outcome and ε: what the bound says of the lead over what the node has.
+    """Write the outcome and ε: the bound's decision on the lead over the present state of the node.
 
-    A tie makes an inner node change its test only for a lead of more than τ/2. MOA neither prunes nor moves
-    a threshold, and a leaf that could not be split at all begins anew (ONLY).
+    A tie makes an inner node change its test only for a lead of more than τ/2. MOA neither prunes nor moves a
+    threshold, and a leaf that could not be split at all starts again (ONLY).
     """
     decision[OUTCOME] = OPEN
     if decision[CLASSES] < 2:

@@ -1,7 +1,8 @@
-"""What kernels take on trust of a tree: the words that are counts, codes, kinds and places.
+"""Checks of the words of a tree that kernels rely on: counts, codes, kinds and places.
 
 One kernel goes over the block and returns a problem (core/problems.py), by the number of a sentence here or
-of a plug-in's. It takes microseconds for a small tree, and reads what its first records would read.
+of a plug-in's sentence. It takes microseconds for a small tree, and reads the words that its first records
+would read.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ schedule_problem = schedules.problem_dispatcher()
 
 @kernel
 def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int:
-    """Return a problem of the tree at word t, SOUND: none; blank_address: of an unused leaf record."""
+    """Return a problem of the tree at word t, or SOUND; blank_address: words of an unused leaf record."""
     blank, _ = words_at(blank_address)
     kind = plan[at.PLAN_NUMERIC_OBSERVER]
     found = of_plugin(at.PLAN_NUMERIC_OBSERVER, shared_problem(kind, plan, params, floats))
@@ -83,7 +84,7 @@ def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int
 
 @kernel
 def nodes_problem(plan, ints, floats, t: int) -> int:
-    """Return what is wrong with a tree's header and nodes: afterwards they are one tree."""
+    """Return a problem of a tree's header and nodes; without one the nodes form one tree."""
     n, slots = ints[t + at.TREE_NODES], ints[t + at.TREE_SLOTS]
     if not 1 <= n <= ints[t + at.TREE_NODE_CAPACITY] or not 1 <= slots <= ints[t + at.TREE_SLOT_CAPACITY]:
         return SIZES
@@ -91,7 +92,7 @@ def nodes_problem(plan, ints, floats, t: int) -> int:
         return TREE_COUNTERS
     if not 0 <= ints[t + at.TREE_STOPPED] <= at.LACKS_LEAVES or not 0 <= ints[t + at.TREE_PATHS] <= 1:
         return FLAGS
-    leaves, splits, deepest, children = 0, 0, 0, 0  # children: and roots of alternate trees
+    leaves, splits, deepest, children = 0, 0, 0, 0  # children: including roots of alternate trees
     for number in range(n):
         node = node_at(ints, t, number)
         kind = ints[node + at.NODE_KIND]
@@ -114,7 +115,7 @@ def nodes_problem(plan, ints, floats, t: int) -> int:
             return at_place(number, found)
         leaves += 1 if kind == at.LEAF else 0
         deepest = max(deepest, ints[node + at.NODE_DEPTH])
-    # Each node but the root has one place among its parent's children: so there is none left.
+    # Each node except the root has one place among its parent's children, so that no place is left.
     if children != n - 1:
         return ORPHAN
     is_total = leaves == ints[t + at.TREE_LEAVES] and splits == ints[t + at.TREE_SPLITS]
@@ -123,7 +124,7 @@ def nodes_problem(plan, ints, floats, t: int) -> int:
 
 @kernel
 def parent_problem(ints, t: int, number: int, node: int) -> int:
-    """Return what is wrong with a node's way up; the nodes before it are in order."""
+    """Return a problem of a node's links to its ancestors; all nodes before it are sound."""
     parent, depth = ints[node + at.NODE_PARENT], ints[node + at.NODE_DEPTH]
     if number == 0:
         return SOUND if parent == -1 and depth == 0 else ROOT
@@ -138,14 +139,14 @@ def parent_problem(ints, t: int, number: int, node: int) -> int:
 
 @kernel
 def is_beside(plan, ints, node: int) -> bool:
-    """Return whether a node says that it is the root of an alternate tree."""
+    """Return whether a node is marked as the root of an alternate tree."""
     subtrees = plan[at.PLAN_SUBTREES]
     return subtrees != 0 and ints[node + subtrees + at.SUBTREE_BESIDE] != 0
 
 
 @kernel
 def beside_problem(plan, ints, t: int, number: int, node: int) -> int:
-    """Return what is wrong with the place of an alternate tree's root; the nodes before it are in order."""
+    """Return a problem of the place of an alternate tree's root; all nodes before it are sound."""
     subtrees = plan[at.PLAN_SUBTREES]
     beside = ints[node + subtrees + at.SUBTREE_BESIDE] - 1
     if not 0 <= beside < number:
@@ -160,7 +161,7 @@ def beside_problem(plan, ints, t: int, number: int, node: int) -> int:
 
 @kernel
 def subtrees_problem(plan, params, ints, floats, t: int) -> int:
-    """Return what is wrong with the states of subtrees in a tree whose nodes are sound."""
+    """Return a problem of the states of subtrees in a tree whose nodes are sound."""
     n, subtrees = ints[t + at.TREE_NODES], plan[at.PLAN_SUBTREES]
     for number in range(n):
         state = node_at(ints, t, number) + subtrees
@@ -184,7 +185,7 @@ def subtrees_problem(plan, params, ints, floats, t: int) -> int:
 
 @kernel
 def end_problem(plan, ints, floats, number: int, node: int) -> int:
-    """Return what is wrong with a leaf or an absent branch: its test leads to itself (layout.end_here)."""
+    """Return a problem of a leaf or an absent branch: its test leads to itself (layout.end_here)."""
     if ints[node + at.NODE_CHILD] != number or floats[node + at.NODE_VALUE] != math.inf:
         return END
     return SOUND if 0 <= ints[node + at.NODE_ATTRIBUTE] < max(plan[at.PLAN_ATTRIBUTES], 1) else ATTRIBUTE
@@ -192,7 +193,7 @@ def end_problem(plan, ints, floats, number: int, node: int) -> int:
 
 @kernel
 def test_problem(plan, ints, floats, n: int, number: int, node: int) -> int:
-    """Return what is wrong with the test of an inner node."""
+    """Return a problem of the test of an inner node."""
     kind, attribute = ints[node + at.NODE_KIND], ints[node + at.NODE_ATTRIBUTE]
     first, children = ints[node + at.NODE_CHILD], ints[node + at.NODE_CHILDREN]
     values = -1  # a numeric attribute
@@ -212,7 +213,7 @@ def test_problem(plan, ints, floats, n: int, number: int, node: int) -> int:
 
 @kernel
 def leaves_problem(plan, params, ints, floats, t: int, blank) -> int:
-    """Return what is wrong with the leaf records of a tree whose nodes are sound."""
+    """Return a problem of the leaf records of a tree whose nodes are sound."""
     n, slots = ints[t + at.TREE_NODES], ints[t + at.TREE_SLOTS]
     learners = 0
     for number in range(n):
@@ -236,7 +237,7 @@ def leaves_problem(plan, params, ints, floats, t: int, blank) -> int:
             return CHAIN
         leaf = leaf_at(ints, t, slot)
         following = ints[leaf + at.LEAF_NODE]
-        # A record in use points to its node, one in the chain to the next one: it must not be both.
+        # A record in use points to its node, a record in the chain to the next one: no record may do both.
         if 0 <= following < n and ints[node_at(ints, t, following) + at.NODE_SLOT] == slot:
             return CHAIN
         for word in range(at.LEAF_NODE + 1, ints[t + at.TREE_LEAF_STRIDE]):
@@ -251,7 +252,7 @@ def leaves_problem(plan, params, ints, floats, t: int, blank) -> int:
 
 @kernel
 def record_problem(plan, params, ints, floats, t: int, number: int, node: int, leaf: int) -> int:
-    """Return what is wrong with the leaf record of a node that learns."""
+    """Return a problem of the leaf record of a node that learns."""
     if ints[leaf + at.LEAF_NODE] != number:
         return SLOT
     if not 0 <= ints[leaf + at.LEAF_ATTEMPTS] <= MOST:
@@ -269,7 +270,7 @@ def record_problem(plan, params, ints, floats, t: int, number: int, node: int, l
 
 @kernel
 def unused_problem(ints, t: int, blank) -> int:
-    """Return EMPTY if records behind those in use are not as new ones are."""
+    """Return EMPTY if records after those in use differ from new records."""
     for slot in range(ints[t + at.TREE_SLOTS], ints[t + at.TREE_SLOT_CAPACITY]):
         leaf = leaf_at(ints, t, slot)
         for word in range(at.LEAF_NODE + 1, ints[t + at.TREE_LEAF_STRIDE]):

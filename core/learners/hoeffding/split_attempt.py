@@ -1,11 +1,9 @@
 """Split attempts: concluded without leaving compiled code, whether they fail or split the leaf.
 
-Where the learner's decision is compiled (``Learner.compiled``), Python is called only for splits that are
-not plain (``core/learners/hoeffding/plain_split.py``), and for all attempts of a tree that has stopped
-growing. Most
-failed attempts are recognised by an approximate ranking (``core/learners/hoeffding/quick_reject.py``), which
-saves
-time and never changes the tree.
+Where the learner's decision is compiled (``Learner.compiled``), Python is called only for splits that are not
+plain (``core/learners/hoeffding/plain_split.py``), and for all attempts of a tree that has stopped growing.
+Most failed attempts are recognised by an approximate ranking (``core/learners/hoeffding/quick_reject.py``),
+which saves time and never changes the tree.
 """
 
 from __future__ import annotations
@@ -36,9 +34,8 @@ def attempt(plan_address: int, address: int, t: int, node: int, out) -> int:
 
     t and node are the first words of a tree and of the leaf's node record. With GREW the split is described
     in ``out`` (float64[SPLIT_WORDS + class], core/learners/hoeffding/plain_split.py); with DECISION_DUE
-    nothing has
-    changed, and Python is to make the attempt. A leaf of one class has nothing to rank: it waits on, and that
-    is no attempt.
+    nothing has changed, and Python has to make the attempt. A leaf of one class has no tests to rank: it
+    continues to wait, and this is not counted as an attempt.
     """
     plan, params = words_at(plan_address)
     ints, floats = words_at(address)
@@ -84,7 +81,7 @@ def is_quickly_rejected(plan, params, ints, floats, t: int, node: int, leaf: int
 
 @kernel("boolean(int64, int64, int64, int64)")
 def is_mixed(plan_address: int, address: int, node: int, leaf: int) -> bool:
-    """Return whether a leaf (node and leaf record by word) knows two classes, so that tests are ranked."""
+    """Return whether a leaf (node and leaf record by word) has two classes, so that tests are ranked."""
     plan, _ = words_at(plan_address)
     ints, floats = words_at(address)
     return ranking.classes_with_weight(plan, floats, node, leaf, ints[at.MODEL_CLASSES]) >= 2

@@ -1,10 +1,9 @@
-"""Split decision: what the confidence bound says of the lead of the best test, in compiled code.
+"""Split decision: the confidence bound's decision on the lead of the best test, in compiled code.
 
-The decision of every tree that compares best with second best (``core/learners/hoeffding/presets/h_tree.py``
-and the presets
-built on it). A failed attempt is decided within the compiled run
-(``core/learners/hoeffding/split_attempt.py``); a
-successful one is decided again from Python, by the same code, to know what to install.
+It is the decision of every tree that compares best with second best
+(``core/learners/hoeffding/presets/h_tree.py`` and the presets built on it). A failed attempt is decided
+within the compiled run (``core/learners/hoeffding/split_attempt.py``). A successful attempt is decided again
+from Python, by the same code, to get the test to install.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from core.tree.statistics import evidence
 OPEN: Final = bounds.OPEN
 GAP: Final = bounds.GAP
 TIE: Final = bounds.TIE
-ONLY: Final = 3  # MOA: there is nothing to compare the one suggestion with
+ONLY: Final = 3  # MOA: the one suggestion has no competitor
 
 REASONS: Final[dict[int, Reason]] = {GAP: "gap", TIE: "tie", ONLY: "only"}
-"""What these are called in events; an attempt that is OPEN has none."""
+"""Names of the decisions in events; an attempt that is OPEN has none."""
 
 MIN_GAIN: Final = 1e-10
-"""A gain below this is rounding: never a split [D6]."""
+"""A smaller gain is rounding and never leads to a split [D6]."""
 
 epsilon_of, decision_of = bounds.dispatcher()
 reach = criteria.range_dispatcher()
@@ -75,7 +74,7 @@ def decide_ranking(plan, params, ints, floats, node: int, leaf: int, out) -> int
 
 @kernel
 def half_width(plan, params, case) -> float:
-    """Return ε of a case; infinite without evidence: all that was seen is outside the statistics."""
+    """Return ε of a case; infinite without evidence: all observations are outside the statistics."""
     if case[bounds.CASE_WEIGHT] <= 0.0:
         return math.inf
     return epsilon_of(plan[at.PLAN_BOUND], params, plan[at.PLAN_BOUND + 1], case)
@@ -83,7 +82,7 @@ def half_width(plan, params, case) -> float:
 
 @kernel
 def describe(plan, params, ints, floats, node: int, leaf: int, case) -> None:
-    """Write what bounds may look at, case: float64[CASE_WORDS]."""
+    """Write the case that bounds read: float64[CASE_WORDS]."""
     by_node = plan[at.PLAN_QUIRKS] & quirks.RANGE_OF_NODE != 0
     k = ints[node + at.NODE_REACH] if by_node else ints[at.MODEL_CLASSES]
     case[bounds.CASE_WEIGHT] = evidence(plan, ints, floats, node, leaf)
@@ -91,7 +90,7 @@ def describe(plan, params, ints, floats, node: int, leaf: int, case) -> None:
     case[bounds.CASE_CLASSES] = k
     case[bounds.CASE_CRITERION] = plan[at.PLAN_CRITERION]
     case[bounds.CASE_DEPTH] = ints[node + at.NODE_DEPTH]
-    # Labels may be learned of records that were never answered.
+    # Labels may be learned for records that were never answered.
     case[bounds.CASE_RECORDS] = max(ints[at.MODEL_RECORDS], ints[at.MODEL_LABELS] + 1)
     case[bounds.CASE_ATTRIBUTES] = plan[at.PLAN_COUNTED]
     tests = 0

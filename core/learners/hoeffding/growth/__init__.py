@@ -1,1 +1,1 @@
-"""Growth: what changes a model's trees (splits, revisions, drift reactions), and the events of it."""
+"""Growth: changes of a model's trees (splits, revisions, drift reactions), and their events."""

@@ -1,7 +1,8 @@
-"""Alternate trees: how one begins beside a node, takes its place, or goes (core/learners/hat/kernels.py).
+"""Alternate trees: how they start beside a node, take its place, or are removed
+(core/learners/hat/kernels.py).
 
-The nodes of an alternate tree lie in the block of its tree, behind the node beside which it stands. What
-goes leaves no gap, as where splits are revised: the records behind it move up, parents before children.
+The nodes of an alternate tree lie in the block of its tree, after the node beside which it stands. Removed
+nodes leave no gap, as where splits are revised: the records after them move up, parents before children.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from core.tree.views import TreeView, tree_view
 
 
 def start(model: HasState, t: int, node: int) -> bool:
-    """Let an alternate tree of one leaf begin beside an inner node, if the caps allow; the older one goes.
+    """Start an alternate tree of one leaf beside an inner node, if the caps allow; an older one is removed.
 
-    t: first word of the tree, which may lie elsewhere then; node: a number.
+    t: first word of the tree, which may move; node: a number.
     """
     tree = tree_view(model.plan, model.ints, t)
     if tree.subtrees[node, at.SUBTREE_ALTERNATE]:
@@ -45,9 +46,10 @@ def start(model: HasState, t: int, node: int) -> bool:
 
 
 def take_over(model: HasState, tree: TreeView, node: int) -> None:
-    """Let the alternate tree beside a node take its place; the node, its subtree, and what is beside it go.
+    """Replace a node by the alternate tree beside it; the node, its subtree, and further alternates are
+    removed.
 
-    What the place has counted of records stays: by that, siblings are compared.
+    The count of records at the place stays: siblings are compared by it.
     """
     root = tree.subtrees.item(node, at.SUBTREE_ALTERNATE)
     stays = whole(tree, root)
@@ -72,7 +74,7 @@ def take_over(model: HasState, tree: TreeView, node: int) -> None:
 
 
 def drop(model: HasState, tree: TreeView, node: int) -> None:
-    """Let the alternate tree beside a node go."""
+    """Remove the alternate tree beside a node."""
     gone = whole(tree, tree.subtrees.item(node, at.SUBTREE_ALTERNATE))
     tree.subtrees[node, at.SUBTREE_ALTERNATE] = 0
     remove(model, tree, gone)
@@ -88,7 +90,7 @@ def remove(model: HasState, tree: TreeView, gone: Ints) -> None:
 
 
 def whole(tree: TreeView, root: int) -> Ints:
-    """Return the numbers of a node and of those below it, ascending, with the trees beside all of them."""
+    """Return the numbers of a node and of all nodes below it, ascending, including trees beside them."""
     found: list[int] = []
     waiting = [root]
     while waiting:
@@ -106,7 +108,7 @@ def whole(tree: TreeView, root: int) -> Ints:
 
 
 def main_tree(tree: TreeView) -> Ints:
-    """Return the numbers of the nodes that answer, ascending: without those of alternate trees."""
+    """Return the numbers of the nodes that answer, ascending: without nodes of alternate trees."""
     nodes = tree.node_ints[: tree.header.item(at.TREE_NODES)]
     is_main = tree.subtrees[: len(nodes), at.SUBTREE_BESIDE] == 0
     parents, beside = nodes[:, at.NODE_PARENT].tolist(), is_main.tolist()
@@ -116,13 +118,13 @@ def main_tree(tree: TreeView) -> Ints:
 
 
 def alternate_root(tree: TreeView, node: int) -> int:
-    """Return the root of the alternate tree that a node belongs to, -1: it belongs to none."""
+    """Return the root of the alternate tree that a node belongs to; -1: it belongs to none."""
     while node >= 0 and not tree.subtrees[node, at.SUBTREE_BESIDE]:
         node = tree.node_ints.item(node, at.NODE_PARENT)
     return node
 
 
 def begin_anew(tree: TreeView, node: int) -> None:
-    """Let the detector of a node begin anew, and its generator."""
+    """Write the initial state of a node's detector and generator."""
     tree.subtrees[node, at.SUBTREE_DRAWS] = 0
     tree.subtrees[node, at.SUBTREE_DETECTOR :] = 0

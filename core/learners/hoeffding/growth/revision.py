@@ -1,9 +1,9 @@
-"""Revision of splits (EFDT): what happens at the due nodes of a path, and how subtrees are removed.
+"""Revision of splits (EFDT): changes of the due nodes of a path, and the removal of subtrees.
 
-Inner nodes keep their leaf records and keep learning, so memory grows with all nodes, not with the leaves
-only; the caps count them [D1]. A revision that takes a subtree away closes the gap: the node records behind
-it move up, parents still before their children, and the leaf records are chained to the free ones. So a tree
-needs no more room than its largest state did, however often it was revised.
+Inner nodes keep their leaf records and keep learning, so memory grows with all nodes, not only with the
+leaves; the caps count all of them [D1]. A revision that removes a subtree closes the gap: the node records
+after it move up, with parents still before their children, and the leaf records are chained to the free
+records. So a tree needs no more room than its largest state did, however often it was revised.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from core.tree.views import TreeView, tree_view
 def revise_path(model: HasState, t: int, node: int, row: int, index: int) -> list[Event]:
     """Evaluate the due nodes of a path from the root down; return the events of the tree that answers.
 
-    A record that goes on below a replaced subtree's root is counted there: the new leaves take what the root
-    has seen, this record included. t and node are the first words of the tree and of the node record where
-    the path ends.
+    A record that ends below a replaced subtree's root is counted there: the new leaves take the statistics of
+    the root, which include this record. t and node are the first words of the tree and of the node record
+    where the path ends.
     """
     events: list[Event] = []
     ints, learner, plan = model.ints, model.spec.learner, model.plan.address
@@ -57,7 +57,7 @@ def revise_path(model: HasState, t: int, node: int, row: int, index: int) -> lis
 
 
 def carry_out(model: HasState, t: int, node: int, decision: Decision, row: int, index: int) -> Event | None:
-    """Do to node number ``node`` what was decided; return the event, if anything was done."""
+    """Apply a decision to node number ``node``; return the event if the tree has changed."""
     if decision.test == FORGET and decision.action == "split":
         splitting.forget(model, t, node)
         tree = tree_view(model.plan, model.ints, t)
@@ -80,7 +80,7 @@ def carry_out(model: HasState, t: int, node: int, decision: Decision, row: int, 
         return Pruned(row, index, node, *what, former, depth)
     block = model.block_places.index(t)
     event = splitting.install(model, t, node, decision, row, index)
-    t = model.block_places[block]  # more room may have moved it
+    t = model.block_places[block]  # making room may have moved it
     grow_again(model, tree_view(model.plan, model.ints, t))
     return replace(event, former=former) if isinstance(event, Split) else event
 
@@ -93,14 +93,14 @@ def test_of(tree: TreeView, node: int) -> NodeTest:
 
 
 def move_threshold(tree: TreeView, node: int, decision: Decision) -> None:
-    """Give a numeric test another threshold; what was learned below it stays."""
+    """Give a numeric test another threshold; the subtrees below it stay."""
     tree.node_floats[node, at.NODE_VALUE] = decision.value
     section = tree.revision[int(tree.node_ints[node, at.NODE_SLOT])]
     section[at.REVISION_OWN] = section[at.REVISION_FIELDS + decision.attribute]
 
 
 def fits(model: HasState, t: int, node: int, decision: Decision) -> bool:
-    """Return whether the tree is within its caps once a subtree has made way for the leaves of a test."""
+    """Return whether the tree is within its caps if the leaves of a test replace a subtree."""
     tree = tree_view(model.plan, model.ints, t)
     gone = below(tree, node)
     kinds = tree.node_ints[gone, at.NODE_KIND]
@@ -112,9 +112,9 @@ def fits(model: HasState, t: int, node: int, decision: Decision) -> bool:
 
 
 def grow_again(model: HasState, tree: TreeView) -> None:
-    """Let a tree grow on that had stopped, if a test of two branches fits into its caps by now.
+    """Let a tree that had stopped grow again, if a test of two branches fits into its caps by now.
 
-    The leaves that were due meanwhile are so again after another first wait.
+    Leaves that became due since then are due again after another first wait.
     """
     leaves, inner, nodes = tree.header[[at.TREE_LEAVES, at.TREE_SPLITS, at.TREE_NODES]].tolist()
     if not tree.header[at.TREE_STOPPED] or splitting.exceeds_cap(model, leaves + 1, inner + 1, nodes + 2):
@@ -141,13 +141,13 @@ def below(tree: TreeView, node: int) -> at.Ints:
 
 
 def cut_subtree(model: HasState, tree: TreeView, node: int) -> None:
-    """Make an inner node a leaf that has kept its leaf record; close the gap its subtree leaves."""
+    """Make an inner node a leaf that keeps its leaf record; close the gap that its subtree leaves."""
     gone = below(tree, node)
     for number in gone.tolist():
         slot = int(tree.node_ints[number, at.NODE_SLOT])
         if slot >= 0:
             splitting.free_slot(model, tree, slot)
-    if not tree.header[at.TREE_PATHS]:  # leaves alone count what is routed
+    if not tree.header[at.TREE_PATHS]:  # only leaves count routed records
         tree.node_floats[node, at.NODE_ROUTED] += tree.node_floats[gone, at.NODE_ROUTED].sum()
     tree.node_ints[node, [at.NODE_KIND, at.NODE_CHILDREN]] = at.LEAF, 0
     views.end_here(tree, node)
@@ -155,7 +155,9 @@ def cut_subtree(model: HasState, tree: TreeView, node: int) -> None:
 
 
 def close_gap(tree: TreeView, gone: at.Ints) -> None:
-    """Take nodes out of a tree, by number, to which none of the others leads; their leaf records are free."""
+    """Remove nodes from a tree, by number; no remaining node leads to them, and their leaf records become
+    free.
+    """
     n = int(tree.header[at.TREE_NODES])
     stays = np.ones(n, dtype=np.bool_)
     stays[gone] = False

@@ -1,4 +1,4 @@
-"""Splitting: the split attempt at a due leaf, and installing the test that it decides on."""
+"""Splitting: the split attempt at a due leaf, and installing the test that was chosen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from core.tree.statistics import weight_after
 from core.tree.views import TreeView, tree_view
 
 SMALL: Final = 8
-"""Nodes are small if so many take no more than one leaf record."""
+"""Nodes are small if this number of them takes no more words than one leaf record."""
 
 TESTS: Final[dict[int, Kind]] = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
 
@@ -50,7 +50,7 @@ def attempt(model: HasState, t: int, node: int, row: int, index: int) -> Event |
         forget(model, t, number)
         return None
     event = install(model, t, number, decision, row, index)
-    if model.ints is ints and ints[t + at.TREE_STOPPED]:  # the leaf stays one
+    if model.ints is ints and ints[t + at.TREE_STOPPED]:  # the leaf stays a leaf
         split_attempt.reschedule(model.plan.address, model.address, t, node)
     return event
 
@@ -93,16 +93,16 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
 
 
 def masses_of(model: HasState, t: int, node: int) -> tuple[float, ...]:
-    """Return the class weight that node number ``node`` knows of, in the order of the schema's classes.
+    """Return the class weight of node number ``node``, in the order of the schema's classes.
 
-    Of the classes that the model has learned: how many more the schema knows depends on where runs are cut.
+    It has the classes that the model has learned: the number in the schema depends on where runs are cut.
     """
     known = model.ints.item(at.MODEL_CLASSES)
     return tuple(tree_view(model.plan, model.ints, t).masses[node, :known].tolist())
 
 
 def watch_anew(model: HasState, t: int, node: int) -> None:
-    """Let the schedule watch what could take the place of the test that node number ``node`` has got."""
+    """Let the schedule watch rivals of the new test of node number ``node``."""
     if model.spec.learner.watches_inner_nodes:
         split_attempt.reschedule(model.plan.address, model.address, t, at.node_at(model.ints, t, node))
 
@@ -137,7 +137,7 @@ def plain_event(words: Floats, row: int, index: int) -> Split:
 
 
 def told_event(said: list[float], row: int, index: int, member: int | None = None) -> Split:
-    """Return the event of a split by what it says of itself (SPLIT_WORDS + class); member: of a forest."""
+    """Return the event of a split from its description (SPLIT_WORDS + class); member: of a forest."""
     end = plain_split.SPLIT_WORDS + int(said[plain_split.CLASSES])
     return Split(
         row=row,
@@ -161,7 +161,7 @@ def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any
     test = (decision.attribute, decision.test, decision.value)
     masses = divide(model.plan.address, model.address, t, node, *test)
     if decision.test == at.MULTIWAY and model.plan.ints[at.PLAN_QUIRKS] & quirks.ABSENT_BRANCHES:
-        # MOA makes branches up to the largest value seen, later ones as they come.
+        # MOA makes branches up to the largest value seen, and later branches when their values come.
         return masses, int((masses >= 0.0).any(axis=1).sum())
     if model.plan.ints[at.PLAN_SORTS]:
         met_all = (masses >= 0.0).all(axis=1)
@@ -179,13 +179,14 @@ def inactive(model: HasState, t: int) -> int:
 
 
 def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int, idle: int = 0) -> bool:
-    """Return whether a tree of so many leaves, inner nodes and nodes is beyond the learner's caps [D1].
+    """Return whether a tree with this number of leaves, inner nodes and nodes exceeds the learner's caps
+    [D1].
 
-    idle: leaves among them that have no leaf record.
+    idle: the number of leaves that have no leaf record.
 
-    Bytes are reckoned from what the model has learned of classes and values, without room to spare: so that
-    neither the cut of runs nor a restore changes anything. Nodes may be more than leaves and inner nodes:
-    MOA has branches that are absent yet.
+    Bytes are computed from the classes and values that the model has learned, without spare room, so that
+    neither the cut of runs nor a restore changes the result. There may be more nodes than leaves and inner
+    nodes: MOA has absent branches.
     """
     learner, plan, ints = model.spec.learner, model.plan, model.ints
     if leaves > learner.max_leaves:
@@ -194,7 +195,7 @@ def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int, idle: int 
     shape = plan.blocks.shape(1, 1)
     most = at.TREE_HEADER + nodes * shape.node_stride + records * shape.leaf_stride
     if most * at.WORD <= plan.block_bytes(plan.schema.n_classes):
-        return False  # not even with the room its records have
+        return False  # not even with the room of its records
     seen = int(plan.ints[at.PLAN_VALUES_SEEN])
     values = int(ints[seen : seen + len(plan.values_index)].sum())
     classes = int(ints[at.MODEL_CLASSES])
@@ -203,10 +204,10 @@ def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int, idle: int 
 
 
 def make_room(model: HasState, t: int, nodes: int, slots: int) -> int:
-    """Make sure that a tree can take so many more nodes and leaf records; return its first word then.
+    """Make room in a tree for this many more nodes and leaf records; return its first word after that.
 
-    Room doubles, but not beyond the bytes that the tree may take. A large tree gets a quarter more leaf
-    records where it lies; more nodes move them, so that of nodes, if they are small, it gets many at once.
+    Room doubles, up to the bytes that the tree may take. A large tree gets a quarter more leaf records
+    without being moved. More nodes move the leaf records, so that a tree with small nodes gets many at once.
     """
     ints, plan = model.ints, model.plan
     taken = ints.item(t + at.TREE_LEAVES) - inactive(model, t)
@@ -230,7 +231,7 @@ def make_room(model: HasState, t: int, nodes: int, slots: int) -> int:
 
 
 def keep_slot(model: HasState, tree: TreeView, node: int, decision: Decision) -> None:
-    """Prepare the leaf record of a node that gets a test and goes on to learn, for its revisions."""
+    """Prepare the leaf record of a node that gets a test and continues to learn, for its revisions."""
     slot = int(tree.node_ints[node, at.NODE_SLOT])
     record, section = tree.leaf_floats[slot], tree.revision[slot]
     record[[at.LEAF_MAJORITY_RIGHT, at.LEAF_BAYES_RIGHT]] = 0.0
@@ -243,7 +244,7 @@ def keep_slot(model: HasState, tree: TreeView, node: int, decision: Decision) ->
     if held & quirks.PERIOD_OF_TREE:
         record[at.LEAF_EVALUATED] = tree.header[at.TREE_LABELS]
     if held & quirks.REVISED_IS_NEW:
-        # There the node is another object, which begins to count and knows the classes it begins with.
+        # In published code the node is a new object, which starts counting with the classes it has then.
         section[at.REVISION_EVALUATIONS] = 0.0
         met = np.flatnonzero(tree.masses[node])
         reach = max(int(tree.node_ints[node, at.NODE_REACH]), int(met[-1]) + 1 if len(met) else 0)
@@ -253,7 +254,7 @@ def keep_slot(model: HasState, tree: TreeView, node: int, decision: Decision) ->
 
 
 def free_slot(model: HasState, tree: TreeView, slot: int) -> None:
-    """Clear a leaf record and chain it to the free ones."""
+    """Clear a leaf record and chain it to the free records."""
     clear_slot(model, tree, slot)
     tree.leaf_ints[slot, at.LEAF_NODE] = tree.header[at.TREE_FREE]
     tree.header[at.TREE_FREE] = slot
@@ -265,7 +266,7 @@ def clear_slot(model: HasState, tree: TreeView, slot: int) -> None:
 
 
 def forget(model: HasState, t: int, node: int) -> None:
-    """Let a leaf begin to observe anew, keeping its class masses (MOA, when not to split is best)."""
+    """Let a leaf start observing again, keeping its class masses (MOA, when not to split is best)."""
     tree = tree_view(model.plan, model.ints, t)
     slot = int(tree.node_ints[node, at.NODE_SLOT])
     clear_slot(model, tree, slot)

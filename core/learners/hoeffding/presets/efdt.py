@@ -21,14 +21,14 @@ from core.tree.views import TreeView
 
 @dataclass(frozen=True, slots=True)
 class Plugin(h_tree.Plugin):
-    """Splits when the best test beats none by more than ε; inner nodes go on learning and are revised.
+    """Splits when the best test beats no split by more than ε; inner nodes continue to learn and are revised.
 
-    ``{"name": "efdt", "revisit_period": 2000}``: after so much weight an inner node is evaluated anew. If the
-    best test leads the node's own by more than ε, or by more than ``tau``/2 when ε is below ``tau``, the
-    subtree makes way for it; another threshold of the same attribute moves and keeps the subtree; where no
-    split is best, the node becomes a leaf. What is compared are averages over the evaluations of a node
+    ``{"name": "efdt", "revisit_period": 2000}``: after this weight an inner node is evaluated again. If the
+    best test leads the node's present test by more than ε, or by more than ``tau``/2 when ε is below ``tau``,
+    it replaces the subtree. Another threshold of the same attribute moves and keeps the subtree. Where no
+    split is best, the node becomes a leaf. All comparisons use averages over the evaluations of a node
     (ALGORITHMS section 17 [D38]; Manapragada, Webb and Salehi 2018). A nominal attribute is tested once on a
-    path. Every inner node keeps its leaf record: ``max_bytes`` counts them all.
+    path. Every inner node keeps its leaf record: ``max_bytes`` counts all of them.
 
     ``compat="moa"`` is MOA's EFDT for records of weight 1: every inner node on the path of every
     ``revisit_period``-th record is evaluated, sums of merits survive a change of the test while their number
@@ -39,7 +39,7 @@ class Plugin(h_tree.Plugin):
     """Labelled weight between two evaluations of an inner node."""
 
     evidence: str | None = choice("observed", "inherited", "observed")
-    """The weight that bounds reckon with. Here observed: what a node has averaged merits over."""
+    """The weight that bounds use. By default observed: the weight that a node's averages come from."""
 
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa")
 
@@ -51,7 +51,7 @@ class Plugin(h_tree.Plugin):
             raise ParameterError(msg)
 
     def revision_words(self, attributes: int) -> int:
-        """Return the length of a node's memory: a sum of merits for every attribute."""
+        """Return the length of the revision section: it has a sum of merits for every attribute."""
         return at.REVISION_FIELDS + attributes
 
     @property
@@ -60,7 +60,7 @@ class Plugin(h_tree.Plugin):
         return self.revisit_period
 
     def resume(self, tree: TreeView, slot: int) -> None:
-        """Set the schedule of a leaf that was an inner node and has kept what it has seen."""
+        """Set the schedule of a leaf that was an inner node and has kept its statistics."""
         record = tree.leaf_floats[slot]
         record[at.LEAF_NEXT] = weight_after(record[at.LEAF_OBSERVED], self.schedule.first())
         record[at.LEAF_EVALUATED] = record[at.LEAF_OBSERVED]
@@ -74,7 +74,7 @@ class Plugin(h_tree.Plugin):
         return None if decision is None or self._is_used(model, t, node, decision) else decision
 
     def revise(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
-        """Compare the average of the best test with that of the node's own."""
+        """Compare the average of the best test with the average of the node's present test."""
         decision = self._reevaluate(model, t, node)
         if decision is None:
             return None
@@ -86,7 +86,7 @@ class Plugin(h_tree.Plugin):
         return replace(decision, action="replaced")
 
     def _reevaluate(self, model: HasState, t: int, node: int) -> Decision | None:
-        """Evaluate a node and count that; return the test to install, if the bound allows one."""
+        """Evaluate a node and count the evaluation; return the test to install, if the bound allows one."""
         words = np.zeros(reevaluation.DECISION_WORDS)
         reevaluation.reevaluate(model.plan.address, model.address, t, node, False, words)
         attribute, test, value, _, average, current, _, outcome, bound, n = words.tolist()
@@ -96,13 +96,13 @@ class Plugin(h_tree.Plugin):
         return Decision(int(attribute), int(test), value, (average, current), bound, n, reason)
 
     def is_due(self, model: HasState, node: int, leaf: int) -> bool:
-        """Return True: also MOA counts records here, not rounded sums of masses."""
+        """Return True: here MOA, too, counts records, not rounded sums of masses."""
         return True
 
     def _is_used(self, model: HasState, t: int, node: int, decision: Decision) -> bool:
         """Return whether MOA counts the attribute as used above: in nominal tests, without a gap.
 
-        It forgets them below a numeric test, a replaced test, and a branch that grew later.
+        It forgets used attributes below a numeric test, a replaced test, and a branch that grew later.
         """
         ints, plan = model.ints, model.plan
         if not self.quirks & quirks.USED_ABOVE or decision.test in (at.NUMERIC, at.LEAF):

@@ -1,4 +1,4 @@
-"""EFDT with IMAC's schedule: leaves, or all nodes, watch candidates to know when to attempt."""
+"""EFDT with IMAC's schedule: candidates at leaves, or at all nodes, determine when an attempt is made."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from core.plugin import choice
 class Plugin(Efdt):
     """EFDT with IMAC: ``{"name": "efdt-imac", "check_period": 200, "watched_nodes": "both"}``.
 
-    A leaf is due when the average of its best candidate, the merit of now included, exceeds ε, or ε is below
-    ``tau``: when an attempt would succeed. Inner nodes are evaluated every ``revisit_period`` as in EFDT, or
-    with ``watched_nodes="both"`` when a candidate's gain leads that of the node's own test by more than ε, or
-    by more than ``tau``/2 when ε is below ``tau``; ``revisit_period`` means nothing then (ALGORITHMS section
-    17 [D39]; Sun, Jia, Hu, Huang, Zhang, Wan and Zhao 2020).
+    A leaf is due when an attempt would succeed: when the average of its best candidate, including its present
+    merit, exceeds ε, or when ε is below ``tau``. Inner nodes are evaluated every ``revisit_period`` as in
+    EFDT. With ``watched_nodes="both"`` they are evaluated when a candidate's gain exceeds the gain of the
+    node's present test by more than ε, or by more than ``tau``/2 when ε is below ``tau``; ``revisit_period``
+    is then unused (ALGORITHMS section 17 [D39]; Sun, Jia, Hu, Huang, Zhang, Wan and Zhao 2020).
     """
 
     schedule: Any = "imac"
     watched_nodes: str | None = choice("leaves", "leaves", "both")
-    """Where candidates are watched: at leaves alone, or at leaves and inner nodes."""
+    """Where candidates are watched: only at leaves, or at leaves and inner nodes."""
 
     compats: ClassVar[tuple[str | None, ...]] = (None,)
 
     def __post_init__(self) -> None:
-        """Check the parameters, and that the schedule can do it."""
+        """Check the parameters, and that the schedule can watch inner nodes."""
         super(Plugin, self).__post_init__()
         name = getattr(self.schedule, "name", "imac")
         if self.watches_inner_nodes and name != "imac":

@@ -21,13 +21,13 @@ class Plugin(HoeffdingLearner):
     """Splits when the best test leads the second best by more than ε, or when ε is below ``tau``.
 
     ``{"name": "h-tree", "grace_period": 200, "delta": 1e-7, "tau": 0.05, "criterion": "info_gain",
-    "leaf_model": "nba"}`` (ALGORITHMS section 5; Domingos and Hulten 2000). What ε is and which lead is
-    enough, the bound says: other trees of this kind are presets (``corrh-tree``, ``mcdiarmid-tree``,
-    ``c-tree``, ``osm``, …). Also called ``vfdt`` and ``hoeffding-tree``.
+    "leaf_model": "nba"}`` (ALGORITHMS section 5; Domingos and Hulten 2000). The bound defines ε and the lead
+    that is enough: further trees of this kind are presets (``corrh-tree``, ``mcdiarmid-tree``, ``c-tree``,
+    ``osm``, …). Also called ``vfdt`` and ``hoeffding-tree``.
     """
 
     tau: float = number(0.05, at_least=0.0, at_most=1.0)
-    """A tie: below this ε the best test is taken, whatever its lead; 0: never."""
+    """A tie: below this ε the best test is taken with any lead; 0: never."""
 
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac", "cdt")
     compiled: ClassVar[bool] = True
@@ -38,7 +38,7 @@ class Plugin(HoeffdingLearner):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Return what a gap needs, and the weight at which ε falls below ``tau``."""
+        """Return the factor for a gap, and the weight at which ε falls below ``tau``."""
         gap, _ = super(Plugin, self).limits
         return gap, gap / (self.bound.factor * self.tau) ** 2 if self.tau > 0.0 else math.inf
 

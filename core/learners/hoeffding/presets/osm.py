@@ -12,7 +12,7 @@ from core.learners.hoeffding.presets.h_tree import Plugin as HTree
 class Plugin(HTree):
     """H-Tree that predicts when an attempt may succeed: ``{"name": "osm", "grace_period": 200}``.
 
-    Leaves are those of ``h-tree``; in the papers' experiments they vote for their majority class,
+    Leaves predict as in ``h-tree``. In the papers' experiments they vote for their majority class,
     ``"leaf_model": "mc"``, which is the default with ``compat`` (ALGORITHMS section 16; Losing, Wersing and
     Hammer 2018).
     """

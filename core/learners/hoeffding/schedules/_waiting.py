@@ -1,4 +1,4 @@
-"""Waiting time of a leaf: what the schedules share that compute when the next attempt is due."""
+"""Waiting time of a leaf: shared code of schedules that compute when the next attempt is due."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from core.tree import quirks
 from core.tree.statistics import SLACK, later, reckoned_weight
 
 FARTHEST: Final = 100_000.0
-"""No leaf waits for more weight than this."""
+"""Maximum of weight that a leaf waits for."""
 
 ROUNDING: Final = 1e-10
-"""A gain below this says nothing [D6]."""
+"""A smaller gap is rounding [D6]."""
 
 merit_range = criteria.range_dispatcher()
 
 
 @kernel
 def squared_range(plan, ints, node: int) -> float:
-    """Return R² of the merit at a leaf, of the classes known, for MOA of those the leaf has met."""
+    """Return R² of the merit at a leaf, for the known classes; for MOA for the classes seen in the leaf."""
     by_node = plan[at.PLAN_QUIRKS] & quirks.RANGE_OF_NODE != 0
     classes = ints[node + at.NODE_REACH] if by_node else ints[at.MODEL_CLASSES]
     reach = merit_range(plan[at.PLAN_CRITERION], classes)
@@ -38,8 +38,7 @@ def until_tie(plan, params, ints, node: int, n: float) -> float:
 
 @kernel
 def can_reckon(params, out) -> bool:
-    """Return whether a ranking gives the waiting time: classes differ, a test is best, ε has a closed
-    form."""
+    """Return whether a ranking gives the waiting time: two classes, a best test, ε in closed form."""
     if out[ranking.CLASSES] < 2.0 or out[ranking.BEST_ATTRIBUTE] == ranking.NO_SPLIT:
         return False
     return out[ranking.BEST_MERIT] >= ROUNDING and params[at.PLAN_GAP] >= 0.0

@@ -1,18 +1,17 @@
 """Schedules: when a leaf is due for its next split attempt.
 
-A schedule sees every record that a leaf learns, after the leaf's statistics were updated, and keeps its own
-state at the end of the leaf record. Kernels of a module:
+A schedule sees every record that a leaf learns, after the leaf's statistics were updated, and keeps its state
+at the end of the leaf record. Kernels of a module:
 
 ``observe(plan, params, ints, floats, t, node, leaf, x, xs, label, weight) -> bool``
-    takes in a record (x: float64[attribute], xs: its numeric part) and returns whether the leaf is due. One
-    whose LEAF_NEXT is infinite never is: its tree has stopped to grow.
+    takes in a record (x: float64[attribute], xs: its numeric part) and returns whether the leaf is due. A
+    leaf whose LEAF_NEXT is infinite is never due: its tree has stopped growing.
 ``reschedule(plan, params, ints, floats, t, node, leaf, merit, test, value, out)``
-    chooses the next attempt after one that has not split the leaf. The ranking that failed: merit, test and
-    value by attribute (``core/learners/hoeffding/ranking.py:survey_leaf``) and ``out``
-    float64[RANKING_WORDS]; if
-    ``RANKED`` is false there is no ranking, and these must not be read.
+    chooses the next attempt after an attempt that has not split the leaf. The ranking that failed: merit,
+    test and value by attribute (``core/learners/hoeffding/ranking.py:survey_leaf``) and ``out``
+    float64[RANKING_WORDS]; if ``RANKED`` is false there is no ranking, and these must not be read.
 ``problem(plan, params, ints, floats, t, node, leaf) -> int``
-    says what is wrong with the state of a leaf (core/plugin.py), if there is one.
+    returns a problem of the state of a leaf (core/plugin.py), if there is one.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class Schedule(Parameters):
         """Return the axes of the sections of a leaf's state, zeros in a new leaf.
 
         An axis is "class", "attribute" (all of them), "value" (of all nominal attributes) or a number, which
-        may grow with the attributes: what is in a section keeps its place from the beginning of each axis.
+        may grow with the attributes: an entry of a section keeps its index on each axis.
         """
         return ()
 
@@ -66,7 +65,7 @@ class Schedule(Parameters):
         )
 
     def problems(self, model: Any, tree: TreeView, slot: int) -> Iterator[str]:
-        """Yield what is wrong with the schedule of the leaf record ``slot`` of a model's tree."""
+        """Yield the problems of the schedule of the leaf record ``slot`` of a model's tree."""
         overdue = tree.leaf_floats[slot, at.LEAF_OBSERVED] >= tree.leaf_floats[slot, at.LEAF_NEXT]
         if overdue and not model.plan.ints[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS:
             yield "an attempt is overdue"

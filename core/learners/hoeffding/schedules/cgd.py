@@ -19,8 +19,8 @@ class Plugin(Schedule):
     """Due first after ``grace_period``, then when ε has shrunk to the gap of the last attempt.
 
     ``{"schedule": "cgd"}``: the interval is the smaller of R² ln(1/δ)/(2g²) - n for the gap g and of the
-    weight until ε is below τ. A leaf with one class, or whose best test is not to split, and one whose ε has
-    no closed form waits ``grace_period`` (ALGORITHMS section 16; García-Martín 2017).
+    weight until ε is below τ. A leaf waits ``grace_period`` if it has one class, if its best test is not to
+    split, or if ε has no closed form (ALGORITHMS section 16; García-Martín 2017).
     """
 
     grace_period: float = period(200.0)

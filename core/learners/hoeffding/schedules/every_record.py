@@ -1,4 +1,4 @@
-"""Every record: an attempt at each; no split comes late, whatever it costs."""
+"""Every record: an attempt at each record; no split comes late, at any cost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from core.tree.views import TreeView
 class Plugin(Schedule):
     """Due at every record from the weight ``grace_period`` on: ``{"schedule": "every_record"}``.
 
-    The reference that split delays are measured against (ALGORITHMS section 18 [D40]; Sun and others 2020).
+    It is the reference for measuring split delays (ALGORITHMS section 18 [D40]; Sun and others 2020).
     """
 
     grace_period: float = period(100.0)
@@ -40,7 +40,7 @@ class Plugin(Schedule):
 def observe(
     plan, params, ints, floats, t: int, node: int, leaf: int, x, xs, label: int, weight: float
 ) -> bool:
-    """Return whether the first attempt is due, or was."""
+    """Return whether the first attempt is due, or was due before."""
     return waiting.is_over(floats, leaf)
 
 

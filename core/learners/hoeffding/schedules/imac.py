@@ -1,4 +1,4 @@
-"""IMAC: a few candidate attributes, updated record by record, tell when an attempt may succeed."""
+"""IMAC: a few candidate attributes, updated record by record, show when an attempt may succeed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from core.tree.statistics import evidence, later, own_evidence, reckoned_weight
 from core.tree.views import TreeView
 
 PROBLEMS, problem = checked.PROBLEMS, checked.problem
-"""Its state are the candidates."""
+"""The state of the schedule is its candidates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Plugin(Schedule):
     record after ``grace_period`` (η of the paper) that finds the leaf impure [D36]. An attempt that fails
     makes the best 10 % of the attributes candidates, at least 5 and at most 10 [D34]; their merits are exact
     from then on. Every ``check_period`` (µ) thresholds are renewed and candidates exchanged [D35].
-    ``keep_illegal`` lets also those attributes be candidates that are behind by more than ε. With a bound
-    whose ε has no closed form the leaf is due at every check.
+    ``keep_illegal`` admits as candidates also attributes that are behind by more than ε. With a bound whose ε
+    has no closed form the leaf is due at every check.
     """
 
     grace_period: float = period(200.0)
@@ -54,16 +54,16 @@ class Plugin(Schedule):
         return candidates.axes(attributes)
 
     def problems(self, model: Any, tree: TreeView, slot: int) -> Iterator[str]:
-        """Yield what is wrong with the candidates of a leaf record."""
+        """Yield the problems of the candidates of a leaf record."""
         header, attributes, rows, counts, _ = (section[slot] for section in tree.schedule)
-        count = int(header.view(np.int64)[candidates.COUNT])  # there is room for them (checked.py)
+        count = int(header.view(np.int64)[candidates.COUNT])  # checked by checked.py
         places = attributes.view(np.int64)[:, 0]
         if header[candidates.CHECKED] > 0.0 and (places == candidates.AWAY).any():
             yield "after an attempt every attribute must be candidate, potential or illegal"
         own = rows.view(np.int64)[candidates.ATTRIBUTE, :count].tolist()
         node = int(tree.leaf_ints[slot, at.LEAF_NODE])
         if model.spec.learner.watches_inner_nodes and tree.node_ints[node, at.NODE_KIND] != at.LEAF:
-            words = (at.NODE_ATTRIBUTE, at.NODE_KIND, at.NODE_VALUE)  # as ATTRIBUTE, TEST, VALUE
+            words = (at.NODE_ATTRIBUTE, at.NODE_KIND, at.NODE_VALUE)  # in the order ATTRIBUTE, TEST, VALUE
             if rows[candidates.ATTRIBUTE : candidates.VALUE + 1, 0].tobytes() != (
                 tree.node_floats[node, list(words)].tobytes()
             ):
@@ -73,7 +73,7 @@ class Plugin(Schedule):
         whole = rows.view(np.int64)[candidates.WHOLE, :count] != 0
         multiway = rows.view(np.int64)[candidates.TEST, :count] == at.MULTIWAY
         for q in np.flatnonzero(whole & ~multiway):
-            rounded = max(1e-7, 1e-9 * tree.seen[slot].sum())  # as far as candidates.load looks
+            rounded = max(1e-7, 1e-9 * tree.seen[slot].sum())  # tolerance of candidates.load
             if not np.allclose(counts[q].sum(axis=0), tree.seen[slot], rtol=1e-7, atol=rounded):
                 yield f"counts of attribute {own[q]} must add up to seen={tree.seen[slot].tolist()}"
 
@@ -148,9 +148,9 @@ watch_here: Any = outlined(watch)
 
 @kernel
 def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out) -> None:
-    """Choose candidates anew; if ε is below τ, and yet no test was good enough, wait until the next check.
+    """Choose candidates again; if ε is below τ, but no test was good enough, wait until the next check.
 
-    So does an inner node that would be due again at once.
+    An inner node that would be due again at once waits, too.
     """
     observed, n = floats[leaf + at.LEAF_OBSERVED], evidence(plan, ints, floats, node, leaf)
     floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)

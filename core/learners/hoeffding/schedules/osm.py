@@ -25,14 +25,14 @@ impurity = criteria.dispatcher()
 class Plugin(Schedule):
     """Due first after ``grace_period``, then when the best test could lead by ε at the earliest.
 
-    ``{"schedule": "osm"}``: the second best is taken to stay, and all coming records to be of the majority
-    class of the purest branch of the best test. The interval is at least ``grace_period``, but no longer
-    than until ε is below τ. A leaf with one class, or whose best test is not to split, and one whose ε has no
-    closed form waits ``grace_period`` (ALGORITHMS section 16 [D37]; Losing, Wersing, Hammer 2018).
+    ``{"schedule": "osm"}``: the second best is assumed to stay, and all future records to be of the majority
+    class of the purest branch of the best test. The interval is at least ``grace_period``, but ends when ε
+    falls below τ. A leaf waits ``grace_period`` if it has one class, if its best test is not to split, or if
+    ε has no closed form (ALGORITHMS section 16 [D37]; Losing, Wersing, Hammer 2018).
     """
 
     grace_period: float = period(200.0)
-    """Labelled weight before the first attempt, and at least between two."""
+    """Labelled weight before the first attempt, and at least between two attempts."""
 
     def first(self) -> float:
         return self.grace_period
@@ -43,7 +43,7 @@ def earliest(criterion: int, masses, gap: float, n: float, needed: float) -> flo
     """Return the least whole weight after which the best test may lead by enough, at most 100,000.
 
     masses: float64[class, branch] of the best test, which leads by ``gap`` at weight n; a gap of 1 is enough
-    from weight ``needed`` on. The lead grows with the weight, so that bisection finds the one crossing.
+    from weight ``needed`` on. The lead grows with the weight, so that bisection finds the only crossing.
     """
     k, branches = masses.shape
     mixed, weight = np.empty(branches), np.empty(branches)

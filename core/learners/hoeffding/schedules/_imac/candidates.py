@@ -2,21 +2,21 @@
 
 State of a leaf, in the sections that ``axes`` names:
 
-    header      how many candidates; the observed weight at the last check (0: no attempt yet), and the one
-                before which they need not be measured; the square of the merit's range
-    attribute   where it is (AWAY: not looked at, CANDIDATE, POTENTIAL, ILLEGAL), and its last merit
-    rows        one column per candidate: the words below
+    header      number of candidates; the observed weight at the last check (0: no attempt yet), and the
+                weight before which they need not be measured; the square of the merit's range
+    attribute   its state (AWAY: not considered, CANDIDATE, POTENTIAL, ILLEGAL), and its last merit
+    rows        one column for each candidate: the words below
     counts      [candidate][branch][class]: class masses of two branches; of a multiway test the class masses
                 of all its branches together, in branch 0
     value       mass and moment (core/criteria/base.py) of each value that a multiway candidate tests
 
-The class masses of a multiway test are those of the nominal observer, which are exact. Rows lie side by side
-so that the loops over candidates run in vectors; the last words of a column belong to the record at hand.
+The class masses of a multiway test belong to the nominal observer, and are exact. Rows lie side by side so
+that the loops over candidates run in vectors; the last words of a column belong to the present record.
 
 Every record is counted at once. The merits are computed from the counts only when they can matter: a record
 of weight w adds at most w·steepest (core/criteria/base.py) to mass times impurity, and subtracts nothing, so
 that a gap that is far too small stays too small for a known weight (QUIET). IMAC's code updates the
-impurities record by record, with masses below 1 taken for 1; so does ``compat`` (core/tree/quirks.py).
+impurities record by record, and raises masses below 1 to 1; so does ``compat`` (core/tree/quirks.py).
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from core.tree import quirks
 COUNT: Final = 0
 CHECKED: Final = 1
 QUIET: Final = 2  # observed weight up to which no gap can suffice
-CLASSES: Final = 3  # known when the next was reckoned
+CLASSES: Final = 3  # known classes at that time
 SQUARE: Final = 4  # R² of the merit
 HEADER: Final = 5
 
 AHEAD: Final = 0.25
-"""Weight, in parts of the leaf's, that is looked ahead at the most."""
+"""Maximum of weight to look ahead, as a share of the leaf's weight."""
 
-# Where an attribute is
+# State of an attribute
 AWAY: Final = 0
 CANDIDATE: Final = 1
 POTENTIAL: Final = 2
@@ -54,19 +54,19 @@ ILLEGAL: Final = 3
 ATTRIBUTE: Final = 0
 TEST: Final = 1
 VALUE: Final = 2
-WHOLE: Final = 3  # no record has lacked the attribute: its classes are the leaf's
+WHOLE: Final = 3  # 1: no record has lacked the attribute, so that its classes are the leaf's
 MIXED: Final = 4  # mass times impurity, over the branches
 BEFORE: Final = 5  # mass times impurity of all branches together
 WEIGHT: Final = 6  # mass of all branches together
 MERIT: Final = 7
-BRANCH_WEIGHT: Final = 8  # of branch 0 and 1, unless multiway
+BRANCH_WEIGHT: Final = 8  # weight of branch 0 and 1, unless multiway
 BRANCH_MOMENT: Final = 10
 STEP: Final = 12  # the record's weight, 0 if it lacks the attribute
 N: Final = 13  # before the record: mass of its branch, of its class there, moment of the branch
 CELL: Final = 14
 MOMENT: Final = 15
-PLACE: Final = 16  # where the moment of its branch is kept; 0 but for the record at hand
-ENTRY: Final = 17  # of a nominal attribute: where its entry lies in the plan's table
+PLACE: Final = 16  # where the moment of the record's branch is kept; 0 outside a record
+ENTRY: Final = 17  # nominal attribute: where its entry lies in the plan's table
 ROWS: Final = 18
 
 impurity = criteria.dispatcher()
@@ -79,7 +79,7 @@ def most_candidates(attributes: int) -> int:
     return min(attributes, min(max((attributes + 1) // 10, 5), 10))
 
 
-# For kernels alone: called from Python it would be compiled once more, in the middle of a stream.
+# Only for kernels: a call from Python would compile it once more, in the middle of a stream.
 capacity = kernel(most_candidates)
 
 
@@ -90,7 +90,7 @@ def axes(attributes: int) -> tuple[tuple[str | int, ...], ...]:
 
 @kernel
 def attributes_at(plan, leaf: int) -> int:
-    """Return where the attributes' section begins: (place, last merit) of each."""
+    """Return where the attributes' section begins: (state, last merit) of each."""
     return leaf + plan[at.PLAN_SCHEDULE_AT] + HEADER
 
 
@@ -113,7 +113,7 @@ def values_at(plan, leaf: int, room: int) -> int:
 def load(
     plan, params, ints, floats, t: int, leaf: int, q: int, attribute: int, test: int, value: float
 ) -> None:
-    """Make a test candidate q, with the class masses that the observers give its branches."""
+    """Make a test candidate q, with the class masses of its branches by the observers."""
     room = capacity(plan[at.PLAN_ATTRIBUTES])
     column = rows_at(plan, leaf) + q
     k, criterion = ints[at.MODEL_CLASSES], plan[at.PLAN_CRITERION]
@@ -169,7 +169,7 @@ def load_values(plan, ints, floats, t: int, leaf: int, room: int, q: int, attrib
 
 @kernel(f"void({WORDS}, int64, int64, int64, int64)", alone=True)
 def measure(plan, params, ints, floats, t: int, leaf: int, room: int, q: int) -> None:
-    """Work out the impurities of candidate q from its class masses."""
+    """Compute the impurities of candidate q from its class masses."""
     column, k = rows_at(plan, leaf) + q, ints[at.MODEL_CLASSES]
     counts, classes = counts_at(plan, leaf, room, q), plan[at.PLAN_CLASSES]
     first, n, stride = counts, 2, classes
@@ -200,7 +200,7 @@ measure_here: Any = outlined(measure)
 
 @kernel
 def merit_of(plan, before: float, mixed: float, weight: float) -> float:
-    """Return the gain of a test; IMAC's code leaves out what all tests have in common."""
+    """Return the gain of a test; IMAC's code leaves out the term that all tests have in common."""
     if plan[at.PLAN_QUIRKS] & quirks.FOLLOWED_IMPURITY == 0:
         return (before - mixed) / weight
     return (1.0 if plan[at.PLAN_NULL_MERIT] != 0 else 0.0) - mixed / weight
@@ -224,15 +224,15 @@ def count_in(plan, ints, floats, leaf: int, room: int, x, label: int, weight: fl
         if not known:
             ints[column + WHOLE * room] = 0
             floats[leaf + plan[at.PLAN_SCHEDULE_AT] + QUIET] = 0.0
-        elif test != at.MULTIWAY:  # else the observer has counted it
+        elif test != at.MULTIWAY:  # the observer has counted a multiway test
             floats[counts_at(plan, leaf, room, q) + branch * classes + label] += weight
 
 
 @kernel(f"float64({WORDS}, int64, int64, int64)", alone=True)
 def evaluate(plan, params, ints, floats, t: int, leaf: int, room: int) -> float:
-    """Work out the gains of all candidates at once.
+    """Compute the gains of all candidates at once.
 
-    Returns the largest ratio of a branch's mass, as it may be AHEAD, to that of a class in it; NaN if a
+    Returns the largest ratio of a branch's mass, at the weight AHEAD, to the mass of a class in it; NaN if a
     candidate has missed a record.
     """
     rows, k = rows_at(plan, leaf), ints[at.MODEL_CLASSES]
@@ -297,7 +297,7 @@ evaluate_here: Any = outlined(evaluate)
 
 @kernel
 def known_range(plan, ints, floats, node: int, leaf: int, classes: int) -> float:
-    """Return R² of the merit for so many classes, as remembered; with another number nothing is quiet."""
+    """Return R² of the merit for this number of classes, as stored; a new number ends the quiet weight."""
     state = leaf + plan[at.PLAN_SCHEDULE_AT]
     if ints[state + CLASSES] != classes:
         ints[state + CLASSES] = classes
@@ -308,12 +308,12 @@ def known_range(plan, ints, floats, node: int, leaf: int, classes: int) -> float
 
 @kernel
 def quiet_weight(plan, gap: float, needed: float, n: float, ratio: float, head: float) -> float:
-    """Return the weight that has to come before a gap of merits can suffice that does not now.
+    """Return the weight that has to come before a gap of merits that is too small can suffice.
 
-    n: the mass that the merits were made of; inherited weight behind ε makes it fall slower still.
+    n: the mass that the merits come from; inherited weight in ε makes ε fall even more slowly.
 
     A unit of weight changes the difference of two impurities, times the mass, by no more than ``steepest``,
-    while what is needed, times the mass, grows. ratio: that of ``evaluate``; head: the part of the gap that
+    while the gap needed, times the mass, grows. ratio: result of ``evaluate``; head: the part of the gap that
     no record changes, if it is above 0: times the mass, it grows too.
     """
     if plan[at.PLAN_INCREMENTAL] == 0 or math.isnan(ratio) or not gap <= needed:
@@ -326,7 +326,7 @@ def quiet_weight(plan, gap: float, needed: float, n: float, ratio: float, head: 
 def quiet_leaf(
     plan, ints, floats, leaf: int, room: int, gap: float, needed: float, n: float, ratio: float
 ) -> float:
-    """Return ``quiet_weight`` of a leaf, whose gap is that of ``rivals``."""
+    """Return ``quiet_weight`` of a leaf whose gap comes from ``rivals``."""
     if plan[at.PLAN_REVISION] == 0:
         return quiet_weight(plan, gap, needed, n, ratio, 0.0)
     rows, section = rows_at(plan, leaf), leaf + plan[at.PLAN_REVISION]
@@ -339,7 +339,7 @@ def quiet_leaf(
 
 @kernel
 def follow(plan, params, ints, floats, t: int, leaf: int, room: int, x, label: int, weight: float) -> None:
-    """Take in a record as IMAC's code does: impurities follow it, and masses below 1 are taken for 1."""
+    """Take in a record as IMAC's code does: impurities are updated, and masses below 1 are raised to 1."""
     rows = rows_at(plan, leaf)
     count = ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]
     for q in range(count):
@@ -373,7 +373,7 @@ def follow(plan, params, ints, floats, t: int, leaf: int, room: int, x, label: i
 
 @kernel
 def place(plan, ints, floats, t: int, leaf: int, room: int, q: int, x, label: int, weight: float) -> None:
-    """Count a record in its branch of candidate q, and keep what was there before."""
+    """Count a record in its branch of candidate q, and keep the counts from before."""
     column = rows_at(plan, leaf) + q
     attribute, test = ints[column + ATTRIBUTE * room], ints[column + TEST * room]
     value = x[attribute]
@@ -416,7 +416,7 @@ def store_step(ints, floats, column: int, room: int, step: float, n: float, cell
 
 @kernel
 def leaders(plan, ints, floats, leaf: int, room: int, null: float) -> tuple[float, float]:
-    """Return the best merit of the candidates and the second best, "do not split" being one of them."""
+    """Return the best merit of the candidates and the second best; "do not split" is one of them."""
     row = rows_at(plan, leaf) + MERIT * room
     best, second = -math.inf, null
     for q in range(ints[leaf + plan[at.PLAN_SCHEDULE_AT] + COUNT]):
@@ -431,10 +431,11 @@ def leaders(plan, ints, floats, leaf: int, room: int, null: float) -> tuple[floa
 
 @kernel
 def rivals(plan, ints, floats, leaf: int, room: int, null: float) -> tuple[float, float]:
-    """Return the two merits that an attempt would compare: where splits are final, those of the leaders.
+    """Return the two merits that an attempt would compare; where splits are final, those of ``leaders``.
 
-    Else the best average over the evaluations of the leaf, this one included, and 0 for "do not split"
-    (core/learners/hoeffding/reevaluation.py) [D39]; the candidates' merits are gains.
+    Where splits are revised, the best average over the evaluations of the leaf, including the present one,
+    and 0 for "do not split" (core/learners/hoeffding/reevaluation.py) [D39]; the candidates' merits are
+    gains.
     """
     if plan[at.PLAN_REVISION] == 0 or plan[at.PLAN_QUIRKS] & quirks.FOLLOWED_IMPURITY != 0:
         return leaders(plan, ints, floats, leaf, room, null)

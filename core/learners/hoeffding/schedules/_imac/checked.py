@@ -1,4 +1,4 @@
-"""IMAC's candidates, checked: which of the counts and positions that kernels trust are wrong."""
+"""Checks of the counts and positions of IMAC's candidates that kernels rely on."""
 
 from __future__ import annotations
 

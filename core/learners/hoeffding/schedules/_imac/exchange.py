@@ -60,7 +60,7 @@ suggest_here: Any = outlined(suggest)
 
 @kernel
 def room_for(plan, out) -> int:
-    """Return how many candidates an attempt chooses; IMAC's code takes 2 if it were more than half."""
+    """Return how many candidates an attempt chooses; IMAC's code takes 2 if that is more than half."""
     d = plan[at.PLAN_ATTRIBUTES]
     if plan[at.PLAN_QUIRKS] & quirks.EXCHANGES_ONLY == 0:
         return min(d, min(max(d // 10, 5), 10))
@@ -76,10 +76,10 @@ def room_for(plan, out) -> int:
 def choose_candidates(
     plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out, epsilon: float
 ) -> None:
-    """Make the best attributes of a ranking candidates, and sort the others by their gap to the best.
+    """Make the best attributes of a ranking candidates, and sort the rest by their gap to the best.
 
-    The two best are candidates whatever their gap. What has no test waits with the lowest merit. At an inner
-    node its own test is the first candidate, and no gap is too wide (inner_node.py).
+    The two best are candidates with any gap. An attribute without a test waits with the lowest merit. At an
+    inner node its present test is the first candidate, and no gap is too wide (inner_node.py).
     """
     usable = untested(plan, ints, t, node)
     d, limit = plan[at.PLAN_ATTRIBUTES], room_for(plan, out)
@@ -130,7 +130,7 @@ choose_candidates_here: Any = outlined(choose_candidates)
 def best_potential(plan, ints, floats, leaf: int) -> int:
     """Return the potential attribute with the best last merit, the first of equals; NO_ATTRIBUTE: none.
 
-    MOA: what is not a number is best of all.
+    MOA: a merit that is not a number is the best.
     """
     first = candidates.attributes_at(plan, leaf)
     best, most = NO_ATTRIBUTE, -math.inf
@@ -145,9 +145,9 @@ def best_potential(plan, ints, floats, leaf: int) -> int:
 
 @kernel
 def worst_candidate(plan, ints, floats, leaf: int, room: int, first: int) -> int:
-    """Return the candidate with the lowest merit, of number ``first`` and later ones; the last of equals.
+    """Return the candidate with the lowest merit among number ``first`` and later; the last of equals.
 
-    MOA: none is lower than no number.
+    MOA: no merit is lower than one that is not a number.
     """
     row = candidates.rows_at(plan, leaf) + candidates.MERIT * room
     worst = NO_ATTRIBUTE
@@ -161,7 +161,7 @@ def worst_candidate(plan, ints, floats, leaf: int, room: int, first: int) -> int
 def refresh(
     plan, params, ints, floats, t: int, leaf: int, room: int, first: int, usable, merit, test, value
 ) -> None:
-    """Give numeric candidates, from number ``first`` on, the best threshold of now, if there is one."""
+    """Give numeric candidates, from number ``first`` on, the present best threshold, if there is one."""
     rows = candidates.rows_at(plan, leaf)
     for q in range(first, ints[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.COUNT]):
         if ints[rows + candidates.TEST * room + q] == at.NUMERIC:
@@ -189,10 +189,10 @@ def exchange(
     value,
     epsilon: float,
 ) -> None:
-    """Let the best potential attributes take the place of the worst candidates [D35].
+    """Let the best potential attributes replace the worst candidates [D35].
 
-    It ends when a potential attribute loses, when there is none, or when the worst candidate has just come.
-    The loser is illegal if its gap to the best exceeds ε. While there is room no candidate is replaced.
+    It ends when a potential attribute loses, when there is none, or when the worst candidate is new. The
+    loser is illegal if its gap to the best exceeds ε. While there is room no candidate is replaced.
     """
     state, rows = leaf + plan[at.PLAN_SCHEDULE_AT], candidates.rows_at(plan, leaf)
     newcomer, has_places = NO_ATTRIBUTE, plan[at.PLAN_QUIRKS] & quirks.EXCHANGES_ONLY == 0
@@ -231,7 +231,7 @@ def exchange(
 
 @kernel
 def drop(plan, ints, floats, leaf: int, room: int, q: int) -> None:
-    """Remove candidate q: the last one takes its column (IMAC's code leaves the place empty)."""
+    """Remove candidate q: the last candidate takes its column (IMAC's code leaves the place empty)."""
     state = leaf + plan[at.PLAN_SCHEDULE_AT]
     last = ints[state + candidates.COUNT] - 1
     rows, words = candidates.rows_at(plan, leaf), 2 * plan[at.PLAN_CLASSES]
@@ -246,12 +246,12 @@ def drop(plan, ints, floats, leaf: int, room: int, q: int) -> None:
 
 @kernel(f"boolean({WORDS}, int64, int64, float64, float64)", alone=True)
 def check(plan, params, ints, floats, t: int, leaf: int, null: float, epsilon: float) -> bool:
-    """Check the candidates; return whether the gap of the best of them is enough now."""
+    """Check the candidates; return whether the gap of the best candidate is enough now."""
     room = candidates.capacity(plan[at.PLAN_ATTRIBUTES])
     state = leaf + plan[at.PLAN_SCHEDULE_AT]
     floats[state + candidates.CHECKED] = floats[leaf + at.LEAF_OBSERVED]
     floats[state + candidates.QUIET] = 0.0
-    if not epsilon >= 0.0:  # a bound without a closed form: only an attempt can tell
+    if not epsilon >= 0.0:  # a bound without a closed form: only an attempt can decide
         return True
     usable = untested(plan, ints, t, node_at(ints, t, ints[leaf + at.LEAF_NODE]))
     merit, test, value, out = new_survey(plan)

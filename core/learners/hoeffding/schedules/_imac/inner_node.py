@@ -1,15 +1,14 @@
-"""IMAC's candidates at an inner node: they tell when another test may replace the node's own.
+"""IMAC's candidates at an inner node: they show when another test may replace the node's test.
 
-Candidate 0 is the node's own test, whatever it is worth; the others are the best tests of the best other
-attributes. A node is due when the gain of one of these leads that of its own test; the evaluation compares
-averages as always (core/learners/hoeffding/reevaluation.py), so that it may come to nothing, and is not
-repeated
-before the next check. Another threshold of the node's own attribute is looked for at checks alone
+Candidate 0 is the node's present test, with any merit; the rest are the best tests of the best further
+attributes. A node is due when the gain of one of them exceeds the gain of the present test. The evaluation
+compares averages as always (core/learners/hoeffding/reevaluation.py), so that it may change nothing; it is
+not repeated before the next check. Another threshold of the node's attribute is searched for only at checks
 (ALGORITHMS section 17 [D39], the switch "both").
 
-At a leaf an attempt brings back the illegal attributes. Here one may never come, if the node has the right
-test, so that no gap makes an attribute illegal: it is when it has lost at a check, and only until all others
-have had their turn. Every check looks at a tenth of the attributes at least.
+At a leaf an attempt brings back the illegal attributes. At an inner node with the right test no attempt may
+ever come. So no gap makes an attribute illegal there: it is illegal after it has lost at a check, and only
+until all attributes have had their turn. Every check considers at least a tenth of the attributes.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ from core.tree import layout as at
 from core.tree.statistics import evidence, own_evidence
 
 ROUND: Final = 10
-"""Checks in which every attribute has its turn."""
+"""Number of checks in which every attribute has its turn."""
 
 
 @kernel
 def lead(plan, ints, floats, leaf: int, other: float) -> float:
-    """Return by how much the gain of the best rival exceeds that of the node's test.
+    """Return by how much the gain of the best rival exceeds the gain of the node's test.
 
-    other: gain of another test of the node's own attribute, -inf: none is known.
+    other: gain of another test of the node's attribute, -inf: none is known.
     """
     merit = candidates.rows_at(plan, leaf) + candidates.MERIT * candidates.capacity(plan[at.PLAN_ATTRIBUTES])
     best = other
@@ -43,7 +42,7 @@ def lead(plan, ints, floats, leaf: int, other: float) -> float:
 
 @kernel
 def needed_lead(plan, params, ints, floats, node: int, leaf: int) -> float:
-    """Return the lead that is enough: ε, or when ε is below τ half of τ, if that is less.
+    """Return the lead that is enough: ε; if ε is below τ, the smaller of ε and τ/2.
 
     NaN: ε has no closed form.
     """
@@ -57,7 +56,7 @@ def needed_lead(plan, params, ints, floats, node: int, leaf: int) -> float:
 def compete(
     plan, params, ints, floats, t: int, node: int, leaf: int, x, label: int, weight: float, period: float
 ) -> bool:
-    """Count a record at an inner node, check its candidates when it is time; return whether it is due."""
+    """Count a record at an inner node, check its candidates if it is time; return whether it is due."""
     state, room = leaf + plan[at.PLAN_SCHEDULE_AT], candidates.capacity(plan[at.PLAN_ATTRIBUTES])
     observed = floats[leaf + at.LEAF_OBSERVED]
     candidates.count_in(plan, ints, floats, leaf, room, x, label, weight)
@@ -85,12 +84,12 @@ compete_here: Any = outlined(compete)
 
 @kernel(f"boolean({WORDS}, int64, int64, int64, float64)", alone=True)
 def look_over(plan, params, ints, floats, t: int, node: int, leaf: int, needed: float) -> bool:
-    """Renew thresholds and let others compete; return whether the lead of a rival is enough now."""
+    """Renew thresholds and let further attributes compete; return whether a rival's lead is enough now."""
     room = candidates.capacity(plan[at.PLAN_ATTRIBUTES])
     state = leaf + plan[at.PLAN_SCHEDULE_AT]
     floats[state + candidates.CHECKED] = floats[leaf + at.LEAF_OBSERVED]
     floats[state + candidates.QUIET] = 0.0
-    if not needed >= 0.0:  # a bound without a closed form: only an attempt can tell
+    if not needed >= 0.0:  # a bound without a closed form: only an attempt can decide
         return True
     usable = untested(plan, ints, t, node)
     merit, test, value, out = new_survey(plan)
@@ -114,7 +113,7 @@ look_over_here: Any = outlined(look_over)
 def take_turns(
     plan, params, ints, floats, t: int, leaf: int, room: int, limit: int, usable, merit, test, value
 ) -> None:
-    """Let the potential attributes whose turn it is challenge the worst candidate but the node's own test."""
+    """Let the potential attributes whose turn it is challenge the worst candidate except the node's test."""
     rows, state = candidates.rows_at(plan, leaf), leaf + plan[at.PLAN_SCHEDULE_AT]
     for _ in range((plan[at.PLAN_ATTRIBUTES] + ROUND - 1) // ROUND):
         a = next_in_turn(plan, ints, floats, leaf, usable)
@@ -140,7 +139,7 @@ def take_turns(
 
 @kernel
 def next_in_turn(plan, ints, floats, leaf: int, usable) -> int:
-    """Return the best potential attribute; where all have had their turn, all that have lost get another."""
+    """Return the best potential attribute; after all had their turn, all that have lost get another one."""
     a = sets.best_potential(plan, ints, floats, leaf)
     if a != sets.NO_ATTRIBUTE:
         return a
