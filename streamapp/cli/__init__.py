@@ -1,4 +1,4 @@
-"""The command `grove`: one file per group of commands, one line per mistake of a person."""
+"""The command `grove`: one file for each group of commands, and one line for each mistake of a user."""
 
 from streamapp.cli.entry import main
 

@@ -1,4 +1,4 @@
-"""Cells of a table that hold what others have named: keys, topics, reasons."""
+"""Cells of a table with text from outside, such as keys, topics and reasons."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from streamapp.worker.observability.logs import printable
 
 
 def cell(said: str) -> Text:
-    """Return a text as it is: no markup of rich's, and what a terminal would obey is escaped."""
+    """Return a text without markup of rich, and with a terminal's control characters escaped."""
     return Text(printable(said))

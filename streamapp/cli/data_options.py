@@ -1,4 +1,4 @@
-"""Options that say which data set is meant; `prequential`, `replay`, `oracle` and `demo` share them."""
+"""Options that name a data set; `prequential`, `replay`, `oracle` and `demo` share them."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +28,7 @@ AnyData = Annotated[str | None, *get_args(Data)[1:]]
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How a file is read, under the names that `streamapp.lab.datasets.open_data` has for it."""
+    """Options for reading a file, with the names of the parameters of `streamapp.lab.datasets.open_data`."""
 
     form: Annotated[
         Literal["arff", "libsvm", "csv", "parquet", "arrow"] | None,
@@ -111,7 +111,7 @@ class FileOptions:
 
 
 def say_inferred(dataset: "Dataset", file: FileOptions) -> None:
-    """Write to standard error what was inferred of a file; a generator declares everything."""
+    """Write the inferred format of a file to standard error; a generator declares everything."""
     from topics.readers import FileDataset
     from topics.readers.inference import inference_lines
 

@@ -13,7 +13,7 @@ def main() -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     if "confluent_kafka" in sys.modules:
-        # At the interpreter's end the last clients are destroyed, and librdkafka's destructor may wait for
-        # ever for a broker that is gone. Everything is flushed and committed: nothing is left to wait for.
+        # At exit the interpreter destroys the last clients, and librdkafka's destructor may wait forever for
+        # a broker that does not answer. There is nothing to wait for: everything is flushed and committed.
         os._exit(status)
     sys.exit(status)

@@ -1,6 +1,6 @@
-"""Entry point: the tree of commands, and how errors become one line on standard error and an exit code.
+"""Entry point: the tree of commands, and errors as one line on standard error and an exit code.
 
-Modules of commands import what they need inside their functions: `grove --help` must not wait for numba.
+Modules of commands import other packages inside their functions: `grove --help` must not wait for numba.
 """
 
 import logging
@@ -20,8 +20,8 @@ from streamapp.cli.running import bridge, broker, demo, generate, oracle, replay
 from streamapp.errors import StreamappError
 
 USAGE, FAILURE, INTERRUPTED = 64, 1, 130
-# What `core` and `topics` raise on purpose; of these, what only an option can be wrong about: specs and
-# generators, and the files of a data set. A worker meets neither: settings and records are checked elsewhere.
+# The deliberate errors of `core` and `topics`. MISTAKES are those that only options can cause: specs,
+# generators, and files of a data set. A worker meets neither: settings and records are checked elsewhere.
 OURS = (("core.errors", "GroveError"), ("topics.errors", "TopicsError"))
 MISTAKES = (("core.errors", "SpecError"), ("topics.errors", "DatasetError"))
 
@@ -38,7 +38,7 @@ app = typer.Typer(
 )
 
 RAISED = tuple(f"{kind} [rdkafka" for kind in ("FATAL", "TXNERR", "ADDPARTS"))
-"""How lines of librdkafka begin that say of a transaction what is raised too."""
+"""Prefixes of librdkafka's log lines on transactions whose error is raised as well."""
 
 START, RUN, DATA, INSTALLATION = "Start here", "Run", "Data and models", "Installation"
 PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # options of the generator itself
@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     logging.basicConfig(format="grove: %(message)s", level=logging.WARNING)
     logging.getLogger().handlers[0].addFilter(_is_news)
-    logging.getLogger("urllib3").setLevel(logging.ERROR)  # it tells of every attempt
+    logging.getLogger("urllib3").setLevel(logging.ERROR)  # it logs every attempt
     try:
         status = app(args=arguments, prog_name="grove", standalone_mode=False)
     except (KeyboardInterrupt, Abort):
@@ -83,13 +83,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a line of librdkafka says more than that it tries again, or than the error it raises."""
+    """Whether a log line of librdkafka reports more than a retry, or an error that is raised as well."""
     said = record.getMessage()
     return not (said.endswith("retrying") or said.startswith(RAISED))
 
 
 def _usage(mistake: TyperException) -> int:
-    """A command line that cannot be understood: what, what is possible, where to read on."""
+    """Print the mistake of a command line, the possible values, and the help to read."""
     context = getattr(mistake, "ctx", None)
     if type(mistake).__name__ == "NoArgsIsHelpError":
         return USAGE  # making the exception has printed the help
@@ -106,7 +106,7 @@ def _usage(mistake: TyperException) -> int:
 
 
 def _failure(error: Exception) -> int:
-    """One line for a person; the traceback only if asked for (GROVE_DEBUG=1)."""
+    """Print an error as one line; with GROVE_DEBUG=1, as a traceback."""
     if os.environ.get("GROVE_DEBUG", "") not in ("", "0"):
         traceback.print_exception(error)
     if isinstance(error, StreamappError):
@@ -123,7 +123,7 @@ def _failure(error: Exception) -> int:
 
 
 def _is_any_of(trees: Sequence[tuple[str, str]], error: Exception) -> bool:
-    """Whether the error is of one of these trees (their modules are not imported for it)."""
+    """Whether the error belongs to one of these trees of exceptions, without importing their modules."""
     return any(
         isinstance(error, getattr(sys.modules[module], name))
         for module, name in trees

@@ -1,4 +1,4 @@
-"""Needs: packages of an extra, looked up before a command starts anything, and how they are installed."""
+"""Needs: packages of an extra, checked before a command starts anything, and the command to install them."""
 
 import importlib.util
 import shlex
@@ -10,7 +10,7 @@ from typing import Final
 from streamapp.errors import StreamappError
 
 EXTRAS: Final = {"web": ("nicegui", "argon2"), "experiments": ("matplotlib",)}
-"""The packages that a command imports of each extra in pyproject.toml."""
+"""The packages of each extra in pyproject.toml that a command imports."""
 
 
 def missing(extra: str) -> list[str]:
@@ -19,17 +19,17 @@ def missing(extra: str) -> list[str]:
 
 
 def require(extra: str, command: str) -> None:
-    """Raise StreamappError, with the line that installs them, if packages of an extra are missing."""
+    """Raise StreamappError, with the command that installs them, if packages of an extra are missing."""
     if absent := missing(extra):
         message = f"{command} needs {' and '.join(absent)}; install with: {install_line(extra)}"
         raise StreamappError(message)
 
 
 def install_line(extra: str) -> str:
-    """Return the command that installs an extra where this runs.
+    """Return the command that installs an extra for this installation.
 
-    A checkout installs itself again; a release comes from the package index; anything else (a wheel, a folder
-    that is gone) is on no index, so that the requirements of the extra are named.
+    A checkout installs itself again; a release comes from the package index; any other installation (a
+    wheel, a deleted folder) is on no index, so that the command names the requirements of the extra.
     """
     checkout = _checkout()
     if checkout is not None:
@@ -41,13 +41,13 @@ def install_line(extra: str) -> str:
 
 
 def _checkout() -> Path | None:
-    """Return the source tree that this package is run from; None: it is installed."""
+    """Return the source tree from which this package runs; None: it is installed."""
     root = Path(__file__).resolve().parents[2]
     return root if (root / "pyproject.toml").is_file() and (root / "streamapp").is_dir() else None
 
 
 def _origin() -> str | None:
-    """Return the record of an installation that came from no index (PEP 610); None: it came from one."""
+    """Return the record of an installation (PEP 610); None: the package came from an index."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
@@ -57,7 +57,7 @@ def _origin() -> str | None:
 
 
 def _requirements(extra: str) -> list[str]:
-    """Return what an extra adds to the package, as its metadata has it."""
+    """Return the requirements of an extra in the package's metadata."""
     from importlib.metadata import requires
 
     pairs = (each.partition(";") for each in requires("streamgrove") or ())
@@ -67,7 +67,7 @@ def _requirements(extra: str) -> list[str]:
 
 
 def _pip() -> str:
-    """Return how pip of this interpreter is called: by its name alone if that is the one a shell runs."""
+    """Return the command for this interpreter's pip: its name alone if a shell would run the same pip."""
     beside = Path(sys.executable).parent / "pip"
     on_path = shutil.which("pip")
     if on_path is not None and beside.exists() and Path(on_path).resolve() == beside.resolve():

@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they become settings."""
+"""Options that several commands share, and their conversion to settings."""
 
 import difflib
 from collections.abc import Mapping
@@ -44,7 +44,7 @@ Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 
 class Connection(NamedTuple):
-    """What a command needs to talk to a cluster: settings, librdkafka's properties, names of the topics."""
+    """The connection of a command to a cluster: settings, librdkafka's properties, names of the topics."""
 
     settings: "Settings"
     kafka: Mapping[str, Any]
@@ -53,7 +53,7 @@ class Connection(NamedTuple):
 
 @dataclass(frozen=True)
 class SettingsOptions:
-    """The options that settings are made of."""
+    """The options from which settings are made."""
 
     config: Config = None
     servers: Servers = None
@@ -87,7 +87,7 @@ class SettingsOptions:
         return settings
 
     def connection(self, **flags: Any) -> Connection:
-        """The same, with what clients and topics need of them."""
+        """The same settings, with properties of clients and names of topics."""
         from streamapp.settings.clients import librdkafka_properties
         from topics.definitions import TopicNames
 

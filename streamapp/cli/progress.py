@@ -6,20 +6,20 @@ from typing import Protocol
 
 
 class Advance(Protocol):
-    """Tells the bar how many rows more are done, and the total when it becomes known."""
+    """A function that adds finished rows to the bar, and sets the total when it becomes known."""
 
     def __call__(self, rows: int, total: int | None = None) -> None: ...
 
 
 def say_on_stderr(line: str) -> None:
-    """Print a line of progress of a command that waits."""
+    """Print a line of progress on standard error."""
     import typer
 
     typer.echo(f"grove: {line}", err=True)
 
 
 def say_compiling() -> None:
-    """Say that kernels are compiled if they have to be: on a terminal or not, it takes long."""
+    """Report the compiling of kernels, also without a terminal, because it takes long."""
     import typer
 
     from streamapp.worker.compile_ahead import TAKES, kernels_are_cold
@@ -30,7 +30,7 @@ def say_compiling() -> None:
 
 @contextmanager
 def rows_progress(what: str, total: int | None, shown: bool = True) -> Iterator[Advance]:
-    """A bar over rows with time left (total None: how many so far)."""
+    """A progress bar over rows with the time left (total None: with the number of rows so far)."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -41,7 +41,7 @@ def rows_progress(what: str, total: int | None, shown: bool = True) -> Iterator[
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
-    shown = shown and console.is_terminal  # elsewhere nothing of a bar is seen but an empty line
+    shown = shown and console.is_terminal  # elsewhere a bar would be an empty line
     with Progress(*columns, console=console, disable=not shown, transient=True) as progress:
         task = progress.add_task(what, total=total)
 
@@ -53,7 +53,7 @@ def rows_progress(what: str, total: int | None, shown: bool = True) -> Iterator[
 
 @contextmanager
 def stoppable_progress(stop: Callable[[], None], what: str, *, shown: bool) -> Iterator[Advance]:
-    """A bar over work that a signal stops; its caller reports the rows done so far, and the total."""
+    """A progress bar over work that a signal stops; the caller reports finished rows, and the total."""
     from streamapp.cli.signals import on_stop
 
     seen = 0

@@ -1,7 +1,7 @@
-"""Command registration: help texts from docstrings, dataclasses of options as their options.
+"""Command registration: help texts from docstrings, options from dataclasses.
 
-A docstring's lines of a paragraph become one; blocks after a line `\\b` stay as they are. Of what rich would
-take for markup only `[bold]` is: brackets of extras, defaults and patterns are shown.
+The lines of a paragraph are joined; blocks after a line `\\b` stay as they are. Only `[bold]` is markup of
+rich: brackets of extras, defaults and patterns are shown.
 """
 
 import inspect
@@ -15,22 +15,22 @@ from typing import Annotated, Any, Final, get_args, get_origin
 import typer
 
 _EATEN: Final = re.compile(r"\[(?=[a-z#/@])(?!/?bold\])")
-"""A bracket that rich would take for the beginning of its markup."""
+"""A bracket that rich would read as the beginning of markup."""
 
 
 def register(app: typer.Typer, command: Callable[..., None], name: str | None = None, **options: Any) -> None:
-    """Add a command to an app, under its own name or another."""
+    """Add a command to an app, under `name` or the function's name."""
     app.command(name or command.__name__, help=help_of(command), **options)(flat(command))
 
 
 def help_of(command: Callable[..., Any]) -> str:
-    """Docstring of a command for the terminal, whatever its width."""
+    """Docstring of a command for terminals of any width."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     return shown_whole("\n\n".join(p if p.startswith("\b") else " ".join(p.split()) for p in paragraphs))
 
 
 def shown_whole(text: str) -> str:
-    """Return a text whose brackets rich shows, those of `[bold]` left out.
+    """Return a text with brackets that rich shows, except for `[bold]`.
 
     >>> shown_whole("[bold]Extras[/bold]: streamgrove[web]")
     '[bold]Extras[/bold]: streamgrove\\\\[web]'
@@ -39,7 +39,7 @@ def shown_whole(text: str) -> str:
 
 
 def flat(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the fields of each dataclass among its parameters as parameters of their own."""
+    """The command with separate parameters for the fields of each dataclass among its parameters."""
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
     for parameter in inspect.signature(command).parameters.values():
@@ -66,7 +66,7 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _with_help(annotation: Any) -> Any:
-    """Return the type of a parameter, with the help text of its option as rich shows it whole."""
+    """Return the type of a parameter, with a help text of which rich shows all brackets."""
     if get_origin(annotation) is not Annotated:
         return annotation
     kind, *notes = get_args(annotation)

@@ -6,7 +6,7 @@ PARTS = ("numpy", "numba", "faust-streaming", "aiokafka", "confluent-kafka")
 
 
 def version(as_json: Json = False) -> None:
-    """Print the version of streamgrove and of what it stands on.
+    """Print the versions of streamgrove and of its main dependencies.
 
     \b
     [bold]Examples[/bold]

@@ -20,12 +20,12 @@ _ARFF_ESCAPES = str.maketrans({"\\": r"\\", "'": r"\'", "\n": r"\n", "\r": r"\r"
 
 
 def csv_header(schema: "Schema") -> str:
-    """Names of attributes and class, one line."""
+    """Names of attributes and class, in one line."""
     return ",".join(map(_csv_quoted, [*schema.names, CLASS])) + "\n"
 
 
 def csv_lines(schema: "Schema", x: Floats, y: Classes) -> Iterator[str]:
-    """One line a row; the class is the last column, a missing value is empty."""
+    """One line for each row; the class is the last column, a missing value is empty."""
     classes = [_csv_quoted(name) for name in schema.classes]
     columns = [_cells(schema, x, column, "", _csv_quoted) for column in range(x.shape[1])]
     for row in zip(*columns, (classes[code] for code in y.tolist()), strict=True):
@@ -33,7 +33,7 @@ def csv_lines(schema: "Schema", x: Floats, y: Classes) -> Iterator[str]:
 
 
 def arff_header(schema: "Schema", relation: str) -> str:
-    """`@relation`, one `@attribute` a column, `@data`."""
+    """`@relation`, an `@attribute` for each column, `@data`."""
     lines = [f"@relation {_arff_quoted(relation)}", ""]
     for attribute in schema.attributes:
         kind = "numeric" if attribute.kind == "numeric" else _arff_values(attribute.values)
@@ -43,7 +43,7 @@ def arff_header(schema: "Schema", relation: str) -> str:
 
 
 def arff_lines(schema: "Schema", x: Floats, y: Classes) -> Iterator[str]:
-    """One line a row; a missing value is `?`."""
+    """One line for each row; a missing value is `?`."""
     classes = [_arff_quoted(name) for name in schema.classes]
     columns = [_cells(schema, x, column, "?", _arff_quoted) for column in range(x.shape[1])]
     for row in zip(*columns, (classes[code] for code in y.tolist()), strict=True):
@@ -51,8 +51,7 @@ def arff_lines(schema: "Schema", x: Floats, y: Classes) -> Iterator[str]:
 
 
 def libsvm_lines(schema: "Schema", x: Floats, y: Classes) -> Iterator[str]:
-    """`label index:value …`, indices from 1, zeros left out; nominal values and class names that are no
-    numbers are written as their codes."""
+    """`label index:value …`, indices from 1, without zeros; texts of values and classes are codes."""
     named = all(re.fullmatch(r"[+-]?\d+(\.\d+)?", name) for name in schema.classes)
     classes = list(schema.classes) if named else [str(code) for code in range(schema.n_classes)]
     columns = [_numbers(x[:, column]) for column in range(x.shape[1])]
@@ -71,7 +70,7 @@ def _cells(schema: "Schema", x: Floats, column: int, missing: str, quoted: Calla
 
 
 def _numbers(column: Floats) -> list[str]:
-    """Shortest text of each value; whole numbers without a decimal point if the column has only such."""
+    """Shortest text of each value; without a decimal point if all values of the column are whole numbers."""
     if np.all(column == np.trunc(column)) and np.all(np.abs(column) < 2**53):
         return list(map(str, column.astype(np.int64).tolist()))
     return list(map(repr, column.tolist()))
@@ -82,7 +81,7 @@ def _csv_quoted(text: str) -> str:
 
 
 def _arff_quoted(text: str) -> str:
-    """Return a name or value as Weka reads it: a quote has to be closed on its line."""
+    """Return a name or value in Weka's quotes, which must be closed on the same line."""
     if re.fullmatch(r"[^\x00-\x20\s,{}'\"%\\?]+", text):
         return text
     return "'" + text.translate(_ARFF_ESCAPES) + "'"

@@ -32,11 +32,10 @@ def experiment(
 ) -> None:
     """Run an experiment of the papers, offline: tables as CSV, JSON and Markdown, charts as SVG.
 
-    SVG is the only form of charts: every browser shows it, and makes a PNG of it when asked to. They are
-    drawn by matplotlib, which the extra experiments installs.
-    What was interrupted goes on where it stopped: cells that this version of grove has run are kept in the
-    folder.
-    docs/experiments.md puts our figures beside the published ones.
+    Charts are SVG, which every browser shows and can convert to PNG. They are drawn by matplotlib, which
+    the extra experiments installs. An interrupted experiment continues where it stopped: the folder keeps
+    the cells that this version of grove has run. docs/experiments.md has our figures beside the published
+    figures.
 
     \b
     [bold]Experiments[/bold]
@@ -103,12 +102,12 @@ def experiment(
 
 
 def say_outdated(cells: int) -> None:
-    """Say that what was kept does not count."""
+    """Report that cells in the folder were run by other code and are run again."""
     typer.echo(f"grove: cells that other code has run are run again: {cells}", err=True)
 
 
 def as_columns(lines: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The lines of a table, one under the other."""
+    """The lines of a table as text with aligned columns."""
     if not lines:
         return []
     cells = [[str(key) for key in lines[0]], *[[str(value) for value in line.values()] for line in lines]]

@@ -8,7 +8,7 @@ from streamapp.cli.data_options import Data, FileOptions, say_inferred
 from streamapp.cli.options import Json
 
 SHOWN = 10
-"""Points of the curve on the terminal."""
+"""Points of the curve that the terminal shows."""
 
 
 def pool(
@@ -31,12 +31,12 @@ def pool(
     ] = 2 << 30,
     as_json: Json = False,
 ) -> None:
-    """Buy labels from a pool one by one, and say how accuracy grows: pool-based active learning, no broker.
+    """Buy labels from a pool one by one, and print the accuracy: pool-based active learning, no broker.
 
     The rows are split at random into a pool and a test set. All instances of the pool are known from the
-    start, their labels are not; before each label the model says whose it wants. Rows without a label are
-    left out. Every strategy that can rank is taken, 'always' and 'random' draw uniformly, and the budget of
-    the spec has no effect: docs/active-learning.md.
+    start, their labels are not; for each label the model chooses the instance. Rows without a label are
+    left out. Every strategy that can rank instances can be used, 'always' and 'random' draw uniformly, and
+    the budget of the spec has no effect: docs/active-learning.md.
 
     \b
     [bold]Examples[/bold]

@@ -71,15 +71,15 @@ def prequential(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Test-then-train a model over a data set, with no broker, and say how well it did.
+    """Test-then-train a model over a data set, without a broker, and print its accuracy.
 
-    Every row is predicted first; then its label is learned, if the model's query strategy asks for it
-    (the default asks always). Accuracy and kappa count all labelled rows; below stands what the model can
-    say itself, which knows the labels it asked for and no others. What was made of a file (header, target,
-    classes) is said on standard error.
+    Every row is predicted first; then its label is learned, if the model's query strategy requests it (the
+    default requests all labels). Accuracy and kappa count all labelled rows. The model's own estimate
+    stands below; it uses only the labels that the model requested. The inferred format of a file (header,
+    target, classes) is printed on standard error.
 
     With --label-delay 200 the label of row i is learned when row i+200 has been answered, and before row
-    i+201: a stream whose labels come late. Labels owed at the end are learned then.
+    i+201, as in a stream whose labels come late. Labels that are left at the end are learned then.
 
     \b
     [bold]Examples[/bold]

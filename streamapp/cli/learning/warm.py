@@ -4,7 +4,7 @@ from streamapp.cli.options import Json
 
 
 def warm(as_json: Json = False) -> None:
-    """Compile every kernel now, so that no worker has to.
+    """Compile every kernel now, so that no worker has to compile it.
 
     Compiled code is kept in a cache per user (NUMBA_CACHE_DIR moves it); a second run only loads it.
 

@@ -1,4 +1,4 @@
-"""`grove config`: what is in force, and whether it can work."""
+"""`grove config`: prints and checks the settings in force."""
 
 from typing import Annotated
 
@@ -63,7 +63,7 @@ def show(
 def check(given: SettingsOptions) -> None:
     """Check the settings without starting anything: values, rules, client properties, model spec.
 
-    Prints one line per mistake and exits with 78; variables that set nothing are warned of.
+    It prints one line for each mistake and exits with 78. Variables that set nothing lead to warnings.
 
     \b
     [bold]Examples[/bold]

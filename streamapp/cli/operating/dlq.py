@@ -1,4 +1,4 @@
-"""`grove dlq`: records that are, or are to become, dead letters."""
+"""`grove dlq`: lists, shows, replays and makes dead letters."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
@@ -41,11 +41,11 @@ def skip(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Skip one record: it becomes a dead letter, unprocessed, and its partition goes on behind it.
+    """Skip one record: it becomes a dead letter, unprocessed, and its partition goes on after it.
 
-    For a partition that is stopped by a record that our code cannot process. No worker may run meanwhile. The
-    next one that gets the partition writes the dead letter (reason skipped), once, when it comes to the
-    record; what is before and behind it is processed as ever.
+    Use it for a partition that is stopped by a record that our code cannot process. No worker may run at
+    the same time. The next worker that gets the partition writes the dead letter (reason skipped), once,
+    when it comes to the record; records before and after it are processed as usual.
 
     \b
     [bold]Examples[/bold]
@@ -77,7 +77,7 @@ def skip(
 
 
 def described(found: "Skippable") -> tuple[dict[str, Any], list[str]]:
-    """What is known of a record, for programs and for people."""
+    """The description of a record, for programs and for people."""
     offset, ahead = found.skip.offset, found.skip.offset - found.next
     key = None if found.key is None else found.key.decode("utf-8", "replace")
     facts = {
@@ -187,11 +187,11 @@ def replay(
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
-    """Send dead letters to their topics again, once what was wrong is mended.
+    """Send dead letters to their topics again, after the problem has been solved.
 
-    Key, value and headers are those of the record; what is added is how often it was tried. Run twice, it
-    sends twice. Records of which a part was processed already (bad-rows, output-too-large), and those that
-    were skipped, are left out unless --reason names them.
+    Key, value and headers are the record's; a header with the number of attempts is added. If it is run
+    twice, it sends the records twice. Records of which a part was processed already (bad-rows,
+    output-too-large), and skipped records, are left out unless --reason names them.
 
     \b
     [bold]Examples[/bold]

@@ -1,4 +1,4 @@
-"""`grove journal`: what a journal says."""
+"""`grove journal`: shows records of a journal."""
 
 from typing import Annotated
 

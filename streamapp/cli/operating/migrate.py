@@ -47,10 +47,10 @@ def migrate(
 ) -> None:
     """Change the partition count: take all models to new topics with another prefix, or to another cluster.
 
-    The workers have to be stopped. The models are read at their committed offsets from snapshots and journal,
-    sent to the partitions that their keys have among the new ones, and checked there. The old topics stay as
-    they are. Interrupted, it goes on where it stands when it is run again. It ends with what is left to do;
-    docs/operations.md says what moves and what does not.
+    The workers have to be stopped. The models are read at their committed offsets from snapshots and
+    journal, sent to the new partitions of their keys, and checked there. The old topics are not changed. If
+    it is interrupted, it continues where it stopped when it is run again. In the end it prints the
+    remaining steps; docs/operations.md lists what is migrated and what is not.
 
     \b
     [bold]Examples[/bold]
@@ -89,7 +89,7 @@ def migrate(
 
 
 def _go(course: "Course", *, leave_behind: bool, dry_run: bool) -> tuple[list[str], list[str]]:
-    """Return what stands in the way (of a dry run; else it raises), and the topics created."""
+    """Return the obstacles (of a dry run; else they are raised), and the names of the created topics."""
     from streamapp.cli.progress import rows_progress, say_on_stderr
     from streamapp.tools.migration.errors import MigrationError
 

@@ -26,7 +26,7 @@ def installation_of(given: SettingsOptions) -> "Installation":
 
 
 def given_up(given: SettingsOptions, partition: int, what: str, *, yes: bool) -> "Installation":
-    """The place of a partition of which something is given up, once the operator agrees."""
+    """The installation of a partition whose state is given up, once the operator has agreed."""
     place = installation_of(given)
     place.check(partition)
     if not yes:
@@ -35,7 +35,7 @@ def given_up(given: SettingsOptions, partition: int, what: str, *, yes: bool) ->
 
 
 def model_of(given: SettingsOptions, name: str) -> "ExportedModel":
-    """The model of a file or, if there is none of that name, of a key."""
+    """The model in a file or, if there is no file of that name, the model of a key."""
     from streamapp.worker.task.models.exported import read_exported
 
     path = Path(name)

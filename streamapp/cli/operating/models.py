@@ -1,4 +1,4 @@
-"""`grove models`: the models of a cluster, without disturbing it but where the command says so."""
+"""`grove models`: the models of a cluster; only import, restore and reset change anything."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,8 +29,8 @@ Model = Annotated[
 def list_(given: SettingsOptions, partition: Partition = None, as_json: Json = False) -> None:
     """List the models as they are at the committed offsets.
 
-    The state is read from snapshots and journal, as a worker reads it that gets the partition; workers need
-    not run, and are not disturbed.
+    The state is read from snapshots and journal, as by a worker that gets the partition; workers need not
+    run, and are not disturbed.
 
     \b
     [bold]Examples[/bold]
@@ -130,10 +130,10 @@ def import_(
     ] = False,
     wait: Annotated[float, typer.Option("--wait", help="For the workers, seconds.", min=0)] = 60.0,
 ) -> None:
-    """Import a model: it answers and learns on under a key, of this cluster or another one.
+    """Import a model: it goes on answering and learning under a key, in this cluster or another cluster.
 
-    It is sent as control records and is in effect once a worker has read the last one, which is waited for if
-    a worker runs.
+    It is sent as control records and is in effect once a worker has read the last one. If a worker runs,
+    the command waits for that.
 
     \b
     [bold]Examples[/bold]
@@ -159,9 +159,9 @@ def import_(
 
 
 def diff(given: SettingsOptions, first: Model, second: Model, as_json: Json = False) -> None:
-    """Say what two models differ in: spec, schema, counts, the first node at which their trees part.
+    """Print the differences between two models: spec, schema, counts, the first node with another test.
 
-    Exit code 1 if there is a difference. A name that is no file is a model key.
+    The exit code is 1 if there is a difference. A name that is not a file is a model key.
 
     \b
     [bold]Examples[/bold]
@@ -202,8 +202,9 @@ def rebuild(
 ) -> None:
     """Rebuild a model as it was when it answered a record, and explain that answer.
 
-    From the snapshot before it and the journal, through the code that answered it: class, probabilities, the
-    path of rules, whether and why its label was asked for, and whether that is what was sent.
+    The model is rebuilt from the snapshot before the record and the journal. The same code answers the
+    record again and prints class, probabilities, the path of rules, whether and why the label was
+    requested, and whether this is the answer that was sent.
 
     \b
     [bold]Examples[/bold]
@@ -227,8 +228,8 @@ def rebuild(
 def restore(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -> None:
     """Let a partition go on from its newest whole snapshot: what was learned since is lost.
 
-    For a partition whose worker says that it cannot be restored, because records are gone that were processed
-    since. No worker may run meanwhile. Records that are committed are not read again.
+    Use it for a partition that its worker cannot restore, because records that were processed since were
+    deleted. No worker may run at the same time. Committed records are not read again.
 
     \b
     [bold]Examples[/bold]
@@ -254,8 +255,8 @@ def restore(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -
 def reset(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -> None:
     """Give a partition new models: what its models have learned is lost.
 
-    For a partition whose worker says that it cannot be restored. No worker may run meanwhile. Records that
-    are committed are not read again.
+    Use it for a partition that its worker cannot restore. No worker may run at the same time. Committed
+    records are not read again.
 
     \b
     [bold]Examples[/bold]

@@ -40,10 +40,10 @@ def tree(
         Path | None, typer.Option("--output", "-o", help="File; default: standard output.", metavar="FILE")
     ] = None,
 ) -> None:
-    """Show the tree of a model: as text, JSON, for Graphviz, or as a drawing.
+    """Show the tree of a model: as text, as JSON, for Graphviz, or as a drawing.
 
-    A name that is no file is the key of a model, which the worker at --web is asked for: it answers with the
-    model as it is between two runs of records. A parent of several workers asks them all.
+    A name that is not a file is the key of a model. The command gets this model from the worker at --web,
+    as it is between two runs of records. A parent of several workers forwards the request to all of them.
 
     \b
     [bold]Examples[/bold]
@@ -79,7 +79,7 @@ def tree(
 
 
 def _open(source: str, web: str) -> "Model":
-    """The model of a file or, if there is none of that name, of a key."""
+    """The model in a file or, if there is no file of that name, the model of a key."""
     from core.errors import SnapshotError
     from core.model.model import Model
     from streamapp.worker.observability.pages.models import fetch_model

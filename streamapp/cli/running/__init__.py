@@ -1,1 +1,1 @@
-"""Commands that run something beside a broker: worker, replay, oracle, pages, demo."""
+"""Commands that run a process with a broker: worker, replay, oracle, pages, demo."""

@@ -1,4 +1,4 @@
-"""`grove bridge`: label tools."""
+"""`grove bridge`: connects label tools."""
 
 import os
 from pathlib import Path
@@ -45,7 +45,8 @@ def label_studio(
     """Send label requests to a project of Label Studio as tasks, and its annotations back as labels.
 
     The token is taken from GROVE_LABEL_STUDIO_TOKEN (or the file that GROVE_LABEL_STUDIO_TOKEN_FILE names).
-    Ctrl-C ends it; the next one goes on, and nothing is asked or sent twice (docs/bridges.md).
+    Ctrl-C ends it; the next start continues there, and nothing is requested or sent twice
+    (docs/bridges.md).
 
     \\b
     [bold]Examples[/bold]
@@ -97,7 +98,7 @@ def label_studio(
 
 
 def _secret(name: str) -> str:
-    """Return what a variable holds, or the file that NAME_FILE names."""
+    """Return the value of a variable, or the content of the file that NAME_FILE names."""
     file = os.environ.get(f"{name}_FILE")
     return Path(file).read_text(encoding="utf-8").strip() if file else os.environ.get(name, "").strip()
 

@@ -27,10 +27,10 @@ def broker(
     ] = 8,
     prefix: Prefix = None,
 ) -> None:
-    """Run a real Apache Kafka on this machine, for trying things out; Ctrl-C ends it.
+    """Run a real Apache Kafka on this machine, for trials; Ctrl-C ends it.
 
-    It needs no Java: the jars (44 MB) are fetched once into a cache per user, Java comes with the package. It
-    listens on 127.0.0.1 only and is not meant for production.
+    It needs no installed Java: the jars (44 MB) are downloaded once into a cache per user, and Java comes
+    with the package. It listens on 127.0.0.1 only and is not meant for production.
 
     \b
     [bold]Examples[/bold]

@@ -48,20 +48,20 @@ def demo(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """See it work: broker, worker, oracle and a replay of a real data set, with a live table.
+    """Run a demo: broker, worker, oracle and a replay of a real data set, with a live table.
 
-    Three models learn from the same stream: one asks for every label, one for a tenth where it is unsure, one
-    for a tenth at random; --model names others. Accuracy is prequential: every answer is given before its
-    label is learned.
+    Three models learn from the same stream: one requests every label, one a tenth of the labels where it is
+    unsure, one a tenth at random; --model names further models. Accuracy is prequential: every answer is
+    given before its label is learned.
 
-    With --features the records bring nothing: one model buys every feature, one what its path tests, one at
-    random; the table shows what each pays beside its accuracy.
+    With --features the records have no features: one model buys every feature, one the features that its
+    path tests, one at random. The table shows the cost of each model beside its accuracy.
 
-    With --web people may look on: 'grove web' comes up beside it, its address is said, and everything goes on
-    running when the replay is over. Labels that the oracle gives are not asked of people.
+    With --web people may watch: 'grove web' is started as well, its address is printed, and everything goes
+    on running when the replay is over. Labels that the oracle gives are not requested from people.
 
-    It uses the broker of GROVE_KAFKA_BOOTSTRAP_SERVERS if that is set (under topics of its own, removed
-    afterwards), else starts one. Exits with 0 only if every record was answered.
+    It uses the broker of GROVE_KAFKA_BOOTSTRAP_SERVERS if that is set (with separate topics, which it
+    deletes afterwards), else starts one. The exit code is 0 only if every record was answered.
 
     \b
     [bold]Examples[/bold]

@@ -36,8 +36,8 @@ def generate(
 ) -> None:
     """Write records of a synthetic stream as CSV, ARFF or LIBSVM.
 
-    Options of the generator itself are given by their names (--function 2, --noise 0.1); a wrong one
-    lists the known ones.
+    Options of the generator have the names of its parameters (--function 2, --noise 0.1); an unknown option
+    leads to a list of all options.
 
     \b
     [bold]Streams[/bold]

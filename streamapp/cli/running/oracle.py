@@ -19,7 +19,7 @@ of_answers, of_end = (partial(typer.Option, rich_help_panel=panel) for panel in 
 
 @dataclass(frozen=True)
 class OracleOptions:
-    """How requests are answered, under the names of OraclePlan."""
+    """Options for answering requests, with the names of the fields of OraclePlan."""
 
     delay: Annotated[
         str, of_answers("--delay", help="Until the answer: 30s, 250ms, 5min; ~30s: random, 30 s on average.")
@@ -61,7 +61,7 @@ class OracleOptions:
     ] = None
 
     def plan(self, names: "TopicNames", application: str) -> "OraclePlan":
-        """The plan of the oracle; UsageError where it cannot be."""
+        """The plan of the oracle; UsageError if the options contradict each other."""
         from topics.delay import Delay
         from topics.oracle import OraclePlan
 
@@ -79,9 +79,10 @@ class OracleOptions:
 def oracle(
     data: Data, file: FileOptions, answers: OracleOptions, given: SettingsOptions, as_json: Json = False
 ) -> None:
-    """Answer label requests from a data set: a labeller that knows everything, for tests and demonstrations.
+    """Answer label requests from a data set, as a perfect annotator for tests and demonstrations.
 
-    With --features it answers feature requests instead; where models ask for both, run one of each kind.
+    With --features it answers feature requests instead; if models request both, run one oracle of each
+    kind.
 
     Instance ids must be the row numbers that 'grove replay' gives. Ctrl-C stops it.
 

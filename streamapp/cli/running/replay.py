@@ -22,7 +22,7 @@ of_labels, of_keys, of_time, of_records, of_topics = (
 
 @dataclass(frozen=True)
 class ReplayOptions:
-    """What is sent and how, under the names of ReplayPlan where it is of the same form there."""
+    """Options for sending, with the names of the fields of ReplayPlan if a field has the same type."""
 
     labels: Annotated[
         Literal["with", "apart", "none"],
@@ -94,7 +94,7 @@ class ReplayOptions:
     seed: Annotated[int, typer.Option("--seed", help="Of lost labels, random delays, Zipf keys.")] = 1
 
     def plan(self, names: "TopicNames") -> "ReplayPlan":
-        """The plan of the replay; UsageError where it makes no stream."""
+        """The plan of the replay; UsageError if the options make no stream."""
         from topics.delay import Delay
         from topics.replay import ReplayPlan
 
@@ -145,7 +145,7 @@ class TopicOptions:
     )
 
     def plan(self, names: "TopicNames", sent: ReplayOptions) -> "TopicReplayPlan":
-        """The plan of the replay; UsageError where a topic has no target."""
+        """The plan of the replay; UsageError if a topic has no target."""
         from topics.definitions import CATALOGUE
         from topics.replay import TopicReplayPlan, target_of
 
@@ -167,7 +167,7 @@ class TopicOptions:
 
 
 def _milliseconds(option: str, text: str | None) -> int | None:
-    """Return a time in ms since the epoch; one without a zone is that of this machine."""
+    """Return a time in ms since the epoch; a time without a zone is in the zone of this machine."""
     from datetime import datetime
 
     if text is None:
@@ -189,8 +189,8 @@ def replay(
 ) -> None:
     """Send a data set as a stream of instances, and its labels with them, later, or not at all.
 
-    Ctrl-C stops it; the report says at which row to go on. With --from-topic it sends records of other topics
-    again instead, keys, headers and times as they are, merged in the order of their times.
+    Ctrl-C stops it; the report has the row at which to continue. With --from-topic it sends records of
+    other topics again instead, with unchanged keys, headers and times, merged in the order of their times.
 
     \b
     [bold]Examples[/bold]

@@ -14,7 +14,7 @@ app = typer.Typer(help="Create, check and describe the topics.", no_args_is_help
 
 @dataclass(frozen=True)
 class TopicOptions:
-    """How topics are to be, under the names of the settings."""
+    """Properties of topics, with the names of the settings."""
 
     topics_partitions: Annotated[
         int | None, typer.Option("--partitions", "-p", help="Partitions of every topic.", metavar="N", min=1)
@@ -38,10 +38,10 @@ def create(
         ),
     ] = None,
 ) -> None:
-    """Create the topics that do not exist yet; existing ones are never changed.
+    """Create the topics that do not exist yet; existing topics are never changed.
 
-    It ends when all of them can be used, and says on standard error what it waits for. Called again, it goes
-    on where it was.
+    It ends when all topics can be used, and reports on standard error for which topics it waits. Called
+    again, it continues where it stopped.
 
     \b
     [bold]Examples[/bold]
@@ -66,9 +66,9 @@ def create(
 
 
 def check(given: SettingsOptions, wanted: TopicOptions, as_json: Json = False) -> None:
-    """Name every difference between the cluster and the catalogue; exit with 1 if there is one.
+    """List every difference between the cluster and the catalogue; exit with 1 if there is one.
 
-    Partition counts are compared with each other, and with topics.partitions where that is set.
+    Partition counts are compared with each other, and with topics.partitions if that is set.
 
     \b
     [bold]Examples[/bold]
@@ -81,7 +81,7 @@ def check(given: SettingsOptions, wanted: TopicOptions, as_json: Json = False) -
     from topics.clients import admin
 
     settings, kafka, names = given.connection(**vars(wanted))
-    # A default nobody chose is not held against a cluster.
+    # Defaults are not compared with a cluster, because no operator chose them.
     chosen = settings.model_fields_set
     differences = admin.check(
         kafka,

@@ -99,8 +99,8 @@ def web(
 ) -> None:
     """Answer label requests and watch models in the browser (docs/web.md).
 
-    It needs the extra 'web' (pip install 'streamgrove[web]', in a checkout pip install -e
-    '.[web]'). Ctrl-C ends it; what was not sent is sent by the next one.
+    It needs the extra 'web' (pip install 'streamgrove[web]', in a checkout pip install -e '.[web]'). Ctrl-C
+    ends it; answers that were not sent are sent after the next start.
 
     \b
     [bold]Examples[/bold]
@@ -189,7 +189,7 @@ def _units(path: Path | None) -> dict[str, str]:
 
 
 def _milliseconds(since: str | None) -> int | None:
-    """Return a time in ms since the epoch; one without a zone is that of this machine."""
+    """Return a time in ms since the epoch; a time without a zone is in the zone of this machine."""
     from datetime import datetime
 
     if since is None:

@@ -1,4 +1,4 @@
-"""`grove worker`: run, drain, scale."""
+"""`grove worker`: runs, drains and scales workers."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -39,11 +39,12 @@ def worker(
         ),
     ] = None,
 ) -> None:
-    """Answer instances, ask for labels, learn: the stream application itself.
+    """Answer instances, request labels, learn: the stream application itself.
 
-    It logs to standard output, as JSON unless that is a terminal. SIGTERM or Ctrl-C finishes the run at hand,
-    flushes, commits and exits with 0; a second signal ends it at once. It stays a member of the group for
-    session.timeout.ms, so that a restart finds its partitions; 'grove worker drain' leaves the group.
+    It logs to standard output, as JSON unless that is a terminal. After SIGTERM or Ctrl-C it finishes the
+    present run, flushes, commits and exits with 0; a second signal ends it at once. It stays a member of
+    the group for session.timeout.ms, so that a restart finds its partitions; 'grove worker drain' leaves
+    the group.
 
     \b
     [bold]Examples[/bold]
@@ -67,11 +68,11 @@ def worker(
 
 
 def drain(name: Name = None, timeout: Timeout = 60.0, config: Config = None, assignments: Set = None) -> None:
-    """End a worker of this machine, or all workers of a parent, so that others take its partitions at once.
+    """End a worker of this machine, or all workers of a parent, so that other workers take over at once.
 
-    The worker finishes its run, flushes, commits, leaves the group and exits with 0. It is found by its name
-    and by state.dir: give those that it was started with. Exit codes: 0 it has left, 1 there is no such
-    worker or it has not ended in time.
+    The worker finishes its run, flushes, commits, leaves the group and exits with 0. It is found by its
+    name and by state.dir: give the values with which it was started. Exit codes: 0 the worker has left, 1
+    there is no such worker or it has not ended in time.
 
     \b
     [bold]Examples[/bold]
@@ -91,12 +92,12 @@ def scale(
     config: Config = None,
     assignments: Set = None,
 ) -> None:
-    """Change how many workers a running 'grove worker --workers N' has.
+    """Change the number of workers of a running 'grove worker --workers N'.
 
-    New ones get the next names and ports; those that are too many (the highest numbers) finish their run,
-    commit and leave the group, so that the others take their partitions at once. The parent is found by the
-    name and state.dir that it was started with. Exit codes: 0 it is so, 1 there is no such parent, it refused
-    (a port is taken) or it is not done in time.
+    New workers get the next names and ports. Surplus workers (the highest numbers) finish their run, commit
+    and leave the group, so that the rest take their partitions at once. The parent is found by the name and
+    state.dir with which it was started. Exit codes: 0 the number is reached, 1 there is no such parent, it
+    refused (a port is taken) or it has not ended in time.
 
     \b
     [bold]Examples[/bold]
