@@ -1,9 +1,13 @@
 """Exceptions of core.
 
-GroveError ├── SpecError a model spec that cannot be built │ ├── UnknownPluginError a plug-in name without a
-file │ └── ParameterError a parameter that is unknown or out of range ├── SchemaError records and schema do
-not fit together │ └── TooManyClassesError a class beyond ``max_classes`` ├── SnapshotError bytes that are no
-snapshot of this build └── RowError a decision failed in the middle of a run; __cause__ is the error
+GroveError
+├── SpecError               a model spec that cannot be built
+│   ├── UnknownPluginError  a plug-in name without a file
+│   └── ParameterError      a parameter that is unknown or out of range
+├── SchemaError             records and schema do not fit together
+│   └── TooManyClassesError a class beyond ``max_classes``
+├── SnapshotError           bytes that are no snapshot of this build
+└── RowError                an error in a decision in the middle of a run; __cause__ has it
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Confidence bounds: how far an observed gap between two merits may be from the true one."""
+"""Confidence bounds: the possible difference between an observed and the true gap of two merits."""

@@ -1,13 +1,13 @@
 """Confidence bounds: the half-width ε of a merit's confidence interval, and when a lead is enough.
 
-What a bound may look at is a *case*, float64[CASE_WORDS], written at every attempt
-(``core/learners/hoeffding/split_decision.py``).
-Kernels of a module (``params`` from ``at`` on: its parameters):
+The input of a bound is a *case*, float64[CASE_WORDS], written at every attempt
+(``core/learners/hoeffding/split_decision.py``). Kernels of a module (``params`` from ``at`` on: its
+parameters):
 
 ``epsilon(params, at, case) -> float``: ε, in the unit of the criterion's merit
 ``decision(params, at, lead, epsilon, tau) -> int``
-    says whether the best test, leading the second best by so much, is to be installed: OPEN, GAP (the lead is
-    enough), TIE (ε is so small that the two are as good as each other; tau = 0: never)
+    decides from the lead of the best test over the second best: OPEN, GAP (the lead is enough), TIE (ε is so
+    small that the two are equally good; tau = 0: never)
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from core.plugin import Parameters
 
 # A case
 CASE_WEIGHT: Final = 0  # labelled weight the leaf has seen: n, CDT's m
-CASE_RANGE: Final = 1  # of the merit: R
+CASE_RANGE: Final = 1  # R, the range of the merit
 CASE_CLASSES: Final = 2  # K
-CASE_CRITERION: Final = 3  # its kind
-CASE_DEPTH: Final = 4  # of the leaf, 0 at the root: h of CDT's theorem 4
+CASE_CRITERION: Final = 3  # kind of the criterion
+CASE_DEPTH: Final = 4  # depth of the leaf, 0 at the root: h of CDT's theorem 4
 CASE_RECORDS: Final = 5  # records the model has seen, this one among them: t
 CASE_ATTRIBUTES: Final = 6  # d
-CASE_TESTS: Final = 7  # tests that one attribute can propose, whatever the weight
+CASE_TESTS: Final = 7  # tests that one attribute can propose, for any weight
 CASE_WORDS: Final = 8
 
 # Decisions
@@ -39,13 +39,13 @@ TIE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Bound(Parameters):
-    """Half-width of a confidence interval of a merit, and the lead it takes to split."""
+    """Half-width of a confidence interval of a merit, and the lead that a split needs."""
 
     family: ClassVar[str] = "bounds"
 
     @property
     def needs(self) -> str | None:
-        """The kernel that a criterion must have to go with this bound, None: any criterion does."""
+        """Name of a kernel that the criterion must have for this bound, None: no requirement."""
         return None
 
     @property
@@ -55,11 +55,11 @@ class Bound(Parameters):
 
     @property
     def factor(self) -> float:
-        """How many ε a lead has to exceed."""
+        """Multiple of ε that a lead has to exceed."""
         return 1.0
 
     def max_classes(self, criterion: Any) -> int | None:
-        """Return the number of classes it is proved for with a criterion, None: any."""
+        """Return the largest number of classes for which the bound is proved with a criterion, None: any."""
         return None
 
     def epsilon(

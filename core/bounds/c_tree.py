@@ -38,52 +38,52 @@ class Plugin(Bound):
     Practical (equation 7): ``ε = c·sqrt(ln(m²·(h+1)²·t·d) / m)``, times ln m for entropy; a lead above ε
     splits [D16]. Theory: the deviation of the criterion at ``δ' = δ / ((h+1)(h+2)(t+1)³·d·m)``, and a lead of
     at least 2ε splits; ``delta`` 0 stands for 1/t (remark 1). m: weight observed at the leaf, h: its depth,
-    t: records seen by the model, d: attributes. Where an attribute can propose more than m tests, their
-    number takes the place of m in δ'. The guarantee of theorem 4 holds for unit weights and ``tau`` 0 only
-    (ALGORITHMS section 8; De Rosa and Cesa-Bianchi 2017). With c = 0.005, the value CDT finds by tuning, a
-    tree splits at almost every attempt [D18].
+    t: records seen by the model, d: attributes. If an attribute can propose more than m tests, their number
+    replaces m in δ'. The guarantee of theorem 4 holds for unit weights and ``tau`` 0 only (ALGORITHMS section
+    8; De Rosa and Cesa-Bianchi 2017). With c = 0.005, the value CDT finds by tuning, a tree splits at almost
+    every attempt [D18].
     """
 
     variant: str | None = choice("practical", "practical", "theory")
-    """The form that is used in practice, or that of the theorems."""
+    """The form that is used in practice, or the form of the theorems."""
     c: float = number(0.05, above=0.0, below=2.0)
-    """Factor of the practical form: the larger, the later a leaf splits."""
+    """Factor of the practical form: the larger it is, the later a leaf splits."""
     delta: float = number(0.0, at_least=0.0, below=1.0)
-    """Of the theory: how likely a split may be a wrong one; 0 stands for 1/t."""
+    """Largest probability of a wrong split, in the theory; 0 stands for 1/t."""
 
     def constants(self) -> tuple[float, ...]:
-        """Return c, δ, and whether the theory is meant."""
+        """Return c, δ, and 1.0 for the theory, else 0.0."""
         return self.c, self.delta, float(self.variant == "theory")
 
     @property
     def needs(self) -> str | None:
-        """A theorem, or a place in equation (7)."""
+        """``deviation`` for the theory, ``growth`` for equation (7)."""
         return "deviation" if self.variant == "theory" else "growth"
 
     @property
     def factor(self) -> float:
-        """Return 1, in theory 2."""
+        """Return 1, for the theory 2."""
         return 2.0 if self.variant == "theory" else 1.0
 
     def max_classes(self, criterion: Any) -> int | None:
-        """Return 2 for the theorems that speak of two classes [D11]."""
+        """Return 2 for the theorems about two classes [D11]."""
         return criterion.deviation_classes if self.variant == "theory" else None
 
 
 @kernel
 def log_share_of_delta(delta: float, case) -> float:
-    """Return ln δ' of theorem 4, δ' being what one split of one leaf at one time may take of δ."""
+    """Return ln δ' of theorem 4: δ' is the part of δ for one split of one leaf at one time."""
     h, t, m = case[CASE_DEPTH], case[CASE_RECORDS], case[CASE_WEIGHT]
     given = math.log(delta) if delta > 0.0 else -math.log(t)
     tests = case[CASE_ATTRIBUTES] * max(m, case[CASE_TESTS])
-    # δ' itself may be smaller than any float.
+    # δ' may be smaller than any float.
     return given - math.log((h + 1.0) * (h + 2.0) * (t + 1.0) ** 3 * tests)
 
 
 @kernel
 def epsilon(params, at: int, case) -> float:
     m, criterion = case[CASE_WEIGHT], int(case[CASE_CRITERION])
-    if m <= 1.0:  # fractions of a record: logarithms below 0, and nothing to judge by
+    if m <= 1.0:  # fractions of a record: logarithms below 0, and no evidence
         return math.inf
     if params[at + THEORY] != 0.0:
         return deviation(criterion, m, log_share_of_delta(params[at + DELTA], case), int(case[CASE_CLASSES]))
@@ -94,7 +94,7 @@ def epsilon(params, at: int, case) -> float:
 
 @kernel
 def decision(params, at: int, lead: float, epsilon: float, tau: float) -> int:
-    """Ask for a lead above ε, in theory of at least 2ε; or an ε of at most τ."""
+    """Require a lead above ε, in theory of at least 2ε; or an ε of at most τ."""
     theory = params[at + THEORY] != 0.0
     if lead >= 2.0 * epsilon if theory else lead > epsilon:
         return GAP

@@ -18,14 +18,14 @@ FACTOR: Final = 1
 class Plugin(Bound):
     """``ε = R·sqrt(ln(1/δ) / 2n)``: ``"bound": "hoeffding", "delta": 1e-7, "bound_factor": 1``.
 
-    VFDT compares a gap with ε; separating two intervals of half-width ε takes 2ε, hence ``bound_factor``
+    VFDT compares a gap with ε; two intervals of half-width ε are separate from 2ε on, hence ``bound_factor``
     (ALGORITHMS section 5; Domingos and Hulten 2000).
     """
 
     delta: float = number(1e-7, above=0.0, below=1.0)
-    """How likely the true gap may be farther away than ε."""
+    """Probability that the true gap differs by more than ε."""
     bound_factor: float = number(1.0, at_least=1.0, at_most=2.0)
-    """How many ε the lead must exceed: VFDT takes 1, two intervals apart take 2."""
+    """Multiple of ε that the lead must exceed: 1 in VFDT, 2 for separate intervals."""
 
     @property
     def constant(self) -> float | None:
@@ -45,7 +45,7 @@ def epsilon(params, at: int, case) -> float:
 
 @kernel
 def decision(params, at: int, lead: float, epsilon: float, tau: float) -> int:
-    """Ask for a lead above the factor times ε, or an ε below τ."""
+    """Require a lead above the factor times ε, or an ε below τ."""
     if lead > params[at + FACTOR] * epsilon:
         return GAP
     return TIE if epsilon < tau else OPEN

@@ -1,4 +1,4 @@
-"""McDiarmid's bound on how far a merit strays from its expectation."""
+"""McDiarmid's bound on the difference of a merit from its expectation."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ class Plugin(Bound):
     """``ε = C·sqrt(ln(1/δ) / 2n)``: ``"bound": "mcdiarmid", "delta": 1e-7, "mcd_form": "corrected"``.
 
     C depends on the criterion: 8 for Gini, ``6(K lg(e·n) + lg 2n) + 2 lg K`` for entropy in bits, where
-    ``mcd_form="seed"`` takes lg e for lg(e·n) (ALGORITHMS section 7 [D15]; Rutkowski and others 2013). For
-    entropy it says nothing before some 10⁵ records. ``mcd_form="cdt"`` is the constant for the entropy of two
-    classes, whatever the criterion, with 2.71 for e; CDT's code ran it with ``delta`` 1, which makes ε 0.
+    ``mcd_form="seed"`` uses lg e for lg(e·n) (ALGORITHMS section 7 [D15]; Rutkowski et al. 2013). For entropy
+    ε is too large to decide before some 10⁵ records. ``mcd_form="cdt"`` is the constant for the entropy of
+    two classes, for any criterion, with 2.71 for e; CDT's code used it with ``delta`` 1, which makes ε 0.
     """
 
     delta: float = number(1e-7, above=0.0, at_most=1.0)
-    """How likely the true merit may be farther away than ε; 1: any lead is enough."""
+    """Probability that the true merit differs by more than ε; 1: any lead is enough."""
     mcd_form: str | None = choice("corrected", "corrected", "seed", "cdt")
-    """The constant for entropy as its paper proves it, as CDT prints it, or as CDT's code has it."""
+    """The constant for entropy as proved in its paper, as printed by CDT, or as in CDT's code."""
 
     def constants(self) -> tuple[float, ...]:
-        """Return δ, and which form is meant."""
+        """Return δ, and the number of the form."""
         return self.delta, float(("corrected", "seed", "cdt").index(str(self.mcd_form)))
 
     @property
@@ -58,7 +58,7 @@ def epsilon(params, at: int, case) -> float:
 
 @kernel
 def decision(params, at: int, lead: float, epsilon: float, tau: float) -> int:
-    """Ask for a lead above ε, or an ε below τ."""
+    """Require a lead above ε, or an ε below τ."""
     if lead > epsilon:
         return GAP
     return TIE if epsilon < tau else OPEN

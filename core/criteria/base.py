@@ -1,30 +1,31 @@
-"""Split criteria: one column function, from which gains follow, and what theorems say of its estimate.
+"""Split criteria: a column function of class masses, from which gains follow, and bounds of its estimate.
 
 Kernels of a module (all weights are labelled weight):
 
 ``impurity(masses, k, n, out, total)``
     writes, for each of n columns of ``masses`` (float64[class, column]), mass times impurity to ``out`` and
-    mass to ``total``. The conditional impurity of a split is the sum of that over its branches, divided by
-    its mass; the merit of a split is the impurity before it minus that (ALGORITHMS section 2.3)
+    mass to ``total``. The conditional impurity of a split is the sum of ``out`` over its branches, divided
+    by its mass; the merit of a split is the impurity before it minus this one (ALGORITHMS section 2.3)
 ``reach(k) -> float``: the range R of the merit with k classes
 
-``impurity_roughly(masses, k, n, out, total)`` (not every criterion)
+``impurity_roughly(masses, k, n, out, total)`` (optional)
     the same with an error of at most 1e-6 of the mass for each class
     (core/learners/hoeffding/quick_reject.py)
 ``moment(n, squares)``, ``increment(n, cell, moment, weight) -> (added, moment)``, ``steepest(n, ratio)``
-    (not every criterion) for those who follow a test record by record; without them a branch is measured
-    anew. What is worth keeping of a branch of mass n (``squares``: the sum of its squared class masses); what
-    a record of a class with mass ``cell`` adds to mass times impurity, and the moment with it; the most that
-    a unit of weight can add while the mass is at most n, and at most ``ratio`` times that of any class (it
-    never takes anything away)
+    (optional) for schedules that follow a test record by record; without them a branch is computed again.
+    ``moment`` returns the value to keep for a branch of mass n (``squares``: the sum of its squared class
+    masses). ``increment`` returns the increase of mass times impurity by a record of a class with mass
+    ``cell``, and the new moment. ``steepest`` returns the largest increase per unit of weight while the mass
+    is at most n, and at most ``ratio`` times the mass of any class (no unit of weight causes a decrease)
 
-and, where a theorem or a practice of the literature covers it, in the unit of the merit:
+and, if a theorem or a practice of the literature covers the criterion, in the unit of the merit:
 
-``deviation(n, log_delta, k) -> float``: how far, but for probability δ (given by its logarithm), the
-    conditional impurity of one split estimated from weight n may be from the true one (CDT, theorems 1 to 3)
+``deviation(n, log_delta, k) -> float``: the largest difference, except with probability δ (given by its
+    logarithm), of the true conditional impurity of one split from its estimate with weight n (CDT, theorems
+    1 to 3)
 ``growth(n) -> float``: the factor of CDT's equation (7)
 ``sensitivity(n, k, printed) -> float``: C of McDiarmid's inequality, ``ε = C·sqrt(ln(1/δ)/2n)``; ``printed``:
-    as the seed prints it (ALGORITHMS section 7)
+    as in the printed seed paper (ALGORITHMS section 7)
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from core.plugin import Parameters, number
 
 @dataclass(frozen=True, slots=True)
 class Criterion(Parameters):
-    """How impure a distribution of class masses is; its kernels are described above."""
+    """Impurity of a distribution of class masses; its kernels are described above."""
 
     family: ClassVar[str] = "criteria"
 
@@ -48,11 +49,11 @@ class Criterion(Parameters):
     null_merit_is_gain: ClassVar[bool] = True
     """Whether MOA measures "no split" on the scale of its merits (else it is minus infinity there)."""
     sorts_branches: ClassVar[bool] = False
-    """Its published code leaves the class masses of branches sorted, and new leaves begin with them so."""
+    """Whether branches' class masses are sorted, as in published code; new leaves start with them."""
     max_classes: ClassVar[int | None] = None
-    """Classes it is defined for, None: any number."""
+    """Largest number of classes that the criterion supports, None: any number."""
     deviation_classes: ClassVar[int | None] = None
-    """Classes its ``deviation`` is proved for, None: any number [D11]."""
+    """Largest number of classes for which ``deviation`` is proved, None: any number [D11]."""
 
     @property
     def is_incremental(self) -> bool:

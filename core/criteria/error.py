@@ -12,8 +12,8 @@ from core.kernels.jit import kernel
 class Plugin(Criterion):
     """``1 - max π_c`` before the split minus its mean after it: ``"criterion": "error"``.
 
-    A split whose branches all have the majority class of the leaf gains nothing, however much purer they are
-    (ALGORITHMS sections 2.3 and 6; Matuszyk and others 2013).
+    A split whose branches all have the leaf's majority class has gain 0, even if they are much purer
+    (ALGORITHMS sections 2.3 and 6; Matuszyk et al. 2013).
     """
 
     def merit_range(self, classes: int) -> float:

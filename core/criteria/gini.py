@@ -40,7 +40,7 @@ def growth(n: float) -> float:
 
 @kernel
 def sensitivity(n: float, k: int, printed: bool) -> float:
-    """Return 8 (Rutkowski and others 2013)."""
+    """Return 8 (Rutkowski et al. 2013)."""
     return 8.0
 
 
@@ -72,7 +72,7 @@ def steepest(n: float, ratio: float) -> float:
 
 @kernel
 def increment(n: float, cell: float, moment: float, weight: float) -> tuple[float, float]:
-    """Return what a record adds to ``W·G``: VFS Theorem 2; 0 if it is the first of its branch."""
+    """Return the increase of ``W·G`` by a record: VFS Theorem 2; 0 if it is the first of its branch."""
     grown, squares = n + weight, moment + weight * (2.0 * cell + weight)
     before = moment / n if n > 0.0 else 0.0
     after = squares / grown if grown > 0.0 else 0.0

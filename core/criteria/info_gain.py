@@ -19,7 +19,7 @@ E: Final = math.e
 class Plugin(Criterion):
     """Entropy before the split minus mean entropy after it: ``"criterion": "info_gain"``.
 
-    A split whose weight, but for ``min_branch_frac`` of it, goes down one branch is no suggestion (ALGORITHMS
+    A split is not suggested if all its weight except ``min_branch_frac`` goes down one branch (ALGORITHMS
     section 2.3; Quinlan 1986).
     """
 
@@ -51,7 +51,7 @@ def growth(n: float) -> float:
 
 @kernel
 def sensitivity(n: float, k: int, printed: bool) -> float:
-    """Return ``6·(K·lg(e·n) + lg 2n) + 2·lg K`` [D15]; the seed prints lg e in place of lg(e·n)."""
+    """Return ``6·(K·lg(e·n) + lg 2n) + 2·lg K`` [D15]; the seed paper prints lg e instead of lg(e·n)."""
     first = 1.0 / LN2 if printed else math.log2(n) + 1.0 / LN2
     return 6.0 * (k * first + math.log2(2.0 * n)) + 2.0 * math.log2(float(k))
 
@@ -81,13 +81,13 @@ def moment(n: float, squares: float) -> float:
 
 @kernel
 def steepest(n: float, ratio: float) -> float:
-    """Return lg ``ratio``, the slope of x lg x at n less that at a cell, at most lg n + lg e."""
+    """Return lg ``ratio``, the slope of x lg x at n minus the slope at a cell, at most lg n + lg e."""
     return log2(min(ratio, n * E))
 
 
 @kernel
 def increment(n: float, cell: float, moment: float, weight: float) -> tuple[float, float]:
-    """Return what a record adds to ``W·H``: VFS Theorem 1 with the limits at zero cells."""
+    """Return the increase of ``W·H`` by a record: VFS Theorem 1 with the limits at zero cells."""
     grown = x_log2_x(n + weight)
     return (grown - moment) - (x_log2_x(cell + weight) - x_log2_x(cell)), grown
 

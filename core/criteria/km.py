@@ -14,7 +14,7 @@ from core.kernels.jit import kernel
 class Plugin(Criterion):
     """``sqrt(p(1-p))`` before the split minus its mean after it: ``"criterion": "km"``.
 
-    A model that uses it knows at most two classes (ALGORITHMS section 2.3; Kearns and Mansour 1996).
+    A model that uses it has at most two classes (ALGORITHMS section 2.3; Kearns and Mansour 1996).
     """
 
     max_classes: ClassVar[int | None] = 2
@@ -42,7 +42,7 @@ def growth(n: float) -> float:
 
 @kernel
 def impurity(masses, k: int, n: int, out, total) -> None:
-    """Write ``W·Q = sqrt(w_0 w_1)`` and W for each of n columns; one class alone is pure."""
+    """Write ``W·Q = sqrt(w_0 w_1)`` and W for each of n columns; a single class is pure."""
     for j in range(n):
         total[j] = masses[0, j]
         out[j] = math.sqrt(masses[0, j]) if k > 1 else 0.0

@@ -13,10 +13,10 @@ from core.kernels.jit import kernel
 class Plugin(Criterion):
     """The smaller of two class shares, with two faults that change trees: ``"criterion": "sorted_error"``.
 
-    To find it the class weights of a branch are sorted where they lie, so that the leaves of a split begin
-    with the larger weight for the second class, whatever they hold. And a branch that the second class has
-    never met counts as all wrong. For two classes; ``{"name": "corrh-tree", "compat": "cdt"}`` takes it
-    (ALGORITHMS section 6; code of De Rosa and Cesa-Bianchi 2017).
+    The published code sorts the class weights of a branch in place, so that the leaves of a split start with
+    the larger weight for the second class, in any case. And a branch that the second class never reached
+    counts as all wrong. For two classes; ``{"name": "corrh-tree", "compat": "cdt"}`` uses it (ALGORITHMS
+    section 6; code of De Rosa and Cesa-Bianchi 2017).
     """
 
     max_classes: ClassVar[int | None] = 2

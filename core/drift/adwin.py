@@ -1,7 +1,7 @@
 """ADWIN: a window that drops its older part when the two parts' means differ (Bifet and Gavaldà 2007).
 
 The window is kept as an exponential histogram (section 3 of the paper, "ADWIN2"): row r holds up to five
-buckets of 2^r inputs each, and the two oldest of six are merged into one of the next row.
+buckets of 2^r inputs each, and the two oldest of six are merged into one bucket of the next row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from core.kernels.jit import called, kernel
 from core.plugin import choice, count, flag, number
 
 # State: fields, then the rows from the youngest to the oldest
-TICKS: Final = 0  # inputs since the window was last begun
+TICKS: Final = 0  # inputs since the window was last started
 WIDTH: Final = 1  # inputs in the window, their sum and squared deviations from their mean
 TOTAL: Final = 2
 SQUARES: Final = 3
@@ -28,9 +28,9 @@ FIELDS: Final = 6
 BUCKETS: Final = 5
 ROW: Final = 1 + 2 * (BUCKETS + 1)
 ROWS: Final = 26
-"""The window has room for 5·(2^26 - 1), that is 335 million inputs; beyond, the oldest bucket is dropped."""
+"""The window has room for 5·(2^26 - 1) inputs, that is 335 million; then the oldest bucket is dropped."""
 
-# Parameters behind ``params[at]``
+# Words of ``params[at:]``
 TWO_SIDED: Final = 4
 KEEP_NEWER: Final = 5
 MOA: Final = 6
@@ -46,36 +46,36 @@ PROBLEMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Detector):
-    """Windows of errors: drift when the mean of the newer part of the window lies above that of the older.
+    """A window of errors: drift when the mean of its newer part exceeds the mean of its older part.
 
     ``{"name": "adwin", "confidence": 0.002, "clock": 32, "min_part": 5, "min_window": 10}``. Every ``clock``
-    inputs all cuts at bucket borders with at least ``min_part`` inputs on both sides are tested, once the
-    window has more than ``min_window`` inputs; ``confidence`` is the paper's δ. A window whose mean falls
-    drops its older part quietly; with ``two_sided`` that is a drift too. There is no warning level, so that a
-    rebuild begins with a new tree.
+    inputs all cuts at bucket borders with at least ``min_part`` inputs on both sides are tested, if the
+    window has more than ``min_window`` inputs; ``confidence`` is the paper's δ. If the mean falls, the older
+    part is dropped without a drift; with ``two_sided`` this is a drift too. There is no warning level, so
+    that a rebuild starts with a new tree.
 
-    A drift leaves the newer part of the window, as in figure 1 of the paper; with ``keep_newer`` false an
-    empty one begins, as River has it. With ``compat="moa"`` both sides of a cut must have two inputs more,
-    and the mean must rise above that before the last input [D68].
+    After a drift the newer part of the window stays, as in figure 1 of the paper; with ``keep_newer`` false
+    an empty window starts, as in River. With ``compat="moa"`` both sides of a cut must have two inputs more,
+    and the mean must rise above the mean before the last input [D68].
     """
 
     confidence: float = number(0.002, above=0.0, below=1.0)
-    """How likely a window without a change may be cut."""
+    """Probability that a window without a change is cut."""
     clock: int = count(32, at_least=1)
-    """Inputs between two looks at the window."""
+    """Number of inputs between two tests of the window."""
     min_part: int = count(5, at_least=1)
-    """Inputs that each side of a cut must have."""
+    """Least number of inputs on each side of a cut."""
     min_window: int = count(10, at_least=0)
-    """Inputs above which there may be a cut."""
+    """Number of inputs above which there may be a cut."""
     two_sided: bool = flag(False)
-    """A falling error rate is a drift, too."""
+    """Whether a falling error rate is a drift, too."""
     keep_newer: bool = flag(True)
-    """The newer part of the window outlives a drift; else an empty window begins."""
+    """Whether the newer part of the window stays after a drift; else an empty window starts."""
     compat: str | None = choice(None, None, "moa")
-    """MOA's formulas."""
+    """"moa": the formulas of MOA."""
 
     def __post_init__(self) -> None:
-        """Check the parameters, each and together."""
+        """Check the parameters, separately and together."""
         Detector.__post_init__(self)
         if self.compat == "moa":
             if not self.keep_newer:
@@ -104,7 +104,7 @@ def update(params, at: int, floats, state: int, error: float) -> int:
 
 @called
 def take_in(params, at: int, floats, state: int, error: float) -> int:
-    """Do what ``update`` says, as a call: most models have another detector."""
+    """Do the work of ``update`` as a call that is not inlined: most models have another detector."""
     if floats[state + ALARM] != 0.0 and params[at + KEEP_NEWER] == 0.0:
         for word in range(FIELDS + ROWS * ROW):
             floats[state + word] = 0.0
@@ -112,7 +112,7 @@ def take_in(params, at: int, floats, state: int, error: float) -> int:
     insert(floats, state, error)
     floats[state + TICKS] += 1.0
     confidence, clock, min_part, min_window = params[at], params[at + 1], params[at + 2], params[at + 3]
-    # Both are whole: the remainder of floats costs more than all the rest of most inputs.
+    # Both are integers: a remainder of floats costs more than the whole rest for most inputs.
     if int(floats[state + TICKS]) % int(clock) != 0 or floats[state + WIDTH] <= min_window:
         return IN_CONTROL
     is_moa = params[at + MOA] != 0.0
@@ -130,7 +130,7 @@ def take_in(params, at: int, floats, state: int, error: float) -> int:
 
 @kernel
 def insert(floats, state: int, error: float) -> None:
-    """Take an input into the window as a bucket of its own, and merge buckets where a row has six."""
+    """Add an input to the window as a bucket, and merge buckets where a row has six."""
     width = floats[state + WIDTH]
     if width > 0.0:
         distance = error - floats[state + TOTAL] / width
@@ -187,9 +187,9 @@ def drop_oldest(floats, state: int) -> None:
 
 @kernel
 def is_cut(floats, state: int, confidence: float, min_part: float, least: float) -> bool:
-    """Return whether the means differ on the two sides of some border between buckets (the paper's ε_cut).
+    """Return whether the means on the two sides of a border between buckets differ (the paper's ε_cut).
 
-    Both sides have ``least`` inputs; ``min_part`` is what ε_cut reckons with.
+    Each side must have ``least`` inputs; ``min_part`` is a term of ε_cut.
     """
     width, total = floats[state + WIDTH], floats[state + TOTAL]
     if width < 2.0 * least:

@@ -1,4 +1,4 @@
-"""Drift detectors: one number a labelled record (1 = the prediction was wrong), one level back."""
+"""Drift detectors: take one number per labelled record (1 = the prediction was wrong), return a level."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ LEVELS: Final = ("in-control", "warning", "drift")
 
 @dataclass(frozen=True, slots=True)
 class Detector(Parameters):
-    """Watches the errors of predictions made before training.
+    """Monitors the errors of predictions made before training.
 
     The module's kernel ``update(params, at, floats, state, error) -> level`` gets the parameters at
-    ``params[at:]`` and the state at ``floats[state:]``. ``initial`` gives the state of a new model. After a
-    drift a detector forgets at its next input, so that the alarm can be read (ADWIN keeps what is new).
-    ``problem(params, at, floats, state) -> int`` says what is wrong with the state (core/plugin.py).
+    ``params[at:]`` and the state at ``floats[state:]``. ``initial`` returns the state of a new model. After a
+    drift a detector is reset at its next input, so that the alarm can be read (ADWIN keeps the newer part).
+    ``problem(params, at, floats, state) -> int`` returns the number of a sentence if the state is invalid
+    (core/plugin.py).
 
-    Detectors follow their papers and agree with River. Where MOA's differ ``compat="moa"`` gives those; it is
-    a parameter of the detector alone, whatever the learner's ``compat`` is [D68].
+    Detectors follow their papers and agree with River. Where MOA's formulas differ, ``compat="moa"`` selects
+    them; it is a parameter of the detector, independent of the learner's ``compat`` [D68].
 
-    ``reaction`` says what a change of level does to the trees (core/model/drift_reaction.py): ``rebuild``
-    trains a background tree from the warning on, which takes over at the drift; ``reset`` begins a new tree
-    at the drift; ``alert`` only says it.
+    ``reaction`` is the effect of a change of level on the trees (core/model/drift_reaction.py): ``rebuild``
+    trains a background tree from the warning on, which replaces the tree at the drift; ``reset`` starts a new
+    tree at the drift; ``alert`` only reports it.
     """
 
     family: ClassVar[str] = "drift"
 
     reaction: str = choice("rebuild", "rebuild", "reset", "alert")
-    """What a drift does: a background tree takes over, a new tree begins, or nothing but the alert."""
+    """Effect of a drift: a background tree takes over, a new tree starts, or only an event is reported."""
 
     def initial(self) -> tuple[float, ...]:
         """Return the state of a new model."""
         return ()
 
     def error_rate(self, state: Any) -> float:
-        """Return the error rate the detector believes in (state: float64[n])."""
+        """Return the detector's estimate of the error rate (state: float64[n])."""
         return 0.0
 
 

@@ -27,15 +27,15 @@ class Plugin(Detector):
     """Error rate p with deviation s against the smallest ``p + s`` so far (ALGORITHMS section 10).
 
     ``{"name": "ddm", "warm_up": 30, "warning": 2.0, "drift": 3.0, "min_errors": 0}``. Warning at
-    ``p + s > p_min + warning·s_min``, drift likewise; the level stays before ``warm_up`` inputs. A stream
-    without an error has p_min = s_min = 0, and its first error is a drift; with ``min_errors = e`` the minima
-    are taken only once e errors have been seen since the last reset.
+    ``p + s > p_min + warning·s_min``, drift likewise; the level does not change before ``warm_up`` inputs. A
+    stream without an error has p_min = s_min = 0, and its first error is a drift; with ``min_errors = e`` the
+    minima are taken only after e errors since the last reset.
     """
 
     warm_up: int = count(30, at_least=1)
     """Labels before the level may change."""
     warning: float = number(2.0, above=0.0)
-    """Standard deviations above the minimum at which it warns."""
+    """Standard deviations above the minimum that are a warning."""
     drift: float = number(3.0, above=0.0)
     """Standard deviations above the minimum that are a drift."""
     min_errors: int = count(0, at_least=0)

@@ -1,4 +1,4 @@
-"""EDDM: drift when errors come closer together than ever before (Baena-García et al. 2006)."""
+"""EDDM: drift when the distance between errors becomes smaller than before (Baena-García et al. 2006)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALARM: Final = 7
 FIELDS: Final = 8
 
 MOA: Final = 3
-"""Parameter behind ``params[at]``: whether the formulas are MOA's."""
+"""Word of ``params[at:]``: whether MOA's formulas are used."""
 
 PROBLEMS: Final = (
     "level must be that of control, a warning or a drift",
@@ -34,25 +34,25 @@ PROBLEMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Detector):
-    """Mean distance between two errors plus two deviations, as a share of the largest value it ever had.
+    """Mean distance between two errors plus two deviations, as a share of the largest value so far.
 
     ``{"name": "eddm", "warm_up": 30, "warning": 0.95, "drift": 0.9}``: warning below a share of ``warning``
-    (the paper's α), drift below ``drift`` (β), the level stays before more than ``warm_up`` errors. The level
-    changes at errors only. With ``compat="moa"`` the variance is over the errors, not the errors less one,
-    and inputs are counted from 1 [D68].
+    (the paper's α), drift below ``drift`` (β); the level does not change before more than ``warm_up`` errors.
+    The level changes at errors only. With ``compat="moa"`` the variance has the number of errors as its
+    divisor, not that number less one, and inputs are counted from 1 [D68].
     """
 
     warm_up: int = count(30, at_least=1)
     """Errors before the level may change."""
     warning: float = number(0.95, above=0.0, at_most=1.0)
-    """Share of the largest distance below which it warns."""
+    """Share of the largest distance below which there is a warning."""
     drift: float = number(0.9, above=0.0, at_most=1.0)
     """Share of the largest distance below which there is a drift."""
     compat: str | None = choice(None, None, "moa")
-    """MOA's formulas."""
+    """"moa": the formulas of MOA."""
 
     def __post_init__(self) -> None:
-        """Check the parameters, each and together."""
+        """Check the parameters, separately and together."""
         Detector.__post_init__(self)
         if self.drift > self.warning:
             msg = f"drift={self.drift} must be at most warning={self.warning}"

@@ -1,4 +1,4 @@
-"""Page-Hinkley: drift when deviations from the running mean pile up (Page 1954, with a forgetting factor)."""
+"""Page-Hinkley: drift when deviations from the running mean add up (Page 1954, with a forgetting factor)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FALL: Final = 4
 HIGHEST: Final = 5
 ALARM: Final = 6
 
-# Parameters behind ``params[at]``: the last of five, and whether the formulas are MOA's
+# Words of ``params[at:]``: the last of five, and whether MOA's formulas are used
 TWO_SIDED: Final = 4
 MOA: Final = 5
 
@@ -30,30 +30,30 @@ PROBLEMS: Final = ("inputs must be a number of at least 0",)
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Detector):
-    """Cumulative sum of ``error - mean - tolerance``: drift when it stands ``threshold`` above its minimum.
+    """Cumulative sum of ``error - mean - tolerance``: drift when it is ``threshold`` above its minimum.
 
     ``{"name": "page_hinkley", "warm_up": 30, "tolerance": 0.005, "threshold": 50.0, "memory": 0.9999}``. Each
-    input multiplies the sum by ``memory`` first; the level stays before ``warm_up`` inputs. With
-    ``two_sided`` a falling error rate is a drift as well. There is no warning level, so that a rebuild begins
-    with a new tree. With ``compat="moa"`` the sum itself is compared with the threshold, which is slower the
-    longer all was well, and the level may change an input earlier [D68].
+    input first multiplies the sum by ``memory``; the level does not change before ``warm_up`` inputs. With
+    ``two_sided`` a falling error rate is a drift as well. There is no warning level, so that a rebuild starts
+    with a new tree. With ``compat="moa"`` the sum is compared with the threshold without its minimum, which
+    reacts the later the longer there were few errors, and the level may change an input earlier [D68].
     """
 
     warm_up: int = count(30, at_least=1)
     """Labels before the level may change."""
     tolerance: float = number(0.005, at_least=0.0)
-    """Deviation from the mean that is no matter."""
+    """Deviation from the mean that is ignored."""
     threshold: float = number(50.0, above=0.0)
     """Sum of deviations that is a drift."""
     memory: float = number(0.9999, above=0.0, at_most=1.0)
-    """Factor that forgets the sum at each label."""
+    """Factor that multiplies the sum at each label, to forget."""
     two_sided: bool = flag(False)
-    """A falling error rate is a drift, too."""
+    """Whether a falling error rate is a drift, too."""
     compat: str | None = choice(None, None, "moa")
-    """MOA's formulas."""
+    """"moa": the formulas of MOA."""
 
     def __post_init__(self) -> None:
-        """Check the parameters, each and together."""
+        """Check the parameters, separately and together."""
         Detector.__post_init__(self)
         if self.two_sided and self.compat == "moa":
             msg = "two_sided=True must be false with compat='moa': MOA's looks for rising error rates alone"

@@ -1,8 +1,8 @@
 """The normal distribution function with the rounding of MOA's library (Moshier's Cephes: quotients).
 
 ``special.normal_cdf`` is as exact and faster. With ``compat="moa"`` the last bit counts: a leaf inherits
-masses computed with it, and whether its weight since the last attempt is 200 or 199.9999999999998 decides at
-which record the next attempt comes.
+masses computed with it, and the record of the next attempt depends on whether the weight since the last
+attempt is 200 or 199.9999999999998.
 """
 
 from __future__ import annotations

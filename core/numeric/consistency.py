@@ -1,4 +1,4 @@
-"""When the labels at a place leave no doubt about its majority: the one definition, for whoever asks."""
+"""Consistency: whether the majority class at a place is certain, given its labels. The only definition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def epsilon(weight: float, t: int, classes: float, delta: float) -> float:
 
     De Rosa and Cesa-Bianchi 2017, equation 6; for K classes [D11].
     """
-    if delta > 0.0:  # K·t/δ itself may be beyond all floats
+    if delta > 0.0:  # K·t/δ may be beyond the range of floats
         return math.sqrt((math.log(classes * t) - math.log(delta)) / (2.0 * weight))
     return math.sqrt(math.log(classes * t * t) / (2.0 * weight))
 

@@ -1,11 +1,11 @@
 """Credible bounds of a share: quantiles of a Beta posterior, and of a heterogeneity that depends on it.
 
-T labels of which k are positive leave Beta(k + 1, T - k + 1) under a uniform prior (Collet and Pietquin 2015,
-section III). A heterogeneity H is symmetric about ½ and grows up to it, so that its quantiles follow from one
-number: ``s`` with ``P(s <= µ <= 1 - s) = q``, that is ``I_s(a, b) + I_s(b, a) = 1 - q``. The paper's r_q is
-½ - s (ALGORITHMS section 12.2); s itself is what is solved for, because near 0 it has digits that ½ - s has
-lost. For the same reason the probability of a tail is what is given, not that of the rest: 1 - δ has lost the
-digits of a small δ. All in plain arithmetic: the same bits everywhere, with or without the compiler.
+T labels with k positives give Beta(k + 1, T - k + 1) under a uniform prior (Collet and Pietquin 2015, section
+III). A heterogeneity H is symmetric about ½ and grows up to it, so that its quantiles follow from one number:
+``s`` with ``P(s <= µ <= 1 - s) = q``, that is ``I_s(a, b) + I_s(b, a) = 1 - q``. The paper's r_q is ½ - s
+(ALGORITHMS section 12.2). The equation is solved for s because near 0 s has digits that ½ - s has lost. For
+the same reason callers pass the probability of a tail, not of the rest: 1 - δ has lost the digits of a small
+δ. All in plain arithmetic: the same bits on every platform, with or without the compiler.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ HETEROGENEITIES: Final = {"entropy": ENTROPY, "variance": VARIANCE, "stddev": DE
 LN_2PI: Final = math.log(2.0 * math.pi)
 TINY: Final = 1e-300
 MOST_TERMS: Final = 1_000_000
-"""Of a continued fraction: it needs some 60 for T = 1,000, and 40,000 for 10⁹."""
+"""Most terms of a continued fraction: it needs some 60 for T = 1,000, and 40,000 for 10⁹."""
 MOST_STEPS: Final = 400
 CLOSE: Final = 4e-16
 SMALL: Final = 1e-4
 NOTHING: Final = 1e-30
-"""Factor of a continued fraction that leaves nothing of it beside 1."""
+"""Smallest factor of a continued fraction: below it the product vanishes in a sum with 1."""
 LEAST_DELTA: Final = 1e-25
-"""Least probability of a tail that is solved for; of smaller ones NOTHING is left."""
+"""Least probability of a tail that is solved for; a smaller one would be below NOTHING."""
 
-# ln n! less Stirling's formula, n = 0 … 15; beyond that the series to 1/n^9 is exact to the last digit.
+# ln n! minus Stirling's formula, n = 0 … 15; beyond that the series to 1/n^9 is exact to the last digit.
 _STIRLING: Final = np.array(
     [0.0]
     + [
@@ -55,7 +55,7 @@ _STIRLING_KNOWN: Final = 15.5
 
 @kernel
 def stirling_error(n: float) -> float:
-    """Return ln n! - (n + ½) ln n + n - ½ ln 2π for a whole n >= 1 (Loader 2000)."""
+    """Return ln n! - (n + ½) ln n + n - ½ ln 2π for an integer n >= 1 (Loader 2000)."""
     if n < _STIRLING_KNOWN:
         return _STIRLING[int(n)]
     z = 1.0 / (n * n)
@@ -82,7 +82,7 @@ def deviance(x: float, mean: float) -> float:
 
 @called
 def binomial(x: float, n: float, p: float, q: float) -> float:
-    """Return the probability of x successes of n, p + q = 1, 0 <= x <= n, both whole (Loader 2000)."""
+    """Return the probability of x successes in n, p + q = 1, 0 <= x <= n, integers (Loader 2000)."""
     if x == 0.0:
         return exp(max(-deviance(n, n * q) - n * p, -1e3)) if n > 0.0 else 1.0
     if x == n:
@@ -123,9 +123,9 @@ def beta_fraction(a: float, b: float, x: float) -> float:
 
 @called
 def tails(a: float, b: float, s: float) -> tuple[float, float, float]:
-    """Return I_s(a, b), 1 - I_s(a, b) and the density at s; a, b >= 1 whole, 0 < s < 1 (ALGORITHMS 3.3).
+    """Return I_s(a, b), 1 - I_s(a, b) and the density at s (ALGORITHMS 3.3).
 
-    The smaller of the two has all its digits.
+    a, b: integers of at least 1; 0 < s < 1. The smaller of the first two results has full precision.
     """
     front = binomial(a, a + b - 1.0, s, 1.0 - s) * (1.0 - s)
     density = front * a / (s * (1.0 - s))
@@ -141,9 +141,9 @@ def tails(a: float, b: float, s: float) -> tuple[float, float, float]:
 def tail_point(a: float, b: float, target: float, part: int) -> float:
     """Return s where a part of Beta(a, b) has the probability ``target``.
 
-    ABOVE s, OUTSIDE of s to 1 - s, or INSIDE of it, s <= ½: a small one has all its digits.
+    part: ABOVE s; OUTSIDE or INSIDE of the interval from s to 1 - s, s <= ½. A small s has full precision.
 
-    Halley's steps, halved or shortened where they leave the interval in which the solution lies.
+    Halley's steps, halved or shortened where they leave the interval that contains the solution.
     """
     low, high = 0.0, 1.0 if part == ABOVE else 0.5
     s = min(a / (a + b), 0.75 * high)
@@ -178,7 +178,7 @@ def tail_point(a: float, b: float, target: float, part: int) -> float:
 
 @kernel
 def middle_tail(labels: float, fewer: float, probability: float, part: int) -> float:
-    """Return s = ½ - r_q of a leaf with so many labels, of which ``fewer`` are of the rarer class.
+    """Return s = ½ - r_q of a leaf with ``labels`` labels, ``fewer`` of them of the rarer class.
 
     probability: that µ lies INSIDE of s to 1 - s (q), or OUTSIDE of it (1 - q).
     """
@@ -201,7 +201,7 @@ def heterogeneity(kind: int, s: float) -> float:
 
 @kernel
 def largest_risk(labels: float, errors: float, delta: float) -> float:
-    """Return the risk of a leaf's label that is exceeded with probability δ (equation 7, W = 1)."""
+    """Return the risk that the risk of a leaf's label exceeds with probability δ (equation 7, W = 1)."""
     return tail_point(errors + 1.0, labels - errors + 1.0, delta, ABOVE)
 
 
@@ -229,7 +229,7 @@ def _solved(labels: Any, positives: Any, probability: float, part: int) -> Any:
 
 
 def check_delta(delta: float) -> None:
-    """Refuse a δ whose bounds would have no digit that is right."""
+    """Refuse a δ whose bounds would have no correct digit."""
     if not LEAST_DELTA <= delta < 1.0:
         msg = (
             f"delta={delta} must be at least {LEAST_DELTA} and below 1: bounds for a smaller one have no "
@@ -249,8 +249,8 @@ def half_width(labels: Any, positives: Any, q: float) -> Any:
 def heterogeneity_bounds(labels: Any, positives: Any, delta: float, kind: str = "entropy") -> tuple[Any, Any]:
     """Return the upper and the lower credible bound ε(δ), ε(1 - δ), float64 of the shape of T and k.
 
-    kind: entropy (nats), variance or stddev. Each is exceeded, or not reached, with probability δ.
-    ParameterError for a δ that is not from LEAST_DELTA to below 1.
+    kind: entropy (nats), variance or stddev. The true value is above the upper bound with probability δ, and
+    below the lower bound with probability δ. Raises ParameterError for a δ below LEAST_DELTA or not below 1.
     """
     check_delta(delta)
     found = []
@@ -263,9 +263,10 @@ def heterogeneity_bounds(labels: Any, positives: Any, delta: float, kind: str = 
 
 
 def risk_bound(labels: Any, positives: Any, delta: float) -> Any:
-    """Return what the risk of predicting a leaf's majority exceeds with probability δ, float64 (equation 7).
+    """Return the bound that a leaf's risk with its majority exceeds with probability δ (equation 7).
 
-    Per unit of the leaf's size: of the shape of T and k. ParameterError as for ``heterogeneity_bounds``.
+    float64 of the shape of T and k, per unit of the leaf's size. ParameterError as for
+    ``heterogeneity_bounds``.
     """
     check_delta(delta)
     return _solved(labels, positives, delta, ABOVE)

@@ -8,12 +8,12 @@ from core.kernels.jit import kernel
 from core.numeric.special import LN2, log2
 
 ASYMPTOTIC: Final = 10.0
-"""From there on the series of Bernoulli numbers, cut at x⁻¹⁰, errs by less than 1e-14."""
+"""From this value on the error of the series of Bernoulli numbers, cut at x⁻¹⁰, is below 1e-14."""
 
 
 @kernel
 def digamma(x: float) -> float:
-    """Return ψ(x) of a number above 0: E[ln θ] of a Beta(a, b) variate θ is ψ(a) - ψ(a + b)."""
+    """Return ψ(x) for x above 0: E[ln θ] of a Beta(a, b) variate θ is ψ(a) - ψ(a + b)."""
     below = 0.0
     while x < ASYMPTOTIC:
         below += 1.0 / x

@@ -1,8 +1,8 @@
 """Incremental delta-bar-delta: a linear unit that learns a step size for each of its inputs.
 
-Sutton 1992; ALGORITHMS section 22.5 [D55]. A unit of n inputs is 3·n words from a word on: weights w,
-logarithms β of the step sizes, and traces h of what they have done. ``inputs`` is float64[n], the first one 1
-by custom, the others within ±5 (``core/numeric/moments.py:standard_score``).
+Sutton 1992; ALGORITHMS section 22.5 [D55]. A unit of n inputs is 3·n words: weights w, logarithms β of the
+step sizes, and traces h of earlier steps. ``inputs`` is float64[n], the first usually 1, the rest within ±5
+(``core/numeric/moments.py:standard_score``).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def idbd_start(floats, at: int, n: int) -> None:
 
 @kernel
 def idbd_inherit(floats, at: int, parent: int, n: int) -> None:
-    """Write the unit of a child: weights and step sizes of the parent's, and no traces."""
+    """Write the unit of a child: weights and step sizes of the parent's unit, and zero traces."""
     for i in range(n):
         floats[at + i] = floats[parent + i]
         floats[at + n + i] = floats[parent + n + i]
@@ -43,7 +43,7 @@ def idbd_inherit(floats, at: int, parent: int, n: int) -> None:
 
 @kernel
 def idbd_output(floats, at: int, inputs, n: int) -> float:
-    """Return w·x. The output of a unit in several parts, each laid out as a unit, is the sum of theirs."""
+    """Return w·x. The output of a unit in several parts, each laid out as a unit, is their sum."""
     total = 0.0
     for i in range(n):
         total += floats[at + i] * inputs[i]
@@ -52,18 +52,18 @@ def idbd_output(floats, at: int, inputs, n: int) -> float:
 
 @kernel
 def idbd_predict(floats, at: int, inputs, n: int) -> float:
-    """Return the probability of the class whose target is 1: w·x within 0 and 1."""
+    """Return the probability of the class whose target is 1: w·x clipped to [0, 1]."""
     return min(max(idbd_output(floats, at, inputs, n), 0.0), 1.0)
 
 
 @kernel
 def idbd_update(floats, at: int, inputs, n: int, target: float, share: float) -> None:
-    """Learn a record with its target, 0 or 1; share, from 0 to 1: how much of it (1: all).
+    """Learn a record with its target, 0 or 1; share, from 0 to 1: the part of the record (1: all).
 
-    ``δ = y - w·x; β += θ·δ·x·h; a = e^β; w += a·δ·x; h = h·max(0, 1 - a·x²) + a·δ·x`` for each input. Where
-    the steps would overshoot the target of this very record (Σ a·x² > 1, so at the start with more than 20
-    standardised inputs), all a of inputs other than 0 are divided by Σ a·x², as in Autostep (Mahmood and
-    others 2012): else the weights grow without end.
+    ``δ = y - w·x; β += θ·δ·x·h; a = e^β; w += a·δ·x; h = h·max(0, 1 - a·x²) + a·δ·x`` for each input. If the
+    steps would overshoot the target of this record (Σ a·x² > 1, as at the start with more than 20
+    standardised inputs), all a of inputs other than 0 are divided by Σ a·x², as in Autostep (Mahmood et al.
+    2012): otherwise the weights grow without limit.
     """
     delta = target - idbd_output(floats, at, inputs, n)
     reach = idbd_tune(floats, at, inputs, n, delta, share)
@@ -72,7 +72,7 @@ def idbd_update(floats, at: int, inputs, n: int, target: float, share: float) ->
 
 @kernel
 def idbd_tune(floats, at: int, inputs, n: int, delta: float, share: float) -> float:
-    """Move the step sizes for an error δ; return Σ a·x², of a unit in parts to be summed over them."""
+    """Move the step sizes for an error δ; return Σ a·x², which is added up over the parts of a unit."""
     reach = 0.0
     for i in range(n):
         x = inputs[i]

@@ -8,16 +8,16 @@ from typing import Final
 from core.kernels.jit import kernel
 
 FARTHEST: Final = 5.0
-"""Standard scores beyond it are cut off (ALGORITHMS section 22.5)."""
+"""Standard scores are clipped to ± this value (ALGORITHMS section 22.5)."""
 
 
 @kernel
 def merged(
     n: float, mean: float, m2: float, n_other: float, mean_other: float, m2_other: float
 ) -> tuple[float, float, float]:
-    """Return weight, mean and squared deviations from it of two sets of values together.
+    """Return weight, mean and squared deviations from the mean of the union of two sets of values.
 
-    No sums of squares, which lose all digits of values far from 0 (Chan, Golub, LeVeque 1979).
+    Sums of squares are avoided: they lose all digits of values far from 0 (Chan, Golub, LeVeque 1979).
     """
     total = n + n_other
     if n_other <= 0.0:
@@ -31,13 +31,13 @@ def merged(
 
 @kernel
 def deviation(n: float, m2: float) -> float:
-    """Return the standard deviation, with n - 1 below the line; 0 for a weight of at most 1."""
+    """Return the standard deviation, with the divisor n - 1; 0 for a weight of at most 1."""
     return math.sqrt(max(m2, 0.0) / (n - 1.0)) if n > 1.0 else 0.0
 
 
 @kernel
 def standard_score(x: float, mean: float, sd: float) -> float:
-    """Return ``(x - mean)/sd``, at most FARTHEST from 0; 0 for a value that is not finite, and sd = 0."""
+    """Return ``(x - mean)/sd``, clipped to ±FARTHEST; 0 if the value is not finite or sd is 0."""
     if x - x != 0.0 or not sd > 0.0:
         return 0.0
     return min(max((x - mean) / sd, -FARTHEST), FARTHEST)

@@ -1,13 +1,13 @@
-"""Quadratic discriminant: where the densities of two classes, each times its prior, are equal; and the gain.
+"""Quadratic discriminant: the cut where the prior times density of two classes are equal; and its gain.
 
-Class a has the smaller deviation s, b the larger one S; in units of S and from the mean of a,
+Class a has the smaller deviation s, b the larger deviation S; in units of S and from the mean of a,
 
     (1 - r²) u² + 2 r² g u - r² (g² + 2 L) = 0
 
 with r = s/S, g = (mean_b - mean_a)/S and L = ln(prior_a / (prior_b r)) is the equation of ALGORITHMS section
 22.3 (Gama, Medas, Rodrigues 2004). A quarter of its discriminant is r² (g² + 2 (1 - r²) L): nothing cancels,
-however far from 0 the means are. Which class is called a depends on the classes alone, not on the order in
-which they are given, so that a swap changes no bit.
+even if the means are far from 0. Which class is a depends on the classes alone, not on the order of the
+arguments, so that a swap changes no bit.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from core.kernels.jit import kernel
 from core.numeric.special import LN2, log2, normal_cdf, x_log2_x
 
 _LINEAR: Final = 1e-12
-"""Share of ½ (1/s² + 1/S²) below which the factor of the square counts as none [D52]."""
+"""Share of ½ (1/s² + 1/S²) below which the factor of the square counts as 0 [D52]."""
 _TIE: Final = 1e-9
 """Difference of two sums of distances, as a share of S plus the sum, up to which they are equal [D52]."""
 _NARROW: Final = 1e-300
 """s/S below which the class a is a point."""
 _APART: Final = 1e100
-"""g beyond which L is nothing beside g², which might be infinite."""
+"""g beyond which L is negligible beside g², which might be infinite."""
 _FAR: Final = 40.0
 """A z whose Φ is 0 or 1 to the last bit."""
 
@@ -36,11 +36,11 @@ def cut_of(
 ) -> tuple[bool, float]:
     """Return whether two classes have a cut, and the cut: ``x <= cut`` goes left [D52].
 
-    Priors may be weights (only their ratio counts), deviations have n - 1 below the line; a class of fewer
-    than two records has none, and whoever calls leaves it out. Of two roots it is the one with the smaller
-    sum of distances from the means; of equal sums the smaller root. Where a deviation is 0 it is the midpoint
-    of the means, but none if both are 0 and the means equal. None either without a real root, without a
-    prior, or if anything is not finite.
+    Priors may be weights (only their ratio counts), deviations have the divisor n - 1; callers must leave out
+    classes of fewer than two records, which have no deviation. If there are two roots, the cut is the root
+    with the smaller sum of distances from the means; if the sums are equal, the smaller root. If one
+    deviation is 0, the cut is the midpoint of the means; there is no cut if both are 0 and the means equal,
+    if there is no real root, if a prior is 0, or if an argument is not finite.
     """
     found, s = True, sd_a + sd_b + mean_a + mean_b + prior_a + prior_b
     if s - s != 0.0 or not (prior_a > 0.0 and prior_b > 0.0 and sd_a >= 0.0 and sd_b >= 0.0):
@@ -71,7 +71,7 @@ def cut_of(
     root = math.sqrt(inside)
     q = -(r * g + root) if g >= 0.0 else root - r * g
     one = r * q / square
-    # q = 0 only where g and the discriminant are: a double root at the mean.
+    # q = 0 only if g and the discriminant are 0: a double root at the mean.
     other = -r * (g * g + 2.0 * odds) / q if q != 0.0 else one
     smaller = mean_a + sd_b * min(one, other)
     larger = mean_a + sd_b * max(one, other)
@@ -84,7 +84,7 @@ def cut_of(
 
 @kernel
 def left_share(mean: float, sd: float, cut: float) -> float:
-    """Return Φ((cut - mean)/sd), the share of a class at or below a cut; of a point 0 or 1."""
+    """Return Φ((cut - mean)/sd), the share of a class at or below a cut; 0 or 1 if the class is a point."""
     if sd > 0.0:
         return normal_cdf(min(max((cut - mean) / sd, -_FAR), _FAR))
     return 1.0 if mean <= cut else 0.0
@@ -102,7 +102,7 @@ def gain_of(
 ) -> float:
     """Return the information gain in bits, from 0 to 1, of a cut between two classes.
 
-    The contingency table has for each class its ``left_share`` and the rest. Priors may be weights.
+    The contingency table contains ``left_share`` and the rest for each class. Priors may be weights.
     """
     total = prior_a + prior_b
     if not (prior_a > 0.0 and prior_b > 0.0):

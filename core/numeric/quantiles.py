@@ -1,4 +1,4 @@
-"""Quantiles of first values: they are kept in ascending order, and cut into equal parts in the end."""
+"""Quantiles of first values: values are kept in ascending order, and cut into equal parts at the end."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from core.kernels.jit import kernel
 
 @kernel
 def put(floats, first: int, n: int, x: float) -> None:
-    """Put a value in its place among the n values, ascending, that begin at a word."""
+    """Insert a value into n ascending values that begin at word ``first``."""
     place = n
     while place > 0 and floats[first + place - 1] > x:
         floats[first + place] = floats[first + place - 1]
@@ -19,10 +19,10 @@ def put(floats, first: int, n: int, x: float) -> None:
 
 @kernel
 def cut(floats, first: int, n: int, parts: int, edges: int) -> int:
-    """Write the edges that cut n values, ascending from a word on, into equal parts; return their number.
+    """Write the edges that cut n ascending values into equal parts; return their number.
 
     An edge between different values is halfway. Equal edges are merged, and none is at or above the last
-    value; the places that stay free among the ``parts - 1`` hold NaN.
+    value; the unused places among the ``parts - 1`` hold NaN.
     """
     made, last = 0, -math.inf
     for j in range(1, parts):

@@ -4,8 +4,8 @@ There is no generator state. A draw that is not used changes nothing else, a str
 its budget is closed cannot shift later randomness, and a replay from a snapshot needs the seed alone
 (ALGORITHMS section 3.1; the bits are splitmix64's).
 
-All functions take and return numpy uint64 words where they speak of keys and bits. They are compiled for use
-in kernels, callable from Python, and give the same numbers with ``NUMBA_DISABLE_JIT=1``.
+Keys and bits are numpy uint64 words. They are compiled for use in kernels, callable from Python, and give the
+same numbers with ``NUMBA_DISABLE_JIT=1``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from core.kernels.jit import DISABLED, kernel
 from core.numeric.special import LN2, rough_cosine, rough_log2
 
-# A purpose owns a stream, so that two purposes never share a draw. A number once given is never reused:
-# snapshots replay with it.
+# Each purpose has a stream, so that two purposes never share a draw. A number is never reused: snapshots
+# replay with it.
 QUERY_DECISION: Final = 1
 SPLIT_COIN: Final = 2
 RANDOMISED_THRESHOLD: Final = 3
@@ -39,13 +39,13 @@ GENERATOR_DRIFT: Final = 18
 GENERATOR_ORDER: Final = 19
 
 DRAW_BITS: Final = 20
-"""Draws that a record owns, as a power of two: draw j of record i is at ``(i << DRAW_BITS) + j``."""
+"""Number of draws of a record, as a power of two: draw j of record i is at ``(i << DRAW_BITS) + j``."""
 
 GAMMA_BLOCK: Final = 64
-"""Draws that one Gamma variate owns (16 attempts of four)."""
+"""Number of draws of one Gamma variate (16 attempts of four)."""
 
 ROUGH_NORMAL_ERROR: Final = 1e-3
-"""Mostly far less: the root of a logarithm's error of 4e-7 is that large near 0 only."""
+"""Usually far less: the root of a logarithm's error of 4e-7 is that large only near 0."""
 
 MOST_EVENTS: Final = 200
 """Largest value of a Poisson variate; P(k > 200) is below 1e-30 for a mean of 100."""
@@ -99,15 +99,14 @@ def _mix(z: np.uint64) -> np.uint64:
 def stream_key(seed: int, stream: int) -> np.uint64:
     """Return the key of one stream of a seed (both at least 0).
 
-    Called from Python alone, and a numpy word on purpose: a compiled function hands back a Python integer,
-    which the next compiled function takes for an int64 and refuses beyond 2**63.
+    Called from Python only. The result is a numpy word on purpose: a compiled function returns a Python
+    integer, which the next compiled function takes as an int64 and refuses beyond 2**63.
     """
     return np.uint64(_stream_key(seed, stream))
 
 
 @kernel("uint64(uint64, int64)")
 def _stream_key(seed: int, stream: int) -> np.uint64:
-    """Compiled part of `stream_key`."""
     return _mix(_mix(_add(np.uint64(seed), _GOLDEN)) ^ _multiply(np.uint64(stream), _STREAM))
 
 
@@ -152,7 +151,7 @@ def _normal_pair(key: np.uint64, counter: int) -> float:
 
 @kernel
 def normal(key: np.uint64, counter: int) -> float:
-    """Return a standard normal variate made of the draws ``2 counter`` and ``2 counter + 1``."""
+    """Return a standard normal variate from the draws ``2 counter`` and ``2 counter + 1``."""
     return _normal_pair(key, 2 * counter)
 
 
@@ -166,11 +165,11 @@ def rough_normal(key: np.uint64, counter: int) -> float:
 
 @kernel
 def gamma(key: np.uint64, first: int, shape: float) -> float:
-    """Return a Gamma(shape, 1) variate, shape > 0, made of the block of 64 draws that begins at ``first``.
+    """Return a Gamma(shape, 1) variate, shape > 0, from the block of 64 draws that begins at ``first``.
 
     Marsaglia and Tsang's rejection (2000): attempt a uses the draws 4a, 4a+1 (normal) and 4a+2 (acceptance);
-    draw 3 lifts a shape below 1. All sixteen attempts fail with a probability below 1e-20; the variate is
-    then the mode of the proposal, so that the function stays total.
+    draw 3 is used for a shape below 1. All sixteen attempts fail with a probability below 1e-20; the variate
+    is then the mode of the proposal, so that the function always returns.
     """
     lifted = shape if shape >= 1.0 else shape + 1.0
     d = lifted - 1.0 / 3.0
@@ -191,6 +190,6 @@ def gamma(key: np.uint64, first: int, shape: float) -> float:
 
 @kernel
 def beta(key: np.uint64, first: int, a: float, b: float) -> float:
-    """Return a Beta(a, b) variate made of two Gamma blocks, a's at ``first`` and b's after it."""
+    """Return a Beta(a, b) variate from two Gamma blocks, a's at ``first`` and b's after it."""
     one = gamma(key, first, a)
     return one / (one + gamma(key, first + GAMMA_BLOCK, b))

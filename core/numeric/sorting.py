@@ -1,4 +1,4 @@
-"""Sorting: a stable merge sort of numbers, each with a code, in place and without memory of its own."""
+"""Sorting: a stable merge sort of numbers, each with a code, in place and with the caller's buffers."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ RUN: Final = 8
 
 @called
 def sort_pairs(value, code, n: int, other_value, other_code) -> None:
-    """Sort n values, each with its code, ascending; equal ones keep their order; sorted ones cost one pass.
+    """Sort n values, each with its code, ascending and stable; sorted input costs one pass.
 
-    value: float64[n], no NaN; code: int64[n]; the others are space for as many.
+    value: float64[n], no NaN; code: int64[n]; other_value, other_code: buffers of the same shape.
     """
     rising = 1
     while rising < n and value[rising - 1] <= value[rising]:
@@ -33,9 +33,7 @@ def sort_pairs(value, code, n: int, other_value, other_code) -> None:
         for first in range(0, n, 2 * width):
             i, middle, end = first, min(first + width, n), min(first + 2 * width, n)
             j = middle
-            if (
-                middle >= end or value[middle - 1] <= value[middle]
-            ):  # in order as they lie: few values, many rows
+            if middle >= end or value[middle - 1] <= value[middle]:  # already in order: few values, many rows
                 for k in range(first, end):
                     other_value[k], other_code[k] = value[k], code[k]
                 continue

@@ -1,8 +1,8 @@
-"""Exponential, logarithm and normal distribution, made of plain arithmetic.
+"""Exponential, logarithm and normal distribution, from plain arithmetic.
 
-The C library's functions neither vectorise nor agree between platforms. These do both: no branch depends on
-the argument (loops over arrays become vector code), no operation is contracted, and a value gives the same
-bits wherever in an array it stands, with or without the compiler.
+The C library's functions do not vectorise, and their results differ between platforms. For these functions no
+branch depends on the argument (loops over arrays become vector code), no operation is contracted, and a value
+gives the same bits at every position of an array, with or without the compiler.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LN_SQRT_2PI: Final = 0.5 * math.log(2.0 * math.pi)
 # ln 2 in two parts: the first has 32 trailing zeros, so that k · LN2_HIGH is exact for every exponent k.
 _LN2_HIGH: Final = float.fromhex("0x1.62e42fee00000p-1")
 _LN2_LOW: Final = float.fromhex("0x1.a39ef35793c76p-33")
-# Adding it rounds to a whole number, which then stands in the low bits of the sum.
+# Adding it rounds to an integer, which is then in the low bits of the sum.
 _ROUNDER: Final = 1.5 * 2.0**52
 _ROUNDER_BITS: Final = 0x4338000000000000
 _EXPONENT_OF_ONE: Final = 0x3FF0000000000000
@@ -92,9 +92,9 @@ _COSINE: Final = (
 
 @kernel
 def in_vectors(n: int) -> int:
-    """Return n rounded up to whole vectors, which a loop with ``if i < n`` in it fills to its end.
+    """Return n rounded up to whole vectors, for a loop with ``if i < n`` in its body.
 
-    What is left over from a loop of n steps by whole vectors runs one by one: of seven steps all of it.
+    The remainder of a loop of n steps after whole vectors would run step by step: of seven steps all.
     """
     return (n + 7) & -8
 
@@ -117,7 +117,7 @@ def exp(y: float) -> float:
     p = p * r + _F4
     p = p * r + _F3
     p = (p * r + 0.5) * r * r + (r + 1.0)
-    # 2^k by adding k to the exponent; k stands in the low bits of the shifted sum.
+    # 2^k by adding k to the exponent; k is in the low bits of the shifted sum.
     scaled = from_bits(bits(p) + ((bits(shifted) - _ROUNDER_BITS) << 52))
     return scaled if y > -708.0 else 0.0
 
@@ -128,7 +128,8 @@ def log2(x: float) -> float:
     # Split x = 2^k · m with m in [sqrt(1/2), sqrt(2)).
     shift = (bits(x) - _SQRT_HALF_BITS) & _EXPONENT_MASK
     m = from_bits(bits(x) - shift)
-    # The exponent as a float without a conversion, which older vector units lack: k into a float's low bits.
+    # The exponent as a float without a conversion, which older vector units lack: k goes into a float's low
+    # bits.
     k = from_bits((shift >> 52) + _ROUNDER_BITS) - _ROUNDER
     s = (m - 1.0) / (m + 1.0)
     z = s * s

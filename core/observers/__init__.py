@@ -1,1 +1,1 @@
-"""Attribute observers: the statistics of a leaf, and the tests it can propose from them."""
+"""Attribute observers: the statistics of a leaf, and the split tests that follow from them."""

@@ -1,36 +1,38 @@
 """Attribute observers: the statistics of a leaf, per kind of attribute.
 
-A *numeric* observer handles all numeric attributes of a leaf at once, a *nominal* one all nominal attributes;
-a tree has one of each. The statistics are a run of words in the leaf record whose shape is made of the axes
-"class", "attribute" (numeric attributes) and "value" (values of all nominal attributes, one after another).
+A *numeric* observer handles all numeric attributes of a leaf at once, a *nominal* observer all nominal
+attributes; a tree has one of each. The statistics are a run of words in the leaf record with a shape from the
+axes "class", "attribute" (numeric attributes) and "value" (values of all nominal attributes, one after
+another).
 
-Kernels of a module (``at``: where the leaf's statistics begin; ``k``: classes known):
+Kernels of a module (``at``: first word of the leaf's statistics; ``k``: number of known classes):
 
 numeric  ``update_numeric(plan, params, floats, at, label, xs, weight) -> bool``
-            returns whether all that is known of the record went into the statistics; the weight of others is
-            no evidence of what they say (LEAF_LEFT_OUT)
-         ``candidates_numeric(plan, params) -> int``: how many thresholds per attribute it proposes
+            returns whether the record's known values were all added to the statistics; if not, the bound does
+            not count the record's weight (LEAF_LEFT_OUT)
+         ``candidates_numeric(plan, params) -> int``: number of proposed thresholds per attribute
          ``propose_numeric(plan, params, floats, at, k, start, end, left, right, value)``
             writes, for the numeric attributes start … end-1, class masses on both sides of each candidate to
             ``left``/``right`` (float64[class, column], column = (attribute - start)·candidates + candidate)
             and the thresholds to ``value`` (NaN: no candidate)
-         ``propose_roughly(plan, params, floats, at, k, left, right, value) -> int``, which not all have, does
-            it with an error of at most 1e-6 of the weight, side by side for the attributes alone that have a
-            candidate, and maybe others; returns how many these are
+         ``propose_roughly(plan, params, floats, at, k, left, right, value) -> int`` (optional) does the same
+            with an error of at most 1e-6 of the weight, side by side, for all attributes with a candidate and
+            maybe more; returns the number of these attributes
          ``masses_numeric(plan, params, floats, at, k, position, value, left, right)``
-            writes the class masses that one threshold makes (float64[class]); -1 marks a class that a side
-            has never had anything to do with
+            writes the class masses on both sides of one threshold (float64[class]); -1 marks a class that
+            never reached a side
          ``log_densities_numeric(plan, params, floats, at, k, xs, scratch, out)`` adds ln f(x_a | c) of all
-            attributes to out[c], where minus infinity stays (scratch: four words an attribute, two a class)
-         ``densities_numeric(plan, params, floats, at, k, xs, out)`` multiplies with them instead (MOA)
-         ``problem(plan, params, floats, at, k) -> int`` says what is wrong with the statistics of a leaf
-            (core/plugin.py), ``problem_shared(plan, params, floats) -> int`` with what leaves share, by the
-            number of a sentence in PROBLEMS
+            attributes to out[c]; minus infinity stays (scratch: four words an attribute, two a class)
+         ``densities_numeric(plan, params, floats, at, k, xs, out)`` multiplies by the densities (MOA)
+         ``problem(plan, params, floats, at, k) -> int`` returns the number of the sentence in PROBLEMS that
+            applies to a leaf's statistics, 0: none (core/plugin.py)
+         ``problem_shared(plan, params, floats) -> int`` the same for the words that leaves share
 nominal  ``update_nominal(plan, params, ints, floats, at, label, x, weight)``
          ``masses_nominal(plan, floats, at, k, start, end, out)`` writes the class masses of the values
             start … end-1 to float64[class, value - start]
-         ``may_be_multiway(plan, params, values) -> bool``: may an attribute of so many get a branch per
-         value? ``log_densities_nominal``, ``densities_nominal`` as above with ``ints`` and the whole record
+         ``may_be_multiway(plan, params, values) -> bool``: whether an attribute with this number of values
+            may get a branch per value
+         ``log_densities_nominal``, ``densities_nominal`` as above with ``ints`` and the whole record
 """
 
 from __future__ import annotations
@@ -45,25 +47,25 @@ from core.plugin import Parameters
 
 @dataclass(frozen=True, slots=True)
 class Observer(Parameters):
-    """What a leaf keeps of its records."""
+    """The statistics that a leaf keeps of its records, and their kernels."""
 
     family: ClassVar[str] = "observers"
     kind: ClassVar[str]
-    """The attributes it observes: "numeric" or "nominal"."""
+    """Kind of the observed attributes: "numeric" or "nominal"."""
     axes: ClassVar[tuple[str | int, ...]]
-    """Shape of a leaf's statistics; words stand for sizes that the schema gives, or ``sizes``."""
+    """Shape of a leaf's statistics; strings stand for sizes that the schema, or ``sizes``, defines."""
 
     def sizes(self) -> dict[str, int]:
-        """Return the sizes of axes of its own, which never change."""
+        """Return the sizes of the observer's named axes, which never change."""
         return {}
 
     @property
     def range(self) -> tuple[float, float]:
-        """Return between which values those of an attribute lie whose schema says nothing."""
+        """Return the range of the values of attributes whose schema declares none."""
         return 0.0, 1.0
 
     def shared(self, attributes: int) -> int:
-        """Return how many words all leaves of a model share, at PLAN_SHARED; new ones are zeros.
+        """Return the number of words that all leaves share, at PLAN_SHARED; new words are zeros.
 
         More attributes add words at the end.
         """
@@ -75,7 +77,7 @@ class Observer(Parameters):
         return tuple(sizes[axis] if isinstance(axis, str) else axis for axis in self.axes)
 
     def clear(self, statistics: Any) -> None:
-        """Write the statistics of a leaf that has seen nothing (float64[…, shape])."""
+        """Write the statistics of an empty leaf (float64[…, shape])."""
         statistics[...] = 0.0
 
 

@@ -26,18 +26,18 @@ LN_FLOOR: Final = math.log(1e-300)
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Observer):
-    """``"numeric_observer": "exact", "capacity": 200``: of every attribute the first values of a leaf.
+    """``"numeric_observer": "exact", "capacity": 200``: the first values of each attribute at a leaf.
 
     Candidates are the midpoints between neighbours that differ (ALGORITHMS section 2.4c; Quinlan 1993). A
-    leaf that is full takes in no more values: it decides on those it has, and their weight is the n of the
-    bound, so that more records make it no surer. ε has to be small enough at ``capacity`` (R·0.2 at 200,
-    R·0.09 at 1,000, for δ = 1e-7), and ``tau`` splits a tie only if ε falls below it there. For few
-    attributes; memory is 24·capacity·attributes bytes a leaf, an attempt costs capacity·classes·attributes.
-    Naive Bayes takes the normal density of the values kept.
+    full leaf takes in no more values: it decides on the stored values, and their weight is the n of the
+    bound, so that more records do not lower ε. ε has to be small enough at ``capacity`` (R·0.2 at 200, R·0.09
+    at 1,000, for δ = 1e-7), and ``tau`` splits a tie only if ε falls below it there. For few attributes:
+    memory is 24·capacity·attributes bytes a leaf, an attempt costs capacity·classes·attributes. Naive Bayes
+    uses the normal density of the stored values.
     """
 
     capacity: int = count(200, at_least=2, at_most=10_000)
-    """Values of an attribute that a leaf keeps."""
+    """Number of values of each attribute that a leaf keeps."""
 
     kind: ClassVar[str] = "numeric"
     axes: ClassVar[tuple[str | int, ...]] = ("row", "attribute")
@@ -48,13 +48,13 @@ class Plugin(Observer):
 
 @kernel
 def _capacity(plan, params) -> int:
-    """Return how many values an attribute has room for."""
+    """Return the number of values that an attribute has room for."""
     return int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
 
 
 @kernel
 def update_numeric(plan, params, floats, at: int, label: int, xs, weight: float) -> bool:
-    """Take in one record; xs: float64[attribute], not finite = missing. Equal values stay in their order."""
+    """Take in one record; xs: float64[attribute], not finite = missing. Equal values keep their order."""
     d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
     whole = True
     for a in range(d):
@@ -110,7 +110,7 @@ def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int,
             one, other = floats[values + i * d], floats[values + (i + 1) * d]
             if one < other:
                 middle = one * 0.5 + other * 0.5
-                # Between neighbours of the floating-point line there is no third.
+                # Two neighbouring floats have no float between them.
                 value[first + i] = middle if one <= middle < other else one
 
 
@@ -142,7 +142,7 @@ def _normal(plan, params, floats, at: int, a: int, c: int) -> tuple[float, float
             delta = x - mean
             mean += weight * delta / total
             squares += weight * delta * (x - mean)
-    # Deviations beyond the range of floats are as good as the largest one: no infinity over infinity.
+    # Deviations beyond the range of floats are clipped, which avoids infinity over infinity.
     return total, mean, min(max(squares, 0.0) / (total - 1.0), 1e300) if total > 1.0 else 0.0
 
 
@@ -150,7 +150,7 @@ def _normal(plan, params, floats, at: int, a: int, c: int) -> tuple[float, float
 def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, out) -> None:
     """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
 
-    Without deviation the density is 1 at the mean and 0 elsewhere, without weight 0.
+    If the deviation is 0, the density is 1 at the mean and 0 elsewhere; without weight it is 0.
     """
     for a in range(plan[layout.PLAN_NUMERIC]):
         x = xs[a]
@@ -168,7 +168,7 @@ def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, ou
 
 @kernel
 def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
-    """Multiply out[c] with the densities, which may underflow (MOA has no such observer)."""
+    """Multiply out[c] by the densities, which may underflow (MOA has no such observer)."""
     for a in range(plan[layout.PLAN_NUMERIC]):
         x = xs[a]
         if x - x == 0.0:
@@ -184,7 +184,7 @@ def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
 
 @kernel
 def problem(plan, params, floats, at: int, k: int) -> int:
-    """Return which of PROBLEMS a leaf's statistics have, 0: none."""
+    """Return the number of the sentence in PROBLEMS that applies to a leaf's statistics, 0: none."""
     d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
     for a in range(d):
         count = floats[at + a]

@@ -26,7 +26,7 @@ LN_FLOOR: Final = math.log(1e-300)
 FAR: Final = 40.0
 """A z whose Φ is 0 or 1 to the last bit."""
 HIGHEST: Final = 1e300
-"""Of densities that are multiplied."""
+"""Largest density that is multiplied."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class Plugin(Observer):
     """
 
     candidates: int = count(10, at_least=1, at_most=1000)
-    """Thresholds of an attribute that an attempt looks at."""
+    """Thresholds of each attribute that an attempt evaluates."""
 
     kind: ClassVar[str] = "numeric"
     axes: ClassVar[tuple[str | int, ...]] = ("class", STATISTICS, "attribute")
 
     def clear(self, statistics: Any) -> None:
-        """Write no weight, and ranges that any value widens."""
+        """Write zero weight, and ranges that any value widens."""
         statistics[...] = 0.0
         statistics[..., LOW, :] = math.inf
         statistics[..., HIGH, :] = -math.inf
@@ -71,7 +71,7 @@ def update_numeric(plan, params, floats, at: int, label: int, xs, weight: float)
         total = before + w
         delta = x - old
         step = w * delta / total
-        # The first value is the mean to the last bit, so that a density without deviation is found at it.
+        # The first value becomes the mean exactly, so that a density without deviation is found at it.
         moved = old + step if before > 0.0 else x
         n[a] = total
         mean[a] = moved
@@ -97,7 +97,7 @@ def _thresholds(plan, params, floats, at: int, k: int, start: int, end: int, can
 
 @kernel
 def _range_of(floats, at: int, k: int, d: int, a: int) -> tuple[float, float]:
-    """Return the smallest and the largest value of numeric attribute a, of d, over the classes."""
+    """Return the smallest and the largest value of numeric attribute a over all classes."""
     low, high = math.inf, -math.inf
     for c in range(k):
         row = at + c * STATISTICS * d + a
@@ -123,7 +123,7 @@ def _deviation(n: float, m2: float) -> float:
 
 @kernel
 def _standardised(v: float, low: float, high: float, mean: float, deviation: float) -> float:
-    """Return the z of a threshold; far out where a class lies on one side of it altogether."""
+    """Return the z of a threshold; far out if the whole class lies on one side of it."""
     if v < low:
         return -FAR
     if v >= high:
@@ -141,7 +141,7 @@ def candidates_numeric(plan, params) -> int:
 
 @kernel
 def _is_unmet(floats, first: int, n: int) -> bool:
-    """Return whether none of n weights of a class, which begin at a word, is above 0."""
+    """Return whether no weight of a class (n words from ``first`` on) is above 0."""
     a = 0
     while a < n and floats[first + a] == 0.0:
         a += 1
@@ -180,7 +180,7 @@ def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int,
 
 @kernel
 def propose_roughly(plan, params, floats, at: int, k: int, left, right, value) -> int:
-    """Write the same with a short Φ (not for MOA), of attributes that have a range alone; return how many."""
+    """Write the same with a fast Φ (not for MOA), only for attributes with a range; return their number."""
     d, n = plan[layout.PLAN_NUMERIC], 0
     candidates = candidates_numeric(plan, params)
     for a in range(d):
@@ -203,7 +203,7 @@ def propose_roughly(plan, params, floats, at: int, k: int, left, right, value) -
 
 @kernel
 def _stand(floats, row: int, d: int, candidates: int, value, first: int, below, weight) -> None:
-    """Write the z of an attribute's thresholds, from column ``first`` on, and a class' weight beside each."""
+    """Write the z of an attribute's thresholds and the class' weight, from column ``first`` on."""
     n, mean = floats[row + WEIGHT * d], floats[row + MEAN * d]
     low, high = floats[row + LOW * d], floats[row + HIGH * d]
     deviation = _deviation(n, floats[row + M2 * d])
@@ -219,7 +219,7 @@ def _stand(floats, row: int, d: int, candidates: int, value, first: int, below, 
 
 @kernel
 def _propose_moa(plan, floats, row: int, n_attributes: int, candidates: int, value, below, above) -> None:
-    """Write the masses of one class on both sides of all thresholds the way MOA computes them."""
+    """Write the masses of one class on both sides of all thresholds in the way of MOA."""
     d = plan[layout.PLAN_NUMERIC]
     for a in range(n_attributes):
         n, mean = floats[row + WEIGHT * d + a], floats[row + MEAN * d + a]
@@ -235,9 +235,9 @@ def _moa_masses(
 ) -> tuple[float, float]:
     """Return the masses at or below and above a threshold, with MOA's rounding.
 
-    It takes the density at the threshold out of the lower part and puts it back: that cancels up to rounding,
-    which shows where a deviation is tiny. Without a deviation its lower part is the wrong way round. Of a
-    density beyond the range of floats, which would make masses that are no numbers, nothing is taken out.
+    MOA subtracts the density at the threshold from the lower part and adds it back: this cancels up to
+    rounding, which shows if a deviation is tiny. If the deviation is 0, MOA's lower part is inverted. A
+    density beyond the range of floats is not subtracted, because the masses would become NaN.
     """
     if v < low:
         return 0.0, n
@@ -278,9 +278,9 @@ def masses_numeric(plan, params, floats, at: int, k: int, position: int, value: 
 def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, out) -> None:
     """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
 
-    Without deviation the density is 1 at the mean and 0 elsewhere, without weight 0. A class that is
-    impossible already (minus infinity) stays so. The sums of four of the others go on together, as each has
-    its order and waits for itself.
+    If the deviation is 0, the density is 1 at the mean and 0 elsewhere; without weight it is 0. A class that
+    is impossible already (minus infinity) stays so. Four sums run in parallel, because each addition of a sum
+    waits for the previous one.
     """
     d = plan[layout.PLAN_NUMERIC]
     first = 0
@@ -310,7 +310,7 @@ def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, ou
 
 @kernel
 def _log_densities(floats, row: int, d: int, xs, out) -> None:
-    """Write ln f(x_a | c) of the class whose statistics begin at a word: a loop that runs in vectors."""
+    """Write ln f(x_a | c) of the class whose statistics begin at a word; the loop runs in vectors."""
     n = part(floats, row + WEIGHT * d, d)
     mean = part(floats, row + MEAN * d, d)
     m2 = part(floats, row + M2 * d, d)
@@ -320,7 +320,7 @@ def _log_densities(floats, row: int, d: int, xs, out) -> None:
             variance = squares / (weight - 1.0)
             variance = variance if weight > 1.0 else 0.0
             delta = value - mean[a]
-            # A deviation beyond the range of floats is as good as the largest one: no infinity over infinity.
+            # Deviations beyond the range of floats are clipped, which avoids infinity over infinity.
             spread = min(max(variance, 1e-300), 1e300)
             density = -LN_SQRT_2PI - 0.5 * LN2 * log2(spread) - delta * delta / (2.0 * spread)
             at_point = 0.0 if delta == 0.0 and weight > 0.0 else LN_FLOOR
@@ -330,7 +330,7 @@ def _log_densities(floats, row: int, d: int, xs, out) -> None:
 
 @kernel
 def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
-    """Multiply out[c] with the densities, which may underflow (MOA); beyond HIGHEST they stand still."""
+    """Multiply out[c] by the densities, which may underflow (MOA); densities above HIGHEST are clipped."""
     d = plan[layout.PLAN_NUMERIC]
     for c in range(k):
         row = at + c * STATISTICS * d

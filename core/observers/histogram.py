@@ -19,7 +19,7 @@ BINS: Final = 0
 WARM_UP: Final = 1
 BY_RANGE: Final = 2
 
-# The model's words of one attribute: values so far, edges (ascending, then NaN), its first values (sorted)
+# The model's words of one attribute: number of values, edges (ascending, then NaN), first values (sorted)
 SEEN: Final = 0
 EDGES: Final = 1
 
@@ -28,34 +28,34 @@ PROBLEMS: Final = ("first values of an attribute must be a whole number of them,
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Observer):
-    """``"numeric_observer": "histogram", "bins": 32``: branch masses are exact, for thresholds chosen early.
+    """``"numeric_observer": "histogram", "bins": 32``: exact branch masses, thresholds chosen early.
 
     Every leaf of a model counts in the same bins (ALGORITHMS section 2.4b [D3]; Pfahringer, Holmes, Kirkby
-    2008). ``edges="quantile"`` (the default) puts them, attribute by attribute, where they cut its first
-    ``warm_up`` values into equal parts, equal edges merged; these values themselves are not counted, neither
-    in the bins nor in the n of the bound, so that nothing splits before. ``"range"`` puts them evenly into
-    the range that the schema gives an attribute (``{"name": "age", "range": [0, 120]}``), or else between
-    ``low`` and ``high``. What lies outside counts in the first or last bin. Memory: 8·bins·classes·attributes
-    bytes a leaf, and 8·(warm_up + bins)·attributes a model. Naive Bayes takes Laplace's
-    (n_bc + 1)/(n_c + bins).
+    2008). ``edges="quantile"`` (the default) sets the edges of an attribute so that they cut its first
+    ``warm_up`` values into equal parts, equal edges merged. These first values are not counted, neither in
+    the bins nor in the n of the bound, so that nothing splits before. ``"range"`` spaces the edges evenly in
+    the range that the schema declares for an attribute (``{"name": "age", "range": [0, 120]}``), or else
+    between ``low`` and ``high``. Values outside count in the first or last bin. Memory:
+    8·bins·classes·attributes bytes a leaf, and 8·(warm_up + bins)·attributes a model. Naive Bayes uses
+    Laplace's (n_bc + 1)/(n_c + bins).
     """
 
     bins: int = count(32, at_least=2, at_most=1024)
-    """Bins of each attribute."""
+    """Number of bins of each attribute."""
     warm_up: int = count(1000, at_least=2, at_most=100_000)
-    """First values of an attribute, from which quantiles are made."""
+    """Number of first values of an attribute, from which quantiles are computed."""
     edges: str | None = choice("quantile", "quantile", "range")
-    """Where edges come from: quantiles of the first values, or even steps from `low` to `high`."""
+    """Source of the edges: quantiles of the first values, or even steps from `low` to `high`."""
     low: float = number(0.0)
-    """Lower end of the range of attributes whose schema gives none."""
+    """Lower end of the range of attributes whose schema declares none."""
     high: float = number(1.0)
-    """Upper end of that range."""
+    """Upper end of the range of attributes whose schema declares none."""
 
     kind: ClassVar[str] = "numeric"
     axes: ClassVar[tuple[str | int, ...]] = ("class", "bin", "attribute")
 
     def __post_init__(self) -> None:
-        """Check the parameters, and that the range is one."""
+        """Check the parameters, and that `low` is below `high`."""
         super(Plugin, self).__post_init__()
         if not self.low < self.high:
             msg = f"low={self.low} must be below high={self.high}"
@@ -73,13 +73,13 @@ class Plugin(Observer):
         return {"bin": self.bins}
 
     def shared(self, attributes: int) -> int:
-        """Return the words of edges and first values."""
+        """Return the number of words of edges and first values."""
         return attributes * (EDGES + self.bins - 1 + self.warm_up) if self.edges == "quantile" else 0
 
 
 @kernel
 def _block(plan, params, position: int) -> int:
-    """Return where the model's words of an attribute lie."""
+    """Return the first of the model's words of an attribute."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
     words = EDGES + int(params[first + BINS]) - 1 + int(params[first + WARM_UP])
     return plan[layout.PLAN_SHARED] + position * words
@@ -98,7 +98,7 @@ def _edge(plan, params, floats, position: int, i: int) -> float:
 
 @kernel
 def _is_ready(plan, params, floats, position: int) -> bool:
-    """Return whether an attribute has its edges."""
+    """Return whether the edges of an attribute are set."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
     if params[first + BY_RANGE] != 0.0:
         return True
@@ -120,7 +120,7 @@ def _bin_of(plan, params, floats, position: int, x: float) -> int:
 
 @kernel
 def _prepare(plan, params, floats, position: int, x: float) -> None:
-    """Put a first value in its place among the others; with the last one make the edges."""
+    """Insert a first value in order; after the last first value compute the edges."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
     bins, wanted = int(params[first + BINS]), int(params[first + WARM_UP])
     block = _block(plan, params, position)
@@ -229,7 +229,7 @@ def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, ou
 
 @kernel
 def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
-    """Multiply out[c] with the bins' shares (MOA has no such observer; its votes are products)."""
+    """Multiply out[c] by the bins' shares (MOA has no such observer; its votes are products)."""
     for a in range(plan[layout.PLAN_NUMERIC]):
         x = xs[a]
         if x - x == 0.0 and _is_ready(plan, params, floats, a):
@@ -239,7 +239,7 @@ def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
 
 @kernel
 def problem_shared(plan, params, floats) -> int:
-    """Return which of PROBLEMS the model's words have, 0: none."""
+    """Return the number of the sentence in PROBLEMS that applies to the model's words, 0: none."""
     first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
     if params[first + BY_RANGE] != 0.0:
         return 0

@@ -13,31 +13,31 @@ from core.observers.base import Observer
 from core.plugin import count, flag
 from core.tree import layout
 
-# The parameters, in their order
+# Parameters, in order
 BINARY_SPLITS: Final = 0
 MAX_BRANCHES: Final = 1
 
 PROBLEMS: Final = ()
 
 _LARGE: Final = 1e150
-"""Two numbers below it have a product."""
+"""Two numbers below it have a finite product."""
 
 _WHOLE: Final = 2.0**33
-"""Of so many counts as there are values, below this, no sum is rounded."""
+"""Sums of counts below it are exact, for the largest number of values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Observer):
-    """Counts ``nom[class, value]`` (ALGORITHMS section 2.5; Domingos and Hulten 2000), the values of all
-    attributes side by side.
+    """Counts ``nom[class, value]`` of all attributes side by side (ALGORITHMS section 2.5).
 
-    Proposes one branch per value (multiway) and each value against the rest (binary); only the latter with
-    ``binary_splits``, and of attributes of which more than ``max_branches`` values are known: the gain of a
-    test with many branches is too high by what few records in each leave to chance.
+    After Domingos and Hulten 2000. Proposes one branch per value (multiway) and each value against the rest
+    (binary). Only binary tests are proposed with ``binary_splits``, and for attributes with more than
+    ``max_branches`` known values: in many branches with few records each, the estimated gain is too high by
+    chance.
     """
 
     binary_splits: bool = flag(False)
-    """Only tests of one value against all others; else also one branch per value."""
+    """Only tests of one value against the rest; else also one branch per value."""
     max_branches: int = count(0)
     """Most values of an attribute that gets one branch per value, from 2 on; 0: any number."""
 
@@ -53,7 +53,7 @@ class Plugin(Observer):
 
 @kernel
 def may_be_multiway(plan, params, values: int) -> bool:
-    """Return whether an attribute of so many values may get one branch per value."""
+    """Return whether an attribute with this number of values may get one branch per value."""
     first = plan[layout.PLAN_NOMINAL_OBSERVER + 1]
     most = params[first + MAX_BRANCHES]
     return bool(params[first + BINARY_SPLITS] == 0.0 and (most == 0.0 or values <= most))
@@ -69,7 +69,8 @@ def code_of(value: float, room: int) -> int:
 def update_nominal(plan, params, ints, floats, at: int, label: int, x, weight: float) -> None:
     """Take in one record; x: float64[column].
 
-    Where all attributes have two values (codes 0 and 1) weight or 0 is added to each: that runs in vectors.
+    If all attributes have two values (codes 0 and 1), weight or 0 is added to each count: this runs in
+    vectors.
     """
     row = at + label * plan[layout.PLAN_VALUES]
     if plan[layout.PLAN_HALVES] != 0:
@@ -99,7 +100,7 @@ def masses_nominal(plan, floats, at: int, k: int, start: int, end: int, out) -> 
 def log_densities_nominal(plan, params, ints, floats, at: int, k: int, x, scratch, out) -> None:
     """Add ln of Laplace's ``(n_vc + 1)/(n_c + |V|)`` to out[c]; missing and unknown values add nothing.
 
-    A class that is impossible already (minus infinity) stays so, whatever its shares are.
+    A class that is impossible already (minus infinity) stays so for any shares.
     """
     ratio, logs = part(scratch, 0, k), part(scratch, k, k)
     halves = plan[layout.PLAN_HALVES] != 0
@@ -120,10 +121,10 @@ def log_densities_nominal(plan, params, ints, floats, at: int, k: int, x, scratc
 
 @kernel
 def multiply_halves(plan, ints, floats, at: int, k: int, x, above, below) -> None:
-    """Write the products of the shares' two parts by class, where all attributes have two values.
+    """Write the products of the shares' numerators and denominators, for attributes of two values.
 
-    All classes take a factor before the next one: so none waits for its own product. What exceeds a float is
-    found in ``below``, which never shrinks.
+    The loop over classes is the inner one, so that no multiplication waits for the previous one. ``below``,
+    which never shrinks, shows whether a product exceeds the range of floats.
     """
     for c in range(k):
         above[c], below[c] = 1.0, 1.0
@@ -140,12 +141,13 @@ def multiply_halves(plan, ints, floats, at: int, k: int, x, above, below) -> Non
 
 @kernel
 def product_of_shares(plan, ints, floats, row: int, x) -> tuple[float, float]:
-    """Return the product of the shares of a class, whose counts begin at a word.
+    """Return the product of the shares of a class, whose counts begin at word ``row``.
 
-    Of a product beyond the range of floats a part, and the binary logarithm of the rest; else that is 0.
+    Beyond the range of floats the result is a part of the product and the binary logarithm of the rest, else
+    the logarithm is 0.
     """
     table = plan[layout.PLAN_NOMINAL_TABLE]
-    # One logarithm for as many shares as a float takes the product of.
+    # One logarithm for each product that fits into a float.
     above, below, logs = 1.0, 1.0, 0.0
     for j in range(plan[layout.PLAN_NOMINAL]):
         entry = table + j * layout.NOMINAL_FIELDS
@@ -168,10 +170,10 @@ def product_of_shares(plan, ints, floats, row: int, x) -> tuple[float, float]:
 
 @kernel
 def sum_of_counts(floats, first: int, n: int, start: float) -> float:
-    """Return start + the first + the second … of n counts, rounded after each of them.
+    """Return ``start`` plus n counts, rounded after each addition.
 
-    Whole numbers are not rounded, so that they can be summed in any order: as integers, in vectors. ``start``
-    is one.
+    Sums of integers are not rounded, so that they can be added in any order: as integers, in vectors.
+    ``start`` is an integer.
     """
     whole, other = 0, 0
     for v in range(n):
@@ -189,7 +191,7 @@ def sum_of_counts(floats, first: int, n: int, start: float) -> float:
 
 @kernel
 def densities_nominal(plan, params, ints, floats, at: int, k: int, x, out) -> None:
-    """Multiply out[c] with MOA's shares: |V| is the largest value seen with the class, plus one."""
+    """Multiply out[c] by MOA's shares: |V| is the largest value seen with the class, plus one."""
     table = plan[layout.PLAN_NOMINAL_TABLE]
     for j in range(plan[layout.PLAN_NOMINAL]):
         entry = table + j * layout.NOMINAL_FIELDS

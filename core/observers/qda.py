@@ -26,19 +26,19 @@ densities_numeric = gaussian.densities_numeric
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Observer):
-    """Statistics of the gaussian observer; ``"numeric_observer": "qda"`` (ALGORITHMS section 22.3; Gama,
-    Medas, Rodrigues 2004).
+    """Statistics of the gaussian observer, quadratic discriminants: ``"numeric_observer": "qda"``.
 
-    A threshold is where the densities of a class and of all others together, each times its weight, are equal
-    (``core/numeric/qda.py``): one for two classes, else one for each class. The moments of the others are
-    pooled exactly. The masses on both sides are the classes' own, by their normal distributions.
+    ALGORITHMS section 22.3; Gama, Medas, Rodrigues 2004. At a threshold the densities of a class and of the
+    rest together, each times its weight, are equal (``core/numeric/qda.py``): one threshold for two classes,
+    else one for each class. The moments of the rest are pooled exactly. The masses on both sides follow from
+    the normal distribution of each class.
     """
 
     kind: ClassVar[str] = "numeric"
     axes: ClassVar[tuple[str | int, ...]] = ("class", STATISTICS, "attribute")
 
     def clear(self, statistics: Any) -> None:
-        """Write no weight, and ranges that any value widens."""
+        """Write zero weight, and ranges that any value widens."""
         statistics[...] = 0.0
         statistics[..., gaussian.LOW, :] = math.inf
         statistics[..., gaussian.HIGH, :] = -math.inf
@@ -46,7 +46,7 @@ class Plugin(Observer):
 
 @kernel
 def candidates_numeric(plan, params) -> int:
-    """Return one threshold for each class there is room for."""
+    """Return the number of classes that there is room for: one threshold for each."""
     return max(plan[layout.PLAN_CLASSES], 1)
 
 
@@ -59,7 +59,7 @@ def moments_of(floats, at: int, d: int, c: int, a: int) -> tuple[float, float, f
 
 @kernel
 def threshold_of(floats, at: int, d: int, k: int, c: int, a: int) -> float:
-    """Return the threshold between class c and all others of an attribute, NaN if there is none."""
+    """Return the threshold between class c and the rest for an attribute, NaN if there is none."""
     n, mean, m2 = moments_of(floats, at, d, c, a)
     n_rest, mean_rest, m2_rest = 0.0, 0.0, 0.0
     for other in range(k):

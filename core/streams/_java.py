@@ -1,6 +1,6 @@
-"""java.util.Random in compiled form: the 48-bit linear congruential generator that MOA's streams draw from.
+"""java.util.Random in compiled form: the 48-bit linear congruential generator of MOA's streams.
 
-A generator is an int64[3]: the state, whether a second Gaussian waits, and its bits.
+A generator is an int64[3]: the state, whether a second Gaussian is stored, and its bits.
 
 Java's Gaussians are defined with StrictMath.log, whose last bit differs from the platform's logarithm for one
 value in a hundred. Its method (fdlibm's: 2^k times a number near 1, an even polynomial in f / (2 + f)) is
@@ -34,14 +34,14 @@ _L7: Final = 1.479819860511658591e-01
 
 
 def seeded(seed: int) -> npt.NDArray[np.int64]:
-    """Return the generator that ``new Random(seed)`` is."""
+    """Return the generator in the state of Java's ``new Random(seed)``."""
     return np.array([(seed ^ _MULTIPLIER) & _MASK, 0, 0], np.int64)
 
 
 @kernel
 def _next(random: npt.NDArray[np.int64], width: int) -> int:
     """Return the next ``width`` bits, at most 32, without a sign."""
-    # The product leaves 64 bits; only its lowest 48 count. Python's integers are as long as it takes.
+    # The product exceeds 64 bits; only its lowest 48 count. Python's integers have no limit.
     state = (int(random[0]) * _MULTIPLIER + 0xB) & _MASK
     random[0] = state
     return state >> (48 - width)
@@ -93,7 +93,7 @@ def strict_log(value: float) -> float:
 
 @kernel
 def gaussian(random: npt.NDArray[np.int64]) -> float:
-    """Return nextGaussian(): Marsaglia's polar method; its second value waits for the next call."""
+    """Return nextGaussian(): Marsaglia's polar method; its second value is stored for the next call."""
     if random[1] != 0:
         random[1] = 0
         return float(from_bits(random[2]))

@@ -27,18 +27,19 @@ HVALUE: Final = 6
 HYEARS: Final = 7
 LOAN: Final = 8
 
-# An attempt at a record owns 16 draws: 0..8 make the attributes, 9..14 perturb them.
+# An attempt at a record uses 16 draws: 0..8 make the attributes, 9..14 perturb them.
 _ATTEMPT: Final = 16
 _PERTURB: Final = 9
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Generator):
-    """Nine attributes of an applicant; ``function`` 1 to 10 says which applicants are of class 0 (group A).
+    """Nine attributes of an applicant; ``function`` 1 to 10 selects the rule for class 0 (group A).
 
-    1 to 6 look at bands of age, salary, education and loan, 7 to 10 at what the applicant can spare. After
-    labelling, every number is moved by up to ``perturbation`` of its range. House values are cut at
-    135,000 as MOA does, so that attribute says next to nothing. ``balanced`` alternates the classes.
+    Functions 1 to 6 use bands of age, salary, education and loan, 7 to 10 the applicant's disposable income.
+    After labelling, every number is moved by up to ``perturbation`` of its range. House values are cut at
+    135,000 as in MOA, so that the attribute carries almost no information. ``balanced`` alternates the
+    classes.
     """
 
     function: int = count(1, at_least=1, at_most=10)
@@ -90,7 +91,7 @@ def _label(function: int, record: npt.NDArray[np.float64]) -> int:
 
 @kernel
 def _spare(function: int, record: npt.NDArray[np.float64]) -> float:
-    """Return what is left of two thirds of the income: functions 7 to 10."""
+    """Return the rest of two thirds of the income after expenses: functions 7 to 10."""
     income = 2.0 * (record[SALARY] + record[COMMISSION]) / 3.0
     if function == 7:
         return float(income - record[LOAN] / 5.0 - 20000.0)

@@ -1,8 +1,9 @@
-"""What all generators share: options, schema, batches; how they are found by name or by address.
+"""Base of all generators: options, schema, batches; and the lookup by name or by address.
 
-Two flavours of randomness. ``counter`` (default): record i depends on the seed and on i alone, so a stream
-can be entered anywhere and cut in any way. ``java``: the draws of java.util.Random in MOA's order, so that
-MOA's streams can be replayed bit by bit; entering it at record i costs making the i records before.
+Randomness has two flavours. ``counter`` (default): record i depends on the seed and on i alone, so that a
+stream can be started at any record and cut in any way. ``java``: the draws of java.util.Random in MOA's
+order, so that MOA's streams can be replayed bit by bit; to start at record i, the i records before it are
+generated.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ SCHEME = "gen:"
 
 @dataclass(frozen=True, slots=True)
 class Generator(Parameters):
-    """A stream: ``schema`` says what its columns and class codes mean, ``batches`` gives the records."""
+    """A stream: ``schema`` defines its columns and class codes, ``batches`` yields the records."""
 
     family: ClassVar[str] = "streams"
 
@@ -46,7 +47,8 @@ class Generator(Parameters):
     def writer(self) -> Writer:
         """Return a function that fills x float64[m, d] and y int32[m] with the records from ``first`` on.
 
-        In the java flavour it is a new sequence, to be called with touching ranges from record 0 on.
+        In the java flavour the function starts a new sequence; calls must continue each other from record 0
+        on.
         """
 
     def batches(self, n: int | None = None, size: int = 8192, *, start: int = 0) -> Iterator[Batch]:
@@ -112,7 +114,7 @@ def parse_address(address: str) -> tuple[Generator, int | None]:
 
 
 def _pairs(address: str, query: str) -> list[tuple[str, str]]:
-    """Return the options of an address in their order; a value in brackets may hold an address itself."""
+    """Return the options of an address in order; a value in brackets may contain an address."""
     pairs = []
     for part in _parts(query) if query else []:
         name, equals, text = part.partition("=")
@@ -131,7 +133,7 @@ def _pairs(address: str, query: str) -> list[tuple[str, str]]:
 
 
 def _parts(query: str) -> list[str]:
-    """Return a query cut at each '&' that stands outside of brackets."""
+    """Split a query at each '&' that is outside of brackets."""
     parts, depth, begun = [], 0, 0
     for position, letter in enumerate(query):
         depth += (letter == "(") - (letter == ")")
@@ -142,7 +144,7 @@ def _parts(query: str) -> list[str]:
 
 
 def _value(option: str, text: str, wanted: type) -> Any:
-    """Return an option's text as the type it is declared with; ranges are the plug-in's business."""
+    """Return an option's text in its declared type; the plug-in checks the range."""
     try:
         if wanted is bool:
             return {"true": True, "false": False, "1": True, "0": False}[text.lower()]

@@ -1,4 +1,4 @@
-"""Concept drift (Bifet et al. 2009): one stream gives way to another along a sigmoid."""
+"""Concept drift (Bifet et al. 2009): one stream replaces another along a sigmoid."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from core.streams.base import SCHEME, Generator, Writer, parse_address
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Generator):
-    """Record c = 1, 2, … is the next of ``after`` with probability 1 / (1 + exp(-4 (c - position) / width)).
+    """Two streams: record c is from ``after`` with probability 1 / (1 + exp(-4 (c - position) / width)).
 
-    Otherwise it is the next of ``before``: each stream goes on where it stopped. Both are generators, or
-    their addresses in brackets, and may be drifts themselves, which count only their own records:
-    ``gen:drift?before=(led)&after=(drift?before=(led?drift=3)&after=(led?drift=5)&position=9000)``. They
-    take the flavour ``rng`` of the drift, and keep their seeds.
+    Otherwise it is from ``before``; c counts from 1. Each stream continues where it stopped. Both are
+    generators, or their addresses in brackets, and may be drifts, which count only their own records:
+    ``gen:drift?before=(led)&after=(drift?before=(led?drift=3)&after=(led?drift=5)&position=9000)``. They use
+    the flavour ``rng`` of the drift, and keep their seeds.
     """
 
     before: Any = "sea"
@@ -34,7 +34,7 @@ class Plugin(Generator):
     width: float = number(1000.0, above=0.0)
 
     def __post_init__(self) -> None:
-        """Open the two streams and compare what their records look like."""
+        """Open the two streams and compare their schemas."""
         Generator.__post_init__(self)
         for which in ("before", "after"):
             object.__setattr__(self, which, _opened(which, getattr(self, which), self.rng))
@@ -49,7 +49,7 @@ class Plugin(Generator):
         return schema
 
     def to_dict(self) -> dict[str, Any]:
-        """Return name and options, those of the two streams within."""
+        """Return name and options, with the options of the two streams nested."""
         body = Generator.to_dict(self)
         return body | {which: body[which].to_dict() for which in ("before", "after")}
 
@@ -58,7 +58,7 @@ class Plugin(Generator):
 
 
 class _Writer:
-    """Tosses the coins of a batch, and fills it with as many records of each stream."""
+    """Draws the coins of a batch, and fills it with the resulting number of records of each stream."""
 
     def __init__(self, drift: Plugin) -> None:
         self._drift = drift
@@ -82,7 +82,7 @@ class _Writer:
         self._position, self._taken = first + len(y), self._taken + later
 
     def _toss(self, first: int, n: int) -> npt.NDArray[np.int8]:
-        """Return for each of n records from ``first`` on which stream it is taken from."""
+        """Return the stream of each of n records from ``first`` on."""
         coins = np.empty(n, np.int8)
         how = (self._drift.position, self._drift.width)
         if self._drift.rng == "java":
@@ -92,12 +92,12 @@ class _Writer:
         return coins
 
     def _seek(self, first: int) -> None:
-        """Go to a record by counting the coins before it: without making records, they are cheap."""
+        """Move to a record by counting the coins before it; the records are not generated."""
         self._taken = int(np.count_nonzero(self._toss(0, first)))
 
 
 def _opened(which: str, given: Any, flavour: str) -> Generator:
-    """Return a generator that is given as such or by its address, in a flavour."""
+    """Return a generator, given directly or by its address, in a flavour."""
     if isinstance(given, Generator):
         return dataclasses.replace(given, rng=flavour)
     if not isinstance(given, str):

@@ -1,4 +1,4 @@
-"""A turning hyperplane (Hulten, Spencer and Domingos 2001): the weights of some attributes move."""
+"""A moving hyperplane (Hulten, Spencer and Domingos 2001): the weights of some attributes change."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _ATTRIBUTES: Final = 1
 class Plugin(Generator):
     """Points of the unit cube; class 1 where the weighted sum is at least half of the sum of the weights.
 
-    Weights begin uniform in [0, 1). After each record those of the first ``drift_attributes`` move by
-    ``magnitude``, all upwards at first, and each turns around with the probability ``sigma``. ``noise`` is
-    the probability that a label is inverted. In the java flavour sigma and noise are whole percents. MOA's
-    magnitude is 0 unless given: its hyperplane stands still.
+    The initial weights are uniform in [0, 1). After each record the first ``drift_attributes`` weights move
+    by ``magnitude``, all upwards at first, and each changes its direction with the probability ``sigma``.
+    ``noise`` is the probability that a label is inverted. In the java flavour sigma and noise are whole
+    percents. As in MOA the default magnitude is 0: the hyperplane does not move.
     """
 
     attributes: int = count(10, at_least=1, at_most=10_000)
@@ -38,7 +38,7 @@ class Plugin(Generator):
     sigma: float = number(0.1, at_least=0.0, at_most=1.0)
 
     def __post_init__(self) -> None:
-        """Check that there are as many attributes as move."""
+        """Check that at least ``drift_attributes`` attributes exist."""
         Generator.__post_init__(self)
         if self.drift_attributes > self.attributes:
             msg = f"drift_attributes={self.drift_attributes} must be at most attributes={self.attributes}"
@@ -67,9 +67,9 @@ class Plugin(Generator):
 
 
 class _Writer:
-    """Makes records of the counter flavour: a weight is its first value plus whole steps of the magnitude.
+    """Writes records of the counter flavour: a weight is its first value plus steps of the magnitude.
 
-    To enter the stream elsewhere the turns before are counted, without making records.
+    To start elsewhere in the stream the earlier turns are counted; the records are not generated.
     """
 
     def __init__(self, plane: Plugin) -> None:
@@ -107,7 +107,7 @@ def _first_draws(random: npt.NDArray[np.int64], n: int) -> npt.NDArray[np.float6
 def _step(
     key, draw: int, sigma: float, steps: npt.NDArray[np.int64], direction: npt.NDArray[np.int64]
 ) -> None:
-    """Move the weights behind a record whose turns are the draws from ``draw`` on."""
+    """Move the weights after a record whose turns are the draws from ``draw`` on."""
     for j in range(steps.size):
         steps[j] += direction[j]
         if rng.uniform(key, draw + j) < sigma:
@@ -124,7 +124,7 @@ def _walk(
     steps: npt.NDArray[np.int64],
     direction: npt.NDArray[np.int64],
 ) -> None:
-    """Move steps and direction int64[k] behind the records ``first`` to ``end`` - 1."""
+    """Move steps and direction int64[k] past the records ``first`` to ``end`` - 1."""
     for record in range(first, end):
         _step(key, (record << rng.DRAW_BITS) + _ATTRIBUTES + attributes, sigma, steps, direction)
 
@@ -145,7 +145,7 @@ def _count(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
-    """Fill x float64[m, a], y int32[m] and move the weights behind each record."""
+    """Fill x float64[m, a], y int32[m] and move the weights after each record."""
     for row in range(y.size):
         draw = (first + row) << rng.DRAW_BITS
         weighted, whole = 0.0, 0.0
@@ -171,7 +171,7 @@ def _draw(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
-    """Fill x float64[m, a], y int32[m] with MOA's draws; the weights themselves move."""
+    """Fill x float64[m, a], y int32[m] with MOA's draws; moves the weights in place."""
     for row in range(y.size):
         weighted, whole = 0.0, 0.0
         for j in range(x.shape[1]):

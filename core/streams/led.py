@@ -28,9 +28,9 @@ class Plugin(Generator):
     """Seven segments of a uniform digit and 17 irrelevant bits, all nominal; the class is the digit.
 
     ``noise`` is the probability that a segment is inverted (whole percents in the java flavour). With 0.1 the
-    best possible accuracy is 0.740022. ``drift`` swaps the places of the first so many segments with those of
-    as many irrelevant bits: segment i stands at 7+i then. Without ``irrelevant`` there are the seven segments
-    alone, and no drift.
+    best possible accuracy is 0.740022. ``drift`` is the number of first segments that swap places with
+    irrelevant bits: segment i is then in column 7+i. Without ``irrelevant`` there are only the seven
+    segments, and no drift.
     """
 
     drift: int = count(0, at_most=7)

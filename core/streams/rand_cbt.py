@@ -1,4 +1,4 @@
-"""RandCBT (CDT, Algorithm 7): a random binary tree over the unit cube whose leaves are noisily one class."""
+"""RandCBT (CDT, Algorithm 7): a random binary tree over the unit cube with noisy labels in its leaves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from core.schema.schema import Attribute, Schema
 from core.streams import _java
 from core.streams.base import Generator, Writer
 
-ROUNDS: Final = 6  # of the shuffle
+ROUNDS: Final = 6  # rounds of the shuffle
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +29,20 @@ class Concept:
     """float64[leaf, attribute]"""
     high: npt.NDArray[np.float64]
     probability: npt.NDArray[np.float64]
-    """Of class 1, by leaf."""
+    """Probability of class 1, by leaf."""
     depth: npt.NDArray[np.int64]
     is_left: npt.NDArray[np.bool_]
-    """The leaf is a left child."""
+    """Whether the leaf is a left child."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Generator):
     """``leaves`` boxes, ``per_leaf`` records uniform in each, all shuffled: ``gen:rand_cbt?model_seed=7``.
 
-    ``model_seed`` draws the tree, ``seed`` the records. In a left leaf class 1 has probability ``q``, in any
-    other 1-q, so that no learner is right more often than max(q, 1-q) in the long run. After leaves·per_leaf
-    records the stream goes on with as many new ones from the same tree (ALGORITHMS section 11 [D25]). The
-    java flavour takes java.util.Random's draws; there is no such generator in MOA.
+    ``model_seed`` draws the tree, ``seed`` the records. In a left leaf class 1 has probability ``q``, in a
+    right leaf 1-q, so that the best possible accuracy is max(q, 1-q) in the long run. After leaves·per_leaf
+    records the stream continues with the same number of new records from the same tree (ALGORITHMS section 11
+    [D25]). The java flavour uses java.util.Random's draws; MOA has no such generator.
     """
 
     model_seed: int = count(1, at_most=2**63 - 1)
@@ -76,7 +76,7 @@ def _schema(attributes: int) -> Schema:
 
 
 def _draws(plugin: Plugin) -> tuple[Callable[[], float], Callable[[int], int]]:
-    """Return what draws the next float in [0, 1) and the next integer below n of the model."""
+    """Return two functions that draw for the model: the next float in [0, 1), the next integer below n."""
     if plugin.rng == "java":
         random = _java.seeded(plugin.model_seed)
         return (lambda: float(_java.double(random))), (lambda n: int(_java.integer(random, n)))
@@ -89,7 +89,7 @@ def _draws(plugin: Plugin) -> tuple[Callable[[], float], Callable[[int], int]]:
 
 @functools.lru_cache(maxsize=1024)
 def _concept(plugin: Plugin) -> Concept:
-    """Draw the tree depth first, left branches before right ones; three draws an inner node."""
+    """Draw the tree depth first, left branches before right branches; three draws an inner node."""
     double, integer = _draws(plugin)
     boxes: list[tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], int, bool]] = []
     whole = (np.zeros(plugin.attributes), np.ones(plugin.attributes), 0, False)
@@ -117,10 +117,10 @@ def _concept(plugin: Plugin) -> Concept:
 
 @kernel
 def _place(key, size: int, position: int) -> int:
-    """Return where a position of the stream stands in the unshuffled order, a permutation of 0 … size-1.
+    """Return the index in the unshuffled order of a position of the stream: a permutation of 0 … size-1.
 
-    A Feistel network on the next even number of bits, walked until it comes back into range, so that any
-    position can be asked for alone.
+    A Feistel network on the next even number of bits, repeated until the result is in range, so that any
+    position can be computed alone.
     """
     block = position // size
     half = 1

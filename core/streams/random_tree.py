@@ -21,25 +21,25 @@ LEAF: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """The tree, node by node in the order of their making; the root is node 0."""
+    """The tree, node by node in the order of creation; the root is node 0."""
 
     attribute: npt.NDArray[np.int64]
     """Tested attribute, -1 at a leaf."""
     threshold: npt.NDArray[np.float64]
-    """Numeric tests: below it goes to the first child."""
+    """Threshold of numeric tests: values below it go to the first child."""
     child: npt.NDArray[np.int64]
-    """First child at ``child[node]`` in ``children``; of a leaf: its class."""
+    """Inner node: index of its first child in ``children``; leaf: its class."""
     children: npt.NDArray[np.int64]
-    """Children of the inner nodes, one after the other."""
+    """Children of the inner nodes, concatenated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Generator):
-    """Nominal attributes, then numeric ones, all uniform; the classes of a random tree, without noise.
+    """Uniform attributes, nominal before numeric, with the classes of a random tree, without noise.
 
     ``seed`` draws the records, ``model_seed`` the tree. It is at most ``depth`` deep; from level
-    ``first_leaf_level`` on a node is a leaf with probability ``leaf_share``. A nominal attribute is tested
-    once on a path, with a branch for each of its ``values``.
+    ``first_leaf_level`` on a node is a leaf with probability ``leaf_share``. A nominal attribute is tested at
+    most once on a path, with a branch for each of its ``values``.
     """
 
     model_seed: int = count(1, at_most=2**63 - 1)
@@ -92,7 +92,7 @@ class _JavaDraws:
 
 
 class _CounterDraws:
-    """The model's draws one after the other: the tree is made as a whole or not at all."""
+    """The model's draws in sequence: the tree is always made as a whole."""
 
     def __init__(self, seed: int) -> None:
         self._key = rng.stream_key(seed, rng.GENERATOR_MODEL)
@@ -117,7 +117,7 @@ def _concept(plugin: Plugin) -> Concept:
     children: list[int] = []
 
     def grow(level: int, unused: list[int], low: dict[int, float], high: dict[int, float]) -> int:
-        """Make a node and all below it; return its number."""
+        """Create a node and its subtree; return its number."""
         node = len(attribute)
         attribute.append(LEAF)
         threshold.append(0.0)

@@ -26,7 +26,7 @@ CENTRE: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Generator):
-    """Blobs with uniform centre, class, spread and weight; a record lies off its blob's centre at random.
+    """Blobs with uniform centre, class, spread and weight; records lie around the centre of their blob.
 
     ``seed`` draws the records, ``model_seed`` the blobs. 50 attributes and 5 classes are the usual hard
     setting ("RBF 50×5"), 10 and 2 MOA's default.
@@ -61,7 +61,8 @@ class Plugin(Generator):
 
     def writer(self) -> Writer:
         centre, label, spread, weight = self.blobs()
-        # MOA takes the weights off a random share of their sum one by one; a running sum rounds otherwise.
+        # MOA subtracts the weights from a random share of their sum one by one; a running sum would round
+        # differently.
         if self.rng == "java":
             random = _java.seeded(self.seed)
             return lambda _first, x, y: _draw(random, centre, label, spread, weight, x, y)

@@ -19,9 +19,9 @@ from core.streams.base import Writer
 class Plugin(rbf.Plugin):
     """``rbf`` whose first ``drift_centroids`` blobs move by ``speed`` before each record.
 
-    Each has a direction of its own, upwards in every attribute until it meets a side. In the counter flavour
-    it is reflected there; MOA stops it at the side for one record. MOA's speed is 0 unless given; the
-    literature has 0.001 (fast) and 0.0001 (moderate).
+    Each blob has a direction, upwards in every attribute until it meets a side. In the counter flavour it is
+    reflected there; MOA stops it at the side for one record. As in MOA the default speed is 0; the literature
+    uses 0.001 (fast) and 0.0001 (moderate).
     """
 
     speed: float = number(0.001, at_least=0.0)
@@ -51,7 +51,7 @@ class Plugin(rbf.Plugin):
 
 @kernel("void(uint64, float64[:, ::1])")
 def _count_directions(key, direction: npt.NDArray[np.float64]) -> None:
-    """Fill the directions: of the draws of a blob those behind its centre."""
+    """Fill the directions, from the draws of a blob that follow its centre."""
     for i in range(direction.shape[0]):
         draw = (i << rng.DRAW_BITS) + rbf.CENTRE + direction.shape[1]
         square = 0.0
@@ -76,7 +76,7 @@ def _draw_directions(random: npt.NDArray[np.int64], direction: npt.NDArray[np.fl
 
 @kernel
 def _reflected(place: float) -> float:
-    """Return where a point is that began in [0, 1] and would be at ``place`` without the sides."""
+    """Return the position of a point in [0, 1] that would be at ``place`` without reflection."""
     rest = place - 2.0 * math.floor(0.5 * place)
     return 2.0 - rest if rest > 1.0 else rest
 
@@ -97,7 +97,7 @@ def _count(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
-    """Fill x float64[m, a], y int32[m]; a blob's place follows from the number of the record alone."""
+    """Fill x float64[m, a], y int32[m]; the position of a blob depends on the number of the record alone."""
     moved = np.empty(x.shape[1])
     for row in range(y.size):
         draw = (first + row) << rng.DRAW_BITS
@@ -126,7 +126,7 @@ def _draw(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
-    """Fill x float64[m, a], y int32[m] with MOA's draws; centres and directions themselves change."""
+    """Fill x float64[m, a], y int32[m] with MOA's draws; changes centres and directions in place."""
     total = rbf.total(weight)
     for row in range(y.size):
         for i in range(direction.shape[0]):

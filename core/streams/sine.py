@@ -18,7 +18,7 @@ from core.streams import _java
 from core.streams.base import Generator, Writer
 
 IRRELEVANT: Final = 2
-# An attempt at a point owns two draws from 2 on; 0 and 1 are the irrelevant attributes.
+# An attempt at a point uses two draws from 2 on; 0 and 1 are the irrelevant attributes.
 _POINT: Final = 2
 
 
@@ -26,8 +26,8 @@ _POINT: Final = 2
 class Plugin(Generator):
     """A point of the unit square and, with ``irrelevant``, two more uniform attributes; no noise.
 
-    ``function`` 1: points below ``sin x`` are positive; 3: those below ``0.5 + 0.3 sin 3πx``; 2 and 4 are 1
-    and 3 reversed. ``balanced`` alternates the classes.
+    ``function`` 1: points below ``sin x`` are positive; 3: points below ``0.5 + 0.3 sin 3πx`` are; 2 and 4
+    are 1 and 3 reversed. ``balanced`` alternates the classes.
     """
 
     function: int = count(1, at_least=1, at_most=4)

@@ -25,7 +25,7 @@ SHAPES: Final = ("circle", "square", "triangle")
 class Plugin(Generator):
     """Three nominal attributes, each uniform over three values; no noise.
 
-    ``function`` 1: small and red; 2: green or a circle; 3: medium or large. Objects that obey the rule are
+    ``function`` 1: small and red; 2: green or a circle; 3: medium or large. Objects that satisfy the rule are
     of class "true". ``balanced`` alternates the classes.
     """
 

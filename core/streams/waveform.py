@@ -29,8 +29,8 @@ _NOISE: Final = 2
 class Plugin(Generator):
     """21 numeric attributes and, with ``irrelevant``, 19 more of pure noise; three classes.
 
-    Class 0 mixes the triangles with peaks at 6 and 14, class 1 those at 6 and 10, class 2 those at 14 and 10;
-    every attribute has noise of deviation 1. The best possible error is 0.134.
+    Class 0 mixes the triangles with peaks at 6 and 14, class 1 at 6 and 10, class 2 at 14 and 10; every
+    attribute has noise of deviation 1. The best possible error is 0.134.
     """
 
     irrelevant: bool = flag(False)
@@ -63,7 +63,7 @@ def fill_by_counter(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
-    """Fill x float64[m, 21 or 40], y int32[m] in the counter flavour; point j stands at place[j]."""
+    """Fill x float64[m, 21 or 40], y int32[m] in the counter flavour; point j is in column place[j]."""
     for row in range(y.size):
         draw = (first + row) << rng.DRAW_BITS
         label = rng.integer(key, draw, 3)
@@ -84,7 +84,7 @@ def fill_by_java(
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
-    """Fill x float64[m, 21 or 40], y int32[m] with MOA's draws; point j stands at place[j]."""
+    """Fill x float64[m, 21 or 40], y int32[m] with MOA's draws; point j is in column place[j]."""
     for row in range(y.size):
         label = _java.integer(random, 3)
         share = _java.double(random)

@@ -1,4 +1,4 @@
-"""Waveforms whose attributes have changed places: the concept that a stream of waveforms drifts to."""
+"""Waveforms with permuted attributes: the concept after a drift of a stream of waveforms."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from core.streams.base import Writer
 
 @dataclass(frozen=True, slots=True)
 class Plugin(waveform.Plugin):
-    """``waveform`` after ``drift_attributes`` exchanges of places, which begin at two places drawn at random.
+    """``waveform`` with ``drift_attributes`` exchanges of columns, from two random columns on.
 
-    It does not change by itself: ``drift`` leads from ``waveform``, or from another seed, to it.
+    The concept is constant: use it in ``drift``, after ``waveform`` or another seed of it.
     """
 
     drift_attributes: int = count(10, at_most=waveform.POINTS + waveform.IRRELEVANT)
 
     def __post_init__(self) -> None:
-        """Check that there are as many attributes."""
+        """Check that ``drift_attributes`` attributes exist."""
         waveform.Plugin.__post_init__(self)
         n = self.schema.n_attributes
         if self.drift_attributes > n:
@@ -44,7 +44,7 @@ class Plugin(waveform.Plugin):
 
 
 def _exchanged(n: int, first: int, second: int, times: int) -> npt.NDArray[np.int64]:
-    """Return int64[n], where each point stands: exchange i is of the places first + i and second + i."""
+    """Return int64[n], the column of each point: exchange i swaps the columns first + i and second + i."""
     place = np.arange(n)
     for i in range(times):
         one, other = (first + i) % n, (second + i) % n
