@@ -71,7 +71,7 @@ class Evaluation:
     NaN without sampled records, for example if the strategy has no known probabilities.
     """
     accuracy_unbiased_low: float
-    """Lower end of its 95 % interval, NaN without sampled records."""
+    """Lower end of the 95 % interval of ``accuracy_unbiased``, NaN without sampled records."""
     accuracy_unbiased_high: float
     growth_stopped: bool
     """The tree that answers reached max_leaves or max_bytes: it learns, but no longer grows [D1]."""

@@ -39,7 +39,7 @@ from core.plugin import Parameters, number
 
 @dataclass(frozen=True, slots=True)
 class Criterion(Parameters):
-    """Impurity of a distribution of class masses; its kernels are described above."""
+    """Impurity of a distribution of class masses; the module's docstring describes the kernels."""
 
     family: ClassVar[str] = "criteria"
 

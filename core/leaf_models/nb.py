@@ -32,8 +32,8 @@ NO_HINT: Final = -1
 class Plugin(LeafModel):
     """``ln π_c + Σ ln f(x_a | c)``: ``"leaf_model": "nb"`` (ALGORITHMS section 2.8).
 
-    Gama, Rocha, Medas 2003. π are the class masses of the leaf, with inherited mass. A leaf that has observed
-    nothing votes like ``mc``.
+    π are the class masses of the leaf, with inherited mass (Gama, Rocha, Medas 2003). A leaf that has
+    observed nothing votes like ``mc``.
     """
 
 

@@ -30,8 +30,8 @@ _WHOLE: Final = 2.0**33
 class Plugin(Observer):
     """Counts ``nom[class, value]`` of all attributes side by side (ALGORITHMS section 2.5).
 
-    After Domingos and Hulten 2000. Proposes one branch per value (multiway) and each value against the rest
-    (binary). Only binary tests are proposed with ``binary_splits``, and for attributes with more than
+    Proposes one branch per value (multiway) and each value against the rest (binary) (Domingos and Hulten
+    2000). Only binary tests are proposed with ``binary_splits``, and for attributes with more than
     ``max_branches`` known values: in many branches with few records each, the estimated gain is too high by
     chance.
     """
