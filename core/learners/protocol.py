@@ -84,9 +84,7 @@ EVENT_WORDS: Final = 16
 """Maximum of words that describe an event, not counting one for each class."""
 
 SPARE_WORDS: Final = 2
-"""Words of scratch for learners that are made of other learners, in addition to the words of attributes and
-classes.
-"""
+"""Words of scratch for learners made of other learners, in addition to those of attributes and classes."""
 
 FIXED: Final[Room] = ()
 """The room of a block whose size follows from the schema."""
@@ -323,9 +321,7 @@ class Learner(Parameters, ABC):
 
     @property
     def compat(self) -> str | None:
-        """Return the published code whose quirks the learner reproduces; some learners have a parameter for
-        it.
-        """
+        """Return the published code whose quirks the learner has; some learners have a parameter for it."""
         return None
 
     @property
@@ -335,8 +331,8 @@ class Learner(Parameters, ABC):
 
     @property
     def acquirer(self) -> Any:
-        """Return the acquirer that applies if the spec names none; None: no features are bought
-        (active/acquirers/base.py).
+        """Return the acquirer (active/acquirers/base.py) if the spec names none; None: no features are
+        bought.
         """
         return None
 

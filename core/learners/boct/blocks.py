@@ -105,9 +105,7 @@ class BoctLayout(TreeLayout):
         return ints.item(t + at.TREE_NODES), ints.item(t + at.TREE_SLOTS), live, 1, -1, 0
 
     def size_of(self, ints: Ints, t: int) -> int | None:
-        """Return the number of words of a foreign block; None if its headers contradict the schema or each
-        other.
-        """
+        """Return the words of a foreign block; None if its headers contradict the schema or each other."""
         if t + at.TREE_HEADER > len(ints):
             return None
         nodes, slots = ints.item(t + at.TREE_NODE_CAPACITY), ints.item(t + at.TREE_SLOT_CAPACITY)
@@ -147,9 +145,7 @@ class BoctLayout(TreeLayout):
         return tree
 
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
-        """Write a block with the state of another block; its extents lie side by side in the order of leaf
-        records.
-        """
+        """Write a block with the state of another block, its extents in the order of leaf records."""
         before, tree = old.view(source, s), self._clear(target, t, room)
         for word in CARRIED:
             tree.header[word] = before.header[word]

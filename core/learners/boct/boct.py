@@ -190,9 +190,7 @@ def answer(
     scratch,
     shares,
 ) -> tuple[int, int, int]:
-    """Route a record, keep it unless the model is frozen, and return the class of at least half of the
-    labels.
-    """
+    """Route a record, keep it unless the model is frozen, and return the class by the leaf's labels."""
     node = place
     if node < 0:
         node = arrive(plan, ints, floats, t, x, prepared != at.COUNTS, prepared)
@@ -268,9 +266,7 @@ def uncertainty(
 
 @kernel
 def leaf_table(plan, ints, t: int, place: int) -> tuple[int, int, int, int]:
-    """Return the first row of the table of leaves, the words of a row, the number of rows, and the place's
-    row.
-    """
+    """Return the first row of the table of leaves, words of a row, number of rows, and the place's row."""
     table = leaf_at(ints, t, 0) + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
     return table, ints[t + at.TREE_LEAF_STRIDE], ints[t + at.TREE_SLOTS], ints[place + at.NODE_SLOT]
 

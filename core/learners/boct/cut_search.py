@@ -42,9 +42,7 @@ MARGIN: Final = 1e-9
 LEAD: Final = 0.2
 """Position of the floor between L and the lowest score: the part by which L may rise within the horizon."""
 STEP: Final = 0.8
-"""Factor by which the horizon grows until the floor is there; LEAD and STEP are the tried values that search
-least often.
-"""
+"""Factor by which the horizon grows until the floor is there; with LEAD the best of the values tried."""
 TOY_DEPTH: Final = 6
 """Maximum of tests on a path of the toy problem."""
 

@@ -36,8 +36,7 @@ def count_vote(committee, classes: int, best: int, shares) -> None:
 
 @kernel
 def note_leaf(committee, lead: float, weight: float, mean: float) -> None:
-    """Note the leaf where a member ends, if it is less certain than the leaves noted before; mean: of the
-    resampling.
+    """Note the leaf where a member ends, if it is less certain than the noted leaf; mean: of the resampling.
 
     A leaf is δ-consistent iff lead > 2ε, and ε is c/sqrt(m), with the same c for all leaves: the leaf with
     the smallest lead·sqrt(m) is consistent iff all leaves are. If a leaf has mass M from n labels, each
@@ -52,8 +51,7 @@ def note_leaf(committee, lead: float, weight: float, mean: float) -> None:
 
 @kernel
 def vote_entropy(committee, classes: int, known: float) -> float:
-    """Return the entropy of the hard votes divided by that of an even vote: 0 if all members agree, 1 if none
-    do.
+    """Return the entropy of the hard votes as a share of that of an even vote: 0 all agree, 1 none do.
 
     Source: Dagan and Engelson 1995. known: number of known classes, at least 2.
     """

@@ -23,19 +23,14 @@ from core.tree import layout as at
 from core.tree.layout import Ints
 
 SPARE: Final = 2
-"""Divisor of the spare words: a forest that is laid out again gets one spare word for 2 words of its trees.
-"""
+"""Divisor of the spare words: a forest that is laid out again gets a spare word for 2 words of trees."""
 
 
 USUAL_ROOMS: Final = ((63, 32), (31, 16), (15, 8), (7, 4))
-"""Rooms (nodes, leaf records) for a tree that is made or split later; the largest within USUAL_WORDS is
-given.
-"""
+"""Rooms (nodes, leaf records) for a tree that is made or split later; the largest that fits is given."""
 
 USUAL_WORDS: Final = 1 << 13
-"""Maximum of words of a room of USUAL_ROOMS. Trees of forests are replaced all the time, and each grows
-again.
-"""
+"""Maximum of words of such a room. Trees of forests are replaced all the time, and each grows again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +42,9 @@ class MemberPlan:
     whole: Any
     blocks: TreeLayout
     parts: int
-    """Number of trees that share the forest's bytes; doubled where half of the bytes is for the most
-    promising leaves.
-    """
+    """Number of trees that share the bytes; doubled where half of them is for the most promising leaves."""
     record_words: float
-    """Words outside a tree: its record, without one word for each class, and its part of the forest's header.
-    """
+    """Words outside a tree: its part of the forest's header, and its record without the class words."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.whole, name)
@@ -103,9 +95,7 @@ class MemberState:
 
     @property
     def block_places(self) -> list[int]:
-        """The tree's first word. It comes first for members, whose events are reported, and second for
-        background trees.
-        """
+        """First word of a member's tree; after -1 for a background tree, whose events are not reported."""
         return [self.t] if self.slot < self._layout.members else [-1, self.t]
 
     def make_room(self, t: int, room: Room) -> int:
@@ -125,9 +115,7 @@ class ForestGrowth(ForestPlacement):
     """The part of a forest's layout that changes its trees: decisions, reviews, replaced members, room."""
 
     def grow(self, model: HasBlocks, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
-        """Make the due decisions of members and background trees, in their order; return the events of
-        members.
-        """
+        """Make the due decisions of members and background trees, in order; return the events of members."""
         is_first = t == model.block_places[0]
         records = self._records(model.ints, t)
         slots = np.flatnonzero(records[:, of.DUE]).tolist()
@@ -186,9 +174,7 @@ class ForestGrowth(ForestPlacement):
         return events
 
     def play(self, model: HasBlocks, stretch: Stretch, index: int) -> list[Event]:
-        """Let each member learn the rows in turn (core/learners/forest/stretch.py); return the events by
-        rows.
-        """
+        """Let each member learn the rows in turn (core/learners/forest/stretch.py); return events by rows."""
         from core.learners.forest import stretch as compiled  # loads or compiles kernels
 
         first, end, n = stretch.first, stretch.end, self.members

@@ -236,8 +236,7 @@ def name_worst(plan, ints, floats, t: int) -> None:
 def uncertainty(
     plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
-    """Return the uncertainty of the committee: the largest of the weighted shares, or a share by vote
-    entropy.
+    """Return the uncertainty of the committee: the largest weighted share, or a share by vote entropy.
 
     Vote entropy E of all K classes is mapped to a share between 1 and 1/K as E lies between 0 and 1. Lead and
     labels are those of the leaf of the least certain member, among votes of at most 1 - E: a forest is

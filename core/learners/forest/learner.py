@@ -25,8 +25,7 @@ SHARED: Final = ("max_bytes",)
 """Parameters of a tree that a member does not have: they belong to the forest."""
 
 STRETCH_CELLS: Final = 1 << 14
-"""Values of the records that one member learns before the next: together with a tree they stay in the cache.
-"""
+"""Values of the records that a member learns before the next member: with a tree they fit into the cache."""
 SHORTEST: Final = 32
 LONGEST: Final = 512
 """Maximum of records in a stretch, for any number of attributes."""

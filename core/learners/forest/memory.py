@@ -58,9 +58,7 @@ class Holding:
     returning: list[int] = field(default_factory=list)
 
     def bytes(self, shape: TreeShape, nodes: int = 0, records: int = 0) -> int:
-        """Return the bytes of the tree with this many more nodes and leaf records; shape: the same for all
-        trees.
-        """
+        """Return the bytes of the tree with this many more nodes and leaf records; shape: of any tree."""
         words = (self.nodes + nodes) * shape.node_stride + (self.records + records) * shape.leaf_stride
         return (at.TREE_HEADER + words) * at.WORD
 
@@ -79,9 +77,7 @@ class Account:
         return max(then, self.own) - max(now, self.own)
 
     def pay(self, holding: Holding, nodes: int, records: int) -> None:
-        """Give nodes and leaf records to a tree, or take them back (negative numbers), and adjust the free
-        bytes.
-        """
+        """Give nodes and leaf records to a tree, or take them back (negative), and adjust the free bytes."""
         self.free -= self.price(holding, nodes, records)
         holding.nodes += nodes
         holding.records += records
@@ -256,9 +252,7 @@ def _carry_out(holding: Holding, row: int, index: int) -> list[Event]:
 
 
 def _let_go_on(account: Account, holding: Holding) -> None:
-    """Let a tree grow between reviews again, if it is within its reserved part and no leaf waits for a
-    review.
-    """
+    """Let a tree grow between reviews again, if it is within its reserved part and no leaf is waiting."""
     tree = views.tree_view(holding.state.plan, holding.state.ints, holding.state.t)
     active, inactive = tree.leaves
     waits = np.isinf(tree.leaf_floats[tree.node_ints[active, at.NODE_SLOT], at.LEAF_NEXT]).any()

@@ -29,9 +29,7 @@ DRAW_BITS: Final = 16
 FEW: Final = 20
 """Maximum of attributes whose subsets are all counted (MOA's limit)."""
 APART_DRAW: Final = 1 << (DRAW_BITS - 1)
-"""Counter of the random numbers that all trees share in ``choose_apart``; smaller counters are for single
-trees.
-"""
+"""Counter of the random numbers of ``choose_apart``, shared by all trees; single trees use smaller ones."""
 
 
 @kernel
@@ -83,8 +81,7 @@ def choose(key: np.uint64, first: int, n: int, m: int, chosen) -> None:
 
 @kernel
 def choose_apart(key: np.uint64, number: int, n: int, m: int, chosen) -> None:
-    """Choose m of n so that numbers 0, 1, … have different subsets until all subsets are used; n: at most
-    FEW.
+    """Choose m of n so that numbers 0, 1, … have different subsets until all are used; n: at most FEW.
 
     Subsets in lexicographic order have ranks. The rank for a number is (a·number + b) mod C, where C is the
     number of subsets, a and b are random, and a has no common divisor with C. All subsets are equally likely.

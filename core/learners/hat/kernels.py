@@ -113,8 +113,7 @@ def learn_tree(
     vote_buffer,
     out,
 ) -> tuple[int, int]:
-    """Learn a record, as ``learn`` does, with the tree at word t; return (outcome, node where the record
-    ends).
+    """Learn a record with the tree at word t, as ``learn`` does; return (outcome, the record's node).
 
     x: the record that tests read, seen and xs: the record that leaves read; serial: number of the tree in its
     model; out: words that describe a split of the tree made here (core/learners/hoeffding/plain_split.py).

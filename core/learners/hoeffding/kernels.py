@@ -29,9 +29,7 @@ block_problem = soundness.block_problem
 
 @kernel
 def route_ahead(plan, ints, floats, t: int, xs, d: int, ends) -> bool:
-    """Write where several records end, routed together (core/tree/prefetch.py); a tree of one leaf needs no
-    routing.
-    """
+    """Write where several records end, routed together (core/tree/prefetch.py), unless there is one leaf."""
     if ints[t + at.TREE_NODES] <= 1:
         return False
     prefetch.route_ahead(plan[at.PLAN_ROUTE_AHEAD], ints, floats, t, xs, d, ends)

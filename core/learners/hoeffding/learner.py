@@ -83,9 +83,7 @@ class HoeffdingLearner(Learner):
     cdt_defaults: ClassVar[dict[str, Any]] = {"candidates": 100}
     """Axes and parameters of axes that ``compat="cdt"`` changes."""
     compiled: ClassVar[bool] = False
-    """The decision is ``core/learners/hoeffding/split_decision.py``, so that failed attempts stay in compiled
-    code.
-    """
+    """The decision is compiled (``core/learners/hoeffding/split_decision.py``), like failed attempts."""
 
     last_of_two: ClassVar[bool] = False
     """A leaf with equal weight of the only two classes votes for the second class, not for the first [D9]."""

@@ -256,9 +256,7 @@ class UfftLayout(BlockLayout):
         model.make_room(t, (room[NODES], room[PAGES], 1))
 
     def _reckon(self, model: HasBlocks, t: int) -> tuple[int, int]:
-        """Return the words of nodes and pages together, and of one node record, for what the model has
-        learned.
-        """
+        """Return the words of all nodes and pages, and of a node record, for what the model has learned."""
         ints, plan = model.ints, model.plan
         seen = int(plan.ints[at.PLAN_VALUES_SEEN])
         values = int(ints[seen : seen + len(self.dims.nominal)].sum())

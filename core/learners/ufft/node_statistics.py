@@ -90,12 +90,11 @@ def variance(floats, at: int, least: float) -> float:
 
 @kernel
 def column_odds(floats, at: int, value: float, least: float) -> tuple[float, float, float]:
-    """Return half the difference of the squared scores of a value, its rounding error, and the ratio of
-    variances.
+    """Return half the difference of a value's squared scores, its rounding error, and the ratio of variances.
 
     least: the smallest deviation of both classes. ln f(x|0) - ln f(x|1) changes by the first two numbers plus
-    half the logarithm of the third. If a class has fewer than two values in the column, or no finite ones,
-    the column has no effect: 0, 0 and 1.
+    half the logarithm of the third. If a class has fewer than two values in the column, or a number is
+    not finite, the column has no effect: 0, 0 and 1.
     """
     if not (floats[at] >= 2.0 and floats[at + of.STATISTICS] >= 2.0) or value - value != 0.0:
         return 0.0, 0.0, 1.0

@@ -37,8 +37,7 @@ def theta_key(plan, ints) -> np.uint64:
 
 @kernel
 def by_counts(plan, params, key, draw: int, own: float, other: float) -> float:
-    """Return theta of an outcome whose Dirichlet parameter is ``own``; ``other`` is the sum of all other
-    parameters.
+    """Return theta of an outcome with Dirichlet parameter ``own``; ``other``: sum of all other parameters.
 
     draw: the first random number of the variate, if it is sampled.
     """

@@ -22,9 +22,7 @@ MOST: Final = float(1 << 53)
 
 
 def arrays_of(k: int, own: int) -> tuple[Array, ...]:
-    """Return the arrays of a block with k thresholds of numeric attributes, ``own`` of them from first
-    values.
-    """
+    """Return the arrays of a block with k thresholds of numeric attributes, ``own`` from first values."""
     positive: dict[str, Any] = {"fill": 1.0, "at_least": 1e-300, "below": 1e300}
     return (
         Array("labels", ("class",), at_least=0.0, below=1e300),
@@ -103,9 +101,7 @@ class UfodtLayout(ArrayLayout):
         return thresholds_of(model)
 
     def event_of(self, words: Floats, row: int, index: int) -> Event:
-        """Return the event of attributes that got thresholds; words: how many did, and how many still have
-        none.
-        """
+        """Return the event of attributes that got thresholds; words: how many did, how many have none yet."""
         return ThresholdsSet(row, index, int(words[0]), int(words[1]))
 
     def episode_problem(self, episode: Ints) -> str | None:

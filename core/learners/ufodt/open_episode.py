@@ -42,7 +42,7 @@ class Question:
     utility: float
     """The score that the feature was chosen by, not divided by its cost."""
     utilities: tuple[float, ...]
-    """The utility of each feature that may be requested, -1 for the rest, so that several may be requested at
+    """The utility of each feature that may be requested, -1 for the rest: callers may request several at
     once.
     """
 

@@ -35,7 +35,7 @@ def size(plan, params) -> int:
 
 @kernel
 def is_among(key, first: int, n: int, few: int, feature: int) -> bool:
-    """Return whether a feature is in a uniform subset of size ``few``: the features with the smallest random
+    """Return whether a feature is in a uniform subset of size ``few``: those with the smallest random
     numbers.
     """
     own, before = rng.uniform(key, first + feature), 0

@@ -75,8 +75,7 @@ class Plugin(ArrayLearner):
     n_thresholds: int = count(9, at_least=1, at_most=1024)
     """Number of thresholds of a numeric attribute for which the schema has none."""
     warm_up: int = count(50, at_least=2, at_most=100_000)
-    """Number of first values from which the thresholds of an attribute without thresholds and range are made.
-    """
+    """Number of first values that thresholds are made of, for attributes without thresholds and range."""
     feature_selection: bool = flag(False)
     """Let a perceptron select the features that an episode may ask for."""
     selected: int = count(0, at_most=1_000_000)

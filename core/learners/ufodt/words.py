@@ -51,9 +51,7 @@ ANSWERS: Final = ("geometric", "mean", "sampled")
 GEOMETRIC, MEAN, SAMPLED = range(3)
 
 TIE: Final = 1e-12
-"""Relative difference up to which scores or shares are equal, and the first of them wins, so that rounding
-decides nothing.
-"""
+"""Relative difference up to which scores or shares are equal (the first wins), against rounding errors."""
 
 # Arrays of a block
 LABELS: Final = 0  # weight of labels [class]

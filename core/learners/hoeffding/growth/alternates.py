@@ -1,8 +1,8 @@
-"""Alternate trees: how they start beside a node, take its place, or are removed
-(core/learners/hat/kernels.py).
+"""Alternate trees: how they start beside a node, take its place, or are removed.
 
-The nodes of an alternate tree lie in the block of its tree, after the node beside which it stands. Removed
-nodes leave no gap, as where splits are revised: the records after them move up, parents before children.
+The kernels are in core/learners/hat/kernels.py. The nodes of an alternate tree lie in the block of its tree,
+after the node beside which it stands. Removed nodes leave no gap, as where splits are revised: the records
+after them move up, parents before children.
 """
 
 from __future__ import annotations
@@ -46,8 +46,7 @@ def start(model: HasState, t: int, node: int) -> bool:
 
 
 def take_over(model: HasState, tree: TreeView, node: int) -> None:
-    """Replace a node by the alternate tree beside it; the node, its subtree, and further alternates are
-    removed.
+    """Replace a node by its alternate tree; the node, its subtree, and further alternates are removed.
 
     The count of records at the place stays: siblings are compared by it.
     """

@@ -155,9 +155,7 @@ def cut_subtree(model: HasState, tree: TreeView, node: int) -> None:
 
 
 def close_gap(tree: TreeView, gone: at.Ints) -> None:
-    """Remove nodes from a tree, by number; no remaining node leads to them, and their leaf records become
-    free.
-    """
+    """Remove nodes from a tree, by number, that no remaining node leads to, and free their leaf records."""
     n = int(tree.header[at.TREE_NODES])
     stays = np.ones(n, dtype=np.bool_)
     stays[gone] = False

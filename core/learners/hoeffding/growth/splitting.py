@@ -170,17 +170,14 @@ def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any
 
 
 def inactive(model: HasState, t: int) -> int:
-    """Return how many leaves of a tree have no leaf record
-    (core/learners/hoeffding/growth/deactivation.py).
-    """
+    """Return how many leaves have no leaf record (core/learners/hoeffding/growth/deactivation.py)."""
     if not model.plan.ints[at.PLAN_REVIEW]:
         return 0
     return len(tree_view(model.plan, model.ints, t).leaves[1])
 
 
 def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int, idle: int = 0) -> bool:
-    """Return whether a tree with this number of leaves, inner nodes and nodes exceeds the learner's caps
-    [D1].
+    """Return whether a tree with these numbers of leaves, inner nodes and nodes exceeds the caps [D1].
 
     idle: the number of leaves that have no leaf record.
 
