@@ -50,7 +50,7 @@ class Forest(Learner):
     member: Any = "h-tree"
     """The learner of each member: a tree's name, or an object like a spec's learner."""
     poisson: float = number(6.0, at_least=0.0, at_most=100.0)
-    """Mean of the Poisson variate by which a member learns a record several times; 0: each record once."""
+    """Mean of the Poisson variate k: a member learns each record k times; 0: each record once."""
     max_bytes: float = number(float(1 << 30), at_least=1.0)
     """Bytes of a model; in a full forest the least promising leaves are deactivated (docs/trees.md)."""
     uncertainty: str = choice("shares", "shares", "votes")

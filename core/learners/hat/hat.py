@@ -41,7 +41,7 @@ class Plugin(h_tree.Plugin):
     drift_confidence: float = number(0.002, above=0.0, below=1.0)
     """ADWIN's confidence for the error at a node."""
     switch_confidence: float = number(0.05, above=0.0, below=1.0)
-    """Probability that a worse alternate tree takes over, or that a better one is dropped."""
+    """Probability that an alternate tree takes over and is no better, or is dropped and is no worse."""
     switch_records: int = count(300)
     """Records in the windows of a node and of its alternate tree above which they are compared."""
     bootstrap: bool = flag(True)

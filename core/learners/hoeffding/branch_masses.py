@@ -17,7 +17,6 @@ masses_nominal = observers.nominal_dispatcher()[1]
 
 @kernel
 def is_numeric(plan, attribute: int) -> bool:
-    """Return whether an attribute is numeric."""
     table = plan[at.PLAN_NOMINAL_TABLE]
     for j in range(plan[at.PLAN_NOMINAL]):
         if plan[table + j * at.NOMINAL_FIELDS + at.NOMINAL_COLUMN] == attribute:

@@ -146,7 +146,6 @@ def place(plan, which: int) -> int:
 
 @kernel
 def parameter(plan, params, which: int) -> float:
-    """Return a parameter of the learner."""
     return params[plan[at.PLAN_LEARNER + 1] + which]
 
 

@@ -69,7 +69,7 @@ class Plugin(Learner):
     nmin: str = choice("gap", "gap", "slide")
     """When a leaf is evaluated again: by the gap between the two best gains, or every 265 records."""
     drift: Any = "ddm"
-    """The detector of every node, a name or an object like the spec's; ``none``: nodes are never pruned."""
+    """The detector of every node, a name or an object as in the spec; ``none``: nodes are never pruned."""
     max_bytes: float = number(float(1 << 30), at_least=1.0)
     """Bytes of a model at which the forest stops growing."""
 

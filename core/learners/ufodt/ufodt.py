@@ -55,7 +55,7 @@ class Plugin(ArrayLearner):
     hypotheses: int = count(100, at_least=1, at_most=1 << 20)
     """Hypotheses that an episode samples."""
     enumerate: bool = flag(True)
-    """Enumerate the hypotheses, if their number is at most this or 4,096."""
+    """Enumerate the hypotheses if their number is at most ``hypotheses`` or 4,096."""
     prediction: str = choice("posterior", "posterior", "bayes", "region")
     """The class of an episode: by naive Bayes under the posterior (see ``answer``), or under the theta
     sampled for the episode, as published; or the surviving decision region.

@@ -244,7 +244,6 @@ def k_of(plan) -> int:
 
 @kernel
 def parameter(plan, params, number: int) -> float:
-    """Return a parameter of the learner."""
     return params[plan[at.PLAN_LEARNER + 1] + number]
 
 

@@ -86,7 +86,6 @@ def carry_out(model: HasState, t: int, node: int, decision: Decision, row: int, 
 
 
 def test_of(tree: TreeView, node: int) -> NodeTest:
-    """Return the test of an inner node."""
     record = tree.node_ints[node]
     kind, value = splitting.TESTS[int(record[at.NODE_KIND])], float(tree.node_floats[node, at.NODE_VALUE])
     return NodeTest(int(record[at.NODE_ATTRIBUTE]), kind, value)

@@ -56,7 +56,6 @@ class Plugin(h_tree.Plugin):
 
     @property
     def revisit_weight(self) -> float:
-        """Return the weight between two evaluations of an inner node."""
         return self.revisit_period
 
     def resume(self, tree: TreeView, slot: int) -> None:
