@@ -1,1 +1,1 @@
-"""Measurements beside peers: `python -m benchmarks.core`, `python -m benchmarks.pipeline`."""
+"""Benchmarks of streamgrove and its peers: `python -m benchmarks.core`, `python -m benchmarks.pipeline`."""

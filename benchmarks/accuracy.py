@@ -1,17 +1,17 @@
-"""How often the trees of three systems are right, each with its own defaults: JSON.
+"""Accuracy of the trees of three systems, each with its own defaults; as JSON.
 
-    python -m benchmarks.accuracy                             # 15 streams, three seeds of the generated ones
+    python -m benchmarks.accuracy                             # 15 streams, three seeds for generated streams
     python -m benchmarks.accuracy --streams led,rbf --seeds 5 --systems ours,moa
     python -m benchmarks.accuracy --evidence observed --systems ours,moa
 
-Test-then-train over all records, percent of them right. Generated streams are made in MOA's own flavour, once
-for every seed; real data sets come once, in their own order, for their order is what they are about. MOA runs
-without its memory limit. Its EFDT predicts with nba whatever it is told, so that it stands beside ours with
-nba only. River gets the first records of the first seed (``--river-records``) and is compared with ours on
-these: it would take a day for all of them. Its EFDT, which rebuilds more than it learns, is left out.
+Accuracy is prequential (test-then-train) over all records, in percent. Generated streams are made in MOA's
+own flavour, once for every seed; real data sets run once, in their own order, because their order matters.
+MOA runs without its memory limit. Its EFDT always predicts with nba, so it is compared with ours for nba
+only. River gets the first records of the first seed (``--river-records``) and is compared with ours on these:
+it would take a day for all of them. River's EFDT, which spends most of its time rebuilding, is left out.
 
 ``rows`` has every run; ``summary`` has by learner and leaf model the mean difference over the streams, the
-stream that is farthest behind, and for each stream means and standard deviations over its seeds.
+stream with the worst difference, and for each stream means and standard deviations over its seeds.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ GENERATORS: dict[str, tuple[str, dict[str, Any]]] = {
     "waveform-40": ("waveform", {"irrelevant": True}),
     "hyperplane": ("hyperplane", {}),
 }
-"""Streams by name: the generator and its options but for its seeds."""
+"""Streams by name: the generator and its options, without its seeds."""
 DRAWS_ITS_CONCEPT = ("rbf", "random_tree")
-"""Generators that draw a concept of their own, by a seed of its own."""
+"""Generators that draw their concept with a separate seed."""
 DATA_SETS = ("electricity", "weather", "a9a", "airlines", "kdd99")
 STREAMS = (*GENERATORS, *DATA_SETS)
 SYSTEMS = ("ours", "moa", "river")
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def open_stream(name: str, seed: int, records: int) -> Rows:
-    """Return a stream of the benchmark; real data sets whole, whatever the number of records."""
+    """Return a stream of the benchmark; a real data set is always returned whole."""
     if name not in GENERATORS:
         return load(name)
     generator, options = GENERATORS[name]
@@ -80,7 +80,7 @@ def open_stream(name: str, seed: int, records: int) -> Rows:
 
 
 def compare(records: Rows, seed: int, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield what the systems make of a stream, for each learner and leaf model."""
+    """Yield the results of all systems on a stream, for each learner and leaf model."""
     few = records.first(given.river_records)
     for learner in given.learners:
         for leaf_model in given.leaf_models:
@@ -104,7 +104,7 @@ def percent(share: float) -> float:
 
 
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return for each learner, leaf model and peer how far ours are ahead, in points."""
+    """Return for each learner, leaf model and peer our lead, in points."""
     found = []
     for learner, leaf_model in dict.fromkeys((row["learner"], row["leaf_model"]) for row in rows):
         own = [row for row in rows if (row["learner"], row["leaf_model"]) == (learner, leaf_model)]

@@ -1,13 +1,13 @@
-"""Feature acquisition: memory of open episodes, what a purchase costs a task, latency on a broker; as JSON.
+"""Feature acquisition: memory of open episodes, cost of a purchase, latency on a broker; as JSON.
 
     python -m benchmarks.acquisition memory          # 10,000 open episodes, four kinds of models
     python -m benchmarks.acquisition task            # microseconds of a record, half of them buying one
     python -m benchmarks.acquisition latency --rate 500                            # beside bare echoes
     python -m benchmarks.acquisition latency --rate 100000 --share 0.5             # as fast as it goes
 
-`memory`: bytes that the process grows by, beside what the table of episodes counts. `task`: CPU time of one
-thread, the kinds of records taken in turn, so that what else the machine does slows all of them down; the
-values of a run of instances come in the next one. `latency`: benchmarks/rig/purchases.py.
+`memory`: the growth of the process, and the bytes that the table of episodes counts. `task`: CPU time of one
+thread; the kinds of records take turns, so that other load on the machine slows all of them down. The
+requested values of a run of instances come in the next run. `latency`: benchmarks/rig/purchases.py.
 """
 
 from __future__ import annotations
@@ -40,24 +40,25 @@ RUN: Final = 500
 TREE: Final = {"name": "h-tree", "grace_period": 100}
 PATIENT: Final = {"timeout_ms": 600_000}
 ALL: Final = {"name": "random", "share": 1.0, **PATIENT}
-"""Whatever is missing is asked for at once."""
+"""Requests every missing feature at once."""
 UFODT: Final = {"name": "ufodt", "hypotheses": 100}
 ASKS: Final = {"name": "utility", **PATIENT}
 
 MEMORY: Final = (
-    # what it is called, learner, acquirer, attributes
+    # name, learner, acquirer, attributes
     ("h-tree, 10 numbers", TREE, ALL, 10),
     ("h-tree, 123 numbers", TREE, ALL, 123),
     ("ufodt, 12 bits", UFODT, ASKS, -12),
     ("ufodt, 12 numbers", UFODT, ASKS, 12),
 )
-FIRST: Final = 500  # opened before counting
+FIRST: Final = 500  # opened before measuring
 
 
 def model(learner: Any, acquire: Any, attributes: int, most: int = MAX_COUNT) -> tuple[Task, tuple[str, ...]]:
-    """Return a task with one model, and its attributes' names; fewer than 0: so many bits.
+    """Return a task with one model, and its attributes' names.
 
-    most: open episodes.
+    A negative number of attributes makes bits instead of numbers. `most` is the largest number of open
+    episodes.
     """
     names = tuple(f"x{i}" for i in range(abs(attributes)))
     kind: dict[str, Any] = {"range": [0, 10]}
@@ -79,7 +80,7 @@ def empty(start: int, n: int) -> RawRecords:
 
 
 def memory(name: str, learner: Any, acquire: Any, attributes: int, most: int = MAX_COUNT) -> dict[str, Any]:
-    """Open as many episodes as a partition may have, and one more."""
+    """Open the largest number of episodes that a partition may have, and one more."""
     task, _ = model(learner, acquire, attributes, most)
 
     def open_some(start: int, n: int) -> Any:
@@ -107,7 +108,7 @@ def memory(name: str, learner: Any, acquire: Any, attributes: int, most: int = M
 
 
 def rows(names: tuple[str, ...], runs: int) -> Iterator[tuple[int, Any, list[str]]]:
-    """Yield numbers of runs, float64[RUN, d] and the classes."""
+    """Yield the number of each run, its values, float64[RUN, d], and its classes."""
     rng = np.random.default_rng(1)
     for number in range(runs):
         x = np.round(rng.random((RUN, len(names))) * 10, 4)
@@ -115,7 +116,7 @@ def rows(names: tuple[str, ...], runs: int) -> Iterator[tuple[int, Any, list[str
 
 
 def task_cost(runs: int) -> dict[str, Any]:
-    """Return CPU microseconds of a record that brings everything, and where half of them, or all, buy one."""
+    """Return CPU microseconds per record if none, half or all of the records buy a feature."""
     kinds: dict[str, tuple[Task, float]] = {}
     for name, acquire, share in (
         ("buys nothing", None, 0.0),
@@ -170,7 +171,7 @@ def main() -> None:
     given = parser.parse_args()
     warm_kernels()
     if given.what == "memory":
-        # A process for each: memory that was given back is taken again first.
+        # One process for each: a process would first reuse memory that it has freed.
         with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as processes:
             for found in processes.map(memory, *zip(*MEMORY, strict=True)):
                 print(json.dumps(found), flush=True)

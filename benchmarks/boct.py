@@ -1,12 +1,12 @@
-"""BOCT: labels a second beside its obvious twin, what a label costs, and ten thousand models; JSON lines.
+"""BOCT: labels per second beside a naive twin, cost of a label, and ten thousand models; as JSON lines.
 
     python -m benchmarks.boct labels          # at 10³, 10⁴, 10⁵ labels, 8 and 60 attributes
-    python -m benchmarks.boct cost            # µs a label against d·T, searches skipped and not
+    python -m benchmarks.boct cost            # µs per label against d·T, with and without skipped searches
     python -m benchmarks.boct models          # 10,000 models in one table
     python -m benchmarks.boct cap             # rows that a leaf may keep: accuracy, leaves, bytes, time
 
-CPU time of the process. The twin (tests/naive/boct.py) scores all cuts in Python at every label: it is given
-``--seconds`` and the labels that it came to by then are said.
+CPU time of the process. The twin (tests/naive/boct.py) scores all cuts in Python at every label. It runs for
+``--seconds``, and the output has the number of labels that it reached.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ def table_of(d: int, models: int = 1, **learner: object) -> ModelTable:
 
 
 def learn(table: ModelTable, rows: Stream, first: int, last: int) -> float:
-    """Return the CPU seconds that records with labels take."""
+    """Return the CPU seconds for learning records with labels."""
     n, began = last - first, time.process_time()
     table.answer(np.zeros(n, dtype=np.int64), rows.x[first:last], rows.y[first:last], np.ones(n))
     return time.process_time() - began
 
 
 def twin_rate(rows: Stream, seconds: float) -> tuple[float, int]:
-    """Return labels a second of the twin, and how many it came to."""
+    """Return the twin's labels per second, and the number of labels that it reached."""
     twin = twin_of({"learner": "boct"}, rows)
     began, done = time.process_time(), 0
     for x, y in zip(rows.x.tolist(), rows.y.tolist(), strict=True):
@@ -96,7 +96,7 @@ def labels(seconds: float, most: int) -> Iterator[dict[str, object]]:
 
 
 def cost(most: int) -> Iterator[dict[str, object]]:
-    """A leaf that never splits: labels are chances, and δ is small."""
+    """Measure a leaf that never splits: labels are random, and δ is small."""
     for d in (8, 60):
         rows = records(most, d)
         rows.y = (np.random.default_rng(1).random(most) < 0.3).astype(np.int32)
@@ -143,7 +143,9 @@ def models(n: int, each: int) -> Iterator[dict[str, object]]:
 
 
 def cap(n: int, data: Path) -> Iterator[dict[str, object]]:
-    """Accuracy of answers before the label, of all records and of the last half, rows capped and not."""
+    """Measure accuracy before the label, over all records and over the last half, with and without a cap of
+    rows.
+    """
     drawn = records(n, 8)
     schema = Schema.of([Attribute(f"x{i}") for i in range(8)], ("a", "b"))
     streams = {"diagonal": Records(schema, drawn.x, drawn.y.astype(np.int64))}
@@ -182,8 +184,8 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=10_000)
     parser.add_argument("--each", type=int, default=100, help="records of a model")
     options = parser.parse_args()
-    kept = [BoundTable.of(0, 0, delta) for delta in (0.2, 0.001, 0.01)]  # filled once for all
-    learn(table_of(2), records(50, 2), 0, 50)  # kernels are loaded
+    kept = [BoundTable.of(0, 0, delta) for delta in (0.2, 0.001, 0.01)]  # filled once for all runs
+    learn(table_of(2), records(50, 2), 0, 50)  # loads the kernels
     if options.what == "labels":
         found = labels(options.seconds, options.most)
     elif options.what == "cost":

@@ -1,13 +1,13 @@
-"""More than two classes: a BOCT for each class against the rest, beside trees that take them all; JSON lines.
+"""More than two classes: a BOCT for each class against the rest, beside trees for all classes; as JSON lines.
 
     python -m benchmarks.boct_classes [--runs 10] [--most 1000] [--datasets FOLDER]
 
-The pool protocol (streamapp/lab/pool/protocol.py): half of a set is the pool, half the test set, split anew
-in
-each run; all systems label the same rows, drawn evenly, but for ``boct_al``, whose trees take turns in
-choosing. The class whose tree gives the highest share (k + 1) / (T + 2) is predicted. Accuracy is the mean
-over the runs and its standard deviation, seconds are processor time of learning, bytes those of all trees of
-a system at the end. C4.5 is made anew from all labels where it is judged; its bytes are those of its arrays.
+The pool protocol (streamapp/lab/pool/protocol.py): half of a data set is the pool, half the test set, with a
+new split in each run. All systems label the same rows, drawn evenly, except ``boct_al``, whose trees choose
+rows in turn. The predicted class is that with the highest share from its tree, (k + 1) / (T + 2). Accuracy is
+the mean over the runs with its standard deviation; seconds are processor time of learning; bytes are those of
+all trees of a system at the end. C4.5 is built again from all labels for each evaluation; its bytes are those
+of its arrays.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ JUDGED: Final = (50, 100, 200, 500, 1000)
 
 
 class OneVsRest:
-    """A BOCT for each class; ``query``: random, or boct_al, which the trees ask in turn."""
+    """A BOCT for each class; ``query`` is random, or boct_al, in which the trees choose rows in turn."""
 
     def __init__(self, schema: Schema, x: Floats, query: str, delta: float) -> None:
         self._at_random, self._asked = query == "random", 0
@@ -109,7 +109,7 @@ def size_of(system: Any) -> int:
 
 
 def label(system: Any, pool: Records, test: Records, most: int, seed: int) -> tuple[dict[int, float], float]:
-    """Return the accuracy at the judged label counts, and the seconds that learning took."""
+    """Return the accuracy at the evaluated numbers of labels, and the seconds of learning."""
     drawn = np.random.default_rng([seed, 1]).random((most, 2))
     unlabelled, seconds, found = np.arange(len(pool.y)), 0.0, {}
     for labels in range(1, most + 1):
@@ -121,7 +121,7 @@ def label(system: Any, pool: Records, test: Records, most: int, seed: int) -> tu
         if labels in JUDGED:
             began = time.process_time()
             if isinstance(system, BatchSystem):
-                assert system.tree is not None  # made here, not when the test set is judged
+                assert system.tree is not None  # built here, not when the test set is predicted
                 seconds += time.process_time() - began
             found[labels] = float((system.predict(test.x) == test.y).mean())
     return found, seconds

@@ -1,11 +1,11 @@
-"""Microseconds a record for every codec in both directions, beside bare orjson.loads of the same bytes.
+"""Microseconds per record for every codec in both directions, beside bare orjson.loads of the same bytes.
 
     python -m benchmarks.codecs [--records 20000] [--run 2000] [--keys 64] [--repeats 7]
 
-Prints one JSON object. Each figure is the best of the repeats over all records, cut into runs as a worker
-sees them; `decode_json…`, `decode_packed…` and `decode_labels…` as a worker decodes them, by kernels
-where records are plain, `…_by_codec` by the codec alone. Beside them: orjson.loads of the same bytes, the
-documents dropped at once or kept for the run.
+Prints one JSON object. Each figure is the best of the repeats over all records, cut into runs as in a worker.
+`decode_json…`, `decode_packed…` and `decode_labels…` decode as a worker does, with kernels for plain records;
+`…_by_codec` uses the codec alone. Beside them: orjson.loads of the same bytes, the documents dropped at once
+or kept for the run.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def main() -> None:
         figures[name] = microseconds(work, n, options.repeats)
 
     def both(name: str, codec: Decoder, by_shape: Decoder, values: list[bytes], *header: Any) -> None:
-        """Measure the codec alone, and what a worker does."""
+        """Measure the codec alone, and the worker's decoder."""
         given = runs(values, options.run, options.keys, *header)
         measure(f"{name}_by_codec", each(lambda raw: codec(raw, LIMITS), given))
         measure(name, each(lambda raw: by_shape(raw, LIMITS), given))

@@ -1,10 +1,10 @@
-"""How long compiling kernels takes from nothing, and loading them again, as one JSON line.
+"""Time to compile all kernels from nothing, and to load them from the cache, as one JSON line.
 
     python -m benchmarks.compile
 
-Each in a process of its own, over a cache directory that is empty before and removed afterwards, as
-`grove warm` does it on a new machine: importing numpy, numba and every module with kernels counts.
-`default` is what the first worker, or the first run, with the default spec compiles of them. CPU seconds,
+Each measurement is a separate process, with a cache directory that is empty before and removed afterwards, as
+for `grove warm` on a new machine: importing numpy, numba and every module with kernels counts. `default` is
+the part that the first worker, or the first run, with the default spec compiles. Figures are CPU seconds,
 which a busy machine stretches less than the clock; the limits are 30 s for `default` and 80 s for all.
 """
 
@@ -29,7 +29,7 @@ print(json.dumps({"cpu_s": round(time.process_time(), 1), "wall_s": round(second
 
 
 def warmed(cache: Path, what: str = "all") -> dict[str, float]:
-    """Return the seconds that a new process takes to have all kernels, or those of the default spec."""
+    """Return the seconds in which a new process gets all kernels, or those of the default spec."""
     done = subprocess.run(
         [sys.executable, "-c", _WARM, what],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
@@ -42,7 +42,7 @@ def warmed(cache: Path, what: str = "all") -> dict[str, float]:
 
 
 def measure() -> dict[str, object]:
-    """Return what compiling and loading take, and what is kept."""
+    """Return the times of compiling and loading, and the size of the cache."""
     with tempfile.TemporaryDirectory(prefix="kernels-") as name:
         cache = Path(name)
         default = warmed(cache / "default", "default")

@@ -4,12 +4,12 @@
     python -m benchmarks.core --stream agrawal --leaf-model nba --compat moa --json
     python -m benchmarks.core --stream path/to/file.arff --systems streamgrove,moa
 
-Test-then-train over all rows, repeated; the median counts. Times are CPU seconds of the one thread that
-works (and of Java's collector, which stops it), so that other load on the machine does not count. All systems
-predict, evaluate prequentially and train. `moa` is MOA's own task EvaluatePrequential over the same rows in
-memory, `moa-loop` only its loop (predict, evaluate, train), `moa-bare` the learner without any evaluation
-(ours is always in). Java has been warmed up; MOA is fetched from Maven Central once. River comes with the
-dependency group `bench`.
+Each system tests then trains on all rows, repeatedly; the result is the median. Times are CPU seconds of the
+one working thread (and of Java's collector, which stops it), so that other load on the machine does not
+count. All systems predict, evaluate prequentially and train. `moa` is MOA's own task EvaluatePrequential over
+the same rows in memory, `moa-loop` only its loop (predict, evaluate, train), `moa-bare` the learner without
+any evaluation (streamgrove always evaluates). Java has been warmed up; MOA is fetched from Maven Central
+once. River comes with the dependency group `bench`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _measure(system: str, rows: Rows, task: Task, repeats: int) -> Result | None
 
 
 def _report(results: list[Result], rows: Rows, task: Task, *, as_json: bool) -> None:
-    """Print what was measured; ``ratio`` is our speed over a system's."""
+    """Print the results; ``ratio`` is our speed divided by a system's speed."""
     ours = next((r for r in results if r.system == "streamgrove"), None)
     if not as_json:
         print(

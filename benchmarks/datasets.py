@@ -51,12 +51,12 @@ class Rows:
 
     @property
     def schema(self) -> Schema:
-        """What the columns and codes mean, everything declared but the ranges of numbers."""
+        """The meaning of columns and codes; all is declared except the ranges of numbers."""
         return self._schema([None] * len(self.attributes))
 
     @property
     def schema_with_ranges(self) -> Schema:
-        """The same for learners that have to know between which values numbers lie: those of the rows."""
+        """The same schema with the ranges of numbers in the rows, for learners that require ranges."""
         limits = zip(np.nanmin(self.x, axis=0).tolist(), np.nanmax(self.x, axis=0).tolist(), strict=True)
         return self._schema([(low, high if high > low else low + 1.0) for low, high in limits])
 
@@ -77,7 +77,7 @@ def folder() -> Path:
 
 
 def _files(*names: str) -> list[Path]:
-    """Return the files, of which those of the demo are in the repository."""
+    """Return the paths of files; files of the demo are in the repository."""
     paths = [path if (path := COMMITTED / name).is_file() else folder() / name for name in names]
     for path in paths:
         if not path.is_file():
@@ -124,7 +124,7 @@ REAL: dict[str, Callable[[], Dataset]] = {
     "a9a": _a9a,
 }
 OTHERS: dict[str, Callable[[], Dataset]] = {"weather": _weather}
-"""Data sets that equal work is not compared on."""
+"""Data sets without a comparison of equal work."""
 MNIST = "mnist"
 """Electricity 45,312 rows; airlines 539,383; KDD99 10 % 494,021; a9a with a9a.t 48,842."""
 

@@ -1,17 +1,17 @@
-"""How often forests of three systems are right, several seeds each: JSON.
+"""Accuracy of forests of three systems, with several seeds each: JSON.
 
     python -m benchmarks.forest_accuracy --kept accuracy.jsonl                # 8 streams, five seeds
     python -m benchmarks.forest_accuracy --streams led,rbf --learners arf --records 20000 --seeds 3
 
-Test-then-train, percent of the records right. A seed is one of the forest's draws; the rows are the same for
-all systems and seeds: generated ones in MOA's own flavour, those of real data sets in their own order.
-``compat`` are ours by MOA's rules, ``ours`` with our defaults, ``moa`` and ``river`` with theirs, but for the
-number of members.
+Accuracy is prequential (test-then-train), in percent. A seed is one of the forest's draws; the rows are the
+same for all systems and seeds: generated rows in MOA's own flavour, rows of real data sets in their own
+order. ``compat`` is our forest by MOA's rules, ``ours`` has our defaults, ``moa`` and ``river`` have theirs,
+except for the number of members.
 
-Every run is written to the file ``--kept`` as a line of its own; what stands there is not run again, so that
-it may be broken off and go on, and several may share the work. ``rows`` has every run; ``summary`` by stream
-and learner the mean of each system over the seeds with its standard deviation, and ``compat ahead``, ``ours
-ahead``: points before MOA.
+Every run is appended as a line to the file ``--kept``, and runs that are in the file are not repeated: the
+benchmark can be interrupted and continued, and several processes can share the work. ``rows`` has every run;
+``summary`` has, by stream and learner, the mean of each system over the seeds with its standard deviation,
+and ``compat ahead`` and ``ours ahead``: the lead over MOA in points.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LEARNERS = tuple(sorted(MOA_OPTIONS))
 
 
 def of_ours(compat: str | None) -> Callable[..., list[float]]:
-    """Return what runs our forests, by our rules or MOA's."""
+    """Return the function that runs our forests, by our rules or MOA's."""
 
     def run(rows: Rows, learner: str, members: int, seeds: Sequence[int]) -> list[float]:
         return [ours(rows, learner, members, seed, compat)["right"] / len(rows.y) for seed in seeds]
@@ -63,7 +63,7 @@ SYSTEMS: dict[str, Callable[..., list[float]]] = {
     "ours": of_ours(None),
     "river": river_forest.accuracies,
 }
-"""What returns the share of right predictions with each of some seeds."""
+"""For each system, the function that returns the share of correct predictions for each seed."""
 
 
 def open_stream(name: str, records: int) -> Rows:
@@ -75,10 +75,10 @@ def open_stream(name: str, records: int) -> Rows:
 
 
 class Kept:
-    """Runs that a file has, a JSON object a line; new ones are added to it at once."""
+    """Runs in a file, one JSON object per line; new runs are appended at once."""
 
     def __init__(self, path: Path | None) -> None:
-        """Read what stands in the file; None: nothing is kept."""
+        """Read the file; with None, nothing is kept."""
         self._path = path
         lines = path.read_text(encoding="utf-8").splitlines() if path is not None and path.exists() else []
         self.rows: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -102,7 +102,7 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def wanted(given: argparse.Namespace, stream: str, learner: str, system: str) -> list[dict[str, Any]]:
-    """Return the runs of a system that are to be there, one for each seed."""
+    """Return the runs of a system that are required, one for each seed."""
     seeds = given.river_seeds if system == "river" else given.seeds
     one = {"stream": stream, "learner": learner, "system": system}
     one |= {"members": given.members, "records": given.records}
@@ -110,7 +110,7 @@ def wanted(given: argparse.Namespace, stream: str, learner: str, system: str) ->
 
 
 def summary(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return by stream and learner what the systems' runs come to, in percent."""
+    """Return by stream and learner the means of the systems' runs, in percent."""
     rows, found = list(rows), []
     for stream, learner in dict.fromkeys((row["stream"], row["learner"]) for row in rows):
         one: dict[str, Any] = {"stream": stream, "learner": learner}

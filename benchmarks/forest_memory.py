@@ -1,10 +1,11 @@
-"""What `max_bytes` costs a forest: leaves ranked at reviews, beside trees that stop at equal parts: JSON.
+"""Accuracy of a forest under `max_bytes`: leaves ranked at reviews, beside trees that stop at equal parts:
+JSON.
 
     python -m benchmarks.forest_memory --streams airlines,rbf --records 100000 --seeds 3 --share 0.1
 
-A forest without a cap comes first; the cap is the given share of what it takes at the end, its sections
-counted. ``bytes``: the most that the model took after any 1,000 records. Accuracies are prequential, percent,
-means over the seeds; all of them get the same rows.
+A forest without a cap runs first; the cap is the given share of its size at the end, with the sections
+counted. ``bytes`` is the largest size of the model, checked every 1,000 records. Accuracies are prequential,
+in percent, means over the seeds; all forests get the same rows.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ LEARNERS = ("arf", "leveraging-bagging", "srp")
 
 
 def run(rows: Rows, learner: str, members: int, seed: int, cap: float, period: int) -> dict[str, Any]:
-    """Return accuracy, bytes and leaves of a forest under a cap; period: labels between reviews, 0: none."""
+    """Return accuracy, bytes and leaves of a forest under a cap; `period` is in labels between reviews, 0: no
+    reviews.
+    """
     _forest_memory.REVIEW = period  # type: ignore[misc]
     body = {"name": learner, "members": members, "max_bytes": cap}
     spec = Spec.parse({"learner": body, "seed": seed, "evaluation": {"every": 0}})
@@ -49,7 +52,7 @@ def run(rows: Rows, learner: str, members: int, seed: int, cap: float, period: i
 
 
 def mean(runs: list[dict[str, Any]]) -> dict[str, float]:
-    """Return the means of what runs found."""
+    """Return the means of the runs' figures."""
     return {name: round(statistics.mean(each[name] for each in runs), 2) for name in runs[0]}
 
 
@@ -69,7 +72,7 @@ def main() -> None:
                 free = run(rows, learner, given.members, seed, float(1 << 34), 0)
                 runs["free"].append(free)
                 for name, period in PERIODS.items():
-                    cap = given.share * free["bytes"] + period  # no plan of the other one is at hand
+                    cap = given.share * free["bytes"] + period  # no plan of the other forest is available
                     runs[name].append(run(rows, learner, given.members, seed, cap, period))
             found = {"stream": stream, "learner": learner, "records": len(rows.y), "share": given.share}
             print(json.dumps(found | {name: mean(each) for name, each in runs.items()}), flush=True)

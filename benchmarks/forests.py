@@ -1,15 +1,15 @@
-"""Forests beside MOA's and River's: records a second, bytes a member and accuracy on the same rows.
+"""Forests of streamgrove, MOA and River: records per second, bytes per member and accuracy on the same rows.
 
     python -m benchmarks.forests --members 10 100 --json
     python -m benchmarks.forests --stream sea --records 100000 --learners arf srp --seeds 5
 
-Processor time of one thread, test-then-train over all rows, no evaluation but whether answers were right.
-Systems take turns; MOA's programs make a pass more before, which does not count. `--compat moa` gives ours
-MOA's rules. Seeds are 1, 2, … in all systems. Rates are medians over seeds, accuracies means, with the
-standard deviation where there are several seeds. River (extra ``bench``, no figures where it is not
-installed) gets the first rows only, for the first seed: `--river-records`; its trees are small then.
-Bytes are those of the model at the end, with room to grow; of MOA what its classifier holds of the heap.
-`hat` is one tree, whatever `--members` says.
+Figures are processor time of one thread, test-then-train over all rows, with no evaluation except counting
+correct answers. Systems take turns; MOA's programs run one pass more before, which does not count. `--compat
+moa` gives our forests MOA's rules. Seeds are 1, 2, … in all systems. Rates are medians over seeds, accuracies
+means, with the standard deviation for several seeds. River (extra ``bench``; no figures if it is not
+installed) gets the first rows only, for the first seed: `--river-records`; its trees are small then. Bytes
+are the size of the model at the end, with room to grow; for MOA, the heap that its classifier holds. `hat` is
+one tree for any `--members`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ MOA_OPTIONS = {
     "hat": "trees.HoeffdingAdaptiveTree",
 }
 ALONE = ("hat",)
-"""Learners that are no forests: members say nothing."""
+"""Learners that are not forests and have no members."""
 
 
 def ours(rows: Rows, learner: str, members: int, seed: int, compat: str | None) -> dict[str, Any]:
-    """Return seconds, right answers and bytes of a forest of ours."""
+    """Return seconds, correct answers and bytes of one of our forests."""
     body = {"name": learner, "compat": compat} | ({} if learner in ALONE else {"members": members})
     spec = Spec.parse({"learner": body, "seed": seed, "evaluation": {"every": 0}})
     jit.warm(compiled_modules(spec))
@@ -59,7 +59,7 @@ def ours(rows: Rows, learner: str, members: int, seed: int, compat: str | None) 
 
 
 def river_rate(rows: Rows, learner: str, members: int, seed: int) -> float | None:
-    """Return the records a second of River's forest, None where River is not installed or it is none."""
+    """Return the records per second of River's forest; None if River or the forest is missing."""
     if learner in ALONE:
         return None
     began = time.process_time()
@@ -73,7 +73,7 @@ def river_rate(rows: Rows, learner: str, members: int, seed: int) -> float | Non
 def compared(
     rows: Rows, learner: str, members: int, seeds: int, compat: str | None, river_records: int
 ) -> dict[str, Any]:
-    """Return what the systems did, a run of each in turns."""
+    """Return the figures of all systems, one run each in turn."""
     n, own, theirs = len(rows.y), [], []
     for seed in range(1, seeds + 1):
         own.append(ours(rows, learner, members, seed, compat))

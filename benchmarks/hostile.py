@@ -1,16 +1,15 @@
-"""What the worst records within `record.max.bytes` cost a worker, beside plain ones, as JSON.
+"""Cost of the worst records within `record.max.bytes` for a worker, beside plain records, as JSON.
 
     python -m benchmarks.hostile
     python -m benchmarks.hostile --bytes 1048576 --only arrow
 
-Each record of `benchmarks.worst_records` goes through decode, task and encoding, on a partition of its own.
-`ms` is CPU time of the thread, the median of `--times` after one that is not counted. `stall` is how long a
-worker's event loop stands still for it at most, in ms on the clock, the least of `--times`: longest between
-two turns, while the worker's pipeline has the record (a thread computes it if it is large). `held` is what of
-its allocations is still there when its effects are gone (models, instances that wait, early labels, imports),
-`peak` what was there at most, both by tracemalloc in a pass of its own. The goals: a stall of 100 ms; 10
-times the record's bytes and a constant, for a row of a byte may ask for a model, and a block of bits for a
-million values.
+Each record of `benchmarks.worst_records` goes through decode, task and encoding, on a new partition. `ms` is
+CPU time of the thread, the median of `--times` runs after one that is not counted. `stall` is the longest
+time between two turns of the event loop while the worker's pipeline has the record (a thread computes it if
+it is large), in ms on the clock, the least of `--times` runs. `held` is the memory that is still allocated
+when the record's effects are gone (models, waiting instances, early labels, imports), `peak` the largest
+amount, both by tracemalloc in a separate pass. The goals are a stall of 100 ms, and 10 times the record's
+bytes plus a constant, because a row of a byte may request a model, and a block of bits a million values.
 """
 
 from __future__ import annotations
@@ -39,8 +38,8 @@ from topics.codecs import Limits
 from topics.columns.records import Headers, RawRecords
 from topics.definitions import TopicNames
 
-GOAL_MS: Final = 100.0  # that the event loop stands still
-TURN_S: Final = 0.001  # between two turns that nothing holds up
+GOAL_MS: Final = 100.0  # goal for the longest stall of the event loop
+TURN_S: Final = 0.001  # between two turns of an idle loop
 GOAL_TIMES: Final = 10
 GOAL_CONSTANT: Final = 16 << 20
 
@@ -56,7 +55,7 @@ def arguments() -> argparse.Namespace:
 
 
 class Partition:
-    """A task with its codecs; what comes out is thrown away."""
+    """A task with its codecs, whose outputs are discarded."""
 
     def __init__(self, max_bytes: int, worst: WorstRecord) -> None:
         self.task = Task(0, TaskConfig(limits=Limits(record_max_bytes=max_bytes)))
@@ -74,7 +73,7 @@ class Partition:
 
 
 async def stall(max_bytes: int, worst: WorstRecord) -> float:
-    """Return the most milliseconds between two turns of the event loop while a worker processes a record."""
+    """Return the longest gap between turns of the event loop while a worker processes a record, in ms."""
     names, nowhere = TopicNames("grove."), Nowhere()
     pipeline = Pipeline(
         Settings(record_max_bytes=max_bytes),
@@ -113,10 +112,10 @@ async def stall(max_bytes: int, worst: WorstRecord) -> float:
 
 
 class Nowhere:
-    """A sender that takes all outputs and forgets them."""
+    """A sender that discards all outputs."""
 
     def offer_run(self, *columns: object) -> None:
-        """Take them."""
+        """Discard the outputs."""
 
 
 def milliseconds(max_bytes: int, worst: WorstRecord) -> tuple[float, list[str]]:
@@ -129,11 +128,11 @@ def milliseconds(max_bytes: int, worst: WorstRecord) -> tuple[float, list[str]]:
 
 
 def memory(max_bytes: int, worst: WorstRecord) -> tuple[int, int]:
-    """Return bytes that are held after a record, and the most that were."""
+    """Return the bytes held after a record, and the peak."""
     partition = Partition(max_bytes, worst)
     gc.collect()
     tracemalloc.start()
-    value = bytes(bytearray(worst.value))  # a copy, which an early label may keep
+    value = bytes(bytearray(worst.value))  # a copy, since an early label may keep it
     partition.feed(worst.source, value, worst.headers)
     del value
     _, peak = tracemalloc.get_traced_memory()

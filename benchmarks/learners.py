@@ -1,12 +1,12 @@
-"""Learners with their defaults on the same streams: accuracy, processor time a record, bytes; JSON or table.
+"""Learners with their defaults on the same streams: accuracy, time per record, bytes; JSON or a table.
 
     python -m benchmarks.learners --records 20000 --table
     python -m benchmarks.learners --learners h-tree,arf --streams electricity,led
 
-Test-then-train, all labels at once, one seed; microseconds of processor time of one thread, evaluation and
-all, kernels compiled beforehand; kilobytes of the model in the end. A learner that does not take a stream's
-classes or attributes is left out there. The table has means over the streams that all learners of it take,
-and then accuracy by stream; it is what docs/choosing.md says.
+Learners test then train, with each label at once, and one seed. Times are microseconds of processor time of
+one thread, evaluation included, with kernels compiled before; sizes are kilobytes of the model at the end. A
+learner that does not support a stream's classes or attributes has no figure for it. The table has means over
+the streams that all its learners support, and then accuracy by stream; docs/choosing.md shows it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ LEARNERS = (
 
 
 def measured(rows: Rows, learner: str) -> dict[str, Any] | None:
-    """Return what a learner with its defaults made of a stream, None: it does not take such records."""
+    """Return the figures of a learner with its defaults on a stream, None if it does not support such
+    records.
+    """
     spec = Spec.parse({"learner": learner, "evaluation": {"every": 0}})
     jit.warm(compiled_modules(spec))
     n = len(rows.y)

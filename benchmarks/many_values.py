@@ -1,8 +1,8 @@
-"""Multiway tests on attributes of many values that mean nothing: ``python -m benchmarks.many_values``.
+"""Multiway tests on attributes with many meaningless values: ``python -m benchmarks.many_values``.
 
-Ten nominal columns of 1,024 values at random beside three numbers and two columns of four values, some of
-which make the class; one label in ten is inverted, so that no tree is right more often than 0.9. One JSON
-line a setting and seed: accuracy (test-then-train), leaves, size of the model.
+Ten nominal columns have 1,024 random values. Beside them are three numbers and two columns of four values,
+some of which decide the class; one label in ten is inverted, so the best accuracy of a tree is 0.9. Prints
+one JSON line per setting and seed: accuracy (test-then-train), leaves, size of the model.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What models cost in memory: resident bytes of a store of one-leaf models, as JSON.
+"""Memory of models: resident bytes of a store of one-leaf models, as JSON.
 
     python -m benchmarks.memory
     python -m benchmarks.memory --models 10000 --attributes 10 --classes 2
     python -m benchmarks.memory --limit 1
 
-With `--limit` no more than so many bytes of models stay in memory, as with `models.max.bytes`: what is left
-then is what a model takes that is evicted.
+With `--limit` at most this many bytes of models stay in memory, as with `models.max.bytes`: the rest is the
+memory of an evicted model.
 
-A process of its own for each figure is best: memory that was given back is taken again first. Counted is what
-the process grows by while the store is filled, everything included: buffers, Python objects, keys, the table.
+Use one process per figure: a process would first reuse memory that it has freed. The figure is the growth of
+the process while the store is filled, everything included: buffers, Python objects, keys, the table.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from streamapp.worker.task.models.memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.models.store import ModelStore
 
-RUN = 1_000  # models that are made before others may be evicted
-FIRST = 1_000  # models made before counting: arenas and tables have grown to their first sizes then
+RUN = 1_000  # models that are created before earlier ones may be evicted
+FIRST = 1_000  # models created before measuring: arenas and tables have their first sizes then
 
 
 def resident() -> int:
@@ -35,7 +35,7 @@ def resident() -> int:
 
 
 def fill(store: ModelStore, start: int, stop: int, spec: Spec, schema: Schema) -> None:
-    """Make models as the task does at the first record of a key."""
+    """Create models as the task does at the first record of a key."""
     for number in range(start, stop):
         store.create(f"customer-{number:08d}", spec, schema)
         if number % RUN == 0:

@@ -1,4 +1,4 @@
-"""Options of programs that take some of a list of known names: `--streams sea,led`."""
+"""Options of programs that select from a list of known names: `--streams sea,led`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 
 def add_name_lists(parser: argparse.ArgumentParser, known: Mapping[str, tuple[str, ...]]) -> None:
-    """Add an option for each list (its name → what it may have); without it all of them are meant."""
+    """Add an option for each list (its name → the allowed values); the default is all of them."""
     for name, names in known.items():
         parser.add_argument(
             f"--{name}",

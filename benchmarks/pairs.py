@@ -1,18 +1,17 @@
-"""Pairs through a task alone, without Kafka: CPU microseconds a pair and stage, as JSON.
+"""Pairs through a task alone, without Kafka: CPU microseconds per pair and stage, as JSON.
 
     python -m benchmarks.pairs [--keys 64] [--keep requested|all] [--format json|packed] [--pairs 300000]
                                 [--annotators 7] [--repeated] [--labels in-time|early|late|own]
 
-A pair is an instance without a label and the label that answers it, `--delay` pairs later, both through one
-task in runs of 2,000 records over one buffer, as they are fetched. `--keep requested`: the label of each is
-asked for, and the requests are encoded; `all`: all are kept, asked for or not. The first pairs fill the
-store of pending instances (`pending.max.bytes`), so that ids are forgotten while others are measured.
-`--annotators`: labels say who gave them; `--repeated`: each run of labels comes twice, as after a retry.
-`--labels early`: each comes `--delay` pairs before its instance, as in a replay or after an outage of one of
-the topics (`--delay 4000`: more do not fit their store); `late`: each comes after `pending.ttl.ms`, and is
-not learned; `own`: each brings its features.
-`pairs_per_second` is what one thread that did nothing else would do; the way to Kafka and back is in
-`benchmarks.pipeline --pairs`.
+A pair is an instance without a label, and its label, `--delay` pairs later. Both go through one task in runs
+of 2,000 records over one buffer, as they are fetched. `--keep requested`: every label is requested, and the
+requests are encoded; `all`: all instances are kept, requested or not. The first pairs fill the store of
+pending instances (`pending.max.bytes`), so that ids are forgotten during the measurement. `--annotators`:
+labels have the name of an annotator; `--repeated`: each run of labels comes twice, as after a retry.
+`--labels early`: each label comes `--delay` pairs before its instance, as in a replay or after an outage of
+one topic (`--delay 4000`: more do not fit their store); `late`: each comes after `pending.ttl.ms` and is not
+learned; `own`: each carries its features. `pairs_per_second` is the rate of one thread without other work;
+`benchmarks.pipeline --pairs` includes the way to Kafka and back.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class Stream:
         self._later = "instances" if given.labels == "early" else "labels"
 
     def instances(self, number: int) -> RawRecords:
-        """Return the run of this number, whose labels `labels` has from then on."""
+        """Return the run of this number; `labels` has its labels from then on."""
         given = self._given
         x = np.round(self._rng.random((RUN, given.attributes)) * 10, 4)
         self._labels[number] = np.where(x[:, 0] + x[:, 1 % given.attributes] <= 9, "a", "b").tolist()
@@ -80,7 +79,7 @@ class Stream:
         """Return the labels of a run."""
         people = self._given.annotators
         who = [f"annotator {row % people}" for row in range(RUN)] if people else None
-        # One that is early says something of features that nobody has seen yet: any class will do.
+        # An early label belongs to features that do not exist yet: any class will do.
         labels = self._labels.get(number) or self._rng.choice(["a", "b"], RUN).tolist()
         columns: dict[str, Any] = {"annotators": who, "format": self._given.format}
         if self._given.labels == "own":
@@ -110,7 +109,7 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     if asks:
         spec |= {"query": "always", "budget": {"name": "count", "limit": 1.0}}
     is_early, is_late = given.labels == "early", given.labels == "late"
-    # In milliseconds of event time; ids are remembered for twice the time to live.
+    # In milliseconds of event time; ids are kept for twice the time to live.
     ttl = {"pending_ttl_ms": max(1, given.delay // RECORDS_PER_MS * 2 // 3)} if is_late else {}
     config = TaskConfig(
         model_spec=json.dumps(spec),
@@ -153,7 +152,8 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
     assert found_so == expected, (found_so, expected)
     names = STAGES + REPEATED * given.repeated
     stages = {stage: watch.microseconds(stage, RUN) for stage in names}
-    # Forgetting comes now and then, a sixteenth of the store at once: means have it, medians do not.
+    # Forgetting happens from time to time, a sixteenth of the store at once: means include it, medians do
+    # not.
     means = {stage: sum(watch.seconds[stage]) / len(watch.seconds[stage]) / RUN * 1e6 for stage in names}
     return {
         "keys": given.keys,

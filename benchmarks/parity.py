@@ -5,7 +5,8 @@
     python -m benchmarks.parity --learner efdt           # its leaves always predict nba, as in MOA
 
 Both get the same rows in the same order. Accuracy has to agree within 0.1 points (EFDT 0.3), the number of
-splits within 1 %; the last columns say at which record the first split differs and how many predictions do.
+splits within 1 %; the last columns show the record of the first different split, and the number of different
+predictions.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ RECORDS = 1_000_000
 
 @dataclass(frozen=True)
 class Parity:
-    """How near we came on one stream with one tree and one leaf model."""
+    """The agreement with MOA on one stream with one tree and one leaf model."""
 
     learner: str
     stream: str
@@ -48,7 +49,7 @@ class Parity:
     our_leaves: int
     different_predictions: int
     parted: str
-    """The first split that differs, ours and MOA's; empty if none does."""
+    """The first different split, ours and MOA's; empty if there is none."""
 
     @property
     def holds(self) -> bool:
@@ -59,7 +60,7 @@ class Parity:
 
 
 def compare(rows: Rows, task: Task) -> Parity:
-    """Run both over the rows and compare what they did."""
+    """Run both systems over the rows and compare their results."""
     theirs = moa.drive(rows, moa.options(task), trace=True, learner=THEIRS[task.learner])
     model, ours = grove_tree.trace(rows, task)
     assert theirs.predictions is not None
@@ -94,7 +95,7 @@ def in_words(record: int, split: Split) -> tuple[int, int, str, float]:
 def first_difference(
     ours: list[tuple[int, int, str, float]], theirs: list[tuple[int, int, str, float]]
 ) -> str:
-    """Return in words where two lists of splits part, nothing if they do not."""
+    """Describe the first difference between two lists of splits; empty if there is none."""
     for one, other in zip(ours, theirs, strict=False):
         if not _same(one, other):
             return f"ours {_short(one)}, MOA {_short(other)}"

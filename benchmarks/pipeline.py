@@ -13,7 +13,7 @@
     python -m benchmarks.pipeline --guarantees exactly_once --latency --commit-intervals 100 50 20
     python -m benchmarks.pipeline --guarantees exactly_once --latency --trace --json
 
-What is measured, how, and what came out: docs/benchmarks-pipeline.md.
+docs/benchmarks-pipeline.md describes the measurements and the results.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def arguments() -> argparse.Namespace:
 
 
 def systems_of(given: argparse.Namespace) -> list[System]:
-    """Return our worker, unless it is left out, and the peers that were named."""
+    """Return our worker, unless it is left out, and the named peers."""
     ours = [] if given.without_us else [WORKER]
     return ours + [system for peer in given.peers for system in PEERS[peer]]
 
@@ -152,7 +152,7 @@ def pairs(given: argparse.Namespace, bench: Bench, partitions: int, keys: int, r
 def latency(
     given: argparse.Namespace, cluster: Cluster, options: Options, partitions: int, keys: int, report: Report
 ) -> None:
-    """Measure each system in each guarantee on topics of its own, one after the other, beside an echo."""
+    """Measure each system with each guarantee on new topics, in sequence, beside an echo."""
     systems, pace = systems_of(given), Pace(keys, given.rate, given.seconds, given.linger_ms)
     found = []
     for guarantee, system in itertools.product(given.guarantees or [options.guarantee], systems):
@@ -177,7 +177,7 @@ def options_of(given: argparse.Namespace, bootstrap: str, commit_ms: int) -> Opt
 def main() -> int:
     given = arguments()
     report = Report(sys.stdout, as_json=given.json)
-    warm_kernels()  # compiled here once, if at all: no worker is to be waited for so long
+    warm_kernels()  # compiled here once, if at all, so that no measurement waits for it
     with broker() as bootstrap:
         cluster = Cluster(bootstrap)
         for commit_ms, partitions, keys in itertools.product(

@@ -1,9 +1,9 @@
-"""Nanoseconds a record that the producer takes: confluent-kafka's client, and librdkafka's bound by ctypes.
+"""Nanoseconds per record of producing: confluent-kafka's client, and librdkafka bound by ctypes.
 
     python -m benchmarks.produce [--bootstrap HOST:PORT] [--records 200000] [--turns 3]
 
-Prints one JSON object: CPU of the thread that hands over, and of all threads of the process, each the median
-of the turns. Runs of 2,000 answers as a worker makes them, as lists or as columns, without headers or with
+Prints one JSON object: CPU of the producing thread, and of all threads of the process, each the median of the
+turns. It sends runs of 2,000 answers, as a worker does, as lists or as columns, without headers or with
 those that `output_headers=full` gives, in a transaction or not; the clients take turns. Without an address a
 broker is started.
 """
@@ -51,7 +51,7 @@ class Run:
 
 
 def answers(form: str, headers: str) -> Run:
-    """Return a run of answers; form: lists or columns; headers: none or full."""
+    """Return a run of answers; `form` is lists or columns, `headers` none or full."""
     text = '{"id":"3-%d","label":"1","probabilities":{"0":0.1834,"1":0.8166},"version":%d}'
     values = [(text % (n, n)).encode() for n in range(RUN)]
     keys = [b"model-%02d" % (n % KEYS) for n in range(RUN)]
@@ -69,7 +69,7 @@ def answers(form: str, headers: str) -> Run:
 
 @contextlib.contextmanager
 def a_topic(bootstrap: str) -> Iterator[str]:
-    """Make a topic, and remove it."""
+    """Create a topic, and delete it at the end."""
     from confluent_kafka.admin import NewTopic
 
     topic = f"produce-{uuid.uuid4().hex[:6]}"
@@ -81,7 +81,7 @@ def a_topic(bootstrap: str) -> Iterator[str]:
 
 
 def pass_once(sender: Sender, topic: str, run: Run, records: int) -> tuple[float, float]:
-    """Return nanoseconds a record: of this thread while it hands over, of all threads until delivery."""
+    """Return nanoseconds per record: of this thread while it produces, and of all threads until delivery."""
     cpu, thread = time.process_time(), 0.0
     for number in range(records // RUN):
         begun = time.thread_time()
@@ -119,7 +119,7 @@ def measure(bootstrap: str, records: int, turns: int) -> dict[str, dict[str, int
                     if client == "confluent-kafka" and form == "columns":
                         continue
                     cost = pass_once(sender, topic, run, records)
-                    if turn:  # the first one is for caches
+                    if turn:  # the first turn fills caches
                         guarantee = "transaction" if in_transaction else "plain"
                         taken[f"{guarantee}, {form}, headers {headers}: {client}"].append(cost)
     for sender in senders.values():

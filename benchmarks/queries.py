@@ -1,11 +1,11 @@
-"""What a query strategy adds to answering: nanoseconds a record in the kernels, as JSON lines.
+"""Added cost of query strategies: nanoseconds per record in the kernels, as JSON lines.
 
     python -m benchmarks.queries
     python -m benchmarks.queries --rounds 200 --leaf mc
 
 For each strategy, budget and share a model that has learned 20,000 records answers runs of unlabelled
-ones, in turn with the same model whose strategy never asks. CPU time; the ratio is the median over pairs, so
-that a busy machine disturbs both alike.
+records, in turn with the same model with the strategy `never`. Times are CPU time; the ratio is the median
+over pairs, so that a busy machine disturbs both alike.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def learned(query: str, limit: float, share: float, leaf: str) -> ModelTable:
 
 
 def nanoseconds(table: ModelTable, x: np.ndarray) -> float:
-    """Return the CPU time that answering takes, a record."""
+    """Return the CPU time of answering, per record."""
     n = len(x)
     began = time.process_time_ns()
     table.answer(np.zeros(n, dtype=np.int64), x, np.full(n, -1, dtype=np.int32), np.ones(n))
@@ -55,7 +55,7 @@ def nanoseconds(table: ModelTable, x: np.ndarray) -> float:
 
 
 def compare(query: str, limit: float, share: float, leaf: str, rounds: int) -> dict[str, object]:
-    """Return what a strategy costs beside one that never asks."""
+    """Return the cost of a strategy, beside the strategy `never`."""
     x = np.random.default_rng(1).random((RUN, ATTRIBUTES))
     plain, asking = learned("never", 1.0, 0.0, leaf), learned(query, limit, share, leaf)
     pairs = [(nanoseconds(plain, x), nanoseconds(asking, x)) for _ in range(rounds)]
@@ -71,7 +71,7 @@ def compare(query: str, limit: float, share: float, leaf: str, rounds: int) -> d
 
 
 def main() -> None:
-    """Measure every strategy there is."""
+    """Measure every strategy."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.queries", description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--leaf", choices=("mc", "nb", "nba"), default="nba")

@@ -1,9 +1,9 @@
-"""How fast data sets are read, one thread.
+"""Speed of the data set readers, in one thread.
 
     python -m benchmarks.readers [--rows N]
 
-Prints one JSON object for each file: rows per second and the goal where there is one. Files are generated
-into a temporary folder, but for a9a, which is committed.
+Prints one JSON object for each file: rows per second and the goal, if there is one. Files are generated into
+a temporary folder, except a9a, which is committed.
 """
 
 from __future__ import annotations

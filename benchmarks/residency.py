@@ -1,13 +1,13 @@
-"""A task whose models are not all in memory: microseconds per record beside one that has them all, as JSON.
+"""A task with only some models in memory: microseconds per record beside one with all, as JSON.
 
     python -m benchmarks.residency
     python -m benchmarks.residency --models 100000 --shares 50 10 1 --directory /mnt/slow
 
-Labelled JSON instances of keys by Zipf's law (1.1), in runs of 2,000. One task has no limit; each other one
-has a limit of some percent of the bytes that the models have once they are born. All of them process the same
-run before any gets the next one, so that a busy machine slows all alike; figures are medians over runs.
-`reload` is what a run waits for before it (streamapp/worker/processing/model_loading.py), contained in
-`total`.
+The input is labelled JSON instances with keys by Zipf's law (1.1), in runs of 2,000. One task has no limit;
+each of the remaining tasks has a limit of some percent of the bytes that the models have once they are
+created. All of them process a run before any gets the next one, so that a busy machine slows all alike;
+figures are medians over runs. `reload` is the time that a run waits for models before it
+(streamapp/worker/processing/model_loading.py), and is part of `total`.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ def arguments() -> argparse.Namespace:
 
 
 class Measured:
-    """A task, and how long it took for each run."""
+    """A task, and its time for each run."""
 
     def __init__(self, given: argparse.Namespace, share: int | None, size: int, directory: Path) -> None:
-        """`share`: percent of `size` bytes that may be in memory, None: no limit."""
+        """`share` is the percentage of `size` bytes that may be in memory, None: no limit."""
         self.share = share
         self.memory = ModelMemory(0 if share is None else max(1, size * share // 100), directory)
         self.task = Task(0, config(given), None, self.memory)
@@ -65,7 +65,7 @@ class Measured:
         self.seconds["reload"].append(reloaded - wall)
 
     def begin(self) -> None:
-        """Forget what was measured up to now."""
+        """Forget the measurements so far."""
         for found in self.seconds.values():
             found.clear()
         self._before = self._counts()

@@ -1,13 +1,13 @@
-"""How long answers stand still when a worker is killed and started again, and when workers are added.
+"""Gaps in the answers when a worker is killed and started again, and when workers are added.
 
     python -m benchmarks.restart --json
     python -m benchmarks.restart --guarantees exactly_once --rate 2000 --keys 64
 
-Under a steady load, once for each guarantee: two workers, of which one gets SIGKILL and is started again at
-once under its name and on its disk; then two more join (2 → 4). One line each: for how long the partitions
-of the killed worker, those that moved, and the others gave no answer (benchmarks/rig/gaps.py), and which part
-of it was the start of a process. The group waits for the name: nobody takes over meanwhile, unless the start
-takes longer than the session timeout.
+Runs once for each guarantee, under a steady load: of two workers one gets SIGKILL and is started again at
+once with its name and disk; then two more join (2 → 4). Each line has the time without answers for the
+partitions of the killed worker, for those that moved, and for the rest (benchmarks/rig/gaps.py), and the part
+of it that the start of a process took. The group waits for the name: no other worker takes over, unless the
+start takes longer than the session timeout.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Trial:
         place: Path,
         more: Mapping[str, str] | None = None,
     ) -> None:
-        """`more`: further variables of the workers."""
+        """`more` holds further variables of the workers."""
         settings = {
             "GROVE_KAFKA_SESSION_TIMEOUT_MS": str(given.session_ms),
             "GROVE_COMMIT_INTERVAL_MS": str(given.commit_ms),
@@ -80,7 +80,7 @@ class Trial:
         return new
 
     def wait_until_ready(self) -> None:
-        """Return when every partition is live with one of the workers that are here."""
+        """Return when every partition is live on one of the present workers."""
 
         def ready() -> bool:
             owned = [member.owned() for member in self.members]
@@ -91,7 +91,7 @@ class Trial:
         self.members[0].wait(ready, "and the others did not share all partitions")
 
     def feed(self) -> None:
-        """Let a producer begin, for longer than the trial takes."""
+        """Start a producer that runs longer than the trial."""
         given, names = self._given, self._names
         words = ["--bootstrap", self._options.bootstrap, "--topic", names.instances]
         words += ["--rate", str(given.rate), "--seconds", str(given.feed_seconds), "--keys", str(given.keys)]
@@ -105,7 +105,7 @@ class Trial:
         )
 
     def settle(self, watch: AnswerWatch, since: int) -> None:
-        """Return when every partition answers what was handed over `calm` seconds behind `since`."""
+        """Return when every partition answers records that were produced `calm` seconds after `since`."""
         calm, deadline = since + int(self._given.calm * 1e9), time.monotonic() + PATIENCE_SECONDS
         while True:
             newest = watch.newest
@@ -120,7 +120,7 @@ class Trial:
 
 
 def run(given: argparse.Namespace, bootstrap: str, guarantee: str) -> Iterator[dict[str, Any]]:
-    """Yield what the restart showed, and what the scale-up did."""
+    """Yield the results of the restart and of the scale-up."""
     cluster = Cluster(bootstrap)
     with (
         topics(bootstrap, cluster, given.partitions) as names,
@@ -176,7 +176,7 @@ def scale_up(trial: Trial, watch: AnswerWatch) -> dict[str, Any]:
 
 
 def add_trial_arguments(parser: argparse.ArgumentParser, rate: int) -> None:
-    """Add what a trial needs; rate: how many records per second by default."""
+    """Add the arguments of a trial; `rate` is the default rate in records per second."""
     parser.add_argument("--partitions", type=int, default=8)
     parser.add_argument("--keys", type=int, default=64, help="models under load")
     parser.add_argument("--rate", type=int, default=rate, help="records per second")

@@ -1,16 +1,17 @@
-"""How long a partition takes to be live again: from snapshots on a warm or a wiped disk, and by replay.
+"""Time until a partition is live again: from snapshots on a warm or a wiped disk, and by replay.
 
     python -m benchmarks.restore --json
     python -m benchmarks.restore --what models,model --models 10000
     python -m benchmarks.restore --what tail --records 300000
 
-One line each. `models`: one partition with many models, about 10 kB each; `model`: one with a single tree
-that has grown large. A worker learns them, is killed when all of it is in a snapshot, and is started again
-on its disk, then without it. Counted is from the assignment by the group until the partition is live; beside
-it what of that went into reading the snapshot, making the task of it and replaying.
+Prints one line each. `models`: one partition with many models, about 10 kB each; `model`: one with a single
+large tree. A worker learns them, is killed when all state is in a snapshot, and is started again on its disk,
+then without it. The figure is the time from the assignment by the group until the partition is live, with its
+parts: reading the snapshot, making the task from it, and replaying.
 
-`tail`: a worker goes over a backlog and is killed; no snapshot was taken, so that the next start replays all
-of it. The ratio is its speed to that of the first pass; that of CPU seconds is what a busy machine shows too.
+`tail`: a worker processes a backlog and is killed; no snapshot was taken, so the next start replays all of
+it. The ratio is the speed of the replay to that of the first pass; the ratio of CPU seconds is valid on a
+busy machine, too.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ TAIL_PARTITIONS = 8
 
 @dataclass(frozen=True)
 class State:
-    """What a partition has to learn: `keys` models, `labels` rows each, of `attributes` numbers."""
+    """The state of a partition: `keys` models that learn `labels` rows of `attributes` numbers each."""
 
     keys: int
     labels: int
@@ -64,7 +65,7 @@ class State:
 
 def states(given: argparse.Namespace) -> dict[str, State]:
     one_leaf = {"name": "h-tree", "leaf_model": "nba"}
-    # Splits at almost any difference: what is wanted is many leaves after few rows.
+    # Splits at almost any difference: the aim is many leaves after few rows.
     eager = {"name": "h-tree", "leaf_model": "nba", "grace_period": 20, "delta": 0.5, "tau": 0.9}
     return {
         "models": State(given.models, 3, 120, 2, one_leaf),
@@ -91,7 +92,7 @@ def produce(bootstrap: str, topic: str, state: State) -> int:
 def from_snapshots(
     given: argparse.Namespace, bootstrap: str, what: str, state: State
 ) -> Iterator[dict[str, Any]]:
-    """Yield what a start on a warm disk takes, and on a wiped one."""
+    """Yield the time of a start on a warm disk, and on a wiped one."""
     cluster = Cluster(bootstrap)
     spec = json.dumps({"learner": state.learner, "query": {"name": "never"}})
     settings = {"GROVE_MODEL_SPEC": spec, "GROVE_SNAPSHOT_INTERVAL_MS": "1000"}
@@ -137,7 +138,7 @@ def took(start: Start) -> dict[str, Any]:
 
 
 def from_journal(given: argparse.Namespace, bootstrap: str, form: str) -> dict[str, Any]:
-    """Return how fast the tail is replayed, beside the speed of the pass that made it."""
+    """Return the speed of replaying the tail, beside the speed of the pass that made it."""
     cluster = Cluster(bootstrap)
     options = Options(bootstrap, guarantee=given.guarantee, settings=NO_SNAPSHOTS)
     partitions = TAIL_PARTITIONS
@@ -177,8 +178,9 @@ def from_journal(given: argparse.Namespace, bootstrap: str, form: str) -> dict[s
 def await_committed(
     cluster: Cluster, member: Member, group: str, names: TopicNames, partitions: int, n: int
 ) -> tuple[int, float, float]:
-    """Return when n instances are committed: how many were at the first look that showed any, and the seconds
-    and CPU seconds since then."""
+    """Return when n instances are committed: the number at the first check that showed any, and the seconds
+    and CPU seconds since then.
+    """
     progress = Committed(cluster, group, names.instances, partitions)
     first, begun, cpu, deadline = 0, 0.0, 0.0, time.monotonic() + PATIENCE_SECONDS
     while (done := progress.visible()) < n:

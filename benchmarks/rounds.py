@@ -1,12 +1,12 @@
-"""Rounds of small runs, as a trickle makes them, read together and each by itself: µs of CPU a run, as JSON.
+"""Rounds of small runs, as at a low rate, read together and one by one: µs of CPU per run, as JSON.
 
-Their answers are handed to a producer whose broker is away: it takes them, and its threads send nothing.
+Their answers go to a producer whose broker is away: it accepts them, and its threads send nothing.
 
     python -m benchmarks.rounds                                   # 8 runs of about 21 records a round
     python -m benchmarks.rounds --partitions 16 --batch-bytes 1200
 
-In one process without a broker, both ways in turns over the same bytes; what came out is in
-docs/benchmarks-pipeline.md.
+Both ways run in one process without a broker, in turns over the same bytes; docs/benchmarks-pipeline.md has
+the results.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SEND = "hand over, count"
 
 
 class Partitions:
-    """The tasks of a worker, and the record batches that it fetches for each."""
+    """The tasks of a worker, and the record batches that it fetches for each task."""
 
     def __init__(self, batches: list[list[bytes]]) -> None:
         limits = OutputLimits.of_catalogue(NAMES)
@@ -74,7 +74,7 @@ class Partitions:
     async def _processed(
         self, some: list[Run], read: list[Any], watch: Stopwatch, together: bool
     ) -> list[Results]:
-        """Return what the runs lead to; `together`: as a worker that is free to process them in one go."""
+        """Return the results of the runs; with `together`, they are processed in one go."""
         given = list(zip(self._tasks, some, read, strict=True))
         outcomes: list[Any] = [None] * len(some)
         with watch.measure(PROCESS):
@@ -99,7 +99,7 @@ class Partitions:
 
 
 async def measure(batches: list[list[bytes]], rounds: int, turns: int) -> dict[bool, list[dict[str, float]]]:
-    """Return, for both ways, µs of CPU a run by stage in each turn; a third of the rounds warms up."""
+    """Return, for both ways, µs of CPU per run by stage in each turn; a third of the rounds warms up."""
     found: dict[bool, list[dict[str, float]]] = {True: [], False: []}
     for turn in range(2 * turns):
         together = turn % 2 == 0
@@ -122,7 +122,7 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--batch-bytes", type=int, default=3600, help="of the records of a run, about")
     given = parser.parse_args()
-    logging.getLogger("topics.clients.sender").setLevel(logging.ERROR)  # that the broker is away is known
+    logging.getLogger("topics.clients.sender").setLevel(logging.ERROR)  # the broker is away on purpose
     warm_kernels()
     n = given.rounds * given.partitions * given.batch_bytes // 100
     rows = generate(n, model_keys(given.keys, given.partitions))

@@ -1,11 +1,11 @@
-"""What models take whose schemas differ: each met its nominal values in an order of its own.
+"""Memory of models with different schemas, which met their nominal values in different orders.
 
     python -m benchmarks.schemas --models 10000 --features 3 --values 50
 
-`rss` is what the process gained over one model, by number of models: everything, the models' words included.
-`models` are these words, `shared` what is counted of schemas and plans, each once. `ideal` is what the orders
-alone would take: two bytes a value and feature, and the texts once. `freed` is what is left of `shared` after
-all models were deleted.
+`rss` is the growth of the process beyond one model, by number of models: everything, the models' words
+included. `models` are these words, `shared` the counted bytes of schemas and plans, each once. `ideal` is the
+size of the orders alone: two bytes a value and feature, and the texts once. `freed` is the rest of `shared`
+after all models were deleted.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ def main() -> None:
             )
     for number in range(given.models + 1):
         control(task, number)
-    control(task, 0)  # what a run deleted goes when the next one begins
+    control(task, 0)  # deletions of a run take effect when the next one begins
     gc.collect()
     ideal = given.models * given.features * given.values * 2 + given.features * given.values * 60
     print(json.dumps({"steps": steps, "ideal": ideal, "freed": {"shared": shared.TALLY.bytes}}, indent=2))
 
 
 def feed(task: Task, number: int, given: argparse.Namespace) -> None:
-    """Let a model meet all values of all features, in its own order."""
+    """Send a model all values of all features, in its own order."""
     draw = random.Random(number)
     orders = [draw.sample(range(given.values), given.values) for _ in range(given.features)]
     values = [
@@ -88,7 +88,7 @@ def process(task: Task, source: Any, number: int, values: list[bytes]) -> None:
 
 
 def resident() -> int:
-    """Return the bytes that the process has in memory."""
+    """Return the resident bytes of the process."""
     gc.collect()
     return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
 

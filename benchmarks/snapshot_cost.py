@@ -1,12 +1,12 @@
-"""What snapshots of many models take from the throughput of a worker: on and off, in turns.
+"""Cost of snapshots of many models for the throughput of a worker: on and off, in turns.
 
     python -m benchmarks.snapshot_cost --json
     python -m benchmarks.snapshot_cost --records 4000000 --interval 60
 
-A worker goes over a backlog of 10,000 models, about 10 kB each, with every row of another model. Its models
-are there before the clock starts. `off` takes no snapshots; `on` takes them at an interval shorter than the
-default of a minute, so that a short run has some: `minute_share` is what remains of the difference in CPU
-if all models are snapshotted once a minute, as a share of a core.
+A worker processes a backlog for 10,000 models, about 10 kB each, in which each row belongs to another model
+than the row before. Its models exist before the clock starts. `off` takes no snapshots; `on` takes them at an
+interval shorter than the default of a minute, so that a short run has some: `minute_share` scales the
+difference in CPU to one snapshot of all models per minute, as a share of a core.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SPEC = json.dumps({"learner": {"name": "h-tree", "leaf_model": "nba"}, "query": 
 
 @dataclass(frozen=True)
 class Pass(Cost):
-    """One pass, from when all models were there until everything was committed."""
+    """One pass, from the time when all models existed until everything was committed."""
 
     snapshots: int
     units_bytes: float
@@ -53,7 +53,7 @@ class Pass(Cost):
 
 
 def produce(given: argparse.Namespace, bootstrap: str, topic: str) -> None:
-    """Produce one row of each model, and then the others, each of any model."""
+    """Produce one row of each model, then the remaining rows, each of any model."""
     rng = np.random.default_rng(1)
     names = tuple(f"a{number}" for number in range(given.attributes))
     keys = [b"model-%d" % number for number in range(given.models)]
@@ -79,14 +79,14 @@ class Bench:
         produce(given, bootstrap, names.instances)
 
     def once(self, mode: str) -> Pass:
-        """Let a worker go over the backlog, as a new group without models."""
+        """Let a worker process the backlog, as a new group without models."""
         given, names = self._given, self._names
         interval = str(int(given.interval * 1000))
         chosen = NO_SNAPSHOTS if mode == "off" else NO_SNAPSHOTS | {"GROVE_SNAPSHOT_INTERVAL_MS": interval}
         settings = {"GROVE_MODEL_SPEC": SPEC, "GROVE_COMMIT_INTERVAL_MS": "100", **chosen}
         options = Options(self._bootstrap, guarantee=given.guarantee, settings=settings)
         group = f"bench-{uuid.uuid4().hex[:8]}"
-        self._cluster.delete(names.journal, names.snapshots)  # of the pass before
+        self._cluster.delete(names.journal, names.snapshots)  # of the previous pass
         create({"bootstrap.servers": self._bootstrap}, names, given.partitions, 1)
         progress = Committed(self._cluster, group, names.instances, given.partitions)
         total = given.models + given.records
@@ -122,7 +122,7 @@ class Bench:
 
 
 def _snapshots(member: Member) -> tuple[float, float]:
-    """Return how many snapshots of partitions were completed, and their bytes (shared ones included)."""
+    """Return the number of completed snapshots of partitions, and their bytes (shared bytes included)."""
     return member.metric("grove_snapshots_total"), member.metric("grove_snapshot_bytes_total")
 
 

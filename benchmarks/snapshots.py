@@ -1,11 +1,11 @@
-"""What it costs to write down the state of a partition with many models, and to make a task of it again.
+"""Cost of writing the state of a partition with many models, and of making a task from it again.
 
     python -m benchmarks.snapshots --json
     python -m benchmarks.snapshots --models 10000 --attributes 30 --labels 40
 
-CPU time, so that a busy machine does not show. `bare` is copying and hashing the same bytes in one piece:
-less than that no snapshot costs. `minute` is the share of a core that one snapshot in a minute takes. The
-collector is set as in a worker.
+Times are CPU time, which is valid on a busy machine. `bare` is the cost of copying and hashing the same bytes
+in one piece, the minimum for a snapshot. `minute` is the share of a core for one snapshot per minute. The
+garbage collector is set as in a worker.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Clock:
 
 
 class Partition:
-    """A task that is fed with rows of all its models in turn."""
+    """A task that gets rows of all its models in turn."""
 
     def __init__(self, models: int, attributes: int) -> None:
         spec = {"learner": LEARNER, "query": "never"}
@@ -80,7 +80,7 @@ class Partition:
 
 
 def written(partition: Partition, units: dict[UnitName, Unit], between: Callable[[], None]) -> dict[str, Any]:
-    """Write down what changed; `between`: what happens after the cut."""
+    """Write the changed units; `between` is called after the cut."""
     with Clock() as cutting:
         cut = partition.task.cut()
     models = cut.n_models

@@ -3,13 +3,13 @@
     python -m benchmarks.strategies
     python -m benchmarks.strategies --limits 0.02 --seeds 3 --strategies "random;rate" --table
 
-A tree (an H-Tree with its defaults) with DDM answers every record and learns the labels it asked for, at
-once; accuracy is that of its answers to all records. ``refused`` is the share of the records at which the
-budget was closed, so that the strategy was not asked; ``asked`` the share of the records whose label was
-asked for. A line is a stream, a limit and a strategy: means over the seeds, and the standard deviation of
-the accuracy. A seed makes the records of a generator and the draws of a strategy; of a data set it makes
-the draws alone, so that there a strategy that does not draw has no spread. ``--table`` prints Markdown,
-accuracy ± deviation in percent.
+A tree (an H-Tree with its defaults) with DDM answers every record and learns the requested labels at once;
+accuracy is over its answers to all records. ``refused`` is the share of the records at which the budget was
+closed, so that the strategy was not called; ``asked`` is the share of the records whose label was requested.
+A line is a stream, a limit and a strategy, with means over the seeds and the standard deviation of the
+accuracy. For a generator, a seed determines the records and the draws of the strategy; for a data set only
+the draws, so a strategy without draws has no spread there. ``--table`` prints Markdown, accuracy ± deviation
+in percent.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ STRATEGIES: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Measured:
-    """What a strategy made of a stream; shares in [0, 1], means over the seeds."""
+    """The results of a strategy on a stream; shares are in [0, 1], means over the seeds."""
 
     stream: str
     records: int
@@ -84,7 +84,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Once:
-    """What a strategy made of a stream with one seed."""
+    """The results of a strategy on a stream with one seed."""
 
     accuracy: float
     asked: float
@@ -98,7 +98,7 @@ def rows_at(address: str, records: int) -> Rows:
 
 
 def once(rows: Rows, learner: Any, strategy: str, limit: float, seed: int) -> Once:
-    """Return what a strategy made of the rows; learner: a name or an object, as a spec writes it."""
+    """Return the results of a strategy on the rows; `learner` is a name or an object, as in a spec."""
     spec = {
         "learner": learner,
         "drift": "ddm",
@@ -145,8 +145,8 @@ def measure(
 def table(found: list[Measured], limit: float) -> Iterator[str]:
     """Yield a Markdown table of one limit: a line for each strategy, a column for each stream.
 
-    The last columns are the mean over the streams of what lies between a strategy and ``random`` (± its
-    deviation between seeds), the least of these differences, and the mean of the shares refused.
+    The last columns are the mean over the streams of the difference between a strategy and ``random`` (± its
+    deviation between seeds), the least of these differences, and the mean share of refused requests.
     """
     streams = list(dict.fromkeys(each.stream for each in found))
     strategies = list(dict.fromkeys(each.strategy for each in found))

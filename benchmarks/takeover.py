@@ -1,14 +1,15 @@
-"""How long answers stand still when another worker takes over, with and without a standby.
+"""Gaps in the answers when another worker takes over, with and without a standby.
 
     python -m benchmarks.takeover --json
     python -m benchmarks.takeover --models 10000 --ends killed
 
-Two workers share partitions that hold models of about 10 kB each, all of them in snapshots. Under a steady
-load one worker is *killed*, or *stopped* in order and told to leave the group (`grove worker drain`), and
-does not come back; the other one takes its partitions. One line for each end, without a standby
-(`num.standby.replicas`) and with one: for how long the partitions that moved, and the others, gave no answer
-(benchmarks/rig/gaps.py), how long the rebalance took until all of them lived, and what had to be read and
-replayed for it. A group notices a killed worker only when the session has timed out; that is part of the gap.
+Two workers share partitions with models of about 10 kB each, all of them in snapshots. Under a steady load
+one worker is *killed*, or *stopped* in order with a request to leave the group (`grove worker drain`), and
+does not come back; the other worker takes its partitions. There is one line for each end, without a standby
+(`num.standby.replicas`) and with one. It has the time without answers for the partitions that moved and for
+the rest (benchmarks/rig/gaps.py), the time of the rebalance until all partitions were live, and the amounts
+read and replayed for it. A group notices a killed worker only when the session has timed out; that is part of
+the gap.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.control import DRAIN
 from topics.definitions import TopicNames
 
-ATTRIBUTES: Final = 120  # a model of one leaf has about 10 kB then
+ATTRIBUTES: Final = 120  # a model of one leaf then has about 10 kB
 ROWS_PER_MODEL: Final = 3
 ACTIVE, STANDBY = 'role="active"', 'role="standby"'
 ENDS: Final = {"killed": signal.SIGKILL, "stopped": DRAIN}
@@ -45,12 +46,12 @@ ENDS: Final = {"killed": signal.SIGKILL, "stopped": DRAIN}
 
 @dataclass(frozen=True)
 class Counts:
-    """What the worker that stays has counted, before or after."""
+    """Counters of the worker that stays, before or after."""
 
     parts: float  # of snapshots, read for its own partitions
     megabytes: float
     replayed: float
-    rebalancing: float  # seconds from losing partitions to all of them live
+    rebalancing: float  # seconds from losing partitions until all of them are live
 
     @classmethod
     def of(cls, member: Member) -> Counts:
@@ -63,9 +64,9 @@ class Counts:
 
 
 def fill(bootstrap: str, names: TopicNames, models: int, partitions: int) -> int:
-    """Produce what many models learn, spread over the partitions; return how many rows.
+    """Produce rows for many models, spread over the partitions; return their number.
 
-    Their ids are numbers, as those of the load: moments that were long ago.
+    Their ids are numbers like those of the load, with times long ago.
     """
     rng, n = np.random.default_rng(1), models * ROWS_PER_MODEL
     attributes = [f"a{number}" for number in range(ATTRIBUTES)]
@@ -81,8 +82,9 @@ def fill(bootstrap: str, names: TopicNames, models: int, partitions: int) -> int
 def await_snapshots(
     given: argparse.Namespace, bootstrap: str, names: TopicNames, trial: Trial, standbys: int
 ) -> int:
-    """Return, once all that was produced is in snapshots and these are at the standbys, how many parts they
-    have."""
+    """Return the number of snapshot parts, once all produced records are in snapshots and the standbys have
+    these.
+    """
     first, partitions = trial.members[0], range(given.partitions)
     rows = [len(range(number, given.models, given.partitions)) * ROWS_PER_MODEL for number in partitions]
 
@@ -135,7 +137,7 @@ def run(given: argparse.Namespace, bootstrap: str, end: str, replicas: int) -> d
 
 
 def take_over(trial: Trial, watch: AnswerWatch, gone: Member, stays: Member, end: str) -> dict[str, Any]:
-    """End a worker, and let the other one take its partitions."""
+    """End a worker, and let the other worker take its partitions."""
     moved, kept = gone.owned(), stays.owned()
     before, at = Counts.of(stays), time.monotonic_ns()
     trial.members.remove(gone)

@@ -4,7 +4,7 @@
     python -m benchmarks.task --attributes 10 --runs 200 --handler dead-letter
 
 Each scenario is a backlog of JSON instances in runs of 2,000. `kernel` is the time inside core's table and
-`task` what `Task.process` takes around it (models, columns, labels, effects). Times are medians after
+`task` the time of `Task.process` around it (models, columns, labels, effects). Times are medians after
 warm-up.
 """
 
@@ -42,7 +42,7 @@ def arguments() -> argparse.Namespace:
 
 
 def keys_of(n_keys: int, n: int, rng: np.random.Generator) -> list[bytes]:
-    """Return the model keys of n records: one, evenly spread, or (many) by Zipf's law."""
+    """Return the model keys of n records: one key, evenly spread keys, or (for many) keys by Zipf's law."""
     if n_keys <= 64:
         return [b"model-%d" % (i % n_keys) for i in range(n)]
     weight = 1.0 / np.arange(1, n_keys + 1) ** ZIPF
@@ -63,7 +63,7 @@ def instances(given: argparse.Namespace, n_keys: int, runs: int, *, labelled: bo
 
 
 def birth(given: argparse.Namespace, n_keys: int) -> list[RawRecords]:
-    """Return runs that make every model and show it both classes."""
+    """Return runs that create every model and have both classes for it."""
     values = [
         b'{"features":{%s},"label":"%s"}'
         % (b",".join(b'"x%d":1.5' % i for i in range(given.attributes)), label)
@@ -84,7 +84,7 @@ def as_run(topic: str, start: int, keys: list[bytes], values: list[bytes]) -> Ra
 
 
 class Stopwatch:
-    """CPU seconds per stage, run by run (the machine may be busy with other things)."""
+    """CPU seconds per stage, run by run (independent of other load on the machine)."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = {}
@@ -145,7 +145,7 @@ def measure(given: argparse.Namespace, n_keys: int, *, labelled: bool, **spec: A
 
 
 def measure_labels(given: argparse.Namespace, n_keys: int) -> dict[str, Any]:
-    """Return what a label costs whose instance is pending."""
+    """Return the cost of a label whose instance is pending."""
     task, watch = Task(0, config(given, query="always", budget={"name": "count", "limit": 1.0})), Stopwatch()
     runs = max(10, given.runs // 2)
     for number, raw in enumerate(instances(given, n_keys, runs, labelled=False)):

@@ -1,11 +1,11 @@
-"""Commits of a transactional producer, one after the other: milliseconds each, as JSON.
+"""Commits of a transactional producer, in sequence: milliseconds each, as JSON.
 
     python -m benchmarks.transactions [--commits 100 --intervals 100 50 0 --backoffs 100 5 --turns 3]
 
-What a worker commits exactly once, by the same sender, without a worker: 480 outputs, eight records of the
-journal and the offsets of eight partitions in each transaction. Interval 0: the next one begins when the last
-one has ended. `backoffs`: librdkafka's `retry.backoff.ms`, in turns, behind a pass that does not count, in
-which the broker's Java machine compiles.
+Commits what a worker commits with exactly-once, with the same sender, without a worker: 480 outputs, eight
+records of the journal and the offsets of eight partitions in each transaction. With interval 0, each
+transaction begins when the last one has ended. `backoffs` are values of librdkafka's `retry.backoff.ms`, in
+turns, after a pass that does not count, in which the broker's Java machine compiles.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def commit(
         sender.commit({(names.instances, partition): number for partition in range(PARTITIONS)}, group)
         took.append(1e3 * (time.perf_counter() - began))
         due = max(due + interval_s, time.monotonic() - interval_s)
-        time.sleep(max(0.0, due - time.monotonic()))  # the pace of commits is what is set here
+        time.sleep(max(0.0, due - time.monotonic()))  # the pace of commits is a setting here
     sender.close()
     return took
 

@@ -1,14 +1,14 @@
-"""Every tree of ours beside MOA's and River's, on the same rows in memory: a Markdown table.
+"""All our trees, beside MOA's and River's, on the same rows in memory: a Markdown table.
 
     python -m benchmarks.trees --streams sea,led --records 200000
     python -m benchmarks.trees --streams mnist --records 10000 --presets h-tree --peers moa
 
 Test-then-train, one thread, CPU seconds, median of the repeats, as in benchmarks.core. A row is a stream and
 a system; presets run with their own parameters (h-tree with MOA's: grace period 200, δ = 1e-7, τ = 0.05).
-"Over" is the speed over that of the peer's tree of the same kind, on the same rows: EFDT for the presets
-called so, the Hoeffding tree for all others. All EFDT predict with nba, as MOA's always does. Attempts are
-known of ours alone. River gets the first rows
-only (--river-records): it would take hours for a million.
+"Over" is the speed divided by the speed of the peer's tree of the same kind, on the same rows: EFDT for the
+EFDT presets, the Hoeffding tree for the rest. All EFDT predict with nba, as MOA's always does. Attempts are
+available for our trees only. River gets the first rows only (--river-records), since a million would take
+hours.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main(arguments: list[str] | None = None) -> int:
 def lines(
     rows: Rows, chosen: list[str], peers: list[str], given: argparse.Namespace
 ) -> Iterator[dict[str, object]]:
-    """Yield what was measured, a dictionary by column: peers first, then our presets."""
+    """Yield the results, a dictionary by column: peers first, then our presets."""
     tasks = {"": Task(leaf_model=given.leaf_model), "-efdt": Task(leaf_model="nba")}
     speed: dict[str, float] = {}
     for peer in peers:
@@ -99,7 +99,7 @@ def lines(
 
 
 def _kind(system: str) -> str:
-    """Return which trees a system is compared with: "-efdt", or "" for those whose splits are final."""
+    """Return the kind of trees to compare a system with: "-efdt", or "" for trees whose splits are final."""
     return "-efdt" if "efdt" in system else ""
 
 

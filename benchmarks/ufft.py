@@ -1,13 +1,13 @@
-"""UFFT: records a second beside MOA's ensembles and the twin, cost over time, new classes; JSON lines.
+"""UFFT: records per second beside MOA's ensembles and a twin, cost over time, new classes; JSON lines.
 
-    python -m benchmarks.ufft speed           # K = 2, 10, 26: K(K-1)/2 trees beside as many of MOA in a bag
-    python -m benchmarks.ufft cost            # processor time a record by stretches of 10⁷ records
+    python -m benchmarks.ufft speed           # K = 2, 10, 26: K(K-1)/2 trees beside MOA's bag of equal size
+    python -m benchmarks.ufft cost            # processor time per record by stretches of 10⁷ records
     python -m benchmarks.ufft classes         # the record that meets a new class, up to 64 of them; bytes
 
-Processor time of the process, test-then-train, one record of a model after the other. The twin
-(tests/naive/ufft.py) is given ``--seconds``; the records that it came to by then are said. MOA's are a bag of
-Hoeffding trees (OzaBag) of the size of the forest, which all see every record; of a forest only the trees of
-the record's class learn it.
+Processor time of the process, test-then-train, one record at a time. The twin (tests/naive/ufft.py) runs for
+``--seconds``; the output has the number of records that it reached. MOA runs a bag of Hoeffding trees
+(OzaBag) of the size of the forest, which all see every record; in a forest only the trees of the record's
+class learn it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STRETCHES = 10
 
 
 def clusters(n: int, d: int, classes: int, seed: int = 0) -> Rows:
-    """Return records of as many overlapping normal clusters as there are classes."""
+    """Return records of overlapping normal clusters, one for each class."""
     draw = np.random.default_rng(seed)
     means = draw.normal(scale=1.5, size=(classes, d))
     y = draw.integers(0, classes, n).astype(np.int32)
@@ -54,7 +54,7 @@ def table_of(rows: Rows) -> ModelTable:
 
 
 def learn(table: ModelTable, x: Any, y: Any) -> tuple[float, int]:
-    """Return the processor seconds that records with labels take, and how many answers were right."""
+    """Return the processor seconds of learning records with labels, and the number of correct answers."""
     which, ones = np.zeros(len(y), dtype=np.int64), np.ones(len(y))
     began = time.process_time()
     answers = table.answer(which, x, y, ones)
@@ -62,7 +62,7 @@ def learn(table: ModelTable, x: Any, y: Any) -> tuple[float, int]:
 
 
 def speed(records: int, seconds: float, repeats: int) -> Iterator[dict[str, object]]:
-    """Ours, MOA's bag and the twin on the same records; the least time of the repeats."""
+    """Run our forest, MOA's bag and the twin on the same records; yield the least time of the repeats."""
     for classes in (2, 10, 26):
         rows = clusters(records, ATTRIBUTES, classes)
         trees = classes * (classes - 1) // 2
@@ -87,7 +87,7 @@ def speed(records: int, seconds: float, repeats: int) -> Iterator[dict[str, obje
 
 
 def twin_rate(rows: Rows, seconds: float) -> tuple[float, int]:
-    """Return records a second of the twin, and how many it came to."""
+    """Return the twin's records per second, and the number of records that it reached."""
     stream = Stream(rows.x, rows.y, np.ones(len(rows.y)), rows.attributes, rows.classes)
     twin = twin_of(SPEC, stream)
     began, done = time.process_time(), 0
@@ -100,7 +100,7 @@ def twin_rate(rows: Rows, seconds: float) -> tuple[float, int]:
 
 
 def cost(records: int) -> Iterator[dict[str, object]]:
-    """Waveform-21, three trees: processor time a record in each tenth of the stream."""
+    """Yield, for Waveform-21 and three trees, the processor time per record in each tenth of the stream."""
     generator = open_generator("waveform", seed=1)
     first = generator.take(1)
     rows = Rows("waveform", *first, (None,) * first[0].shape[1], 3)
@@ -124,7 +124,7 @@ def cost(records: int) -> Iterator[dict[str, object]]:
 
 
 def classes(most: int, d: int) -> Iterator[dict[str, object]]:
-    """Each class begins 50 records after the one before: latency of its first record, and of the others."""
+    """Begin a class every 50 records; yield the latency of its first record, and of the other records."""
     rows = clusters(most * 50, d, most)
     block = np.arange(len(rows.y)) // 50
     draw = np.random.default_rng(2)

@@ -1,11 +1,12 @@
-"""UFODT: episodes a second beside Algorithms 1 to 4 of its paper in NumPy, in the same run; JSON lines.
+"""UFODT: episodes per second beside Algorithms 1 to 4 of its paper in NumPy, in the same run; JSON lines.
 
     python -m benchmarks.ufodt                      # every shape, ec2
     python -m benchmarks.ufodt --criterion ig
 
-CPU time of the process; pieces of both alternate, so that what else the machine does slows both down. The
-transcription keeps hypotheses as rows of an array, and what goes over all of them is a call of NumPy. Its
-costs and its accuracy agree with ours but for chance: both are said, of the first records.
+Times are CPU time of the process; pieces of both implementations alternate, so that other load on the machine
+slows both down. The transcription keeps hypotheses as rows of an array, and uses one call of NumPy for an
+operation over all of them. Its costs and its accuracy agree with ours up to chance: the output has both, for
+the first records.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from core.spec import Spec
 NOISE: Final = 0.1
 ATTEMPTS: Final = 64
 COMPARED: Final = 400
-"""Records whose costs and hits are compared, before the clock runs."""
+"""Records whose costs and hits are compared before the measurement."""
 PIECE: Final = 20
-"""Episodes of the transcription between two pieces of ours, which have forty times as many."""
+"""Episodes of the transcription between two of our pieces, which are forty times as large."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Records of so many bits and classes, and hypotheses for each: those of the paper's data sets."""
+    """The bits, classes and hypotheses per class of the records: the sizes of the paper's data sets."""
 
     name: str
     bits: int
@@ -64,7 +65,7 @@ class Transcription:
         self.hits = 0
 
     def hypotheses(self, theta: Any) -> Any:
-        """Algorithm 4: distinct strings, each of a class drawn evenly (uint8[N, n])."""
+        """Run Algorithm 4: draw distinct strings, each with a class drawn evenly (uint8[N, n])."""
         shape = self.shape
         found: dict[bytes, Any] = {}
         left = ATTEMPTS * shape.hypotheses
@@ -78,7 +79,7 @@ class Transcription:
         return np.array(list(found.values()))
 
     def episode(self, x: Any, y: int) -> None:
-        """Algorithms 1 to 3 for a record (uint8[n]) and its label."""
+        """Run Algorithms 1 to 3 for a record (uint8[n]) and its label."""
         shape = self.shape
         theta = self.random.beta(self.alpha, self.beta)
         strings = self.hypotheses(theta)
@@ -116,7 +117,7 @@ class Transcription:
         self.beta[y, bought] += 1 - values
 
     def potential(self, alive: Any, region: Any, weight: Any, rho: Any) -> float:
-        """Return the weight of the edges, the entropy of the classes or that of the hypotheses."""
+        """Return the weight of the edges, the entropy of the classes or the entropy of the hypotheses."""
         if self.criterion == "ec2":
             masses = np.bincount(region[alive], weight[alive], self.shape.classes)
             return float(masses.sum() ** 2 - (masses**2).sum()) / 2.0
@@ -135,7 +136,7 @@ def stream(shape: Shape, n: int, seed: int) -> tuple[Any, Any]:
 
 
 def compared(shape: Shape, criterion: str, seconds: float) -> dict[str, object]:
-    """Return episodes a second of both; each piece is a number of episodes of both."""
+    """Return episodes a second of both; the pieces of both alternate."""
     x, y = stream(shape, 400_000, 1)
     spec = {
         "learner": {

@@ -1,13 +1,13 @@
-"""How long a person waits for the next card, beside a bare page, under load.
+"""Waiting time of annotators for the next card, beside a bare page, under load.
 
     python -m benchmarks.web --json
     python -m benchmarks.web --annotators 10 --rate 200 --models 100 --seconds 10
 
-Models ask for labels at a steady rate, over many model keys (Zipf 1.1), and `grove web` reads them.
-Annotators, who are websocket clients of NiceGUI's protocol and no browsers, sign in; each answers its card
-by a click, waits for the next one, thinks, and answers that. In turns with it as many clients click the one
-button of a bare NiceGUI page, in a process of its own, beside the same load. Figures are times from the
-click to the message that brings the next card (the next number), and the resident memory of the application
+Models request labels at a steady rate, over many model keys (Zipf 1.1), and `grove web` reads the requests.
+Annotators, which are websocket clients of NiceGUI's protocol and no browsers, sign in; each answers its card
+by a click, waits for the next card, pauses, and answers that. In turns with it, the same number of clients
+click the only button of a bare NiceGUI page, in a separate process, under the same load. Figures are times
+from the click to the message with the next card (the next number), and the resident memory of the application
 after each turn.
 """
 
@@ -73,10 +73,12 @@ Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning")).run()
 
 
 class Annotator:
-    """One page and its websocket: what a browser knows of the elements, without drawing them."""
+    """One page and its websocket: a browser's state of the elements, without drawing them."""
 
     def __init__(self, address: str, heading: str, button: str) -> None:
-        """heading: pattern of the text that a click changes; button: pattern of what is clicked."""
+        """`heading` is the pattern of the text that a click changes; `button` the pattern of the clicked
+        element.
+        """
         self._address, self._heading, self._button = address, re.compile(heading), re.compile(button)
         self._elements: dict[int, dict[str, Any]] = {}
         self._socket = socketio.AsyncClient()
@@ -130,7 +132,7 @@ class Annotator:
         self._changed.set()
 
     async def ready(self) -> None:
-        """Wait for something to click."""
+        """Wait until the button is there."""
         async with asyncio.timeout(WAIT_S):
             while not self._shown or self._listener() is None:
                 self._changed.clear()
@@ -174,7 +176,7 @@ class Annotator:
 async def people(
     address: str, n: int, heading: str, button: str, *, users: bool
 ) -> AsyncIterator[list[Annotator]]:
-    """Annotators in front of their first card."""
+    """Yield annotators that have their first card."""
     found = []
     for number in range(n):
         async with httpx.AsyncClient(base_url=address, timeout=WAIT_S) as client:
@@ -195,7 +197,7 @@ async def people(
 
 
 async def clicks(annotators: list[Annotator], seconds: float, think_s: float) -> list[float]:
-    """Let all answer for so long; return what each answer took, in seconds."""
+    """Let all annotators answer for this long; return the time of each answer, in seconds."""
     until = time.perf_counter() + seconds
     taken: list[float] = []
 
@@ -210,7 +212,7 @@ async def clicks(annotators: list[Annotator], seconds: float, think_s: float) ->
 
 
 class Asking(threading.Thread):
-    """Models that ask for labels at a steady rate until stopped."""
+    """Models that request labels at a steady rate until stopped."""
 
     def __init__(self, servers: str, names: TopicNames, rate: int, models: int) -> None:
         super().__init__(daemon=True)
@@ -250,7 +252,7 @@ class Asking(threading.Thread):
 
 @contextmanager
 def process(command: list[str]) -> Iterator[tuple[str, int]]:
-    """A server as a process of its own: its address and its process id."""
+    """Run a server in a separate process; yield its address and its process id."""
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True) as running:
         assert running.stdout is not None
         try:
@@ -264,7 +266,7 @@ def process(command: list[str]) -> Iterator[tuple[str, int]]:
 
 
 def status(pid: int, name: str) -> float:
-    """Return a figure of a process from the kernel, in MB (VmHWM: the most memory it ever had)."""
+    """Return a figure of a process from the kernel, in MB (VmHWM: its peak memory)."""
     found = re.search(rf"^{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.M)
     assert found
     return int(found[1]) / 1024
@@ -277,7 +279,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def summary(taken: list[float]) -> dict[str, float]:
-    """Return the number of answers and the times of theirs, in ms."""
+    """Return the number of answers and percentiles of their times, in ms."""
     at = np.percentile(np.array(taken) * 1000, [50, 95, 99])
     return {"answers": len(taken)} | {
         f"p{p}_ms": round(float(ms), 2) for p, ms in zip((50, 95, 99), at, strict=True)
@@ -287,7 +289,7 @@ def summary(taken: list[float]) -> dict[str, float]:
 async def measured(
     given: argparse.Namespace, web: tuple[str, int], bare: str, asking: Asking
 ) -> dict[str, Any]:
-    """Let people answer on both, in turns; return the figures."""
+    """Let annotators answer on both pages, in turns; return the figures."""
     address, pid = web
     taken: dict[str, list[float]] = {"web": [], "bare": []}
     label = rf"^({'|'.join(CLASSES)}) \("

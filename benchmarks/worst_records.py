@@ -1,6 +1,6 @@
-"""The worst records one can think of within `record.max.bytes`, by input and format, and a plain one of each.
+"""The worst possible records within `record.max.bytes`, by input and format, and a plain record of each.
 
-What is built here is measured by `benchmarks.hostile` and bounded by tests/topology/test_worst_records.py.
+`benchmarks.hostile` measures these records, and tests/topology/test_worst_records.py bounds their cost.
 """
 
 from __future__ import annotations
@@ -26,33 +26,33 @@ TEXT: Final = 1024  # text.max.bytes
 ROWS: Final = 10_000  # block.max.rows
 ATTRIBUTES: Final = 4096  # models.max.attributes
 VALUES: Final = 65_536  # commas and brackets of a JSON record
-UNPACKED: Final = 16 << 20  # bytes of a block's texts, however few they are sent in
+UNPACKED: Final = 16 << 20  # bytes of a block's texts, which may be sent in fewer
 KEY: Final = b"m"
 
 
 @dataclass(frozen=True, slots=True)
 class WorstRecord:
-    """A record, the instance that has made its model before, and what becomes of it."""
+    """A record, the instance that has created its model before, and the expected outcome."""
 
     name: str
     source: Source
     form: Format
     value: bytes
-    reason: str | None = None  # of its dead letter; None: it is taken
+    reason: str | None = None  # of its dead letter; None: it is accepted
     answers: int = 0  # rows that are answered
     headers: Headers = ()
     before: bytes | None = None
-    plain: bool = False  # nothing is bad about it but its size
+    plain: bool = False  # only its size is unusual
 
 
 def worst_records(size: int) -> Iterator[WorstRecord]:
-    """Yield records of at most `size` bytes, one after the other: all of them take hundreds of megabytes."""
+    """Yield records of at most `size` bytes one at a time, because all of them take hundreds of megabytes."""
     for make in (_json, _wide_json, _labels, _controls, _packed, _arrow, _arrow_texts, _growing):
         yield from make(size)
 
 
 def _filled(head: bytes, unit: bytes, tail: bytes, size: int, most: int | None = None) -> bytes:
-    """Return head, as many units as there is room for (`most`), and tail."""
+    """Return `head`, then all units that fit (at most `most`), then `tail`."""
     n = (size - len(head) - len(tail)) // len(unit)
     return head + unit * (n if most is None else min(n, most)) + tail
 
@@ -238,7 +238,7 @@ def _arrow_texts(size: int) -> Iterator[WorstRecord]:
 
 
 def _growing(size: int) -> Iterator[WorstRecord]:
-    """Yield blocks that bring their model something new in each of their rows."""
+    """Yield blocks in which each row has something new for the model."""
 
     def record(name: str, table: pa.Table, **more: Any) -> WorstRecord:
         return WorstRecord(name, "instances", "arrow", _stream(table, size), None, len(table), **more)

@@ -42,7 +42,7 @@ GROUP = "chaos"
 
 
 def main() -> int:
-    """Run, print, and tell by the exit code whether anything was wrong."""
+    """Run and print; return an exit code that shows whether anything was wrong."""
     options = parse()
     compile_kernels()
     with (
@@ -57,7 +57,7 @@ def main() -> int:
 
 
 def wrong(report: dict[str, Any]) -> dict[str, Any]:
-    """Return the figures of a report that break what its guarantee promises."""
+    """Return the figures of a report that violate its guarantee."""
     zeros = ["lost", "invented", "disordered", "labels_unasked", "not_learned", "learned_twice"]
     if report["guarantee"] == "exactly_once":
         zeros.append("doubled")
@@ -66,7 +66,7 @@ def wrong(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line (default: that of the process)."""
+    """Read the command line (default: sys.argv)."""
     parser = argparse.ArgumentParser(prog="benchmarks.chaos", description=__doc__)
     parser.add_argument("--workers", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=300.0, help="of faults; draining comes on top")
@@ -87,7 +87,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) -> dict[str, Any]:
-    """Feed, harm, drain, check."""
+    """Run the load and the faults, drain, and check."""
     servers = broker.bootstrap_servers
     place = Installation(
         servers,
@@ -170,7 +170,7 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
 
 
 def said_of(bought: Purchases | None, guarantee: str) -> dict[str, Any]:
-    """Return what was bought, and what of it is not as it should be."""
+    """Return the counts of purchases, and the errors in them."""
     if bought is None:
         return {}
     return {
@@ -180,7 +180,7 @@ def said_of(bought: Purchases | None, guarantee: str) -> dict[str, Any]:
 
 
 def freezes(faults: Faults) -> list[evidence.Freeze]:
-    """Return when which worker was frozen, and what it said when it woke up."""
+    """Return the freezes of workers, with the log that each worker wrote after it woke up."""
     return [
         evidence.Freeze(
             each.worker.name,
@@ -194,13 +194,13 @@ def freezes(faults: Faults) -> list[evidence.Freeze]:
 
 
 def said_by(fleet: Fleet) -> dict[str, Any]:
-    """Return what only the workers themselves know."""
+    """Return the counters that only the workers have."""
     logs = [worker.log for worker in fleet.workers]
     restored = [line for log in logs for line in log.splitlines() if " is restored: " in line]
     seconds = [float(line.rpartition(" in ")[2].partition(" s")[0]) for line in restored]
     ended = {worker.name: worker.ended_by_itself for worker in fleet.workers if worker.ended_by_itself}
     return {
-        "workers_that_ended": ended,  # without having been told to: their exit codes
+        "workers_that_ended": ended,  # without a request to end: their exit codes
         "aborts_said": sum(log.count("a transaction is aborted") for log in logs),
         "snapshots": sum(log.count("is complete: ") for log in logs),
         "restores": len(seconds),

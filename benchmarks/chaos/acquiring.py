@@ -1,4 +1,4 @@
-"""Models that buy features: their keys, specs and prices, and the controls that make them."""
+"""Models that buy features: their keys, specs and prices, and the controls that create them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TREE: Final[dict[str, object]] = {"name": "h-tree", "grace_period": 50, "delta":
 LABELS: Final[dict[str, object]] = {"query": "random", "budget": {"name": "count", "limit": 0.3}}
 PATIENT_MS: Final = 600_000
 HASTY_MS: Final = 3_000
-"""Far less than faults last: many a value comes when the record is answered already."""
+"""Far less than faults last: many values come after the record has been answered."""
 
 SPECS: Final[dict[str, dict[str, Any]]] = {
     "buys-path": {
@@ -41,7 +41,7 @@ SPECS: Final[dict[str, dict[str, Any]]] = {
         "acquire": {"name": "utility", "batch": 3, "timeout_ms": PATIENT_MS},
     },
 }
-"""By key."""
+"""Specs by model key."""
 
 KEYS: Final = tuple(SPECS)
 
@@ -54,7 +54,7 @@ SCHEMA: Final = {
 
 
 def controls() -> dict[str, bytes]:
-    """Return what makes each model, by key."""
+    """Return the control that creates each model, by key."""
     return {
         key: orjson.dumps({"command": "create", "spec": spec, "schema": SCHEMA})
         for key, spec in SPECS.items()

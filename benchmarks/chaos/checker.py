@@ -1,7 +1,7 @@
-"""The check: what a read_committed reader sees, held against what was sent.
+"""The check: the output that a read_committed reader sees, compared with the load.
 
-Shares no code with the way records take through the application: it reads topics with a bare consumer and
-JSON, Arrow or MessagePack as their specifications have them.
+It shares no code with the application's own path of records: it reads topics with a bare consumer and decodes
+JSON, Arrow and MessagePack by their specifications.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from benchmarks.chaos.wire import Record
 SOURCES: Final = ("controls", "instances", "feature_values", "labels")
 TOPICS: Final = {source: source.replace("_", "-") for source in SOURCES}
 ENTRY: Final = 0
-"""As the journal has them (docs/journal.md)."""
+"""A kind of record in the journal (docs/journal.md)."""
 
 PACKED: Final = b"\xd6\x47"
 
 
 @dataclass
 class Findings:
-    """What is wrong; all zero when nothing is."""
+    """Errors that the check counts; all are zero in a correct run."""
 
     records: int = 0
     rows: int = 0
     lost: int = 0  # rows without an outcome, malformed records without a dead letter
-    doubled: int = 0  # outcomes beyond the first, or of what retention took
+    doubled: int = 0  # outcomes beyond the first, or for instances that retention deleted
     disordered: int = 0  # answers of a model out of the order of its instances
-    invented: int = 0  # outcomes of what was never sent
+    invented: int = 0  # outcomes without an instance
     requests: int = 0
     requests_doubled: int = 0
     labels: int = 0
-    labels_unasked: int = 0  # for what no request that counts asks
+    labels_unasked: int = 0  # labels without a committed request
     not_learned: int = 0  # records of the sources that no commit of the journal processed
-    learned_twice: int = 0  # and those that two did
-    unacknowledged: int = 0  # instances in the log that the load does not know of: it wrote them twice
-    deleted: int = 0  # offsets that retention took before a commit of the journal came to them
+    learned_twice: int = 0  # records that two commits processed
+    unacknowledged: int = 0  # instances in the log that the load has not recorded: it wrote them twice
+    deleted: int = 0  # offsets that retention deleted before a commit of the journal reached them
     examples: list[str] = field(default_factory=list)
 
     def note(self, what: str) -> None:
-        """Keep a few examples for a person."""
+        """Keep a few examples for the report."""
         if len(self.examples) < 10:
             self.examples.append(what)
 
@@ -66,10 +66,11 @@ def check(
     logged: Mapping[int, Sequence[Record]] | None = None,
     buying: Collection[str] = (),
 ) -> Findings:
-    """Compare outputs with inputs; `journal`: its values from the first one on, by partition.
+    """Compare outputs with inputs; `journal` holds its values from the first one on, by partition.
 
-    `deleted`: up to which offset retention has taken the instances of a partition; `logged`: all there were;
-    `buying`: keys of models that buy features, which answer a record when they know enough of it.
+    `deleted`: the offset up to which retention has deleted the instances of a partition. `logged`: all
+    instances that were in the log. `buying`: keys of models that buy features, which answer a record once
+    they have enough of it.
     """
     findings = Findings(records=len(sent), rows=sum(len(each.ids) for each in sent.values()))
     for partition, records in (logged or {}).items():
@@ -130,7 +131,7 @@ def _ids(message: Message) -> list[str]:
         return [str(json.loads(value)["id"])]
     if value[:2] == PACKED:
         _, _, size, _, id_bytes, n, _ = struct.unpack_from("<BBBBHIi", value, 2)
-        start = 24 + n * size  # behind the header, the version and the probabilities
+        start = 24 + n * size  # after the header, the version and the probabilities
         return [value[start : start + id_bytes].decode()]
     table = pa.ipc.open_stream(io.BytesIO(value)).read_all()
     return [str(name) for name in table.column("id").to_pylist()]
@@ -165,12 +166,12 @@ def purchases(
     prices: Mapping[str, float],
     brought: Mapping[tuple[str, str], frozenset[str]],
 ) -> Purchases:
-    """Read what was asked for, what came and what was paid, and hold each against the others."""
+    """Read requests, values and costs, and compare them with each other."""
 
     def documents(topic: str) -> Iterator[tuple[str, Any]]:
         for message in read(servers, prefix + topic, partitions):
             value = message.value() or b""
-            if value[:1] == b"{":  # what buys is answered in JSON
+            if value[:1] == b"{":  # models that buy features answer in JSON
                 yield _text(message.key()), json.loads(value)
 
     refused = sum(
@@ -204,9 +205,9 @@ def _check_journal(
     journal: Mapping[int, Sequence[bytes]],
     deleted: Mapping[int, int],
 ) -> set[tuple[int, int]]:
-    """Hold what the journal says was processed against the logs: all of it, and none of it twice.
+    """Compare the journal with the logs: every record must be processed, and none twice.
 
-    Return the places of the instances that retention took before they were processed.
+    Return the places of the instances that retention deleted before they were processed.
     """
     gone = set[tuple[int, int]]()
     ends = {source: log_ends(servers, prefix + topic, len(journal)) for source, topic in TOPICS.items()}
@@ -255,7 +256,7 @@ def log_ends(servers: str, topic: str, partitions: int) -> list[int]:
 
 
 def read(servers: str, topic: str, partitions: int) -> Iterator[Message]:
-    """Yield what is committed of a topic, partition by partition in the order of the log."""
+    """Yield the committed records of a topic, partition by partition in the order of the log."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

@@ -1,7 +1,8 @@
-"""What the broker says of transactions: the log of its transaction coordinator.
+"""Transactions as the broker sees them: the log of its transaction coordinator.
 
 The coordinator writes a record to `__transaction_state` whenever a transaction changes. Its format is Kafka's
-(`TransactionLogKey`, `TransactionLogValue`, versions 0 and 1); what is read of it is the same in both.
+(`TransactionLogKey`, `TransactionLogValue`, versions 0 and 1); the fields that are read here are the same in
+both versions.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Transaction:
     """A transaction that is over."""
 
     transactional_id: str
-    began_ms: int  # its first partition was added: something was written, or offsets were to be
+    began_ms: int  # its first partition was added: records or offsets were to be written
     changed_ms: int  # its last partition was added
     ended_ms: int
     committed: bool
@@ -49,7 +50,7 @@ def transactions(servers: str) -> list[Transaction]:
 
 
 def changes(servers: str) -> list[Change]:
-    """Return the coordinator's log; a producer is in one partition of it."""
+    """Return the coordinator's log; all changes of a producer are in one partition."""
     described = AdminClient({"bootstrap.servers": servers, "log_level": 0}).list_topics(timeout=120)
     found = []
     for message in read(servers, TOPIC, len(described.topics[TOPIC].partitions)):
@@ -60,7 +61,7 @@ def changes(servers: str) -> list[Change]:
 
 
 def decode(key: bytes, value: bytes, time_ms: int) -> Change:
-    """Return what a record says; ValueError if its version is unknown."""
+    """Return the change in a record; raise ValueError if its version is unknown."""
     key_version, length = struct.unpack_from(">hh", key)
     version, _, _, _, state = _VALUE.unpack_from(value)
     if key_version != 0 or version not in (0, 1):

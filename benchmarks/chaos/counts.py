@@ -1,7 +1,7 @@
-"""What the workers counted, over all their processes, those that are dead by now included.
+"""Counters of the workers, over all their processes, including those that have ended.
 
-A process takes its counters along. So all are asked again and again, and of each process the last answer
-counts: what it counted between that and its end is missing, never anything too much.
+A process takes its counters along when it ends. So all processes are polled, and the last answer of each is
+used: counts after that answer are missing, but nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ METRICS: Final = {
     "standby_parts_read": 'grove_changelog_records_total{role="standby"}',
     "active_parts_read": 'grove_changelog_records_total{role="active"}',
 }
-"""Counters of the workers by what they are called in a report."""
+"""Counters of the workers by their name in the report."""
 
 
 class Counts:
-    """Asks workers for their counters, in a thread while the block lasts."""
+    """Polls the workers' counters in a thread while the block lasts."""
 
     def __init__(self, workers: Sequence[Worker]) -> None:
         self._workers = workers
@@ -41,7 +41,7 @@ class Counts:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ask those that run a last time."""
+        """Poll the running workers a last time."""
         self._ended.set()
         self._thread.join()
         if kind is None:
@@ -65,7 +65,7 @@ class Counts:
 
 
 def parse(page: str, metrics: Mapping[str, str] = METRICS) -> dict[str, float]:
-    """Return some metrics of a page of them, each summed up over its labels; 0 if it is not there."""
+    """Return some metrics of a metrics page, each summed over its labels; 0 for a missing metric."""
     lines = [line.rpartition(" ") for line in page.splitlines() if not line.startswith("#")]
     return {
         name: sum(

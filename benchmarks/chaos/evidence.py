@@ -1,12 +1,12 @@
-"""What the faults really did, counted from what they left behind.
+"""The real effects of the faults, counted from their traces.
 
-Aborted transactions stand in the log of the broker's coordinator. A snapshot is torn if parts of it are in
-the table and the journal went on without ever naming it. A zombie is a worker that was frozen until the group
-had given its partitions away; it really wrote if its own log says, after it woke up, that its commit was
-refused, and the coordinator's that this transaction, to which it had added partitions, was aborted. The time
-of a take-over is what a reader of the journal saw of it: from the last commit of a partition's task to the
-first one of the task that was made in its place.
-Those between which the broker was away are counted apart.
+Aborted transactions are in the log of the broker's coordinator. A snapshot is torn if parts of it are in the
+table and the journal went on without ever naming it. A zombie is a worker that was frozen until the group had
+assigned its partitions to other workers. It really wrote if its own log shows that a commit was refused after
+it woke up, and the coordinator's log shows that this transaction, to which it had added partitions, was
+aborted. The time of a take-over is measured by a reader of the journal: from the last commit of a partition's
+task to the first commit of the task that replaced it. Take-overs during an outage of the broker are counted
+separately.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from benchmarks.chaos.coordinator import Transaction
 from benchmarks.chaos.tape import Kept
 
 MANIFEST: Final = 1
-"""A kind of records in the journal (docs/journal.md)."""
+"""A kind of record in the journal (docs/journal.md)."""
 
 REFUSALS: Final = (
     "a transaction is aborted, .*"
     "(Unknown member|UNKNOWN_MEMBER_ID|Specified group generation id is not valid|ILLEGAL_GENERATION"
     "|FENCED|fenced|invalid epoch|the broker has ended the transaction)"
 )
-"""What a worker says when its commit is refused because it is not what it takes itself for any more."""
+"""Log lines of a worker whose commit is refused because it no longer has its role in the group."""
 
 _KEY_END: Final = struct.Struct(
     ">QQI"
@@ -47,12 +47,12 @@ class Freeze:
     longer_than_session: bool
     began_ms: int
     woke_ms: int
-    said: str = ""  # its log from there to its next start or freeze
-    until_ms: int | None = None  # when that was
+    said: str = ""  # its log from the freeze to its next start or freeze
+    until_ms: int | None = None  # the time of that start or freeze
 
 
 def torn_snapshots(journal: Iterable[Kept], table: Iterable[Kept]) -> int:
-    """Return how many snapshots of a partition were begun and never completed, although it went on."""
+    """Return how many snapshots were begun and never completed although their partition went on."""
     begun = {_KEY_END.unpack(kept.key[-20:])[:2] for kept in table if kept.key and kept.value is not None}
     records = [msgpack.unpackb(kept.value or b"", use_list=False) for kept in journal]
     complete = {(record[2], record[3]) for record in records if record[1] == MANIFEST}
@@ -64,10 +64,10 @@ def torn_snapshots(journal: Iterable[Kept], table: Iterable[Kept]) -> int:
 def takeover_seconds(
     journal: Iterable[Kept], until_ms: int, outages: Sequence[tuple[int, int]]
 ) -> tuple[list[float], list[float]]:
-    """Return how long each new task of a partition let its readers wait, up to a moment.
+    """Return how long the readers of each partition waited for its new task, up to a moment.
 
-    `outages`: from when to when the broker was away. The second list is of tasks that were waited for then:
-    nobody could have taken over.
+    `outages` holds the start and end of each outage of the broker. The second list has the tasks that were
+    awaited during an outage, when no worker could take over.
     """
     found: tuple[list[float], list[float]] = [], []
     last: tuple[int, int] | None = None
@@ -84,16 +84,16 @@ def takeover_seconds(
 
 
 def refused(freeze: Freeze) -> bool:
-    """Whether a zombie's own log says that a commit of it was refused."""
+    """Whether a zombie's own log shows that one of its commits was refused."""
     return freeze.longer_than_session and re.search(REFUSALS, freeze.said) is not None
 
 
 def wrote(freeze: Freeze, transactions: Iterable[Transaction], group: str) -> bool:
     """Whether a transaction that a zombie had open, or opened after it woke up, was aborted.
 
-    The broker may have aborted it while the worker slept (transaction.timeout.ms): then it is what the worker
-    tried to write after that which was refused. A commit may have succeeded before, if the group had agreed
-    to its offsets before the worker fell asleep: then whoever took over has waited for its end.
+    The broker may have aborted the transaction while the worker slept (transaction.timeout.ms); then the
+    worker's later writes are refused. A commit may have succeeded before, if the group had accepted its
+    offsets before the worker was frozen; then the worker that took over has waited for its end.
     """
     name, until_ms = f"{group}-{freeze.worker}", freeze.until_ms or float("inf")
     return refused(freeze) and any(
@@ -111,7 +111,7 @@ def report(
     until_ms: int,
     outages: Sequence[tuple[int, int]],
 ) -> dict[str, Any]:
-    """Return the figures by name; `until_ms`: when the load ended; `outages`: of the broker."""
+    """Return the figures by name; `until_ms` is the end of the load, `outages` are those of the broker."""
     waits = [takeover_seconds(kept, until_ms, outages) for kept in journal.values()]
     takeovers = [seconds for alone, _ in waits for seconds in alone]
     during = [seconds for _, outage in waits for seconds in outage]

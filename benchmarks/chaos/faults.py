@@ -1,4 +1,4 @@
-"""The faults, one after the other, drawn from a seed."""
+"""The faults, in an order drawn from a seed."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from benchmarks.chaos.fleet import ChaosError, Fleet, Worker, wait_until
 from benchmarks.chaos.retention import Retention
 from streamapp.embedded import EmbeddedBroker
 
-KINDS = {  # how many of each are in a deck
+KINDS = {  # number of each kind in a deck
     "kill": 5,
     "terminate": 3,
     "freeze long": 5,  # longer than the session: a zombie wakes up
     "freeze short": 4,
-    "wipe": 2,  # local state is gone as well
+    "wipe": 2,  # local state is deleted as well
     "scale": 1,  # to one worker and back
     "broker": 1,
-    "lag": 2,  # all stand still for a while, and then a rebalance meets what they have to catch up with
-    "retention": 1,  # all stand still, and retention takes what they have not read yet
+    "lag": 2,  # all workers stand still for a while, then a rebalance meets the lag
+    "retention": 1,  # all workers stand still, and retention deletes records that they have not read
 }
 OF_ALL = ("scale", "broker", "lag", "retention")
 
@@ -35,7 +35,7 @@ T = TypeVar("T")
 LEAST = 3
 LIFE_S = 20.0
 STILL = 0.7
-"""Of a session, how long workers may be frozen that shall not lose it, however busy the machine is."""
+"""Share of a session for which workers may be frozen without losing it, even on a busy machine."""
 DRAIN = signal.SIGUSR2  # ends a worker that will not come back: it leaves the group
 
 
@@ -47,11 +47,11 @@ class Frozen:
     longer_than_session: bool
     began_ms: int
     woke_ms: int
-    log_size: int  # then
+    log_size: int  # size of its log at that time
 
 
 class Faults:
-    """Does harm at random until the time is over."""
+    """Injects random faults until the time is over."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class Faults:
         seed: int,
         retention: Retention | None = None,
     ) -> None:
-        """`broker`: None if it is not ours to restart; `session_s`: the group's session timeout."""
+        """`broker` is None if it may not be restarted; `session_s` is the group's session timeout."""
         self._retention = retention
         self.done: Counter[str] = Counter()
         self.freezes: list[Frozen] = []
@@ -82,14 +82,15 @@ class Faults:
         }
 
     def run(self, seconds: float) -> None:
-        """Draw and do faults for so long, and end what lasts; others go on while a worker is frozen.
+        """Draw and inject faults for this long, then end those that last; other faults go on while a worker
+        is frozen.
 
-        On a slow machine it takes longer: a few are done in any case.
+        On a slow machine this takes longer: a few faults are injected in any case.
         """
         end = time.monotonic() + seconds
         deck: list[str] = []
         while time.monotonic() < end or sum(self.done.values()) < LEAST:
-            time.sleep(self._draw.uniform(0.2, 2.0))  # the time between two faults is what is drawn here
+            time.sleep(self._draw.uniform(0.2, 2.0))  # the time between two faults is a random choice
             deck = deck or self._shuffled()
             awake = [worker for worker in self._fleet.workers if not worker.frozen]
             self._do(deck.pop(), self._draw.choice(awake or self._fleet.workers))
@@ -111,7 +112,7 @@ class Faults:
             if not worker.runs:
                 return
         if kind == "broker" and self._draw.random() < 0.5:
-            self._let_wake()  # while it is away, nobody is taken out of the group
+            self._let_wake()  # while the broker is away, no member is removed from the group
         self._doing[kind](worker)
         self.done[kind] += 1
 
@@ -138,7 +139,7 @@ class Faults:
 
         def wake() -> None:
             if worker.pid != pid or not worker.frozen:
-                return  # it was killed in its sleep
+                return  # it was killed while frozen
             woke_ms, long = time.time_ns() // 10**6, seconds > self._session
             self.freezes.append(Frozen(worker, long, began_ms, woke_ms, worker.log_size))
             worker.freeze(False)
@@ -151,12 +152,12 @@ class Faults:
         first.start()
         for worker in others:
             worker.signal(DRAIN)
-        time.sleep(self._session)  # for so long there is one; the others come back then
+        time.sleep(self._session)  # one worker remains for this long, then the rest comes back
 
     def _stand_still(self, work: Callable[[float], T]) -> T:
-        """Let all workers live, freeze them until they lag, and do something before they wake up.
+        """Let all workers become live, freeze them until they lag, and call `work` before they wake up.
 
-        work: is told by when (time.monotonic()) it should be done, for their sessions to last.
+        `work` gets the time (time.monotonic()) by which it should be done, so that the sessions last.
         """
         self._let_wake()
         self._fleet.wait_until_ready()
@@ -190,6 +191,6 @@ class Faults:
 
 
 def await_life(worker: Worker) -> None:
-    """Return when a worker has something to lose: its partitions live. Or after a while, as it may be."""
+    """Return when a worker has live partitions to lose, or after a while."""
     with contextlib.suppress(ChaosError):
         wait_until(worker.is_ready, LIFE_S, lambda: worker.name)

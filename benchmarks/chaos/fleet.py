@@ -1,4 +1,4 @@
-"""The processes: broker, workers, oracles. Each worker has a name and keeps it over restarts."""
+"""The processes: broker, workers, oracles. Each worker keeps its name over restarts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from typing import Self
 
 from streamapp.embedded.broker import free_ports
 
-READY_S = 240.0  # without that anything of what workers say of their partitions changes
+READY_S = 240.0  # without any change in the state that workers report for their partitions
 READY_MOST_S = 1800.0  # a busy machine replays slowly; a group that never settles changes for ever
 LOOK_S = 0.1
-TERM_S = 600.0  # a worker that ends has its own limits; this one is for a worker that hangs
+TERM_S = 600.0  # a worker that ends has its own limits; this one ends a worker that hangs
 
 
 class ChaosError(RuntimeError):
-    """The installation did something that no fault excuses."""
+    """The installation failed in a way that no fault explains."""
 
 
 class Worker:
@@ -44,7 +44,9 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self.ended_by_itself: list[int] = []
         self._told_to_end = False
-        self._marks: list[tuple[int, int]] = []  # where in its log, and when, it was started or frozen
+        self._marks: list[
+            tuple[int, int]
+        ] = []  # places and times in its log at which it was started or frozen
 
     @property
     def runs(self) -> bool:
@@ -52,16 +54,16 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """Of the process that was started last."""
+        """Process id of the last start."""
         return None if self._process is None else self._process.pid
 
     @property
     def returncode(self) -> int | None:
-        """What it ended with, if it has."""
+        """Exit code, if it has ended."""
         return None if self._process is None else self._process.poll()
 
     def start(self, more: Mapping[str, str] | None = None) -> None:
-        """Start it if it does not run; `more`: variables of this start only."""
+        """Start the worker if it does not run; `more` holds variables for this start only."""
         if self.runs:
             return
         self.note_end()
@@ -77,13 +79,13 @@ class Worker:
         self.frozen = False
 
     def signal(self, number: int) -> None:
-        """Send a signal, if there is anybody to get it."""
+        """Send a signal to the process, if there is one."""
         if self._process is not None and self.runs:
             self._told_to_end |= number in (signal.SIGTERM, signal.SIGUSR2, signal.SIGKILL)
             self._process.send_signal(number)
 
     def freeze(self, frozen: bool) -> None:
-        """Stop the process, or let it go on."""
+        """Stop the process, or let it continue."""
         self.signal(signal.SIGSTOP if frozen else signal.SIGCONT)
         self.frozen = frozen
         if frozen:
@@ -96,7 +98,7 @@ class Worker:
         self.frozen = False
 
     def terminate(self) -> int | None:
-        """End it in order; its exit code."""
+        """End the worker in order; return its exit code."""
         if self._process is None:
             return None
         if self.frozen:
@@ -105,12 +107,12 @@ class Worker:
         return self._process.wait(TERM_S)
 
     def note_end(self) -> None:
-        """Remember that it ended without having been told to (fenced, for example)."""
+        """Note that it ended without a request (it was fenced, for example)."""
         if self._process is not None and not self.runs and not self._told_to_end:
             self.ended_by_itself.append(self._process.returncode)
 
     def page(self, path: str, refused: bool = False) -> bytes | None:
-        """Return a page, None if nobody answers; refused: also what is said beside an error."""
+        """Return a page, None if there is no answer; with `refused` also the body of an error."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as page:
                 return bytes(page.read())
@@ -123,7 +125,7 @@ class Worker:
         return self.page("/readyz") is not None
 
     def readiness(self) -> str:
-        """Return what it says of its partitions, how far a restore is too; empty if nobody answers."""
+        """Return the state of its partitions with the progress of restores; empty if there is no answer."""
         return (self.page("/readyz?verbose", refused=True) or b"").decode()
 
     @property
@@ -135,8 +137,9 @@ class Worker:
         return self._log.stat().st_size if self._log.exists() else 0
 
     def said_from(self, start: int) -> tuple[str, int | None]:
-        """Return what it said from a byte on until it was started or frozen the next time, and when that was
-        (in ms since 1970; None: never)."""
+        """Return its log from a byte up to the next start or freeze, and the time of that in ms since 1970,
+        or None.
+        """
         end, when = next((mark for mark in self._marks if mark[0] > start), (None, None))
         return self._log.read_bytes()[start:end].decode("utf-8", "replace"), when
 
@@ -154,7 +157,7 @@ class Fleet:
         workers: int,
         oracles: Sequence[Sequence[str]],
     ) -> None:
-        """`oracles`: the options of each."""
+        """`oracles` holds the options of each oracle."""
         self.workers = [Worker(f"chaos-{number}", environment, directory) for number in range(workers)]
         self._oracle_log = directory / "oracle.log"
         self._commands = [[sys.executable, "-m", "streamapp", "oracle", *options] for options in oracles]
@@ -183,7 +186,7 @@ class Fleet:
             oracle.wait()
 
     def stop_oracles(self) -> None:
-        """End the oracles in order: every answer they owe is written."""
+        """End the oracles in order: every answer that is due is written."""
         for oracle in self._oracles:
             oracle.send_signal(signal.SIGTERM)
         for oracle in self._oracles:
@@ -194,13 +197,13 @@ class Fleet:
     def wait_until_ready(self) -> None:
         """Return when every worker has all its partitions live; none may be frozen.
 
-        A restore takes as long as there is to replay and as the machine is slow: it is waited for while it
-        goes on.
+        The time of a restore depends on the records to replay and on the machine, so this waits as long as
+        restores make progress.
         """
 
         def ready() -> bool:
             for worker in self.workers:
-                worker.start()  # what was told to end while it started may be down only now
+                worker.start()  # a worker that got a signal while it started may have ended only now
             return all(worker.is_ready() for worker in self.workers)
 
         began = moved = time.monotonic()
@@ -218,7 +221,7 @@ class Fleet:
 
 
 def wait_while_it_falls(value: Callable[[], int], seconds: float, said: Callable[[], str]) -> float:
-    """Ask until something is 0, for so long after it was lower than ever; how many seconds it took."""
+    """Wait until a value is 0, up to `seconds` after its last new minimum; return the seconds it took."""
     began = lowered = time.monotonic()
     least = value()
     while least > 0:
@@ -232,7 +235,7 @@ def wait_while_it_falls(value: Callable[[], int], seconds: float, said: Callable
 
 
 def wait_until(done: Callable[[], bool], seconds: float, said: Callable[[], str]) -> float:
-    """Ask until something is so; how many seconds it took."""
+    """Wait until a condition holds; return how many seconds it took."""
     began = time.monotonic()
     while not done():
         if time.monotonic() - began > seconds:

@@ -1,4 +1,4 @@
-"""What is put to the test: topics, settings of the workers, and how to see that all is processed."""
+"""Installation under test: topics, settings of the workers, and the check that all is processed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from topics.definitions import TopicNames
 PARTITIONS: Final = 8
 MODELS: Final = 16
 SESSION_S: Final = 6.0
-DRAIN_S: Final = 300.0  # without that anything of the lag goes
+DRAIN_S: Final = 300.0  # without any decrease of the lag
 
 SPEC: Final[dict[str, object]] = {
     "learner": {"name": "h-tree", "grace_period": 100, "delta": 1e-3, "tau": 0.1, "leaf_model": "nba"},
@@ -32,27 +32,29 @@ SPEC: Final[dict[str, object]] = {
 }
 
 WITH_LEAF_TABLE: Final = ("boct",)
-"""Learners whose models share their labels out over their leaves."""
+"""Learners whose models distribute their labels over leaves."""
 
 SNAPSHOTS: Final = {"GROVE_SNAPSHOT_MAX_REPLAY_MS": "200", "GROVE_SNAPSHOT_INTERVAL_MS": "3000"}
-"""Far more of them than anybody wants, so that faults meet them."""
+"""Far more snapshots than in production, so that faults meet them."""
 
 
 def compile_kernels() -> None:
-    """Have them compiled before any worker starts: else all would, side by side, and anew after each kill."""
+    """Compile the kernels before any worker starts: otherwise all workers would, side by side and after each
+    kill.
+    """
     subprocess.run([sys.executable, "-m", "streamapp", "warm"], check=True, stdout=subprocess.DEVNULL)
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """A group of workers with topics of their own."""
+    """A group of workers with its own topics."""
 
     servers: str
     prefix: str
     group: str
-    models_max_bytes: int = 0  # 0: all stay in memory
+    models_max_bytes: int = 0  # 0: all models stay in memory
     standbys: int = 0
-    learner: str = ""  # a learner's name instead of the one of SPEC
+    learner: str = ""  # name of a learner in place of SPEC's
     features: bool = False  # some models buy features
 
     @property
@@ -74,7 +76,9 @@ class Installation:
         return acquiring.KEYS if self.features else ()
 
     def make_models(self) -> None:
-        """Send what makes the models that buy features; the others come with their first instance."""
+        """Send the controls that create the models that buy features; other models are created by their first
+        instance.
+        """
         producer = Producer({"bootstrap.servers": self.servers, "log_level": 0})
         for key in self.buying:
             partition = partition_of(key.encode(), PARTITIONS)
@@ -84,7 +88,7 @@ class Installation:
             raise ChaosError(message)
 
     def oracles(self, data: Path, *options: str) -> list[list[str]]:
-        """Return the options of the oracles; each value comes twice, from two who agree, early and late."""
+        """Return the options of the oracles; two oracles send each value, equal, one early and one late."""
         found = [["--data", str(data), *options]]
         for number, delay in enumerate(("~50ms", "~1s") if self.features else ()):
             words = ["--features", "--unavailable", "0.1", "--delay", delay]
@@ -118,7 +122,7 @@ class Installation:
         return seconds + wait_while_it_falls(self.lag, DRAIN_S, lambda: "labels wait")
 
     def lag(self, *topics: str) -> int:
-        """Return what the group has not committed of the input topics."""
+        """Return the number of records of the input topics without a commit of the group."""
         names = self.names
         sources = topics or (names.instances, names.feature_values, names.labels, names.controls)
         described = admin.describe({"bootstrap.servers": self.servers}, names, self.group)
@@ -133,14 +137,14 @@ def on_stderr(line: str) -> None:
 
 
 def open_episodes(fleet: Fleet) -> int:
-    """Return how many records wait for features; who does not say may have one."""
+    """Return how many records wait for features; a worker that does not answer counts as having one."""
     pages = [worker.page("/metrics") for worker in fleet.workers]
     metric = {"open": "grove_open_episodes"}
     return int(sum(1 if page is None else parse(page.decode(), metric)["open"] for page in pages))
 
 
 def left(partition: admin.PartitionDescription) -> int:
-    """Return how much of a partition is not committed; what the broker does not tell now is no lag of 0."""
+    """Return how much of a partition is not committed; an unknown end does not count as a lag of 0."""
     if partition.lag is not None:
         return partition.lag
     if partition.end is None or partition.start is None:
@@ -149,7 +153,7 @@ def left(partition: admin.PartitionDescription) -> int:
 
 
 def models(fleet: Fleet, keys: Sequence[str]) -> dict[str, bytes]:
-    """Return the models by key, once a worker has each: a rebalance may go on although nothing lags."""
+    """Return the models by key once each is on a worker: a rebalance may go on although nothing lags."""
     found: dict[str, bytes] = {}
 
     def complete() -> bool:

@@ -1,7 +1,7 @@
-"""What is fed to the workers: instances as JSON, packed and as blocks, with malformed records among them.
+"""The load of the workers: instances as JSON, packed and as blocks, with malformed records among them.
 
-Row i of the stream is row i of the data set that the oracle answers from, so its label is known. What was
-written where is remembered: it is what the checker compares the outputs with.
+Row i of the stream is row i of the oracle's data set, so its label is known. The load records what it wrote
+and where; the checker compares the outputs with that.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from topics.columns.records import Features
 Kind = Literal["row", "block", "malformed"]
 
 BLOCK_SHARE, BLOCK_ROWS = 0.02, 20
-PACKED_SHARE = 0.05  # under keys of their own: their features have no names
+PACKED_SHARE = 0.05  # under separate keys, since their features have no names
 MALFORMED_SHARE = 0.01
-HEADERS_SHARE = 0.005  # with header names that no client library would write
+HEADERS_SHARE = 0.005  # with header names that no client library writes
 PACKED_MODELS = 2
 LABELLED_SHARE = 0.2
-"""Of the instances carry their label; the others have to ask for it."""
-WITHHELD_SHARE = 0.15  # of the records are for models that buy features, if there are any
-BROUGHT_SHARE = 0.3  # of their features come with them
+"""Share of instances with their label; labels of the rest have to be requested."""
+WITHHELD_SHARE = 0.15  # of the records go to models that buy features, if there are any
+BROUGHT_SHARE = 0.3  # of their features are in the record
 WITHHELD_BLOCK_SHARE, WITHHELD_BLOCK_ROWS = 0.1, 5  # of these records
 MALFORMED = (
     b"{not json",
@@ -46,7 +46,7 @@ MALFORMED = (
     b'{"features":{"a1":1},"label":"yes","weight":1e20}',
 )
 PACKED_TYPE = b"application/vnd.grove.packed"
-HEADERS: dict[bytes, Kind] = {  # what becomes of a row as JSON with such a header and the value PACKED_TYPE
+HEADERS: dict[bytes, Kind] = {  # outcome of a row as JSON with such a header and the value PACKED_TYPE
     "größe".encode("latin-1"): "malformed",
     b"content-type\0x": "malformed",  # its name ends at the NUL
     b"x\0content-type": "row",
@@ -58,7 +58,7 @@ STEP_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A record of the instances topic."""
+    """A record of the instances topic, and its expected outcome."""
 
     kind: Kind
     key: str
@@ -66,7 +66,7 @@ class Sent:
 
 
 class Load:
-    """A producer at a rate, in a thread of its own, until it is stopped."""
+    """A producer with a fixed rate in its own thread, until it is stopped."""
 
     def __init__(
         self,
@@ -78,11 +78,11 @@ class Load:
         seed: int,
         buying: Sequence[str] = (),
     ) -> None:
-        """`rate`: rows a second; `buying`: keys of models whose records lack features."""
+        """`rate` is in rows per second; `buying` holds keys of models whose records lack features."""
         self.sent: dict[tuple[int, int], Sent] = {}  # by partition and offset, once acknowledged
         self.brought: dict[
             tuple[str, str], frozenset[str]
-        ] = {}  # of a buying model's instance, by key and id
+        ] = {}  # features in a buying model's instance, by key and id
         self.rows = 0
         self.failed = 0
         self._buying = tuple(buying)
@@ -108,7 +108,7 @@ class Load:
         return self._keys + self._packed_keys + self._buying
 
     def write_data(self, path: Path, rows: int, seed: int) -> None:
-        """Write the data set that rows come from and the oracle knows."""
+        """Write the data set of the rows, which the oracle also reads."""
         self._data: Rows = generate(rows, self._keys, seed=seed)
         labels = np.where(self._data.y == 1, "yes", "no")
         with path.open("w", encoding="ascii") as file:
@@ -121,7 +121,7 @@ class Load:
         self._thread.start()
 
     def stop(self) -> None:
-        """End producing; returns when all is acknowledged."""
+        """End producing; return when all records are acknowledged."""
         self._stopped.set()
         self._thread.join()
         self._producer.flush()
@@ -175,7 +175,9 @@ class Load:
         self._produce(Sent("row", key, (str(row),)), value)
 
     def _send_withheld(self, key: str) -> None:
-        """Send what a model has to buy most of: a row as JSON, or a block with empty cells."""
+        """Send a record for which a model has to buy most features: a row as JSON, or a block with empty
+        cells.
+        """
         is_block = self._draw.random() < WITHHELD_BLOCK_SHARE
         size = WITHHELD_BLOCK_ROWS if is_block else 1
         rows = range(self.rows, min(self.rows + size, len(self._data)))

@@ -1,6 +1,6 @@
-"""The check of purchases: what was asked for, what came and what was paid, each held against the others.
+"""The check of purchases: requests, values and costs, compared with each other.
 
-Everything is what a read_committed reader sees, as docs/feature-acquisition.md has it.
+All of them are read with read_committed, in the format of docs/feature-acquisition.md.
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from typing import Any, Final
 
 Document = Mapping[str, Any]
 Feature = tuple[str, str, str]
-"""Model key, instance id, name."""
+"""Model key, instance id, feature name."""
 
 CUT_SHORT: Final = ("deadline", "room")
-"""Why an answer did not wait for what it had asked for."""
+"""Reasons for an answer before the requested values had come."""
 
 
 @dataclass
 class Purchases:
-    """What was bought, and what is wrong with it."""
+    """Counts of purchases, and of errors in them."""
 
     requests: int = 0
     features_asked: int = 0
     values: int = 0
-    values_again: int = 0  # of features that had come, or were said to be unavailable, before
+    values_again: int = 0  # of features that had come, or were reported as unavailable, before
     features_charged: int = 0
     cost: float = 0.0
     answers: int = 0
-    stops: dict[str, int] = field(default_factory=dict)  # answers, by why they asked no more
-    asked_twice: int = 0  # features of an instance beyond the first time, and ids of requests
-    asked_known: int = 0  # features asked for that came with the instance
-    asked_wrongly: int = 0  # requests whose cost is not that of their features
-    charged_twice: int = 0  # features of an instance beyond the first time
-    charged_unasked: int = 0  # never asked for, or never delivered
-    charged_wrongly: int = 0  # answers whose cost is not that of their features, each once
-    uncharged: int = 0  # asked for and delivered to who waited for it, and not charged
+    stops: dict[str, int] = field(default_factory=dict)  # answers by their reason for buying no more
+    asked_twice: int = 0  # features requested twice for an instance, and ids of requests used twice
+    asked_known: int = 0  # requested features that came with the instance
+    asked_wrongly: int = 0  # requests whose cost is not the sum of their features' prices
+    charged_twice: int = 0  # features charged twice for an instance
+    charged_unasked: int = 0  # never requested, or never delivered
+    charged_wrongly: int = 0  # answers whose cost is not the sum of their features' prices
+    uncharged: int = 0  # requested, delivered while the answer waited for it, and not charged
     unanswered: int = 0  # requests whose instance has no answer
-    refused: int = 0  # dead letters of the values
+    refused: int = 0  # dead letters of values
     examples: list[str] = field(default_factory=list)
 
     def note(self, what: str) -> None:
-        """Keep a few examples for a person."""
+        """Keep a few examples for the report."""
         if len(self.examples) < 10:
             self.examples.append(what)
 
     def wrong(self, *, exactly_once: bool) -> dict[str, int]:
-        """Return the counts that break what the guarantee promises.
+        """Return the counts that violate the guarantee.
 
-        At least once, what is done anew after a crash may ask for something else than what was seen before.
+        With at-least-once, work repeated after a crash may request other features than before.
         """
         names = ["asked_known", "asked_wrongly", "charged_unasked", "charged_wrongly"]
         if exactly_once:
@@ -66,9 +66,9 @@ def check_purchases(
     brought: Mapping[tuple[str, str], frozenset[str]],
     refused: int = 0,
 ) -> Purchases:
-    """Compare three logs of (model key, document); `brought`: what came with each instance.
+    """Compare three logs of (model key, document); `brought` holds the features that came with each instance.
 
-    `refused`: how many records of values became dead letters.
+    `refused` is the number of value records that became dead letters.
     """
     found = Purchases(refused=refused)
     asked = _asked(found, requests, prices, brought)

@@ -1,6 +1,6 @@
 """One partition of one topic, written and read in Kafka's own protocol over a socket (without TLS or SASL).
 
-What client libraries refuse to write or do not show, this does: the names of headers are bytes.
+This client writes and shows what client libraries refuse or hide: the names of headers are bytes.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from confluent_kafka.admin import AdminClient
 from benchmarks.chaos.wire import Producer, Record, decode_batches, encode_batch, frame_batch
 
 PRODUCE, FETCH, INIT_PRODUCER_ID = (0, 7), (1, 4), (22, 0)
-"""Keys of requests, and the versions of them that are spoken here: every Kafka since 2.1 knows them."""
+"""Keys of requests with the versions used here, which every Kafka since 2.1 supports."""
 
-DUPLICATE_SEQUENCE: Final = 46  # it is there already; the answer says where
+DUPLICATE_SEQUENCE: Final = 46  # the batch was written before; the answer has its place
 PATIENCE_S: Final = 120.0
 PAUSE_S: Final = 0.2
 ANSWER_S: Final = 10.0
@@ -28,7 +28,7 @@ FETCH_BYTES: Final = 8 << 20
 
 _INT, _SHORT, _LONG = Struct(">i"), Struct(">h"), Struct(">q")
 _REQUEST = Struct(">hhih")  # key, version, number, client id: none
-_ACKS = Struct(">hi")  # how many (-1: all), ms
+_ACKS = Struct(">hi")  # required acks (-1: all), timeout in ms
 _FETCH = Struct(">iiiib")  # replica, ms to wait, least and most bytes, isolation level
 _FROM = Struct(">qi")  # offset, most bytes
 
@@ -38,7 +38,7 @@ class RawClientError(Exception):
 
 
 class RawClient:
-    """Writes and reads one partition. What was sent twice, because an answer was lost, is there once."""
+    """Writes and reads one partition. A batch that is sent again after a lost answer is written once."""
 
     def __init__(self, servers: str, topic: str, partition: int) -> None:
         self._servers, self._topic, self._partition = servers, topic, partition
@@ -54,7 +54,7 @@ class RawClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; the next request opens another one."""
+        """Close the connection; the next request opens a new one."""
         if self._socket is not None:
             self._socket.close()
             self._socket = None
@@ -66,7 +66,7 @@ class RawClient:
         )
 
     def write_body(self, body: bytes, n: int, attributes: int) -> int:
-        """Write a batch of n records that are encoded, and compressed as the attributes name it."""
+        """Write a batch of n records that are encoded already, and compressed as the attributes specify."""
         now = int(time.time() * 1000)
         return self._write(n, lambda producer: frame_batch(body, n, (now, now), producer, attributes))
 
@@ -76,13 +76,15 @@ class RawClient:
             self._producer = Producer(number, epoch, 0)
         batch = encode(self._producer)
         acks = _text(None) + _ACKS.pack(-1, int(1000 * ANSWER_S))
-        producer, self._producer = self._producer, None  # whether a batch that fails is there is not known
+        producer, self._producer = self._producer, None  # whether a failed batch was written is unknown
         offset = self._ask(PRODUCE, acks + self._here() + _INT.pack(len(batch)) + batch, _produced)
         self._producer = producer._replace(sequence=producer.sequence + n)
         return int(offset)
 
     def read(self, start: int, end: int) -> Iterator[Record]:
-        """Yield the records of offsets from `start` to before `end`, the errors of `decode_batches`."""
+        """Yield the records of offsets from `start` to before `end`; may raise the errors of
+        `decode_batches`.
+        """
         at = start
         while at < end:
             records, position = self.fetch(at, wait_ms=500)
@@ -93,7 +95,7 @@ class RawClient:
                 raise RawClientError(message)
 
     def fetch(self, start: int, wait_ms: int) -> tuple[list[Record], int]:
-        """Return records from an offset on, if there are any soon, and the position behind them."""
+        """Return records from an offset on, if any come within `wait_ms`, and the position after them."""
         fetch = _FETCH.pack(-1, wait_ms, 1, FETCH_BYTES, 0)
         log: bytes = self._ask(FETCH, fetch + self._here() + _FROM.pack(start, FETCH_BYTES), _fetched)
         found, position = list[Record](), start
@@ -103,11 +105,13 @@ class RawClient:
         return found, position
 
     def _here(self) -> bytes:
-        """Return the place that a request is about: one topic, and one partition of it."""
+        """Return the encoded topic and partition of a request."""
         return _INT.pack(1) + _text(self._topic) + _INT.pack(1) + _INT.pack(self._partition)
 
     def _ask(self, kind: tuple[int, int], body: bytes, read: Callable[[_Answer], tuple[int, Any]]) -> Any:
-        """Return what `read` makes of the answer; ask again while there is none, or an error is in it."""
+        """Return the result of `read` on the answer; repeat the request while there is no answer, or an error
+        in it.
+        """
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -117,20 +121,20 @@ class RawClient:
                 error, failure = -1, problem
             if error in (0, DUPLICATE_SEQUENCE):
                 return found
-            self.close()  # another broker may be the leader
+            self.close()  # another broker may be the leader now
             if time.monotonic() > deadline:
                 message = f"{self._topic}-{self._partition}: request {kind[0]}: {failure}"
                 raise RawClientError(message)
             time.sleep(PAUSE_S)
 
     def _exchange(self, kind: tuple[int, int], body: bytes) -> bytes:
-        """Send a request and return the answer to it; OSError, KafkaException."""
+        """Send a request and return its answer; may raise OSError or KafkaException."""
         if self._socket is None:
             self._socket = socket.create_connection(self._leader(), ANSWER_S)
         request = _REQUEST.pack(*kind, 0, -1) + body
         self._socket.sendall(_INT.pack(len(request)) + request)
         (size,) = _INT.unpack(self._receive(_INT.size))
-        return self._receive(size)[_INT.size :]  # behind the request's number
+        return self._receive(size)[_INT.size :]  # after the request's number
 
     def _receive(self, size: int) -> bytes:
         found = bytearray()
@@ -156,7 +160,7 @@ class RawClient:
 
 
 class _Answer:
-    """The members of an answer, in order."""
+    """Reads the fields of an answer in order."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
@@ -167,12 +171,12 @@ class _Answer:
         return int(found)
 
     def bytes(self, size: int) -> bytes:
-        """Return the next bytes; a negative size stands for none."""
+        """Return the next bytes; a negative size means none."""
         self._at += max(0, size)
         return self._data[self._at - max(0, size) : self._at]
 
     def place(self) -> None:
-        """Go over one topic and the number of its one partition."""
+        """Skip one topic and the number of its one partition."""
         self.number(_INT)
         self.bytes(self.number(_SHORT))
         self.number(_INT)

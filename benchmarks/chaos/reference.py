@@ -1,11 +1,11 @@
-"""The undisturbed worker: what the journal makes of the logs, in one go and in one process.
+"""The undisturbed worker: the models that result from the journal and the logs, in one pass and one process.
 
-Workers cut the journal off behind their snapshots. So it is read along from the beginning while they work
-(`tape.py`), and the models of the end are those of a replay that knows no snapshot and keeps every model in
-memory, whatever `models.max.bytes` the workers had.
+Workers trim the journal up to their snapshots. So it is recorded from the beginning while they work
+(`tape.py`). The final models result from a replay without snapshots that keeps every model in memory, with
+any `models.max.bytes` of the workers.
 
-The records are read in Kafka's own protocol (`source_tape.py`), the journal as docs/journal.md has it, and
-what the headers of a record are as docs/records.md has it: of the application only the task takes part.
+The records are read in Kafka's own protocol (`source_tape.py`), the journal is decoded by docs/journal.md,
+and the headers of records by docs/records.md: only the task is taken from the application.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_UTF8: Final = [("\N{REPLACEMENT CHARACTER}", None)]
 
 
 class Reference:
-    """The models that the whole journal makes, in one go."""
+    """Replays the whole journal in one pass, and holds the resulting models."""
 
     def __init__(
         self,
@@ -38,13 +38,15 @@ class Reference:
         journal: Mapping[int, Sequence[bytes]],
         logs: Mapping[SourceName, SourceTape],
     ) -> None:
-        """`journal`: the values of each partition's records, from the first one on; `logs`: but controls."""
+        """`journal` holds the values of each partition's records, from the first one on; `logs` holds all
+        sources but controls.
+        """
         self._names = names
         self._journal = journal
         self._logs = logs
 
     def models(self) -> dict[str, bytes]:
-        """Return the snapshot of every model by key; ChaosError if the logs are not what the journal says."""
+        """Return the snapshot of every model by key; raise ChaosError if logs and journal differ."""
         found: dict[str, bytes] = {}
         for number, values in self._journal.items():
             task = Task(number, TaskConfig(), memory=ModelMemory(limit=0))
@@ -67,13 +69,13 @@ class Reference:
                 message = f"{source}[{number}] up to {to}: no model is to be refused"
                 raise ChaosError(message)
             if source == "controls":
-                if controls:  # the journal has them themselves; then `count` is their topic
+                if controls:  # the journal contains controls; `count` is then their topic
                     task.process(TaskRun(source, RawRecords(count, number, *map(list, controls))))
                 task.advance(source, to)
                 at[source] = to
                 continue
             start = at.get(source, 0)
-            whole = skipped == ((start, to),)  # nothing of it was processed
+            whole = skipped == ((start, to),)  # none of it was processed
             records = [] if whole else list(self._logs[source].between(number, start, to))
             if count is not None and not whole and len(records) != count:
                 message = f"{source}[{number}] up to {to}: {len(records)} records, the journal says {count}"
@@ -97,7 +99,7 @@ class Reference:
 
 
 def _headers(record: Record) -> list[tuple[str, bytes | None]]:
-    """Return headers as the tasks know them: a name ends at its first NUL, and all of them are UTF-8."""
+    """Return headers as tasks get them: a name ends at its first NUL, and all names are UTF-8."""
     try:
         return [(str(name.split(b"\0")[0], "utf-8"), value) for name, value in record.headers]
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Retention that comes too early: it takes instances that workers which lag have not read yet."""
+"""Premature retention: deletes instances that lagging workers have not read yet."""
 
 from __future__ import annotations
 
@@ -15,27 +15,28 @@ from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.tape import Tape
 
 MANIFEST: Final = 1
-"""A snapshot is complete, as the journal says it (docs/journal.md)."""
+"""The kind of journal record that completes a snapshot (docs/journal.md)."""
 
 REQUEST_S: Final = 30.0
 SNAPSHOT_S: Final = 120.0
-LEAST_LAG: Final = 20  # records; else there is nothing to overtake
+LEAST_LAG: Final = 20  # records; with fewer there is nothing to overtake
 
 
 class Retention:
     """Deletes the beginning of logs."""
 
     def __init__(self, servers: str, group: str, topic: str, instances: SourceTape, journal: Tape) -> None:
-        """`instances`, `journal`: read along, for what is deleted is to be looked at later."""
-        self.deleted: dict[int, int] = {}  # by partition: up to which offset
+        """`instances` and `journal` are recorded, so that deleted records can be checked later."""
+        self.deleted: dict[int, int] = {}  # by partition: the offset up to which records are deleted
         self._servers, self._group, self._topic = servers, group, topic
         self._instances, self._journal = instances, journal
 
     def overtake(self, until: float) -> int | None:
-        """Delete instances of the partition that lags most, three quarters of what is not committed.
+        """Delete instances of the partition that lags most, three quarters of its uncommitted records.
 
-        Return the partition; None if none lags, or if it came later than `until` (time.monotonic()): whose
-        session is over has to restore what it had, which nobody can once the records are gone.
+        Return the partition; None if none lags, or if it took longer than `until` (time.monotonic()): a
+        worker whose session is over has to restore its state, which is impossible once the records are
+        deleted.
         """
         lags = self._lags()
         partition = max(lags, key=lambda number: lags[number][1] - lags[number][0])
@@ -53,7 +54,9 @@ class Retention:
         return partition
 
     def wait_for_snapshot(self, partition: int) -> None:
-        """Return when a snapshot of a partition has all that was deleted: before, nobody could restore it."""
+        """Return when a snapshot of a partition contains all that was deleted: until then it could not be
+        restored.
+        """
 
         def complete() -> bool:
             bodies = (msgpack.unpackb(kept.value or b"") for kept in self._journal.records[partition][::-1])

@@ -1,4 +1,4 @@
-"""A source read along from its beginning in Kafka's own protocol: what retention takes later is kept here."""
+"""A source topic, recorded in Kafka's own protocol: keeps records that retention deletes later."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from benchmarks.chaos.fleet import ChaosError, wait_until
 from benchmarks.chaos.raw_client import RawClient
 from benchmarks.chaos.wire import Record
 
-WAIT_MS: Final = 20  # of a partition for records, while others have some
+WAIT_MS: Final = 20  # wait for records of a partition, while other partitions have some
 READ_S: Final = 120.0
 
 
@@ -36,12 +36,12 @@ class SourceTape:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop reading, wherever it is."""
+        """Stop reading at any position."""
         self._stopped.set()
         self._thread.join()
 
     def wait_for(self, ends: Mapping[int, int]) -> None:
-        """Return when all is read up to a position in each partition; ChaosError."""
+        """Return when everything is read up to a position in each partition; may raise ChaosError."""
 
         def done() -> bool:
             if self._failure is not None:

@@ -1,9 +1,8 @@
-"""`python -m benchmarks.chaos.steps --guarantee exactly_once --json`: a worker dies at every step there is.
+"""`python -m benchmarks.chaos.steps --guarantee exactly_once --json`: a worker dies at every fault point.
 
-For each fault point (`streamapp/worker/faults.py`), in topics of its own: a worker processes a part of the
-load and
-is killed, so that there is something to restore; the next one under its name has the fault point switched on
-and ends there; the third one finishes. Then the same checks as after random faults.
+For each fault point (`streamapp/worker/faults.py`), with new topics: a worker processes a part of the load
+and is killed, so that there is something to restore. The next worker with its name has the fault point
+switched on and ends there; the third one finishes. Then the checks are the same as after random faults.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from streamapp.worker.faults import POINTS, VARIABLE
 from streamapp.worker.task.sources import SourceName
 
 REACHED_S: Final = 120.0
-SNAPSHOTS: Final = 4  # complete before the first kill: what there is to restore, and to tidy up
-TAIL_S: Final = 0.5  # of load behind the last of them
+SNAPSHOTS: Final = 4  # complete snapshots before the first kill, to restore and to tidy up
+TAIL_S: Final = 0.5  # of load after the last snapshot
 
 
 def main() -> int:
-    """Run, print, and tell by the exit code whether anything was wrong."""
+    """Run and print; return an exit code that shows whether anything was wrong."""
     options = parse()
     compile_kernels()
     with (
@@ -50,7 +49,7 @@ def main() -> int:
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Read the command line (default: that of the process)."""
+    """Read the command line (default: sys.argv)."""
     parser = argparse.ArgumentParser(prog="benchmarks.chaos.steps", description=__doc__)
     parser.add_argument("--steps", nargs="+", default=list(POINTS), help="which; a number of times: name:3")
     parser.add_argument("--rate", type=float, default=400.0, help="rows a second")
@@ -61,7 +60,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def run(step: str, options: argparse.Namespace, root: Path, broker: EmbeddedBroker) -> dict[str, Any]:
-    """Kill a worker at a step, and check what came of it."""
+    """Kill a worker at a step, and check the result."""
     name, servers = step.replace(":", "-"), broker.bootstrap_servers
     place, directory = Installation(servers, f"{name}.", name), root / name
     directory.mkdir()
@@ -99,10 +98,10 @@ def run(step: str, options: argparse.Namespace, root: Path, broker: EmbeddedBrok
 
 
 def harm(step: str, fleet: Fleet) -> float:
-    """Have the worker end at the step; return after how many seconds it did."""
+    """Make the worker end at the step; return after how many seconds it did."""
     (worker,) = fleet.workers
     wait_until(lambda: worker.log.count("is complete: ") >= SNAPSHOTS, REACHED_S, lambda: worker.log)
-    time.sleep(TAIL_S)  # what is processed in it is the tail that a restore has to replay
+    time.sleep(TAIL_S)  # records processed in this time are the tail that a restore has to replay
     worker.kill()
     worker.start({VARIABLE: step})
     seconds = wait_until(lambda: not worker.runs, REACHED_S, lambda: f"{step} never came: {worker.log}")

@@ -1,7 +1,7 @@
-"""A topic read along from its beginning: what workers cut off or compact later is kept here.
+"""A topic recorded from its beginning: keeps records that workers trim or compact later.
 
-All that is committed of it is kept in memory, by partition, in the order of the log. What workers cut off
-before it was read is noted and left out: where that was more than the marks of a transaction, the checker
+All committed records are kept in memory, by partition, in the order of the log. Records that workers trimmed
+before they were read are noted and left out: if these were more than the marks of a transaction, the checker
 finds a hole.
 """
 
@@ -18,14 +18,14 @@ from confluent_kafka import Consumer, KafkaError, Message, TopicPartition
 from benchmarks.chaos.fleet import ChaosError
 
 POLL_S = 0.2
-ANSWER_S = 30.0  # until the broker must have said where a log begins
+ANSWER_S = 30.0  # until the broker must have returned the start of a log
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
     """A record of a log."""
 
-    time_ms: int  # when its producer made it
+    time_ms: int  # timestamp of its producer
     key: bytes | None
     value: bytes | None
 
@@ -34,12 +34,12 @@ class Tape:
     """All committed records of a topic, read in a thread while the block lasts."""
 
     def __init__(self, servers: str, topic: str, partitions: int, *, with_values: bool = True) -> None:
-        """`with_values`: whether the records' values are kept; else b"" stands for each that there is."""
+        """With `with_values`, the records' values are kept; otherwise b"" replaces each value."""
         self.records: dict[int, list[Kept]] = {number: [] for number in range(partitions)}
         self._topic = topic
         self._with_values = with_values
         self.overtaken: list[tuple[int, int, int]] = []
-        """Partition, offset that was to be read, first offset that the log still had."""
+        """Partition, next offset to read, first offset that the log still had."""
         self._next = dict.fromkeys(self.records, 0)
         self._servers = servers
         self._ended = threading.Event()
@@ -55,13 +55,13 @@ class Tape:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stop reading, wherever it is."""
+        """Stop reading at any position."""
         self._given_up.set()
         self._ended.set()
         self._thread.join()
 
     def stop(self) -> None:
-        """Read up to the end of the logs; ChaosError if something could not be read."""
+        """Read up to the end of the logs; raise ChaosError if something could not be read."""
         self._ended.set()
         self._thread.join()
         if self._failure is not None:
@@ -85,7 +85,7 @@ class Tape:
                 "enable.auto.commit": False,
                 "enable.partition.eof": True,
                 "auto.offset.reset": "error",
-                "reconnect.backoff.ms": 20,  # after an outage it is to be back before workers are, and trim
+                "reconnect.backoff.ms": 20,  # it must reconnect before workers do, and trim
                 "reconnect.backoff.max.ms": 50,
                 "fetch.error.backoff.ms": 20,
                 "topic.metadata.refresh.fast.interval.ms": 20,
@@ -98,7 +98,7 @@ class Tape:
     def _read(self) -> None:
         while not self._ended.is_set():
             self._take()
-        # A consumer says once that a partition is at its end, and not always again once it is assigned anew.
+        # A consumer reports the end of a partition once, and after a new assignment not always again.
         self._consumer.close()
         self._consumer = self._open()
         at_end: set[int] = set()
@@ -106,7 +106,7 @@ class Tape:
             at_end |= self._take()
 
     def _take(self) -> set[int]:
-        """Read on; return the partitions that are at their end."""
+        """Read on; return the partitions that have been read to their end."""
         at_end, overtaken = set(), set()
         for message in self._consumer.consume(1000, POLL_S):
             number, error = int(message.partition() or 0), message.error()
@@ -114,7 +114,7 @@ class Tape:
                 self._keep(number, message)
             elif error.code() == KafkaError._PARTITION_EOF:
                 at_end.add(number)
-                # Behind the last record lie the marks of its transaction; workers trim up to behind those.
+                # After the last record come the marks of its transaction; workers trim up to after them.
                 self._next[number] = max(self._next[number], int(message.offset() or 0))
             elif error.code() == KafkaError._AUTO_OFFSET_RESET:
                 overtaken.add(number)
@@ -125,7 +125,7 @@ class Tape:
         return at_end
 
     def _go_on(self, overtaken: Iterable[int]) -> None:
-        """Read partitions on where their logs begin now."""
+        """Continue reading these partitions where their logs begin now."""
         for number in overtaken:
             first, _ = self._consumer.get_watermark_offsets(
                 TopicPartition(self._topic, number), timeout=ANSWER_S

@@ -1,7 +1,7 @@
-"""Record batches of Kafka (format v2) as bytes, written and read as its specification has them.
+"""Record batches of Kafka (format v2) as bytes, written and read by its specification.
 
-Shares no code with the clients that the application reads and writes with, so that nothing they are silent
-about is silent here: the names of headers are bytes.
+It shares no code with the clients of the application, so it does not hide what they hide: the names of
+headers are bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COMPRESSION: Final[dict[int, Callable[[bytes], object]]] = {
     3: cramjam.lz4.decompress,
     4: cramjam.zstd.decompress,
 }
-"""How a batch is compressed, by the three bits of its attributes."""
+"""Decompression by the three lowest bits of a batch's attributes."""
 
 COMPRESSION_BITS, APPEND_TIME, TRANSACTIONAL, CONTROL = 0x07, 0x08, 0x10, 0x20
 _FRAME = Struct(">qiibI")  # base offset, bytes that follow the two, leader epoch, magic, CRC of the rest
@@ -30,7 +30,7 @@ _BEFORE_LENGTH = 12
 
 
 class Record(NamedTuple):
-    """A record; times in ms, the offset is of reading alone."""
+    """A record; times are in ms, the offset is set only by reading."""
 
     key: bytes | None
     value: bytes | None
@@ -40,7 +40,7 @@ class Record(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """Who writes a batch, and the number of its first record; the broker knows by it what it has already."""
+    """The producer of a batch, and the number of its first record, by which the broker detects duplicates."""
 
     number: int = -1
     epoch: int = -1
@@ -55,7 +55,7 @@ def encode_batch(records: Sequence[Record], producer: Producer, *, compressed: b
 
 
 def encode_records(records: Sequence[Record]) -> bytes:
-    """Return what a batch holds of these records: times and offsets count from the first one."""
+    """Return the body of a batch with these records: times and offsets are relative to the first record."""
     first = records[0].time_ms
     return b"".join(_record(record, record.time_ms - first, at) for at, record in enumerate(records))
 
@@ -63,22 +63,22 @@ def encode_records(records: Sequence[Record]) -> bytes:
 def frame_batch(
     body: bytes, n: int, times_ms: tuple[int, int], producer: Producer, attributes: int = 0
 ) -> bytes:
-    """Return a batch of n encoded records, the first and the last of which are of these times."""
+    """Return a batch of n encoded records; `times_ms` are the times of the first and the last."""
     rest = _HEAD.pack(attributes, n - 1, *times_ms, *producer, n) + body
     return _FRAME.pack(0, _FRAME.size - _BEFORE_LENGTH + len(rest), -1, 2, calc_crc32c(rest)) + rest
 
 
 def decode_batches(log: bytes) -> Iterator[tuple[int, list[Record]]]:
-    """Yield the records of each whole batch, with the offset behind the last of them.
+    """Yield the records of each whole batch, with the offset after the last of them.
 
-    ValueError for a batch that is transactional, or compressed with Snappy.
+    Raises ValueError for a batch that is transactional, or compressed with Snappy.
     """
     at = 0
     while at + _FRAME.size <= len(log):
         base, size, _, magic, _ = _FRAME.unpack_from(log, at)
         end = at + _BEFORE_LENGTH + size
         if end > len(log):
-            return  # the broker cut it off
+            return  # the broker has cut it off
         attributes, last, first_time, last_time, _, _, _, n = _HEAD.unpack_from(log, at + _FRAME.size)
         expand = COMPRESSION.get(attributes & COMPRESSION_BITS)
         if magic != 2 or attributes & (TRANSACTIONAL | CONTROL) or expand is None:
@@ -111,14 +111,14 @@ def _varint(number: int) -> bytes:
 
 
 class _Reader:
-    """Reads one record after the other."""
+    """Reads records in order."""
 
     def __init__(self, data: bytes) -> None:
         self._data, self._at = data, 0
 
     def record(self, base: int, first_time: int, append_time: int | None) -> Record:
-        self._varint()  # its length
-        self._at += 1  # attributes, of which there are none
+        self._varint()  # the record's length
+        self._at += 1  # attributes, all unused
         time, offset = first_time + self._varint(), base + self._varint()
         key, value = self._bytes(), self._bytes()
         headers = [(self._bytes() or b"", self._bytes()) for _ in range(self._varint())]

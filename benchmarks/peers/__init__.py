@@ -1,1 +1,1 @@
-"""What a team would otherwise run: bare echoes and learning loops, processes that read until SIGTERM."""
+"""Alternatives that a team would run: bare echoes and learning loops, processes that read until SIGTERM."""

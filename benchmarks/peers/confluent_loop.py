@@ -41,7 +41,7 @@ def open_producer(job: Job) -> Producer:
 
 
 def next_messages(consumer: Consumer, job: Job) -> list[Message]:
-    """Return the next messages without errors: up to 10,000, or one at a time when latency counts."""
+    """Return the next messages without errors: up to 10,000, or one at a time for low latency."""
     if job.low_latency:
         message = consumer.poll(0.1)
         messages = [] if message is None else [message]
@@ -57,10 +57,10 @@ def next_messages(consumer: Consumer, job: Job) -> list[Message]:
 def produce(
     producer: Producer, topic: str, value: bytes | None, key: bytes | None, partition: int | None
 ) -> None:
-    """Hand over one record; when the local queue is full, let deliveries be served first."""
+    """Produce one record; if the local queue is full, serve deliveries first."""
     while True:
         try:
-            # Only of errors, which have been raised, value and partition may be None.
+            # Value and partition may be None only for errors, which have been raised.
             producer.produce(topic, value, key, partition)  # type: ignore[arg-type]
         except BufferError:
             producer.poll(0.05)

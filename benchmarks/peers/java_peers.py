@@ -1,7 +1,7 @@
-"""The peers that are written in Java: a plain loop and Kafka Streams, both with MOA's HoeffdingTree.
+"""The peers in Java: a plain loop and Kafka Streams, both with MOA's HoeffdingTree.
 
-Their sources are in benchmarks/peers/java. Clients are those of the embedded broker's lock; trees are in
-memory alone, so that a peer that is started again begins from nothing.
+Their sources are in benchmarks/peers/java. Their clients have the versions of the embedded broker's lock
+file. Trees are in memory only, so a peer that is started again begins without models.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ STREAMS: Artifact = (
     "4.1.1",
     "e554318dbc2b07461f714be32bb324744ba993eb7a49f938792beff577d7044b",
 )
-CLASSES = ("0", "1")  # MOA is told them beforehand
+CLASSES = ("0", "1")  # MOA gets the classes beforehand
 FORMATS = ("json", "packed")
 MACHINE = ("-XX:+UseParallelGC", "-Xms1g", "-Xmx1g", "-XX:-UsePerfData", "-Dlog4j2.level=WARN")
 
 
 def loop(job: Job, place: Path) -> list[str]:
-    """Return the command of the loop; place: a folder that is its own."""
+    """Return the command of the loop; `place` is its own folder."""
     return _command("Loop", job, place)
 
 
 def streams(job: Job, place: Path) -> list[str]:
-    """Return the command of Kafka Streams; place: a folder that is its own."""
+    """Return the command of Kafka Streams; `place` is its own folder."""
     return _command("Streams", job, place)
 
 

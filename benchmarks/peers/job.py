@@ -1,4 +1,4 @@
-"""What every peer is told on its command line, and the end it waits for."""
+"""Job: the command-line arguments of every peer, and the signal that ends it."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Job:
     leaf: str
     low_latency: bool
     linger_ms: float = LINGER_MS
-    """Of its producer."""
+    """Linger time of its producer."""
     guarantee: str = "at_least_once"
-    """Those in Python have no other one."""
+    """Peers in Python support only this guarantee."""
     threads: int = 1
-    """Of Kafka Streams."""
+    """Threads of Kafka Streams."""
     commit_ms: int = COMMIT_MS
-    """Between commits; those in Python leave them to their client."""
+    """Time between commits; peers in Python use the default of their client."""
     partition: int | None = None
-    """The only one that the echo of confluent-kafka reads; None: all of its group's."""
+    """The only partition that the echo of confluent-kafka reads; None: all partitions of its group."""
 
     @classmethod
     def from_arguments(cls, arguments: Sequence[str] | None = None) -> Job:
@@ -62,7 +62,7 @@ class Job:
 
 
 class Stop:
-    """True once SIGTERM or SIGINT has come; the loops ask it between polls."""
+    """True once SIGTERM or SIGINT has come; the loops check it between polls."""
 
     def __init__(self) -> None:
         self.asked = False

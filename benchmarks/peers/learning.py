@@ -1,4 +1,4 @@
-"""River's Hoeffding tree behind a record: decode, predict, learn, encode, as a hand-written loop does it."""
+"""River's Hoeffding tree on records: decode, predict, learn, encode, as in a hand-written loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks.rig.stream import N_ATTRIBUTES, NAMES
 
 Row = tuple[str, dict[str, float], str | None]  # id, features by name, label
 
-# The packed layout (docs/records.md), as far as the backlog uses it.
+# The packed layout (docs/records.md), as far as the backlog needs it.
 LABEL_AT, LABEL = 12, struct.Struct("<i")
 VALUES_AT, VALUES = 16, struct.Struct(f"<{N_ATTRIBUTES}d")
 
@@ -27,7 +27,7 @@ class Models:
         self._models: dict[bytes | None, HoeffdingTreeClassifier] = {}
 
     def answer(self, key: bytes | None, rows: Iterator[Row]) -> list[dict[str, Any]]:
-        """Test, then train, row after row; return what a prediction record says of each."""
+        """Test, then train, row after row; return the content of the prediction record of each row."""
         model = self._models.get(key)
         if model is None:
             model = self._models[key] = HoeffdingTreeClassifier(

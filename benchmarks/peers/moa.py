@@ -38,7 +38,7 @@ JARS: tuple[Artifact, ...] = (
     ),
 )
 
-# MOA frees memory by making leaves inactive: never, so that both systems do the same work.
+# MOA frees memory by deactivating leaves; here it never does, so that both systems do the same work.
 NO_MEMORY_LIMIT = "-m 2000000000 -e 2147483647"
 
 WARM_UP = 2
@@ -46,7 +46,9 @@ WARM_UP = 2
 
 @dataclass(frozen=True)
 class MoaRun:
-    """What a run of MOA did; ``seconds`` of every repeat, ``splits`` as (record, attribute, test, weight)."""
+    """The result of a run of MOA; ``seconds`` of every repeat, ``splits`` as (record, attribute, test,
+    weight).
+    """
 
     records: int
     accuracy: float
@@ -80,12 +82,12 @@ def run_efdt(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
 
 
 def run_loop(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
-    """Run the heart of that task and nothing else: predict, evaluate, train."""
+    """Run only the core of that task: predict, evaluate, train."""
     return _timed("moa-loop", rows, task, repeats, "evaluated")
 
 
 def run_bare(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
-    """Run the learner alone: hits are counted, nothing is evaluated."""
+    """Run the learner alone: correct predictions are counted, nothing is evaluated."""
     return _timed("moa-bare", rows, task, repeats, "bare")
 
 
@@ -108,7 +110,7 @@ def drive(
     learner: str = "HoeffdingTree",
     weight: Any = None,
 ) -> MoaRun:
-    """Run MOA over the rows: ``repeats`` times for the clock, and once more for the trace."""
+    """Run MOA over the rows: ``repeats`` times for timing, and once more for the trace."""
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         place = Path(name)
         weights = np.ones(len(rows.y)) if weight is None else weight
@@ -147,11 +149,11 @@ def drive(
 
 @dataclass(frozen=True)
 class Evaluated:
-    """What a classifier of MOA answered, and what MOA's evaluators said of it."""
+    """The answers of a classifier of MOA, and the measures of MOA's evaluators."""
 
     predictions: npt.NDArray[np.int32]
     votes: npt.NDArray[np.float64]
-    """float64[record, class], as they are: not normalised."""
+    """float64[record, class], not normalised."""
     measures: npt.NDArray[np.float64]
     """[point, 9]: record; accuracy, kappa, kappa temporal, kappa M over all records, then over the window."""
 
@@ -185,10 +187,11 @@ def evaluate(rows: Rows, learner: str, *, window: int = 1000, every: int = 1000)
 def ensemble(
     rows: Rows, learner: str, *, repeats: int = 1, seed: int | None = None
 ) -> tuple[list[float], float, int]:
-    """Return what a classifier of MOA did over the rows: seconds of each repeat, accuracy, bytes it holds.
+    """Return the seconds of each repeat, the accuracy, and the bytes of a classifier of MOA over the rows.
 
-    Seconds are processor time. learner: as on MOA's command line; seed: of its random numbers, None: MOA's
-    default. The learner alone: it predicts and learns, and hits are counted.
+    Seconds are processor time. `learner` is as on MOA's command line; `seed` is the seed of its random
+    numbers, None: MOA's default. The learner runs alone: it predicts and learns, and correct predictions are
+    counted.
     """
     often = {"repeats": repeats} if seed is None else {"seeds": ",".join([str(seed)] * repeats)}
     report = _ensemble(rows, learner, often)
@@ -196,7 +199,7 @@ def ensemble(
 
 
 def ensemble_accuracies(rows: Rows, learner: str, seeds: Sequence[int]) -> list[float]:
-    """Return the accuracy of a classifier of MOA over the rows with each of the seeds of its draws."""
+    """Return the accuracy of a classifier of MOA over the rows for each seed."""
     report = _ensemble(rows, learner, {"seeds": ",".join(map(str, seeds))})
     return [hits / len(rows.y) for hits in report["hits"]]
 
@@ -232,7 +235,7 @@ def records(stream: str, n: int) -> tuple[npt.NDArray[np.float64], npt.NDArray[n
 def levels(detector: str, inputs: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
     """Return the level of a drift detector, named as on MOA's command line, after each input.
 
-    inputs: int8[n], 1 for a wrong prediction. Levels: int8[n], 0 in control, 1 warning, 2 drift.
+    `inputs` is int8[n], 1 for a wrong prediction. The levels are int8[n]: 0 in control, 1 warning, 2 drift.
     """
     with tempfile.TemporaryDirectory(prefix="grove-moa-") as name:
         place = Path(name)
@@ -251,7 +254,7 @@ def _installed(path: Path) -> list[tuple[int, int, str, float]]:
 
 
 def jars() -> list[Path]:
-    """Return MOA and what it needs."""
+    """Return the jars of MOA and its dependencies."""
     return [fetch_jar(*jar) for jar in JARS]
 
 

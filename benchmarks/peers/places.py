@@ -1,4 +1,4 @@
-"""Where the benchmarks keep what they fetched and compiled."""
+"""Folders for files that the benchmarks fetched and compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a learner did with a stream, whatever the system."""
+"""Result of a learner on a stream, in the same form for every system."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Task:
     """Test-then-train with these options of a Hoeffding tree, the same for all systems."""
 
     learner: str = "h-tree"
-    """Our preset; its own parameters but for those below, where it has them."""
+    """Our preset, with its own parameters except for those below that it has."""
     leaf_model: str = "mc"
     compat: str | None = None
     grace_period: int = 200
@@ -19,7 +19,7 @@ class Task:
     tau: float = 0.05
     criterion: str = "info_gain"
     evidence: str | None = None
-    """Of ours: the weight that bounds reckon with, None: the preset's."""
+    """For our trees: the weight that bounds use, None: the preset's."""
 
 
 @dataclass(frozen=True)

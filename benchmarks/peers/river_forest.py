@@ -11,8 +11,8 @@ from benchmarks.datasets import Rows
 def accuracy(rows: Rows, learner: str, members: int, seed: int) -> float:
     """Return the share of right predictions, test-then-train over all rows, of River's forest of that name.
 
-    With River's defaults but for the number of members, its seed and which attributes are nominal. Raises
-    ImportError where River is not installed.
+    River's defaults apply, except for the number of members, the seed and the nominal attributes. Raises
+    ImportError if River is not installed.
     """
     forest = _forest(rows, learner, members, seed)
     right = 0
@@ -24,7 +24,7 @@ def accuracy(rows: Rows, learner: str, members: int, seed: int) -> float:
 
 
 def accuracies(rows: Rows, learner: str, members: int, seeds: Sequence[int]) -> list[float]:
-    """Return the same with each of some seeds."""
+    """Return the share of right predictions for each seed."""
     return [accuracy(rows, learner, members, seed) for seed in seeds]
 
 

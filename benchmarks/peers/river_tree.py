@@ -9,13 +9,13 @@ from benchmarks.datasets import Rows
 from benchmarks.peers.result import Result, Task
 
 ENOUGH = 60.0
-"""Seconds after which River is not repeated again."""
+"""Seconds after which River's runs are no longer repeated."""
 
 
 def run(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
     """Test-then-train over all rows; dictionaries are made beforehand.
 
-    Raises ImportError where River is not installed.
+    Raises ImportError if River is not installed.
     """
     from river.tree import HoeffdingTreeClassifier
 

@@ -1,4 +1,4 @@
-"""How often the answers were right, read back from the topic they were written to."""
+"""Accuracy of the answers, read back from their topic."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SILENCE_SECONDS = 20.0
 
 
 def read(bootstrap: str, answers: AnswerTopic) -> list[list[bytes]]:
-    """Return the values that are on the topic now, partition by partition, from where `answers` began.
+    """Return the values that are on the topic now, partition by partition, from the start of `answers` on.
 
-    What is committed, that is. The ends count markers of transactions, which no reader is given: it is the
-    client that says when it has come to the end of a partition.
+    Only committed records are returned. The ends include markers of transactions, which no reader gets: so
+    the client reports when it has reached the end of a partition.
     """
     ends = answers.ends()
     consumer = Consumer(
@@ -47,14 +47,14 @@ def read(bootstrap: str, answers: AnswerTopic) -> list[list[bytes]]:
             value = message.value()
             assert value is not None, "an answer has a value"
             values[partition].append(value)
-        elif offset >= ends[partition]:  # the end, or what came after we looked
+        elif offset >= ends[partition]:  # the end, or a record that came after the check
             unfinished.discard(partition)
     consumer.close()
     return values
 
 
 def score(backlog: Backlog, answered: list[npt.NDArray[np.int8]]) -> float:
-    """Return the share of right answers; answer i of a partition belongs to its row i. -1: no class named."""
+    """Return the share of right answers; answer i of a partition belongs to its row i, -1: no class."""
     right = total = 0
     for truth, given in zip(backlog.truth, answered, strict=True):
         right += int(np.count_nonzero(truth[: len(given)] == given))
@@ -68,7 +68,7 @@ def peer_labels(values: list[bytes]) -> npt.NDArray[np.int8]:
 
 
 def worker_labels(values: list[bytes]) -> npt.NDArray[np.int8]:
-    """Return the classes of our answers, rows of blocks one after the other: int8[n]."""
+    """Return the classes of our answers, with the rows of blocks in order: int8[n]."""
     from topics.codecs import decode_predictions
 
     received = decode_predictions(values)

@@ -1,4 +1,4 @@
-"""A backlog on a topic: encoded once, read by every system and every repetition."""
+"""Backlog: records on a topic, encoded once and read by every system and every repetition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from topics.clients.partitioner import partition_of
 
 @dataclass(frozen=True, eq=False)
 class Backlog:
-    """What lies on `topic`: its records, their rows, and the true classes in the order of each partition."""
+    """The content of `topic`: its records, their rows, and the true classes in order by partition."""
 
     topic: str
     format: str
@@ -31,7 +31,7 @@ class Backlog:
 
 
 def load(bootstrap: str, topic: str, rows: Rows, form: str, partitions: int) -> Backlog:
-    """Produce `rows` to `topic`, each to the murmur2 partition of its key; return what lies there now."""
+    """Produce `rows` to `topic`, each to the murmur2 partition of its key; return the resulting backlog."""
     keys = [key.encode() for key in rows.keys]
     places = [partition_of(key, partitions) for key in keys]
     key_of_row = rows.key.tolist()

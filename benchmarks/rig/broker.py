@@ -1,4 +1,4 @@
-"""The broker of a benchmark, and topics on it that are gone when it is over."""
+"""The broker of a benchmark, and topics on it that are deleted at its end."""
 
 from __future__ import annotations
 

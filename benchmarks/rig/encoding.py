@@ -1,4 +1,4 @@
-"""Rows as record values, written independently of `topics`: as other producers would (docs/records.md)."""
+"""Rows as record values, written independently of `topics`, as other producers would (docs/records.md)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _packed(rows: Rows) -> Iterator[tuple[int, bytes]]:
 
 
 def _arrow(rows: Rows) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of `BLOCK_ROWS` rows, which have one key: keys change only at multiples of that."""
+    """Yield blocks of `BLOCK_ROWS` rows with one key each: keys change only at multiples of that number."""
     labels = rows.y.astype(str)
     for first in range(0, len(rows), BLOCK_ROWS):
         last = min(first + BLOCK_ROWS, len(rows))

@@ -1,4 +1,4 @@
-"""How long the answers of each partition stood still, as a reader sees it."""
+"""Gaps in the answers of each partition, as a reader sees them."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 @dataclass(frozen=True)
 class Gap:
-    """The worst of some partitions, in seconds.
+    """The longest gap of some partitions, in seconds.
 
-    A silence is the time between two answers of a partition; a delay the time from handing over a record to
-    its visible answer, which does not count what the producer itself stood still.
+    A silence is the time between two answers of a partition. A delay is the time from producing a record to
+    its visible answer; it does not count pauses of the producer itself.
     """
 
     partitions: int
@@ -32,7 +32,9 @@ class Gap:
 
 
 class AnswerWatch:
-    """Reads all answers (read_committed) in a thread; an id is the moment of handing over (paced.py)."""
+    """Reads all answers (read_committed) in a thread; an id is the time at which its record was produced
+    (paced.py).
+    """
 
     def __init__(self, bootstrap: str, topic: str, partitions: int) -> None:
         self._consumer = Consumer(
@@ -45,7 +47,7 @@ class AnswerWatch:
             }
         )
         self._consumer.assign([TopicPartition(topic, partition, 0) for partition in range(partitions)])
-        self._seen: dict[int, list[tuple[int, int]]] = defaultdict(list)  # (seen, handed over), ns
+        self._seen: dict[int, list[tuple[int, int]]] = defaultdict(list)  # (seen, produced), ns
         self._stopped = threading.Event()
         self._failed: KafkaException | None = None
         self._thread = threading.Thread(target=self._run, name="answers")
@@ -78,16 +80,16 @@ class AnswerWatch:
 
     @property
     def newest(self) -> dict[int, int]:
-        """Return by partition when the newest record that is answered was handed over (monotonic ns)."""
+        """Return, by partition, when the newest answered record was produced (monotonic ns)."""
         return {partition: seen[-1][1] for partition, seen in list(self._seen.items())}
 
     def gap(self, partitions: Collection[int], since: int) -> Gap:
-        """Return the worst of `partitions` that reaches behind `since` (monotonic ns)."""
+        """Return the longest gap of `partitions` that ends after `since` (monotonic ns)."""
         return worst([list(self._seen[partition]) for partition in partitions], since)
 
 
 def worst(answers: Sequence[Sequence[tuple[int, int]]], since: int) -> Gap:
-    """Return the worst of some partitions; each has (seen, handed over) of its answers in order, in ns.
+    """Return the longest gap of some partitions; each has (seen, produced) of its answers in order, in ns.
 
     A silence that began before `since` counts whole if it ended after it.
     """

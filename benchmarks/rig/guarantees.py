@@ -1,4 +1,4 @@
-"""Guarantees beside each other: the same systems over the same backlog, in turns."""
+"""Guarantees compared: the same systems over the same backlog, in turns."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ def measure_guarantees(
     keys: int,
     said: Callable[[str], None],
 ) -> list[dict[str, Any]]:
-    """Return one line for each guarantee and system: the median pass, beside that of the first guarantee.
+    """Return one line for each guarantee and system: the median pass, beside the pass with the first
+    guarantee.
 
-    All are counted by the offsets that the group has committed. Each turn begins with another guarantee; the
-    ratios are medians of what one turn showed, for a machine is not as fast in the next one.
+    All passes are counted by the offsets that the group has committed. Each turn begins with another
+    guarantee. The ratios are medians of ratios within a turn, because the machine's speed differs between
+    turns.
     """
     benches = {}
     for guarantee in guarantees:
@@ -47,7 +49,9 @@ def measure_guarantees(
 
 
 def line(result: Result, found: Passes, first: Passes, bench: Bench) -> dict[str, Any]:
-    """Return what is printed of a guarantee; `found`: its passes, `first`: those it is compared with."""
+    """Return the printed figures of a guarantee; `found` holds its passes, `first` the passes to compare
+    with.
+    """
     pairs = [(here, there) for (here, _), (there, _) in zip(found, first, strict=True)]
     return result.to_dict() | {
         "partitions": bench.backlog.partitions,

@@ -1,11 +1,11 @@
-"""Time from when a record is due until a consumer sees its answer: a system's and a bare echo's at once.
+"""Latency: time from when a record is due until a consumer sees its answer, for a system and a bare echo.
 
-One process produces by a schedule (steady.py); the echo answers one partition of the same topic, so that it
-shows what disturbs everybody and is little of that itself; this process consumes both outputs, whole fetches
-at a time. The clock is the machine's monotonic one, the same in all processes. Each system (our worker, a
-peer) has a pass, topics and an echo of its own: two of them at once would be each other's load. Beside
-latencies stand the load of each process, what others and the host took and, if asked for, where in our
-worker the time of a record went (traced.py), all of the same seconds.
+One process produces by a schedule (steady.py). The echo answers one partition of the same topic: it shows
+common disturbances and adds little load itself. This process consumes both outputs, whole fetches at a time.
+The clock is the machine's monotonic one, the same in all processes. Each system (our worker, a peer) has its
+own pass, topics and echo, because two systems at once would be each other's load. The output also has, for
+the same seconds, the load of each process, of other programs and of the host, and on request the time of a
+record in each part of our worker (traced.py).
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ from topics.clients.partitioner import partition_of
 from topics.definitions import TopicNames
 
 ECHO = PEERS["echo"][0]
-WARM_SECONDS = 30.0  # not counted: a new broker compiles its own code for so long
-ASIDE_SECONDS = 1.0  # a look takes some milliseconds in which nothing is read: not while answers count
+WARM_SECONDS = 30.0  # not counted: a new broker compiles its own code during this time
+ASIDE_SECONDS = 1.0  # a check stops reading for some milliseconds, so it is made while no answers count
 READ_MOST = 10_000
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Percentiles in milliseconds over the answers that count, and what explains them."""
+    """Percentiles in milliseconds over the counted answers, and figures that explain them."""
 
     system: str
-    guarantee: str  # of the system, or of the one that the echo ran beside
-    commit_ms: int  # the same
+    guarantee: str  # of the system, or of the system beside the echo
+    commit_ms: int  # of the system, or of the system beside the echo
     answers: int
     p50: float
     p99: float
@@ -56,27 +56,27 @@ class Latency:
     cpu_seconds_per_million: float  # records of its input
     p99_beyond_echo: float = 0.0
     load: dict[str, float] = field(default_factory=dict)
-    """Shares of a core by process, of others, stolen and idle; the load average of the last minute."""
+    """Shares of a core by process, of other programs, stolen and idle; the load average of a minute."""
     threads: dict[str, float] = field(default_factory=dict)
     """Shares of a core by thread of the system."""
     ages: dict[str, float] = field(default_factory=dict)
-    """Mean ms since its timestamp by station of a record in our worker."""
+    """Mean ms since its timestamp, by the station of a record in our worker."""
     spent: dict[str, dict[str, float]] = field(default_factory=dict)
-    """How often a second, and mean ms, by what took time in our worker."""
+    """Calls per second and mean ms, by the activity in our worker."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What is produced while latencies are taken."""
+    """The load while latencies are measured."""
 
     keys: int
     rate: int  # records per second
     seconds: float  # after the warm-up
-    linger_ms: float = LINGER_MS  # of the producer, the echo and the peers; ours has its own
+    linger_ms: float = LINGER_MS  # of the producer, the echo and the peers; our worker has its own
 
     @property
     def all_seconds(self) -> float:
-        """Warm-up, what counts, and a while for the last answers that count."""
+        """Seconds of the warm-up, of the measurement, and of a rest for its last answers."""
         return WARM_SECONDS + self.seconds + ASIDE_SECONDS
 
     @property
@@ -109,7 +109,7 @@ def measure_latency(
 ) -> list[Latency]:
     """Return the latencies of a system and of the echo that ran beside it, on new topics.
 
-    `trace`: our worker runs with clocks inside, which is a little more work for it.
+    With `trace` our worker measures times inside, which costs it a little.
     """
     sink, echoed = names.predictions, f"{names.prefix}echo"
     cluster.create(echoed, partitions=partitions)
@@ -168,7 +168,7 @@ def _command(
     log: Path,
     traced: Path | None,
 ) -> tuple[list[str], Path, dict[str, str]]:
-    """Return how a system is started: command, log, environment."""
+    """Return the command, log and environment that start a system."""
     file = log / "system.log"
     if system.command is not None:
         return system.command(job, log), file, {}
@@ -179,14 +179,14 @@ def _command(
 
 
 def _share(ms: dict[str, np.ndarray], system: str) -> float:
-    """Return how much of what the system reads the echo does."""
+    """Return the echo's share of the records that the system reads."""
     return len(ms[ECHO.name]) / len(ms[system])
 
 
 def _summary(
     name: str, options: Options, ms: np.ndarray, first: Look, last: Look, process: str, records: float
 ) -> Latency:
-    """`records`: of the input between both looks."""
+    """`records` is the number of input records between both checks."""
     return Latency(
         name,
         options.guarantee,
@@ -216,7 +216,7 @@ def open_outputs(bootstrap: str, topics: list[str], partitions: int) -> Consumer
 
 
 def await_groups(cluster: Cluster, children: dict[str, Child], groups: dict[str, str]) -> None:
-    """Return when all groups have a member with partitions: a start is not a latency."""
+    """Return when all groups have a member with partitions, so that the start does not count as latency."""
     deadline = time.monotonic() + START_SECONDS
     for system, group in groups.items():
         while not cluster.has_assignment(group):
@@ -227,17 +227,17 @@ def await_groups(cluster: Cluster, children: dict[str, Child], groups: dict[str,
 
 
 class Reader:
-    """Sees answers, and does as little as can be about it: what is in them is read later."""
+    """Receives answers with as little work as possible: their content is decoded later."""
 
     def __init__(self, consumer: Consumer, systems: dict[str, str], children: dict[str, Child]) -> None:
-        """`systems`: by output topic; `children`: by system."""
+        """`systems` maps output topics to systems, `children` systems to processes."""
         self._consumer = consumer
         self._systems = systems
         self._children = children
         self._last = time.monotonic()
         self.seen: dict[str, list[tuple[bytes, int]]] = {name: [] for name in systems.values()}
-        """Of each answer its value, and when it was seen, in ns."""
-        gc.freeze()  # what was imported is not to be searched for garbage while answers come
+        """For each answer its value, and when it was seen, in ns."""
+        gc.freeze()  # imported objects are not searched for garbage while answers come
 
     def until(self, moment: float) -> None:
         """Read up to a moment of the monotonic clock."""
@@ -245,7 +245,7 @@ class Reader:
             self._read(min(left, 1.0))
 
     def read(self, wanted: Mapping[str, int]) -> None:
-        """Read until there are so many answers of each system."""
+        """Read until each system has this many answers."""
         while any(len(self.seen[name]) < n for name, n in wanted.items()):
             self._read(1.0)
             if time.monotonic() - self._last > STALL_SECONDS:
@@ -255,7 +255,7 @@ class Reader:
                 )
 
     def _read(self, wait_s: float) -> None:
-        """Wait for an answer, and take those that have come with it."""
+        """Wait for an answer, and take all that have come with it."""
         message = self._consumer.poll(wait_s)
         if message is None:
             for child in self._children.values():
@@ -273,20 +273,20 @@ class Reader:
 
 
 def _start(producer: Child, said: Path) -> float:
-    """Return when the first record is due, once the producer says it."""
+    """Return when the first record is due, once the producer has written it."""
     deadline = time.monotonic() + START_SECONDS
     while not (text := said.read_text()).endswith("\n"):
         producer.check()
         if time.monotonic() > deadline:
             raise producer.failed(f"had not begun after {START_SECONDS:.0f} s")
-        time.sleep(0.05)  # a file tells nobody that it was written
+        time.sleep(0.05)  # there is no event for a written file
     return int(text) / 1e9
 
 
 def _milliseconds(answers: list[tuple[bytes, int]], first: float, end: float, start: float) -> np.ndarray:
-    """Return how long each answer took whose record was due from `first` to before `end`.
+    """Return the latency of each answer whose record was due from `first` to before `end`.
 
-    Both are, like the start, in seconds of the monotonic clock.
+    All three times are in seconds of the monotonic clock.
     """
     due = np.array([int(orjson.loads(value)["id"]) for value, _ in answers])
     took = np.array([seen for _, seen in answers]) - due - round(start * 1e9)

@@ -1,4 +1,4 @@
-"""What keeps the machine busy: shares of a core by process between two looks, others and stolen time."""
+"""Load of the machine: shares of a core by process between two checks, of other programs, and stolen time."""
 
 from __future__ import annotations
 
@@ -21,20 +21,22 @@ class Look:
     processes: dict[str, float]
     threads: dict[str, float]  # of the system under measurement
     compilers: float  # of the broker's Java machine
-    machine: float  # of everybody, stolen time included
+    machine: float  # of all processes, stolen time included
     idle: float
     stolen: float  # by the hypervisor
 
 
 class Machine:
-    """The processes of a measurement, this one as the reader, and the broker if it runs on this machine."""
+    """The processes of a measurement, with this process as the reader, and the broker if it runs on this
+    machine.
+    """
 
     def __init__(self, broker: int | None) -> None:
-        """`broker`: its process."""
+        """`broker` is its process id."""
         self._broker = broker
 
     def look(self, processes: Mapping[str, int], system: int) -> Look:
-        """Return what was used up to now; `system`: the process whose threads count one by one."""
+        """Return the CPU seconds up to now; `system` is the process whose threads are listed one by one."""
         pids = {**processes} if self._broker is None else {**processes, "broker": self._broker}
         compilers = 0.0
         if self._broker is not None:
@@ -52,7 +54,9 @@ class Machine:
 
 
 def load_between(first: Look, last: Look) -> dict[str, float]:
-    """Return shares of a core: of each process, the broker's compilers, others, stolen by the host, idle."""
+    """Return shares of a core: of each process, the broker's compilers, other programs, stolen by the host,
+    idle.
+    """
     seconds = last.at - first.at
     spent = {name: last.processes[name] - before for name, before in first.processes.items()}
     stolen = last.stolen - first.stolen
@@ -64,7 +68,7 @@ def load_between(first: Look, last: Look) -> dict[str, float]:
 
 
 def threads_between(first: Look, last: Look) -> dict[str, float]:
-    """Return shares of a core of the threads of the system that was measured, those that have any."""
+    """Return shares of a core by thread of the measured system, without idle threads."""
     seconds = last.at - first.at
     shares = {
         name: round((value - first.threads.get(name, 0.0)) / seconds, 3)
@@ -74,7 +78,9 @@ def threads_between(first: Look, last: Look) -> dict[str, float]:
 
 
 def listener(port: int) -> int | None:
-    """Return the process that listens on a TCP port of this machine; None: none that we may see."""
+    """Return the process that listens on a TCP port of this machine; None if there is none, or it is not
+    visible.
+    """
     inodes = set()
     for table in ("tcp", "tcp6"):
         path = Path("/proc/net") / table
@@ -87,7 +93,7 @@ def listener(port: int) -> int | None:
             if str(link.readlink()) in inodes:
                 return int(link.parts[2])
         except OSError:
-            continue  # it ended, or belongs to somebody else
+            continue  # it has ended, or belongs to another user
     return None
 
 

@@ -11,14 +11,14 @@ from benchmarks.rig.process import Child, cpu_of_machine, cpu_of_tree
 from benchmarks.rig.visible import Cluster
 
 LOOK_SECONDS = 0.01
-LAST_QUARTER = 0.75  # of all rows, where it begins
+LAST_QUARTER = 0.75  # start of the last quarter, as a share of all rows
 START_SECONDS = 300.0  # until the first answer
-STALL_SECONDS = 120.0  # without another answer
+STALL_SECONDS = 120.0  # without a new answer
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What some rows cost."""
+    """The cost of some rows."""
 
     rows: int
     seconds: float
@@ -35,27 +35,25 @@ class Cost:
 
 @dataclass(frozen=True)
 class Pass(Cost):
-    """What one pass cost. Rates count from the first look at which answers were visible."""
+    """The cost of one pass. Rates count from the first check at which answers were visible."""
 
     peak_mib: float
     start_seconds: float  # from the start of the process to its first visible answer
-    last_quarter: Cost | None  # None: too few rows to see it by itself
-    others_cores: (
-        float  # that everybody else on the machine has used meanwhile, and a broker we did not start
-    )
+    last_quarter: Cost | None  # None: too few rows for a separate figure
+    others_cores: float  # used by the rest of the machine, including an external broker
     load_average: float  # of the last minute, at the end
     threads: dict[str, float] = field(default_factory=dict)  # CPU seconds by thread name
 
 
 class Progress(Protocol):
-    """How far a system is, as the broker tells it."""
+    """The progress of a system, as the broker reports it."""
 
     def visible(self) -> int:
         """Return how many records are answered."""
 
 
 class AnswerTopic:
-    """The answers of one system on its output topic, counted from `start`: of one without transactions."""
+    """The answers on a system's output topic, counted from `start`; only without transactions."""
 
     def __init__(self, cluster: Cluster, topic: str, partitions: int) -> None:
         self._cluster = cluster
@@ -71,9 +69,9 @@ class AnswerTopic:
 
 
 class Committed:
-    """The records of its input that a group has committed: the same measure with transactions and without.
+    """The input records that a group has committed: the same measure with and without transactions.
 
-    The ends of outputs are not, for they count markers too. As fine as the commit interval.
+    The ends of output topics are not, because they include markers. The resolution is the commit interval.
     """
 
     def __init__(self, cluster: Cluster, group: str, topic: str, partitions: int) -> None:
@@ -88,12 +86,12 @@ class Committed:
 
 @dataclass(frozen=True)
 class Look:
-    """How many answers are visible at a moment, and what was spent until then."""
+    """The visible answers at a moment, and the cost up to then."""
 
     visible: int
     at: float
     cpu_seconds: float
-    others_seconds: float  # CPU of what is not this program, its broker and the process under measurement
+    others_seconds: float  # CPU of all but this program, its broker and the measured process
 
     @classmethod
     def now(cls, child: Child, visible: int) -> Look:
@@ -136,7 +134,8 @@ def watch(child: Child, answers: Progress, records: int, rows_per_record: int) -
 def await_answers(child: Child, answers: Progress, records: int, deadline: float | None) -> int:
     """Return the number of visible answers once it is at least `records`.
 
-    ChildFailed if the process ends, if it has not come so far at the deadline, or, without one, stands still.
+    Raises ChildFailed if the process ends, or has not reached `records` by the deadline, or, without a
+    deadline, makes no progress.
     """
     seen, changed = 0, time.monotonic()
     while True:
@@ -150,4 +149,4 @@ def await_answers(child: Child, answers: Progress, records: int, deadline: float
         if now > (deadline if deadline is not None else changed + STALL_SECONDS):
             silent = now - changed
             raise child.failed(f"stopped answering: {visible} of {records} answers after {silent:.0f} s")
-        time.sleep(LOOK_SECONDS)  # a broker tells nobody that a watermark has moved
+        time.sleep(LOOK_SECONDS)  # there is no event for a moved watermark

@@ -1,4 +1,4 @@
-"""A worker that keeps its name and its disk over kills and restarts, and what it said, and when."""
+"""A worker that keeps its name and its disk over kills and restarts, and its timed log."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ RESTORED = re.compile(r"partition (\d+) is restored: (\d+) records replayed in (
 
 
 class MemberFailed(RuntimeError):
-    """A worker did not do what a measurement waits for."""
+    """A worker did not reach a state that a measurement waits for."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """What one start of a worker took, in seconds since the process was started."""
+    """The times of one start of a worker, in seconds since the process was started."""
 
     assigned: float  # first assignment by the group: interpreter, imports, kernels, joining
     live: float  # the last of its partitions was live
@@ -45,7 +45,7 @@ class Start:
 
 
 class Member:
-    """One worker; ends with the `with` block, if it still runs."""
+    """One worker; it is ended with the `with` block, if it still runs."""
 
     def __init__(
         self, name: str, options: Options, names: TopicNames, partitions: int, group: str, place: Path
@@ -54,7 +54,7 @@ class Member:
         self.state = place / f"{name}-state"
         self.started = 0.0  # seconds since the epoch, as in the log
         self._log = place / f"{name}.log"
-        self._mark = 0  # where in the log this start begins
+        self._mark = 0  # place in the log where this start begins
         self._environment = worker_environment(options, names, partitions, group, self.state) | {
             "GROVE_KAFKA_GROUP_INSTANCE_ID": name,
             "GROVE_LOG_FORMAT": "json",
@@ -73,7 +73,7 @@ class Member:
             self.kill()
 
     def start(self, more: Mapping[str, str] | None = None) -> None:
-        """Start it; `more`: further variables."""
+        """Start the worker; `more` holds further variables."""
         self._mark = self._log.stat().st_size if self._log.exists() else 0
         port = {"GROVE_WEB_PORT": str(free_ports(1))}
         self._port = port["GROVE_WEB_PORT"]
@@ -91,17 +91,17 @@ class Member:
         self.end(signal.SIGKILL)
 
     def end(self, number: int) -> int:
-        """End it with a signal; return its exit code."""
+        """End the worker with a signal; return its exit code."""
         assert self._process is not None
         self._process.send_signal(number)
         return self._process.wait(PATIENCE_SECONDS)
 
     def wipe(self) -> None:
-        """Take away its disk."""
+        """Delete its disk."""
         shutil.rmtree(self.state)
 
     def check(self) -> None:
-        """Raise if it has ended by itself."""
+        """Raise if the process has ended unexpectedly."""
         assert self._process is not None
         if (code := self._process.poll()) is not None:
             raise self._failed(f"ended by itself with exit code {code}")
@@ -116,7 +116,7 @@ class Member:
         return cpu_of(self._process.pid)
 
     def page(self, path: str) -> str | None:
-        """Return a page; None while nobody answers, or with another status than 200."""
+        """Return a page; None if there is no answer, or a status other than 200."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}", timeout=20) as page:
                 text: str = page.read().decode()
@@ -125,9 +125,10 @@ class Member:
             return None
 
     def metric(self, name: str, labels: str = "") -> float:
-        """Return the sum of a metric over its labels; a page that does not come is no zero.
+        """Return the sum of a metric over its labels; a page that does not come does not count as zero.
 
-        `labels`: begins those that count, as `role="active"`; 0 if there are none of them yet.
+        `labels` is the beginning of the labels that count, such as `role="active"`; the sum is 0 if there are
+        none yet.
         """
         page = self.page("/metrics")
         if page is None:
@@ -139,7 +140,7 @@ class Member:
         self.wait(lambda: self.page("/readyz") is not None, "was not ready")
 
     def wait(self, done: Callable[[], bool], otherwise: str) -> None:
-        """Return when something is so; a worker tells nobody that it is."""
+        """Return when a condition holds; it is polled, because a worker sends no event."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not done():
             self.check()
@@ -147,10 +148,10 @@ class Member:
                 raise self._failed(f"{otherwise} after {PATIENCE_SECONDS:.0f} s")
             time.sleep(LOOK_SECONDS)
 
-    # -- what it said -------------------------------------------------------------------------------------
+    # -- log -------------------------------------------------------------------------------------------------
 
     def said(self) -> list[tuple[float, str]]:
-        """Return (seconds since the epoch, text) of what it said since its start."""
+        """Return (seconds since the epoch, text) of its log lines since its start."""
         with self._log.open("rb") as file:
             file.seek(self._mark)
             lines = file.read().decode(errors="replace").splitlines()
@@ -167,7 +168,7 @@ class Member:
         return {int(part) for part in assignments[-1][1].split(",") if part.strip()} if assignments else set()
 
     def began(self) -> Start:
-        """Return what its start took; it is ready."""
+        """Return the times of its start; the worker is ready."""
         said = self.said()
         assigned = next(at for at, text in said if ASSIGNED.fullmatch(text))
         live = max(at for at, text in said if LIVE.fullmatch(text))

@@ -1,4 +1,4 @@
-"""A producer with a steady rate: the id of each record is the moment it was handed over (monotonic, ns)."""
+"""A producer with a steady rate: the id of each record is the time of producing it (monotonic, ns)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def main() -> None:
     rows = generate(n, model_keys(given.keys, given.partitions))
     keys = [key.encode() for key in rows.keys]
     places = [partition_of(key, given.partitions) for key in keys]
-    every = 1.0 / given.lacking if given.lacking else n + 1.0  # so many records have one that lacks it
+    every = 1.0 / given.lacking if given.lacking else n + 1.0  # one in this many records lacks it
     lacks = [int((number + 1) / every) > int(number / every) for number in range(n)]
     documents = (dict(zip(NAMES, x, strict=True)) for x in rows.x.tolist())
     features = []

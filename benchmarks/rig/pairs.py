@@ -1,4 +1,4 @@
-"""Instances and labels on topics of their own: every answer is given before its label arrives."""
+"""Instances and labels on separate topics: every answer is given before its label arrives."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def measure_pairs(
 
 
 def once(bench: Bench) -> tuple[Pass, float]:
-    """Let our worker go over both topics; return what it cost and how often the answers were right."""
+    """Let our worker process both topics; return the cost and the accuracy of the answers."""
     group = f"bench-{uuid.uuid4().hex[:8]}"
     answers = AnswerTopic(bench.cluster, bench.names.predictions, bench.backlog.partitions)
     with (
@@ -74,7 +74,7 @@ def once(bench: Bench) -> tuple[Pass, float]:
 
 
 def _await_labels(cluster: Cluster, child: Child, group: str, topic: str, backlog: Backlog) -> None:
-    """Return when the worker has committed every label; the last ones come `DELAY_MS` after the instances."""
+    """Return when the worker has committed every label; the last come `DELAY_MS` after the instances."""
     deadline = time.monotonic() + STALL_SECONDS
     while (committed := cluster.committed(group, topic, backlog.partitions)) < backlog.rows:
         child.check()

@@ -1,4 +1,4 @@
-"""Passes over a backlog: set up, watched, checked, torn down; and what remains of several of them."""
+"""Passes over a backlog: set-up, measurement, check, tear-down, and the summary of several passes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from topics.definitions import TopicNames
 
 @dataclass(frozen=True)
 class Result:
-    """The median pass of one system (by rate), and how far the passes lay apart."""
+    """The median pass of one system (by rate), and the spread of the passes."""
 
     system: str
     format: str
@@ -36,7 +36,7 @@ class Result:
     slowest: float
     fastest: float
     last_quarter_records_per_second: float | None
-    """Over the rows after the first three quarters: warm, whatever warms up. None: too few rows to see."""
+    """Over the rows after the first three quarters, when everything is warm. None: too few rows."""
     cpu_seconds_per_million: float
     last_quarter_cpu_seconds_per_million: float | None
     peak_mib: float
@@ -44,7 +44,7 @@ class Result:
     accuracy: float | None
     threads: dict[str, float]  # CPU seconds per million rows by thread name
     passes: list[dict[str, float | None]]
-    """Each by itself, beside what others used of the machine meanwhile."""
+    """Each single pass, with the use of the machine by other programs during it."""
 
     def to_dict(self) -> dict[str, Any]:
         return {name: _rounded(value) for name, value in asdict(self).items()}
@@ -60,7 +60,7 @@ def _rounded(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Running:
-    """A system over the backlog, and how far it is, told in two ways."""
+    """A system that processes the backlog, and its progress in two measures."""
 
     child: Child
     answers: AnswerTopic
@@ -78,10 +78,10 @@ class Bench:
         self.options = options
 
     def once(self, system: System, *, committed: bool = False) -> tuple[Pass, float | None]:
-        """Let `system` go over the backlog once; return what it cost and how often it was right.
+        """Let `system` process the backlog once; return the cost and the accuracy.
 
-        `committed`: follow what its group has committed, not the answers: the ends of their topic count the
-        markers of transactions too.
+        With `committed`, progress is what the group has committed, not the answers, because the ends of their
+        topic include markers of transactions.
         """
         rows = min(self.backlog.rows, system.most_rows or self.backlog.rows)
         per_answer = system.rows_per_answer(self.backlog)
@@ -111,12 +111,12 @@ class Bench:
                 yield Running(child, answers, committed)
 
     def worker(self, group: str, place: Path, **settings: str) -> Child:
-        """Return our worker, to be started as member of a new group without any models.
+        """Return our worker, to be started as a member of a new group without any models.
 
-        `settings`: further variables.
+        `settings` are further variables.
         """
         partitions = self.backlog.partitions
-        self.cluster.delete(self.names.journal, self.names.snapshots)  # of the pass before
+        self.cluster.delete(self.names.journal, self.names.snapshots)  # of the previous pass
         create({"bootstrap.servers": self.options.bootstrap}, self.names, partitions, 1)
         environment = worker_environment(self.options, self.names, partitions, group, place / "state")
         return Child(worker_command(), place / "log", environment | settings)
@@ -135,7 +135,9 @@ BLOCKS = {"max.message.bytes": str(8 * 1024 * 1024)}
 def measure(
     bench: Bench, systems: list[System], repeats: int, keys: int, said: Callable[[str], None]
 ) -> list[Result]:
-    """Return the median of `repeats` passes of each system; they take turns and meet the same noise."""
+    """Return the median of `repeats` passes of each system; they take turns, so that they meet the same
+    noise.
+    """
     passes: dict[str, list[tuple[Pass, float | None]]] = {system.name: [] for system in systems}
     for number in range(repeats):
         for system in systems:
@@ -146,7 +148,7 @@ def measure(
 
 
 def in_words(cost: Pass) -> str:
-    """Return what is said of a pass while others go on."""
+    """Return the progress line of a pass."""
     text = f"{cost.rows_per_second:,.0f} rows/s, {cost.cpu_per_million:.2f} CPU s per million"
     if cost.last_quarter is not None:
         last = cost.last_quarter
@@ -155,7 +157,7 @@ def in_words(cost: Pass) -> str:
 
 
 def by_itself(cost: Pass) -> dict[str, float | None]:
-    """Return what is printed of one pass."""
+    """Return the printed figures of one pass."""
     last = cost.last_quarter
     return {
         "records_per_second": cost.rows_per_second,

@@ -1,4 +1,4 @@
-"""A watched process: CPU time and memory as the kernel counts them, and a certain end."""
+"""A watched process: CPU time and memory as the kernel counts them, and a reliable end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TERM_SECONDS = 30.0
 
 
 class ChildFailed(RuntimeError):
-    """A process under measurement ended early or did not end well; the message ends with its log."""
+    """A process under measurement ended early or with an error; the message ends with its log."""
 
 
 class Child:
@@ -65,7 +65,7 @@ class Child:
         return self._running.pid
 
     def check(self) -> None:
-        """Raise if the process has ended by itself."""
+        """Raise if the process has ended unexpectedly."""
         code = self._running.poll()
         if code is not None:
             raise self.failed(f"ended by itself with exit code {code}")
@@ -75,7 +75,7 @@ class Child:
         return ChildFailed(f"{' '.join(self._command)} {what}\n{tail}")
 
     def cpu_seconds(self) -> float:
-        """Return user and system time of the process and its children, ended ones too."""
+        """Return user and system time of the process and its children, including ended children."""
         return cpu_of_tree(self.pid)
 
     def cpu_by_thread(self) -> dict[str, float]:
@@ -91,7 +91,7 @@ class Child:
 
 
 def cpu_of(pid: int) -> float:
-    """Return user and system time of all threads of a process, ended ones too."""
+    """Return user and system time of all threads of a process, including ended threads."""
     return _cpu(Path(f"/proc/{pid}/stat").read_text())
 
 
@@ -110,7 +110,7 @@ def threads_of(pid: int) -> dict[str, float]:
 
 
 def cpu_of_tree(pid: int) -> float:
-    """Return user and system time of a process and all that descend from it, ended ones too."""
+    """Return user and system time of a process and its descendants, including ended processes."""
     children: dict[int, list[int]] = {}
     seconds: dict[int, float] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
@@ -121,7 +121,7 @@ def cpu_of_tree(pid: int) -> float:
         fields = text[text.rindex(")") + 2 :].split()
         number = int(stat.parent.name)
         children.setdefault(int(fields[1]), []).append(number)
-        seconds[number] = sum(map(int, fields[11:15])) * TICK  # its own, and that of ended children
+        seconds[number] = sum(map(int, fields[11:15])) * TICK  # its own time, and its ended children's
     total, waiting = 0.0, [pid]
     while waiting:
         number = waiting.pop()
@@ -131,7 +131,7 @@ def cpu_of_tree(pid: int) -> float:
 
 
 def cpu_of_machine() -> float:
-    """Return the time that the machine's processors were not idle, that of a host that took them included."""
+    """Return the busy time of the machine's processors, including time that the host took."""
     user, nice, system, _, _, *others = map(
         int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
     )

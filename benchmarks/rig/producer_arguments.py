@@ -8,7 +8,7 @@ from benchmarks.peers.job import LINGER_MS
 
 
 def producer_parser() -> argparse.ArgumentParser:
-    """Return a parser of what both are told: where to, how much, and for how many models."""
+    """Return a parser of the arguments that both have: target, amount and number of models."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--bootstrap", required=True)
     parser.add_argument("--topic", required=True)

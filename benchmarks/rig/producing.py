@@ -1,4 +1,4 @@
-"""Producing as fast as it goes, with a count of what really arrived."""
+"""Producing at full speed, with a count of the delivered records."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ FLUSH_SECONDS = 120
 
 
 class Backfill:
-    """A producer for a `with` block: leaving it means that the broker has every record."""
+    """A producer for a `with` block; when the block ends, the broker has every record."""
 
     def __init__(self, bootstrap: str, linger_ms: float = 20) -> None:
         self._producer = Producer(
@@ -40,7 +40,7 @@ class Backfill:
             raise RuntimeError(message)
 
     def send(self, topic: str, value: bytes, key: bytes, partition: int, timestamp: int = 0) -> None:
-        """Hand over one record; `timestamp` in ms since the epoch, 0: now."""
+        """Produce one record; `timestamp` is in ms since the epoch, 0: now."""
         while True:
             try:
                 self._producer.produce(

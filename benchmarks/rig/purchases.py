@@ -1,8 +1,9 @@
 """Latency of feature acquisition: instance to request and value to prediction, beside echoes of both topics.
 
-One process produces instances at a rate, of which a share lacks one feature; this one answers every request
-with the value as soon as it sees it, and sees the predictions. The echoes read the same two topics. The clock
-is the machine's monotonic one; the id of a record is the moment when it was handed over (ns).
+One process produces instances at a rate; a share of them lacks one feature. This process answers every
+request with the value as soon as it sees it, and receives the predictions. The echoes read the same two
+topics. The clock is the machine's monotonic one; the id of a record is the time at which it was produced
+(ns).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from topics.definitions import TopicNames
 PARTITIONS: Final = 8
 KEYS: Final = PARTITIONS
 WARM: Final = 0.25
-"""Share of the records that is not counted."""
+"""Share of the records, at the start, that is not counted."""
 LACKS: Final = NAMES[-1]
 VALUE: Final = 5.0
 
@@ -119,13 +120,13 @@ def _make_models(bootstrap: str, names: TopicNames, spec: Mapping[str, Any]) -> 
 
 
 class _Run:
-    """What was seen when; pairs of (handed over, seen) in ns."""
+    """Times of one run; pairs of (produced, seen) in ns."""
 
     def __init__(self, names: TopicNames, sinks: Mapping[str, str], bootstrap: str) -> None:
         self.asked: list[tuple[int, int]] = []
         self.predicted: list[tuple[int, int]] = []
         self.echoed: dict[str, list[tuple[int, int]]] = {sink: [] for sink in sinks.values()}
-        self._answers: list[int] = []  # when predictions were seen
+        self._answers: list[int] = []  # times at which predictions were seen
         self._sent: dict[str, int] = {}  # values, by id
         self._names, self._sinks = names, sinks
         self._producer = Producer(
@@ -170,7 +171,7 @@ class _Run:
             self.echoed[topic].append((handed, now))
 
     def throughput(self) -> int:
-        """Return predictions a second, from a quarter of them on to the last."""
+        """Return predictions per second, from the first quarter of them to the last."""
         first = self._answers[int(len(self._answers) * WARM)]
         n = len(self._answers) - int(len(self._answers) * WARM)
         return round(n / max((self._answers[-1] - first) / 1e9, 1e-9))

@@ -1,4 +1,4 @@
-"""What a measurement prints: a table for people, or one JSON object per system."""
+"""Report: a table for people, or one JSON object per system."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HEAD = (
 
 
 class Report:
-    """Results go to `out`; what happens meanwhile goes to the error stream."""
+    """Results go to `out`, progress goes to the error stream."""
 
     def __init__(self, out: TextIO, as_json: bool) -> None:
         self._out = out
@@ -45,9 +45,10 @@ class Report:
         self._out.flush()
 
     def guarantees(self, lines: list[dict[str, Any]]) -> None:
-        """Print one line for each guarantee of each system; the first is what the others are compared with.
+        """Print one line for each guarantee of each system; the first guarantee is the base of the
+        comparison.
 
-        `ratio`: of our rate to the system's in the same guarantee.
+        `ratio` is our rate divided by the system's rate with the same guarantee.
         """
         ours = {each["guarantee"]: each for each in lines if each["system"] == OURS}
         if not self._as_json:
@@ -127,5 +128,5 @@ class Report:
 
 
 def shown(value: float | None, form: str) -> str:
-    """Return a number as it is printed, nothing if there is none."""
+    """Return a number as it is printed; an empty text for None."""
     return "" if value is None else format(value, form)

@@ -1,7 +1,7 @@
-"""Where the microseconds of a row go: the stages of a worker, one after the other on the same bytes.
+"""Stages of a worker: the microseconds of a row in each, measured in sequence on the same bytes.
 
-The stages run here, in one thread and without waiting; beside them stands a pass of the real worker over the
-same backlog, so that what lies between the stages (driver, commits, threads in each other's way) is seen too.
+The stages run here, in one thread and without waiting. Beside them is a pass of the real worker over the same
+backlog, which includes the cost between the stages (driver, commits, contention of threads).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from topics.clients.sender import Sender
 from topics.fetching.undecodable import FetchedRecords
 
 BATCH_BYTES = 1 << 20
-MAX_POLL_RECORDS = 6000  # what a worker comes to under load
+MAX_POLL_RECORDS = 6000  # typical for a worker under load
 GC_THRESHOLDS = (100_000, 20, 20)  # as the worker sets them
 CONSUMER_THREAD = "grove"
 
@@ -64,7 +64,7 @@ class Stopwatch:
             self.seconds[stage] += time.thread_time() - started
 
     def around(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return `function`, measured."""
+        """Return `function` wrapped with a measurement."""
 
         def measured(*arguments: Any) -> Any:
             with self.measure(stage):
@@ -74,7 +74,7 @@ class Stopwatch:
 
 
 def measure_stages(bench: Bench, rows: Rows, form: str, partitions: int) -> list[Stage]:
-    """Return the stages in the order of a record's way, and what the real worker needs beyond them."""
+    """Return the stages in the order of a record's way, and the further cost of the real worker."""
     bench.backlog = load(bench.options.bootstrap, bench.names.instances, rows, form, partitions)
     cost, _ = bench.once(WORKER)
     watch = _in_process(bench, rows, form, partitions)
@@ -151,7 +151,7 @@ def _one_batch(
 def record_batches(
     rows: Rows, form: str, partitions: int, batch_bytes: int = BATCH_BYTES
 ) -> list[tuple[int, bytes]]:
-    """Return (partition, record batch) of all rows, as a fetch brings them."""
+    """Return (partition, record batch) of all rows, as a fetch returns them."""
     keys = [key.encode() for key in rows.keys]
     places = [partition_of(key, partitions) for key in keys]
     builders: dict[int, Any] = {}
@@ -185,5 +185,5 @@ def record_batches(
 
 
 def _with_base_offset(batch: bytes, offset: int) -> bytes:
-    """Return the batch as a broker keeps it: the first eight bytes are its offset, outside the checksum."""
+    """Return the batch as a broker stores it: the first eight bytes are its offset, outside the checksum."""
     return offset.to_bytes(8, "big") + batch[8:]

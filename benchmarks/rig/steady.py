@@ -1,11 +1,11 @@
-"""A producer with a steady rate that is little load itself: what it will send is encoded beforehand.
+"""A producer with a steady rate that is little load itself: all records are encoded beforehand.
 
-Records become due one after the other, and those of `linger-ms` are sent together, in one request to each
-broker with a batch for each partition, as Kafka's Java producer does it (idempotent, acks=all, no
-compression, at most five requests without an answer). Records stay in the batch of their schedule: a real
-client whose broker is slow would go on to fill the batches that wait. What a slow broker makes late is late
-by the schedule. The id of a record says when it was due: ns since the start, which is written to the standard
-output (monotonic, ns) as soon as everything is encoded.
+Records become due one by one. The records of `linger-ms` are sent together, in one request to each broker
+with a batch for each partition, as Kafka's Java producer does (idempotent, acks=all, no compression, at most
+five requests without an answer). Records stay in the batch of their schedule, whereas a real client with a
+slow broker would fill the waiting batches further. Delays by a slow broker count as late by the schedule. The
+id of a record is the time at which it was due: ns since the start, which is written to the standard output
+(monotonic, ns) as soon as everything is encoded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.rig.producer_arguments import producer_parser
 from benchmarks.rig.stream import NAMES, generate, model_keys
 from topics.clients.partitioner import partition_of
 
-ANSWER_SECONDS = 60.0  # for what is still under way at the end
+ANSWER_SECONDS = 60.0  # for requests without an answer at the end
 LEAD_SECONDS = 0.5  # between the last preparation and the first record
 MOST_PENDING = 5  # requests to a broker without an answer, as in Kafka's clients
 
@@ -38,7 +38,7 @@ _NEW_PRODUCER = Struct(">ihqh")  # throttle time, error, id, epoch
 
 
 class RefusedError(Exception):
-    """The broker did not take a request."""
+    """The broker refused a request."""
 
 
 @dataclass(slots=True)
@@ -48,12 +48,12 @@ class Part:
     partition: int
     body: bytes
     records: int
-    times: tuple[int, int]  # of the first and of the last, in ms since the start
+    times: tuple[int, int]  # of the first and the last record, in ms since the start
 
 
 @dataclass(slots=True)
 class Link:
-    """The connection to one broker, and what is sent over it."""
+    """The connection to one broker, and its requests."""
 
     socket: socket.socket
     topic: bytes
@@ -63,9 +63,9 @@ class Link:
     _received: bytearray = field(default_factory=bytearray)
 
     def send(self, parts: Sequence[Part], epoch_ms: int) -> None:
-        """Send one request, once there is room for it; RefusedError.
+        """Send one request once there is room for it; may raise RefusedError.
 
-        `epoch_ms`: the start in ms since 1970.
+        `epoch_ms` is the start in ms since 1970.
         """
         self._leave(MOST_PENDING - 1)
         body = [_SHORT.pack(-1), _SHORT.pack(-1), _INT.pack(30_000), _INT.pack(1), self.topic]
@@ -80,7 +80,7 @@ class Link:
         self.pending += 1
 
     def answers(self, wait_s: float) -> None:
-        """Take in the answers that are there; RefusedError."""
+        """Process the answers that have arrived; may raise RefusedError."""
         self.socket.settimeout(wait_s)
         try:
             some = self.socket.recv(1 << 16)
@@ -101,7 +101,7 @@ class Link:
             self.pending -= 1
 
     def _leave(self, most: int) -> None:
-        """Return when at most so many requests are without an answer; RefusedError."""
+        """Return when at most `most` requests are without an answer; may raise RefusedError."""
         deadline = time.monotonic() + ANSWER_SECONDS
         while self.pending > most:
             if time.monotonic() > deadline:
@@ -110,7 +110,7 @@ class Link:
             self.answers(1.0)
 
     def finish(self) -> None:
-        """Return when all requests are answered; RefusedError."""
+        """Return when all requests are answered; may raise RefusedError."""
         self._leave(0)
 
     def _check(self, answer: bytes) -> None:
@@ -124,7 +124,7 @@ class Link:
 
 
 def links(bootstrap: str, topic: str) -> list[tuple[Link, set[int]]]:
-    """Return a connection to each broker that leads partitions of the topic, and which."""
+    """Return a connection to each broker that leads partitions of the topic, with these partitions."""
     told = AdminClient({"bootstrap.servers": bootstrap}).list_topics(topic, timeout=ANSWER_SECONDS)
     led: dict[int, set[int]] = defaultdict(set)
     for partition, place in told.topics[topic].partitions.items():
@@ -167,7 +167,7 @@ def _request(kind: tuple[int, int], body: bytes) -> bytes:
 
 
 def encoded(rate: int, seconds: float, keys: int, partitions: int, step_s: float) -> Iterator[list[Part]]:
-    """Yield, for each step, what becomes due in it."""
+    """Yield, for each step, the records that become due in it."""
     n = int(rate * seconds)
     rows = generate(n, model_keys(keys, partitions))
     names = [key.encode() for key in rows.keys]
@@ -196,7 +196,7 @@ def main() -> None:
     step_s = max(given.linger_ms / 1e3, 1 / given.rate)
     steps = list(encoded(given.rate, given.seconds, given.keys, given.partitions, step_s))
     brokers = links(given.bootstrap, given.topic)
-    gc.freeze()  # what is encoded is not to be searched for garbage meanwhile
+    gc.freeze()  # encoded records are not searched for garbage during the run
     start = time.monotonic() + LEAD_SECONDS
     epoch_ms = int((time.time() + LEAD_SECONDS) * 1e3)
     print(int(start * 1e9), flush=True)

@@ -1,4 +1,4 @@
-"""The rows every system is measured on: SEA's three attributes, seven columns of noise, two classes."""
+"""Rows: the same input for every system, with SEA's three attributes, seven columns of noise, two classes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topics.clients.partitioner import partition_of
 N_ATTRIBUTES = 10
 NAMES = tuple(f"a{number}" for number in range(1, N_ATTRIBUTES + 1))
 THETA = 8.0  # SEA function 1: class 0 iff a1 + a2 <= 8
-NOISE = 0.1  # share of labels turned round: no classifier is right more often than 90 %
+NOISE = 0.1  # share of inverted labels: no classifier is right more often than 90 %
 DIGITS = 4  # decimals of a value, as a sensor or a feature store would send it
 
 

@@ -1,4 +1,4 @@
-"""The systems that are measured: our worker and its peers, each as a command over the same backlog."""
+"""The measured systems: our worker and its peers, each as a command over the same backlog."""
 
 from __future__ import annotations
 
@@ -24,20 +24,22 @@ Command = Callable[[Job, Path], list[str]]
 
 @dataclass(frozen=True)
 class System:
-    """A name for the tables, what starts it (None: our worker) and how much of the backlog it is given."""
+    """A name for the tables, the function that starts it (None: our worker) and its part of the backlog."""
 
     name: str
     command: Command | None
-    most_rows: int | None = None  # None: all of them
+    most_rows: int | None = None  # None: all rows
     learns: bool = True
     formats: tuple[str, ...] = ("json", "packed", "arrow")
     guarantees: tuple[str, ...] = ("at_least_once",)
     own_answers: bool = (
-        False  # River's peers write JSON of their own; the others answer as docs/records.md says
+        False  # River's peers write their own JSON; all other systems answer as in docs/records.md
     )
 
     def rows_per_answer(self, backlog: Backlog) -> int:
-        """Echoes and our worker answer a block with a block; the loops around River answer row by row."""
+        """Return the rows of an answer: echoes and our worker answer a block with a block, River's peers
+        answer row by row.
+        """
         return 1 if self.own_answers else backlog.rows_per_record
 
 
@@ -75,21 +77,21 @@ PEERS = {
 
 @dataclass(frozen=True)
 class Options:
-    """How our worker is set for a measurement."""
+    """The settings of our worker for a measurement."""
 
     bootstrap: str
     leaf: str = "nba"
     spec: str = ""
-    """Of our models, in place of that tree."""
+    """Spec of our models that replaces the H-Tree."""
     headers: Literal["minimal", "full"] = "minimal"
     guarantee: str = "at_least_once"
     settings: Mapping[str, str] = field(default_factory=dict)  # further GROVE_ variables
     compat: str | None = None
-    """Of that tree: "moa", record by record what MOA's does."""
+    """Compatibility of that H-Tree: "moa" for the same results as MOA, record by record."""
     threads: int = 1
-    """Of Kafka Streams."""
+    """Threads of Kafka Streams."""
     commit_ms: int = COMMIT_MS
-    """Between commits: our default, and so that of the peers."""
+    """Time between commits: our default, also for the peers."""
 
     @property
     def model_spec(self) -> str:
@@ -97,7 +99,7 @@ class Options:
 
 
 def spec(leaf: str, compat: str | None = None) -> str:
-    """Return the model spec that asks of our H-Tree what the peers ask of MOA's or River's."""
+    """Return the model spec of an H-Tree that corresponds to the peers' trees of MOA or River."""
     learner = {
         "name": "h-tree",
         "leaf_model": leaf,

@@ -1,11 +1,11 @@
-"""Our worker with a clock at the stations of a record; it writes what they showed when it ends.
+"""Our worker with a clock at the stations of a record; it writes the times to a file when it ends.
 
     python -m benchmarks.rig.traced FILE TOPIC worker …
 
 A record's age is the time since its timestamp. Ages of the records of TOPIC are summed by second and station,
-so that what a record spends between two of them is the difference of their means; the answer's way to a
-reader follows the last of them. Counts are of what there was in a second. Nothing of it is in the product:
-its methods are wrapped here.
+so the time that a record spends between two stations is the difference of their means; the answer's way to a
+reader follows the last station. Counts are per second. The product contains none of this: its methods are
+wrapped here.
 """
 
 from __future__ import annotations
@@ -39,19 +39,17 @@ CUT, COMMITTED = "its commit begins", "committed"
 
 
 class Trace:
-    """Sums by second of the monotonic clock: [how many, sum]."""
+    """Sums by second of the monotonic clock: [count, sum]."""
 
     def __init__(self, source: str) -> None:
-        """`source`: the topic whose records count."""
+        """`source` is the topic whose records count."""
         self._source = source
         self.ages: dict[str, Sums] = defaultdict(lambda: defaultdict(lambda: [0, 0.0]))  # ms, by station
-        self.seconds: dict[str, Sums] = defaultdict(
-            lambda: defaultdict(lambda: [0, 0.0])
-        )  # by what took them
-        self._sent: list[Ints64] = []  # timestamps of what no commit has begun with
+        self.seconds: dict[str, Sums] = defaultdict(lambda: defaultdict(lambda: [0, 0.0]))  # by activity
+        self._sent: list[Ints64] = []  # timestamps of records that are in no commit yet
 
     def note(self, station: str, timestamps: Ints64) -> None:
-        """Take in that records with these timestamps (ms) are at a station now."""
+        """Note that records with these timestamps (ms) are at a station now."""
         here = self.ages[station][int(time.monotonic())]
         here[0] += len(timestamps)
         here[1] += time.time() * 1e3 * len(timestamps) - float(timestamps.sum())
@@ -66,7 +64,7 @@ class Trace:
             self._sent.append(results.run.raw.spans.table[TIMESTAMP])
 
     def cut(self) -> list[Ints64]:
-        """Return what is part of the commit that begins."""
+        """Return the timestamps of the records in the commit that begins."""
         some, self._sent = self._sent, []
         return some
 
@@ -92,7 +90,7 @@ class Trace:
         setattr(owner, name, measured)
 
     def around_async(self, owner: type, name: str, what: str) -> None:
-        """The same of one that is awaited."""
+        """Measure every call of an async method."""
         method = getattr(owner, name)
 
         @functools.wraps(method)
@@ -136,7 +134,7 @@ def install(trace: Trace, source: str) -> None:
         with trace.measure("runs in one go: task, encode"):
             found = process_together(self, some)
         for (_, of, _), results in zip(some, found, strict=True):
-            if results is not None:  # else it is processed by itself, and begins anew
+            if results is not None:  # else the run is processed separately, from its beginning
                 trace.note_raw(COMPUTED, of.raw)
         return found
 
@@ -168,9 +166,9 @@ def install(trace: Trace, source: str) -> None:
 
 
 def means(text: str, first: float, last: float) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
-    """Return mean ages by station (ms), and how often and how long (ms) by what took time, a second.
+    """Return mean ages by station (ms), and calls per second and their mean time (ms) by activity.
 
-    `text`: what a worker wrote; `first`, `last`: of the seconds that count, on the monotonic clock.
+    `text` is the output of a worker; `first` and `last` bound the seconds that count, on the monotonic clock.
     """
     found = json.loads(text)
 

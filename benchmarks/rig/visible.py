@@ -1,4 +1,4 @@
-"""How much of a topic a reader can see, without reading it: the ends of its partitions."""
+"""Visible records: the number that a reader can see of a topic, from the ends of its partitions."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from topics.clients.cluster import refresh_leaders
 
-REQUEST_SECONDS = 60.0  # a broker on a busy machine takes its time
-LEADER_SECONDS = 150.0  # the more over a new topic
+REQUEST_SECONDS = 60.0  # a broker on a busy machine is slow
+LEADER_SECONDS = 150.0  # longer for a new topic
 LOOK_SECONDS = 0.05
-NOT_YET = {  # what a broker says of a topic it is still setting up
+NOT_YET = {  # errors for a topic that the broker is still setting up
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError._NOENT,  # no leader at all
+    KafkaError._NOENT,  # no leader
 }
 NO_COORDINATOR_YET = {
     KafkaError.NOT_COORDINATOR,
@@ -26,12 +26,12 @@ NO_COORDINATOR_YET = {
 
 
 class Cluster:
-    """The broker of a measurement: creates topics, deletes them, looks at their ends."""
+    """The broker of a measurement: creates topics, deletes them, reads their ends."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap
         self._admin = AdminClient({"bootstrap.servers": bootstrap})
-        self._groups: dict[str, Consumer] = {}  # who asks for the offsets of a group
+        self._groups: dict[str, Consumer] = {}  # clients that read the offsets of a group
 
     def create(self, *topics: str, partitions: int, config: dict[str, str] | None = None) -> None:
         new = [NewTopic(topic, partitions, 1, config=config or {}) for topic in topics]
@@ -41,7 +41,7 @@ class Cluster:
             self.ends(topic, partitions)  # leaders are known a moment after the creation
 
     def delete(self, *topics: str) -> None:
-        """Return when the broker does not name them any more; before, who creates them finds them there."""
+        """Return when the broker no longer lists the topics; until then, a creation finds them existing."""
         for future in self._admin.delete_topics(list(topics), request_timeout=REQUEST_SECONDS).values():
             future.result()
         deadline = time.monotonic() + LEADER_SECONDS
@@ -59,10 +59,10 @@ class Cluster:
             self.delete(*names)
 
     def ends(self, topic: str, partitions: int) -> list[int]:
-        """Return the end of each partition for a read_committed reader, once each has a leader that tells it.
+        """Return the end of each partition for a read_committed reader, once each has a leader that answers.
 
-        What a transaction writes is behind it until the transaction ends; where there are none, it is the
-        high watermark. Markers of transactions count as records do.
+        Records of a transaction are beyond this end until the transaction ends; without transactions it is
+        the high watermark. Markers of transactions count like records.
         """
         deadline = time.monotonic() + LEADER_SECONDS
         while True:
@@ -75,7 +75,7 @@ class Cluster:
                 time.sleep(LOOK_SECONDS)
 
     def _ends(self, topic: str, partitions: int) -> list[int]:
-        """Return the ends: one request for all of them."""
+        """Return the ends, with one request for all of them."""
         wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
         futures = self._admin.list_offsets(
             wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=REQUEST_SECONDS
@@ -84,7 +84,7 @@ class Cluster:
         return [found[partition] for partition in range(partitions)]
 
     def committed(self, group: str, topic: str, partitions: int) -> int:
-        """Return the sum of the committed offsets of `group`, 0 where there is none or nobody knows yet."""
+        """Return the sum of the committed offsets of `group`, counting 0 for a missing or unknown offset."""
         places = [TopicPartition(topic, partition) for partition in range(partitions)]
         try:
             found = self._asking_for(group).committed(places, timeout=REQUEST_SECONDS)
@@ -95,7 +95,7 @@ class Cluster:
         return sum(max(place.offset, 0) for place in found)
 
     def _asking_for(self, group: str) -> Consumer:
-        """Return a client that sees the offsets of `group` without waiting for transactions under way.
+        """Return a client that reads the offsets of `group` without waiting for open transactions.
 
         AdminClient.list_consumer_group_offsets of confluent-kafka 2.16.1 corrupts memory.
         """
