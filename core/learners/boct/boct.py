@@ -190,7 +190,7 @@ def answer(
     scratch,
     shares,
 ) -> tuple[int, int, int]:
-    """Route a record, keep it unless the model is frozen, and return the class by the leaf's labels."""
+    """Route a record, keep it unless the model is frozen; return the class of half the labels or more."""
     node = place
     if node < 0:
         node = arrive(plan, ints, floats, t, x, prepared != at.COUNTS, prepared)

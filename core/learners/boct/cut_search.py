@@ -21,7 +21,7 @@ A search costs O(d·n·log n). Most labels need none:
 The horizon is the longest, in steps, for which the floor is a fifth of the way from L to the lowest score.
 All this needs no exact U but only a value below it, ``rough_bound``, which shows that most cuts cannot win;
 only the rest are scored exactly. Rounding may decide between two scores that are equal in exact arithmetic;
-MARGIN prevents that.
+MARGIN allows for that.
 """
 
 from __future__ import annotations

@@ -175,7 +175,7 @@ def write_table_row(plan, params, ints, floats, node: int, own: int) -> None:
 
 @kernel
 def draw_below(plan, counter: int, total: float) -> float:
-    """Return a random integer from 0 to below ``total``."""
+    """Return a random number (float64) from 0 to below ``total``."""
     return rng.uniform(plan[at.PLAN_RESERVOIR_KEY], counter) * total
 
 

@@ -239,9 +239,9 @@ def uncertainty(
     """Return the uncertainty of the committee: the largest weighted share, or a share by vote entropy.
 
     Vote entropy E of all K classes is mapped to a share between 1 and 1/K as E lies between 0 and 1. Lead and
-    labels are those of the leaf of the least certain member, among votes of at most 1 - E: a forest is
-    consistent iff all leaves are. Without lead, the weight is the number of labels that the busiest member
-    has judged.
+    labels belong to the leaf of the least certain member, and by votes the lead is at most 1 - E: a forest is
+    consistent iff all leaves are. Without lead, the weight is that of all labels that the busiest member has
+    predicted.
     """
     weight, largest = 0.0, 0.0
     for i in range(of.of(plan, of.OF_MEMBERS)):

@@ -2,7 +2,7 @@
 
 Trees grow freely until one of them has reached an equal part of the forest's bytes. From the first review
 after that on, half of an equal part is reserved for each tree, regardless of its neighbours, and the tree
-grows in it at once. The second half of all bytes is for the leaves that err most, in any tree. A tree that
+grows in it at once. The remaining half of all bytes is for the leaves that err most, in any tree. A tree that
 has grown beyond its reserved part makes no split until a review, which comes after every REVIEW labels. At
 the review its due leaves compete with inactive leaves of all trees for the free bytes, and for the records of
 less promising active leaves in trees beyond their reserved part
