@@ -39,7 +39,7 @@ class Forest(Learner):
 
     kernels: ClassVar[str | None] = "core.learners.forest.kernels"
     member_defaults: ClassVar[dict[str, Any]] = {}
-    """Values that the forest sets for those parameters of a member that its learner has."""
+    """Defaults of member parameters that the forest changes; ignored where a member lacks the parameter."""
     replaces_worst: ClassVar[bool] = False
     """An alarm of any member replaces the member with the largest error."""
     weights_votes: ClassVar[bool] = True

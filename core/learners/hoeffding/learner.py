@@ -73,7 +73,7 @@ class HoeffdingLearner(Learner):
     """The published code whose trees are grown, including its quirks."""
 
     axis_defaults: ClassVar[dict[str, Any]] = {}
-    """Values that the learner sets for those parameters of its axes that the axes have."""
+    """Defaults of axis parameters that the learner changes; ignored where an axis lacks the parameter."""
     compat_defaults: ClassVar[dict[str, Any]] = {}
     """Axes and parameters of axes whose values differ from the preset in every published code."""
     compats: ClassVar[tuple[str | None, ...]] = (None, "moa", "imac")
@@ -83,7 +83,7 @@ class HoeffdingLearner(Learner):
     cdt_defaults: ClassVar[dict[str, Any]] = {"candidates": 100}
     """Axes and parameters of axes that ``compat="cdt"`` changes."""
     compiled: ClassVar[bool] = False
-    """The decision is compiled (``core/learners/hoeffding/split_decision.py``), like failed attempts."""
+    """``core/learners/hoeffding/split_decision.py`` decides, so that failed attempts need no Python."""
 
     last_of_two: ClassVar[bool] = False
     """A leaf with equal weight of the only two classes votes for the second class, not for the first [D9]."""
@@ -334,7 +334,7 @@ class HoeffdingLearner(Learner):
         ints[at.PLAN_SCHEDULE_RANKED] = self.schedule.ranked
         # MOA's schedule counts inherited weight: only the learner can compute whether a leaf is due.
         ints[at.PLAN_COMPILED] = self.compiled and not self.quirks
-        # A new leaf must need nothing from the leaf that was split, and no state of a schedule.
+        # In a plain split a new leaf needs nothing from the leaf that was split, and no state of a schedule.
         is_plain = not shape.revision and not shape.leaf_model and not self.criterion.sorts_branches
         ints[at.PLAN_PLAIN_SPLITS] = self.compiled and not self.quirks and is_plain
         ints[at.PLAN_MAX_LEAVES] = self.max_leaves

@@ -37,7 +37,7 @@ from core.tree import quirks
 COUNT: Final = 0
 CHECKED: Final = 1
 QUIET: Final = 2  # observed weight up to which no gap can suffice
-CLASSES: Final = 3  # known classes at that time
+CLASSES: Final = 3  # known classes when SQUARE was computed
 SQUARE: Final = 4  # R² of the merit
 HEADER: Final = 5
 
