@@ -50,7 +50,7 @@ class Ledger:
         return not self._steps and not self.starts
 
     def note(self, step: Step) -> None:
-        """Add processed records; records that follow those of the same source extend its last step.
+        """Add processed records; records of the same source extend its last step.
 
         Raise LedgerError for a step back: the commit would not match what was processed.
         """

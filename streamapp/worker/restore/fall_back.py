@@ -1,8 +1,8 @@
 """Falling back: a partition whose journal cannot be replayed continues from its newest whole snapshot.
 
-What the models learned since that snapshot is lost; committed records are not read again. The journal gets a
-reset and, after it, the record of that snapshot once more, with the committed offsets as its positions:
-restores and further entries of the journal begin there.
+Everything that the models learned since that snapshot is lost. Committed records are not read again. The
+journal gets a reset and, after it, the record of that snapshot once more, with the committed offsets as its
+positions: restores and further entries of the journal begin there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The index of a snapshot: of each unit, which copy in the table is the valid one.
+"""Index of a snapshot: for each unit, which copy in the table is valid.
 
 It is a unit itself, written whole with every snapshot; its manifest in the journal names it with its
-checksum. Chunks that no index names are garbage, including those of other workers.
+checksum. Chunks that no index names are garbage, even if another worker wrote them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Pending policy: which answered instances wait for their label, and which of them ask for it.
 
-An id that is known already is a repeated instance: it is answered like any other, but its label is not asked
-for again and it does not replace the pending instance. If it has its own label, that settles the pending
-instance.
+An instance with a known id is a repeated instance: it is answered like any other, but its label is not
+requested again and it does not replace the pending instance. If it has its own label, that settles the
+pending instance.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class AnsweredRun(Protocol):
-    """A run of n instances that were answered, as far as it is looked at here."""
+    """The attributes of a run of n answered instances that are used here."""
 
     state: PartitionState
     raw: RawRecords
@@ -34,16 +34,16 @@ class AnsweredRun(Protocol):
     effects: Effects
     replies: Replies
     model: Ints64  # int64[n]
-    scale: Floats | None  # float64[n]: what the weights of their labels are multiplied by; None: 1
-    words: Ints64 | None  # int64[w]: of its episode, of a run of one row, whose label is learned with them
+    scale: Floats | None  # float64[n]: factors of their labels' weights; None: 1
+    words: Ints64 | None  # int64[w]: of its episode, for a run of one row, whose label is learned with them
 
     @property
     def labelled(self) -> Mask:
-        """bool[n]: which brought labels that were learned."""
+        """bool[n]: rows that had labels, which were learned."""
 
     @property
     def frozen(self) -> Mask:
-        """bool[n]: whose models are frozen."""
+        """bool[n]: rows whose models are frozen."""
 
     @property
     def width(self) -> Ints32:
@@ -62,7 +62,7 @@ class AnsweredRun(Protocol):
 
 
 def keep_and_request(run: AnsweredRun) -> None:
-    """Remember the instances that wait for their label, and request those that are asked for."""
+    """Remember the instances that wait for their label, and request the labels that the strategy selected."""
     state, batch, effects = run.state, run.batch, run.effects
     rows = keep_pending(run).nonzero()[0]
     effects.count(counters.REQUESTED, len(rows))
@@ -74,7 +74,7 @@ def keep_and_request(run: AnsweredRun) -> None:
 
 
 def keep_pending(run: AnsweredRun) -> Mask:
-    """Remember the instances that wait for their label; return bool[n]: whose label is to be requested."""
+    """Remember the instances that wait for their label; return bool[n]: rows whose label is requested."""
     pending, replies = run.state.pending, run.replies
     asked = replies.asked
     wanted = asked

@@ -1,7 +1,7 @@
 """Sources: the input topics of a partition, a row each, in causal order.
 
-Whatever goes by the sources (driver, task, journal, replay, metrics, commands) goes by this table: another
-input topic is another row here and a field of `topics.definitions.TopicNames`.
+All code that handles the sources (driver, task, journal, replay, metrics, commands) uses this table: a new
+input topic is a new row here and a field of `topics.definitions.TopicNames`.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ if TYPE_CHECKING:
 SourceName = Literal["controls", "instances", "feature_values", "labels"]
 
 Positions = Mapping[SourceName, int]
-"""The offset of the next record of each source, by its name; of every source of the table."""
+"""The offset of the next record of each source in the table, by the source's name."""
 
 Batch = TypeVar("Batch")
 
 
 class SourceRun(Protocol):
-    """A run of one source while a task goes through it."""
+    """A run of one source on its way through a task."""
 
     def process(self) -> None:
-        """Process all of it."""
+        """Process all records of the run."""
 
 
 def each_by_itself(raws: Sequence[RawRecords], _limits: Limits) -> list[None]:
-    """Read none of several runs."""
+    """Return None for each run: the runs are not read together."""
     return [None] * len(raws)
 
 
 @dataclass(frozen=True, slots=True)
 class Code(Generic[Batch]):
-    """What makes records of a source, and what processes them."""
+    """The functions that decode and process the records of a source."""
 
     decode: Callable[[RawRecords, Limits], Batch]
     run: Callable[[PartitionState, RawRecords, Batch, RunTime, Effects], SourceRun]
     together: Callable[[Sequence[RawRecords], Limits], Sequence[Batch | None]] = each_by_itself
-    """Makes records of several runs in one go; None: `decode` has to."""
+    """Decodes several runs in one call; None: use `decode` for this run."""
 
 
 def _controls() -> Code[Controls]:
@@ -83,10 +83,10 @@ class Source:
     """An input topic."""
 
     name: SourceName
-    load: Callable[[], Code[Any]]  # brings compiled kernels and codecs: not for who only looks
-    journalled: bool = False  # the journal has its records themselves: a replay does not read the topic
-    optional: bool = False  # an installation may do without its topic
-    may_be_dead_letter: bool = True  # its records: they can be skipped, and sent back
+    load: Callable[[], Code[Any]]  # loads compiled kernels and codecs, so only for processing
+    journalled: bool = False  # the journal holds its records: a replay does not read the topic
+    optional: bool = False  # an installation may lack its topic
+    may_be_dead_letter: bool = True  # its records can be skipped, and sent back
 
     def topic(self, names: TopicNames) -> str:
         """Return its topic."""
@@ -108,21 +108,21 @@ features, these before its label."""
 
 
 def source_topics(names: TopicNames) -> dict[SourceName, str]:
-    """Return the topic of each source, in causal order; of an optional one only if it exists."""
+    """Return the topic of each source, in causal order; an optional source only if its topic exists."""
     return {
         name: source.topic(names) for name, source in SOURCES.items() if names.features or not source.optional
     }
 
 
 def positions_of(known: Mapping[Any, int]) -> Positions:
-    """Return positions in causal order; a source of which nothing is known is at its beginning."""
+    """Return positions in causal order; a source without a known position is at its beginning."""
     return {name: known.get(name, 0) for name in SOURCES}
 
 
 def named(positions: Positions) -> dict[SourceName, int]:
-    """Return positions as they are written: a source that may be missing is left out at its beginning.
+    """Return positions in their written form: an optional source is left out at its beginning.
 
-    So what an installation without such topics writes is what older releases wrote, and read.
+    So an installation without such topics writes and reads the same as older releases.
     """
     return {name: positions[name] for name, each in SOURCES.items() if positions[name] or not each.optional}
 

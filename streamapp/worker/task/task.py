@@ -1,7 +1,7 @@
-"""Task: one partition's work and state, and what is handed over. Runs in, effects out.
+"""Task: one partition's processing and state. Runs in, effects out.
 
-Pure: no Faust, no Kafka, no clock. What a task does is a function of the records it is given and their
-order, never of how they are cut into runs; time is that of the records. It runs in one thread.
+Pure: no Faust, no Kafka, no clock. The results of a task are a function of its records and their order, never
+of their division into runs; time is the records' time. It runs in one thread.
 
     task = Task(3, TaskConfig.from_settings(settings))
     effects, records = process_isolated(task, TaskRun("instances", raw), encoder.encode)
@@ -35,7 +35,7 @@ from streamapp.worker.task.unit import Unit
 from topics.columns.records import Controls, FeatureValues, Instances, Labels, RawRecords
 
 CODE: Final = {name: source.load() for name, source in SOURCES.items()}
-MANY_PARTS: Final = 8  # of a run of instances, for which it is worth decoding all of it at once
+MANY_PARTS: Final = 8  # parts of a run of instances from which it is worth decoding the run as a whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,11 +45,11 @@ class TaskRun:
     source: SourceName
     raw: RawRecords
     batch: Instances | FeatureValues | Labels | Controls | None = None  # None: the task decodes `raw` itself
-    position: int | None = None  # behind the last record; None: right behind it
+    position: int | None = None  # after the last record; None: directly after it
 
 
 class Task:
-    """The models of one partition and what belongs to them."""
+    """The models of one partition and all state that belongs to them."""
 
     def __init__(
         self,
@@ -58,14 +58,15 @@ class Task:
         quota: ModelQuota | None = None,
         memory: ModelMemory | None = None,
     ) -> None:
-        """`quota`: the models of the worker, shared by its tasks; None: this task alone may hold them all.
+        """`quota`: the number of models of the worker, shared by its tasks; None: this task alone may hold
+        them all.
 
-        `memory`: that of the worker's models, shared too; None: without limit. It changes nothing that a task
-        does.
+        `memory`: of the worker's models, shared too; None: without limit. It does not change the task's
+        results.
         """
         self.partition = partition
         self.config = config
-        self.next: dict[SourceName, int] = {}  # position behind what was processed, per input
+        self.next: dict[SourceName, int] = {}  # position after the processed records, per input
         self.counters: Counter[str] = Counter()  # since this task began, replays included
         self._state = PartitionState(config, quota or ModelQuota(config.models_max_count), memory)
         self._marked = (dict(self.next), dict(self.counters))
@@ -80,9 +81,9 @@ class Task:
         units: Iterable[Unit],
         memory: ModelMemory | None = None,
     ) -> Task:
-        """Return the task that units of its cuts describe, the latest of each name; DamagedStateError.
+        """Return the task in the units of its cuts, the latest unit of each name; DamagedStateError.
 
-        It goes on as if it had never stopped, and counts the units as written. Its models take their places
+        It continues as if it had never stopped, and counts the units as written. Its models take their places
         of the quota, even beyond its limit.
         """
         task = Task(partition, config, quota, memory)
@@ -127,9 +128,9 @@ class Task:
         return self._state.time.clock
 
     def process(self, run: TaskRun) -> Effects:
-        """Process a run and return what it leads to.
+        """Process a run and return its effects.
 
-        An exception is a bug or a plug-in's: state may then be half changed until `rollback`.
+        An exception is a bug, here or in a plug-in: state may then be half changed until `rollback`.
         """
         self.checkpoint()
         raw = run.raw
@@ -159,7 +160,7 @@ class Task:
             return self._process_part(run.source, raw, run.batch, time, 0)
         clocks = time.clocks()
         clock.restore(before)
-        # Few parts are decoded each by itself, though the run may have been decoded: a tick is rare.
+        # If a run has few parts, each is decoded alone, even if the run was decoded: a tick is rare.
         single = self._singles(run) if run.source == "instances" and len(starts) >= MANY_PARTS else None
         return join(
             (start, self._process_part(run.source, part, batch, clock.advance(part.timestamps), start))
@@ -168,7 +169,7 @@ class Task:
         )
 
     def _singles(self, run: TaskRun) -> SingleInstances:
-        """Return the instances of a run of which many are processed each by itself."""
+        """Return the instances of a run in which many records are processed one by one."""
         batch = run.batch or CODE["instances"].decode(run.raw, self.config.limits)
         assert isinstance(batch, Instances)
         return SingleInstances(batch)
@@ -198,18 +199,20 @@ class Task:
         return effects
 
     def skip(self, run: TaskRun) -> None:
-        """Note that a run was dealt with otherwise (its record is a dead letter)."""
+        """Note that a run was handled by other means (its record is a dead letter)."""
         position = run.raw.offsets[-1] + 1 if run.position is None else run.position
         self.next[run.source] = position
 
     def advance(self, source: SourceName, position: int) -> None:
-        """Note that a source has no record left before a position: markers, holes, what retention took."""
+        """Note that no record of a source is left before a position: markers, holes, records deleted by
+        retention.
+        """
         self.next[source] = position
 
     def cut(self) -> Cut:
-        """Mark the state as it is between two runs, for a snapshot; makes what happened before final.
+        """Mark the current state between two runs, for a snapshot; earlier runs become final.
 
-        One cut at a time: the one before is done or abandoned.
+        One cut at a time: the previous cut must be done or abandoned.
         """
         if self._cut is not None and not self._cut.over:
             message = f"cut of partition {self.partition} must be done or abandoned before the next one"
@@ -219,7 +222,7 @@ class Task:
         return self._cut
 
     def digest(self) -> bytes:
-        """Return the SHA-256 of the state: equal in tasks that will do the same from here on."""
+        """Return the SHA-256 of the state: equal in tasks that will behave the same from here on."""
         return digest(self.next, self._state)
 
     def checkpoint(self) -> None:
@@ -228,20 +231,20 @@ class Task:
         self._marked = (dict(self.next), dict(self.counters))
 
     def rollback(self) -> None:
-        """Go back to the beginning of the last run: models only if the exception handler is `dead-letter`."""
+        """Go back to the beginning of the last run; models only if the exception handler is `dead-letter`."""
         self._state.rollback()
         next_, counted = self._marked
         self.next, self.counters = dict(next_), Counter(counted)
 
     def configure(self, config: TaskConfig) -> None:
-        """Go on under another configuration, between two runs."""
+        """Continue under another configuration, between two runs."""
         self.config = config
         self._state.configure(config)
 
     def join(self, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
-        """Count this task's models among those of a worker."""
+        """Count this task's models among the models of a worker."""
         self.models.join(quota, memory)
 
     def close(self) -> None:
-        """Give back what this task's models took: the partition left this worker."""
+        """Return the memory and places of this task's models: the partition left this worker."""
         self.models.close()

@@ -16,7 +16,7 @@ class TrainingRow(NamedTuple):
 
     row: int
     slot: int
-    serial: int  # of the pending instance whose features it takes; -1: it has its own, or needs none
+    serial: int  # of the pending instance whose features it takes; -1: it has features, or needs none
     code: int
     predicted: int  # class code answered, -1: not known
     requested: bool  # its request was open
@@ -71,7 +71,7 @@ class TrainingBatch:
 
 
 def _columns(cells: Iterable[Any]) -> TrainingColumns:
-    """Return columns of their types; nothing: empty ones."""
+    """Return columns of their types; empty columns if there are no cells."""
     given = [*cells] or [()] * len(_TYPES)
     return TrainingColumns(
         *[np.array(column, dtype=kind) for kind, column in zip(_TYPES, given, strict=True)]

@@ -1,8 +1,8 @@
 """Unit: one piece of a task's state as bytes; a snapshot of a task is a set of them.
 
 A frame (core/model/frame.py) whose head has kind, key, incarnation and facts; the kind determines the layout
-of the body (docs/snapshots.md). The name is inside the unit too, so that a unit that was stored under another
-one's name is noticed. The same state gives the same bytes.
+of the body (docs/snapshots.md). The name is inside the unit too, so that a unit that was stored under a wrong
+name is noticed. The same state gives the same bytes.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ class DamagedStateError(StreamappError):
 
 
 class UnitName(NamedTuple):
-    """What a unit is about; a later unit of the same name takes the place of an earlier one."""
+    """The identity of a unit; a later unit of the same name replaces an earlier unit."""
 
     kind: str
-    key: str = ""  # model key, or which one of its kind
-    incarnation: int = 0  # of a model: how often its key has begun anew, from 1 on; else 0
+    key: str = ""  # model key, or number within its kind
+    incarnation: int = 0  # of a model: how often its key has begun, from 1 on; else 0
 
     def __str__(self) -> str:
         """Return the name as a person reads it."""
@@ -38,7 +38,7 @@ class UnitName(NamedTuple):
         return f"{self.kind} {self.key!r}{life}" if self.key else self.kind
 
     def encode(self) -> bytes:
-        """Return the name as bytes, for a store; no two names have the same."""
+        """Return the name as bytes, for a store; different names have different bytes."""
         return canonical([self.kind, self.key, self.incarnation])
 
     @staticmethod
@@ -54,24 +54,24 @@ class UnitName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One independent piece of a task's state."""
+    """One independent piece of a task's state, as bytes."""
 
     name: UnitName
     data: bytes
 
     @property
     def size(self) -> int:
-        """How many bytes it has."""
+        """Return the number of bytes."""
         return len(self.data)
 
     @property
     def checksum(self) -> int:
-        """Number that the bytes end with."""
+        """The checksum at the end of the bytes."""
         return int.from_bytes(self.data[-DIGEST:], "little")
 
 
 def seal(name: UnitName, facts: Mapping[str, Any], body: Sequence[Body] = ()) -> Unit:
-    """Return a unit; facts: what JSON can say of it, body: parts that are laid one behind the other."""
+    """Return a unit; facts: its JSON part, body: byte strings that are concatenated."""
     head = {"kind": name.kind, "key": name.key, "incarnation": name.incarnation, "facts": facts}
     return Unit(name, FRAME.seal(canonical(head), body))
 
@@ -91,7 +91,7 @@ def unseal(unit: Unit) -> tuple[dict[str, Any], memoryview]:
         ValueError,
         TypeError,
         KeyError,
-    ) as error:  # a valid checksum says that it is whole, not who made it
+    ) as error:  # a valid checksum shows that it is whole, not its origin
         raise damaged(name, f"its head must say kind, key, incarnation and facts: {error!r}") from error
     if named != name:
         raise damaged(name, f"must be stored under its own name, which is {named}")
@@ -99,5 +99,5 @@ def unseal(unit: Unit) -> tuple[dict[str, Any], memoryview]:
 
 
 def damaged(name: UnitName, rule: str) -> DamagedStateError:
-    """Return the error that says what is wrong with a unit and what to do."""
+    """Return the error for a damaged unit, with the rule that it breaks and the remedy."""
     return DamagedStateError(f"unit {name}: {rule}; {REMEDY}")

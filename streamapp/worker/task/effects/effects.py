@@ -210,7 +210,7 @@ class Effects:
 
 
 def join(parts: Iterable[tuple[int, Effects]]) -> Effects:
-    """Return the effects of consecutive runs as those of one run; each with its first record's index."""
+    """Return the effects of consecutive runs as of one run; each comes with its first record's index."""
     joined = Effects()
     for start, part in parts:
         joined.answers += [replace(each, record=_shifted(each.record, start)) for each in part.answers]

@@ -192,7 +192,7 @@ class InstancesRun(InstanceRows):
     def _add_attributes(self, stretch: Ints64, new: Mapping[int, Sequence[NewAttribute]]) -> bool:
         """Add the new features of rows before which their model cannot split; return whether any were added.
 
-        A row's features are added before it is answered, together with those of later rows. This changes
+        A row's features are added before it is answered, together with later rows' features. This changes
         nothing before their values come, unless a split is decided in between.
         """
         has_grown = False

@@ -1,10 +1,10 @@
 """Early labels: held back until their instance comes, because the topics are only roughly in step.
 
-A held label is learned with its instance, at once (test-then-train). If the instance does not come within
-the hold time, or there is no room, the label is given up and counted as unknown. A released label leaves
-its name until the hold time is over, so that its duplicate is known.
+A held label is learned with its instance, at once (test-then-train). If the instance does not come within the
+hold time, or there is no room, the label is given up and counted as unknown. A released label leaves its name
+until the hold time is over, so that a duplicate is recognised.
 
-As with pending instances, every decision uses the clock of its own record, and `rollback` undoes a run.
+As with pending instances, every decision uses the clock at its record, and `rollback` undoes a run.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from streamapp.worker.task.pending.event_time import NO_TIME
 from streamapp.worker.task.pending.names import Name
 
 HELD_BYTES: Final = 700
-"""What a held label costs beside its record: id, name, place, object, key, and the list of headers."""
+"""Bytes of a held label in addition to its record: id, name, place, object, key, and the list of headers."""
 
 TEXT_BYTES: Final = 128
-"""Of its names and headers that are in `HELD_BYTES`; what is longer counts beside it."""
+"""Bytes of its names and headers that `HELD_BYTES` includes; longer texts count in addition."""
 
 
 class HeldLabel(NamedTuple):
@@ -75,11 +75,11 @@ class EarlyLabels:
         return not self._held or self._held.keys().isdisjoint(names)
 
     def knows(self, name: Name) -> bool:
-        """Return whether a name has a label here, as `knows_none_of` sees it."""
+        """Return whether a name has a label here, held or released."""
         return name in self._held
 
     def find(self, name: Name, clock: int) -> HeldLabel | None:
-        """Return the label held (or released) for a name, as things are at `clock`."""
+        """Return the label held (or released) for a name at `clock`."""
         held = self._held.get(name)
         return None if held is None or clock - held.born > self._hold_ms else held
 
@@ -99,12 +99,14 @@ class EarlyLabels:
         self._undo.append(("changed", name, held))
 
     def expire(self, clock: int) -> None:
-        """Give up the labels that were held for too long."""
+        """Give up the labels whose hold time is over."""
         while self._held and clock - next(iter(self._held.values())).born > self._hold_ms:
             self._give_up()
 
     def turn(self, clock: int) -> None:
-        """Count from `clock` what came later by a clock that was wrong, or before it began; it is held on."""
+        """Set the time to `clock` for labels that came under a wrong later clock, or before it began; they
+        stay held.
+        """
         for name, held in self._held.items():
             if held.born > clock or held.born == NO_TIME:
                 self._held[name] = held._replace(born=clock)

@@ -1,8 +1,8 @@
-"""Entries of pending instances: the layout of rows and words, what is to be kept, and an image of it all.
+"""Entries of pending instances: the layout of rows and words, instances to keep, and an image of all.
 
-A row says what an instance is known by and what became of it; its features lie in the words, `width` of them
-from `start` on. The last `episode` of these are no features: they are the words (int64) of the episode that
-the instance was answered from, which its label is learned with.
+A row holds the identity and the outcome of an instance; its features are in the words, `width` of them from
+`start` on. The last `episode` of these are not features: they are the words (int64) of the episode from which
+the instance was answered, and with which its label is learned.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 ENTRY_BYTES: Final = 320
-"""What an entry counts beside its features: id, name, place in the index, row. It takes about half of that
-(the unit test measures it); the number stays, for what is forgotten depends on it."""
+"""Counted bytes of an entry in addition to its features: id, name, place in the index, row. It takes about
+half of that (the unit test measures it); the number must not change, because it determines which entries are
+forgotten.
+"""
 
 NAME_BYTES: Final = 64
-"""Of a model key and an id together that are in `ENTRY_BYTES`; what is longer counts beside it."""
+"""Bytes of a model key and an id together that `ENTRY_BYTES` includes; longer names count in addition."""
 
 GAPS: Final = 1024
-"""Words that may lie between those in use before anything is moved, and that are free after it."""
+"""The most unused words between those in use before words are moved, and the free words after a move."""
 
 ROW: Final = np.dtype(
     [
@@ -57,14 +59,14 @@ class Kept(NamedTuple):
 
     names: Sequence[Name]
     model: Ints32  # int32[m] model in the table
-    x: Floats  # float64[m, D]; the columns beyond a row's width are not kept, its last are its episode's
+    x: Floats  # float64[m, D]; columns beyond a row's width are not kept, its last columns are its episode's
     width: Ints32  # int32[m]
     prediction: Ints32  # int32[m]
     requested: Mask  # bool[m]
     sampled: npt.NDArray[np.int8]  # int8[m]
     importance: Floats  # float64[m]
     born: Ints64  # int64[m] clock at the record, ascending
-    scale: Floats | None = None  # float64[m]: what their labels' weights are multiplied by; None: 1
+    scale: Floats | None = None  # float64[m]: factors of their labels' weights; None: 1
     episode: int = 0  # words of an episode at the end of each row's width
 
     def slice(self, start: int, stop: int) -> Kept:
@@ -86,7 +88,7 @@ class Kept(NamedTuple):
 
 
 class PendingImage(NamedTuple):
-    """All pending instances as they were at a moment; what happens afterwards does not change it."""
+    """All pending instances at one moment; later changes do not affect it."""
 
     first: int  # serial of rows[0]
     live: int
@@ -94,7 +96,7 @@ class PendingImage(NamedTuple):
     closed_to: int  # the requests of entries before this serial are closed
     tick: int
     closings: Mapping[tuple[int, int], int]
-    rows: npt.NDArray[np.void]  # ROW[next - first], in which `settled` and `struck` are those of now
+    rows: npt.NDArray[np.void]  # ROW[next - first]; the current `settled` and `struck` are below
     settled: Mask  # bool[next - first]
     struck: Mask  # bool[next - first]
     names: StoredNames | Names
@@ -115,7 +117,7 @@ class PendingImage(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """The borders and counts of a checkpoint, which `rollback` goes back to."""
+    """The borders and counts at a checkpoint, to which `rollback` returns."""
 
     first: int
     live: int
@@ -148,7 +150,7 @@ def episode_of(row: np.void, words: Floats) -> Ints64:
 
 
 def compacted(rows: npt.NDArray[np.void], words: Floats) -> tuple[Floats, int]:
-    """Return the words of the rows that wait without gaps, room for more behind them, and how many they are.
+    """Return the words of waiting rows without gaps, with room after them, and the number of words in use.
 
     The offsets in the rows are changed to match.
     """
@@ -163,7 +165,7 @@ def compacted(rows: npt.NDArray[np.void], words: Floats) -> tuple[Floats, int]:
 
 
 def sizes_of(rows: npt.NDArray[np.void], holds: Mask) -> Ints64:
-    """Return int64[n]: the bytes of entries; holds: bool[n], whether their features are there."""
+    """Return int64[n]: the bytes of entries; holds: bool[n], whether the entry still has its features."""
     sizes: Ints64 = ENTRY_BYTES + rows["text"] + 8 * np.where(holds, rows["width"], 0).astype(np.int64)
     return sizes
 

@@ -5,16 +5,17 @@ thinks it is 2099 must not expire everything that waits for a label, so no singl
 With J = `event.time.max.jump.ms`:
 
 *Forward.* A record more than J ahead of the clock moves it only when the record after it is as far ahead:
-time did move on then. If those two disagree by more than J, the smaller is believed, the other doubted on.
+time did move on then. If those two disagree by more than J, the smaller is believed, and the larger stays in
+doubt.
 
 *Back.* A clock that has just begun (at the first record of all) or just jumped is itself in doubt, until
-`TRUSTED` records have agreed with it, that is, were not more than J behind it. If before that as many records
-in a row are more than J behind it as have agreed with it so far, they are believed instead: the clock goes
-back to the highest of them, and what waits is counted from there. A clock that is trusted never goes back: a
-backfill of old records does not turn it.
+`TRUSTED` records have agreed with it: they were at most J older than the clock. If, before that, the number
+of consecutive records more than J older than the clock reaches the number that agreed with it, these records
+are believed instead: the clock goes back to the highest of them, and what waits is counted from there. A
+clock that is trusted never goes back: a backfill of old records does not turn it.
 
-*Without a time.* A record may have none (Kafka's -1). It never moves the clock, and says nothing about any
-other record. Before the first record with a time the clock shows -1; what waits by then is counted from that
+*Without a time.* A record may have none (Kafka's -1). It never moves the clock, and has no effect on other
+records. Before the first record with a time the clock shows -1; items that wait by then are counted from that
 first time on.
 
 The rule counts records in their order, so it does not matter how they are cut into runs.
@@ -33,22 +34,22 @@ from topics.columns.spans import Numbers
 Ints64 = npt.NDArray[np.int64]
 
 TRUSTED: Final = 100
-"""Records that have to agree with a clock before it cannot go back any more."""
+"""Records that have to agree with a clock before it can no longer go back."""
 
 
 NO_TIME: Final = -1
-"""What a clock shows that no record with a time has begun."""
+"""The clock before the first record with a time."""
 
 
 class ClockState(NamedTuple):
-    """What a clock remembers from record to record."""
+    """The state that a clock keeps from record to record."""
 
     clock: int | None  # ms since the epoch; None before the first record that has a time
-    suspect: int | None  # the timestamp of the record before, if it jumped and was not believed
+    suspect: int | None  # the timestamp of the previous record, if it jumped and was not believed
     agreed: int  # records that agreed with the clock since it began or jumped; counted up to TRUSTED
-    behind: int  # records in a row, up to the last one, more than J behind a clock in doubt
+    behind: int  # records in a row, up to the last one, more than J older than a clock in doubt
     behind_at: int  # the highest timestamp of those
-    jumps: int  # timestamps not believed: at first sight, or by the records after them
+    jumps: int  # timestamps not believed, at once or because of later records
 
 
 class RunTime:
@@ -98,11 +99,11 @@ class EventTime:
         self.restore(ClockState(None, None, 0, 0, 0, 0))
 
     def configure(self, max_jump_ms: int) -> None:
-        """Change what is believed at first sight."""
+        """Change the largest jump that is believed at once."""
         self._max_jump_ms = max_jump_ms
 
     def state(self) -> ClockState:
-        """Return what `restore` takes back."""
+        """Return a state for `restore`."""
         return ClockState(self.clock, self._suspect, self._agreed, self._behind, self._behind_at, self.jumps)
 
     def restore(self, state: ClockState) -> None:
@@ -139,7 +140,7 @@ class EventTime:
         return self.clock
 
     def _jump(self, timestamp: int, suspect: int | None) -> None:
-        """Doubt a timestamp too far ahead, or believe it if the one before was as far ahead."""
+        """Doubt a timestamp too far ahead, or believe it if the previous record was as far ahead."""
         self._behind = 0
         if suspect is None:
             self.jumps += 1
@@ -149,10 +150,12 @@ class EventTime:
             self.clock, self._agreed = timestamp, 2
             return
         self.clock, self._suspect, self._agreed = min(suspect, timestamp), max(suspect, timestamp), 1
-        self.jumps += timestamp > suspect  # the other one is counted already
+        self.jumps += timestamp > suspect  # a larger suspect is counted already
 
     def _fall_behind(self, timestamp: int) -> None:
-        """Note a timestamp too far back; go back to those like it if they are as many as agreed."""
+        """Note a timestamp too far back; go back to such timestamps if their number equals the number that
+        agreed.
+        """
         if self._agreed >= TRUSTED:
             return
         self._behind_at = max(self._behind_at, timestamp) if self._behind else timestamp

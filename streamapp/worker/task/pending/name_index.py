@@ -31,11 +31,11 @@ from topics.columns.spans import Column, Spans, Texts
 SMALLEST: Final = 128
 """Places of a table."""
 SPARE_KEYS: Final = 1024
-"""Model keys that are remembered though no name has them any more."""
+"""The most model keys that are remembered although no name has them any more."""
 
 
 class StoredNames(Column[Name]):
-    """The names of consecutive rows as they were at a moment; what is added later does not change them."""
+    """The names of consecutive rows at one moment; later additions do not change them."""
 
     __slots__ = ("_ids", "_keys", "_names")
 
@@ -66,8 +66,10 @@ class StoredNames(Column[Name]):
         return self._names[:, LENGTH]
 
     def part(self, start: int, stop: int) -> Names:
-        """Return the names from `start` to before `stop`: keys in the order in which they come first, ids one
-        behind the other."""
+        """Return the names from `start` to before `stop`.
+
+        Keys are in the order of their first occurrence; ids are contiguous.
+        """
         rows = self._names[start:stop]
         first, end = (int(rows[0, START]), int(rows[-1, START] + rows[-1, LENGTH])) if len(rows) else (0, 0)
         ids = Spans(self._ids[first:end].tobytes(), rows[:, START] - first, rows[:, LENGTH].copy())
@@ -77,7 +79,7 @@ class StoredNames(Column[Name]):
 
 
 class NameIndex(Mapping[Name, int]):
-    """Names of rows, whose serials follow each other, and to which serial a name leads: the last one put."""
+    """Names of rows with consecutive serials; a name leads to the serial of the last row put with it."""
 
     def __init__(self, base: int = 0) -> None:
         """`base`: serial of the first row."""
@@ -94,7 +96,7 @@ class NameIndex(Mapping[Name, int]):
     # -- looking up -----------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        """Return how many names lead somewhere."""
+        """Return how many names lead to a serial."""
         return self._led
 
     def __iter__(self) -> Iterator[Name]:
@@ -127,7 +129,7 @@ class NameIndex(Mapping[Name, int]):
     # -- changing -------------------------------------------------------------------------------------------
 
     def append(self, names: Names) -> Ints64:
-        """Add rows, to which their names lead from now on; return int64[n]: where they led, -1: nowhere."""
+        """Add rows, to which their names then lead; return int64[n]: the names' earlier serials, -1: none."""
         n, first = len(names), self._next
         older = np.empty(n, dtype=np.int64)
         self._store(names)
@@ -136,16 +138,16 @@ class NameIndex(Mapping[Name, int]):
         return older
 
     def strike(self, first: int, stop: int) -> npt.NDArray[np.bool_]:
-        """Have the names that lead to these serials lead nowhere; return bool[stop - first]: which did."""
+        """Remove the names that lead to these serials; return bool[stop - first]: which names did."""
         struck = np.zeros(stop - first, dtype=np.uint8)
         self._led -= int(strike_names(self._table, self._names, self._base, first, struck))
         return struck.view(np.bool_)
 
     def undo(self, older: Ints64, struck: Ints64) -> None:
-        """Take away the last rows, and have names lead where they led before they were appended.
+        """Remove the last rows, and restore the serials to which their names led before they were appended.
 
-        older: int64[n], what `append` returned of these rows; struck: serials that names led to before and do
-        not lead to any more, the last one first.
+        older: int64[n], the result of `append` for these rows; struck: serials to which names led before and
+        no longer lead, the last one first.
         """
         first = self._next - len(older)
         self._make_places(self._led + len(older) + len(struck))
@@ -157,7 +159,7 @@ class NameIndex(Mapping[Name, int]):
             self._next = first
 
     def forget(self, first: int) -> None:
-        """Take away the rows before a serial, to which no name leads any more, and give back their memory."""
+        """Remove the rows before a serial, to which no name leads any more, and free their memory."""
         gone = first - self._base
         rows = self._names[gone : self._next - self._base]
         start = int(rows[0, START]) if len(rows) else self._id_bytes
@@ -209,7 +211,7 @@ class NameIndex(Mapping[Name, int]):
         self._codes = {key: code for code, key in enumerate(self._keys)}
 
     def _make_places(self, n: int) -> None:
-        """Have at most half of the places taken once there are n names."""
+        """Resize so that at most half of the places are taken once there are n names."""
         if 2 * n > len(self._table):
             self._resize(4 * n)
 
@@ -220,7 +222,7 @@ class NameIndex(Mapping[Name, int]):
 
 
 def _longer(column: npt.NDArray[Any], used: int, needed: int) -> npt.NDArray[Any]:
-    """Return a column with room for what is needed, and as much again; an image keeps the old one."""
+    """Return a column with room for `needed` elements, and as much again; an image keeps the old column."""
     longer = np.empty((max(2 * len(column), needed), *column.shape[1:]), dtype=column.dtype)
     longer[:used] = column[:used]
     return longer

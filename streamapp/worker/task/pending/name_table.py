@@ -2,8 +2,8 @@
 
 A name is a row of four words: its hash, where its id begins in the bytes of all ids, the length of the id,
 and the code of its model key. The table holds serials, and each serial minus `base` is a row of names; a
-place without one holds EMPTY. A name is looked for from the place that its hash says to the first empty one;
-what is taken out leaves no gap, for those behind it move up.
+place without one holds EMPTY. The search for a name begins at the place that its hash determines and ends at
+the first empty place. A removal leaves no gap, because later serials move up.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _HALF, _BYTE, _ONE, _ZERO = np.uint64(32), np.uint64(8), np.uint64(1), np.uint64
     "int64(Array(uint8, 1, 'C', readonly=True), int64[::1], int64[::1], int32[::1], int64[::1], int64[::1])"
 )
 def hash_names(text, starts, lengths, key, seeds, hashes) -> int:
-    """Hash names that have come, by the bytes of ids and the seeds of keys; return 0 if all ids are ASCII.
+    """Hash new names, by the bytes of ids and the seeds of keys; return 0 if all ids are ASCII.
 
     text: uint8, in which the ids lie; starts, lengths: int64[n], of each.
-    key: int32[n] into seeds: int64, which nobody outside can know: nobody can choose names that collide.
+    key: int32[n] into seeds: int64, secret, so that producers cannot choose names that collide.
     hashes: int64[n], not negative.
     """
     bytes_, seen = start_of(text), _ZERO
@@ -68,11 +68,11 @@ def _mixed(number) -> Any:
     "int64[::1], int64[::1], int32[::1], int64[::1], int64[::1])"
 )
 def find_names(table, names, ids, base, text, starts, lengths, hashes, key, codes, serials) -> None:
-    """Find names that have come.
+    """Find the serials of new names.
 
     table: int64[2**k], at least one place empty.
-    names: int64[m, WORDS], row 0 that of serial base; ids: uint8, in which their ids lie.
-    text, starts, lengths, hashes, key: of the names that have come, as in `hash_names`.
+    names: int64[m, WORDS], row 0 has serial base; ids: uint8, in which their ids lie.
+    text, starts, lengths, hashes, key: of the new names, as in `hash_names`.
     codes: int64, of each model key that they may have, -1: no name in the table has it.
     serials: int64[n], -1: a name is not there.
     """
@@ -94,7 +94,7 @@ def find_names(table, names, ids, base, text, starts, lengths, hashes, key, code
 
 @kernel
 def _is(rows, row: int, hash_of_it, length, code) -> bool:
-    """Tell whether a stored name, which begins at word `row`, may be that with this hash."""
+    """Return whether a stored name, which begins at word `row`, may be the name with this hash."""
     return rows[row + HASH] == hash_of_it and rows[row + LENGTH] == length and rows[row + KEY] == code
 
 
@@ -108,7 +108,7 @@ def _same(text, at: int, other, start: int, n: int) -> bool:
 
 @kernel
 def _place_of(places, mask: int, rows, own, base: int, row: int) -> int:
-    """Return the place of a stored name, or the empty one where it would be."""
+    """Return the place of a stored name, or the empty place for it."""
     mine = WORDS * row
     place = rows[mine + HASH] & mask
     while places[place] >= 0:
@@ -123,9 +123,9 @@ def _place_of(places, mask: int, rows, own, base: int, row: int) -> int:
 
 @kernel("int64(int64[::1], int64[:, ::1], uint8[::1], int64, int64, int64[::1])")
 def put_names(table, names, ids, base, first, older) -> int:
-    """Have stored names lead to their serials, from `first` on; return how many were not there.
+    """Make stored names lead to their serials, from `first` on; return how many names were new.
 
-    older: int64[n], gets the serial that each led to before, -1: none. The table has room for all of them.
+    older: int64[n], gets the earlier serial of each name, -1: none. The table has room for all of them.
     """
     places, rows, own = start_of(table), start_of(names), start_of(ids)
     mask, new = len(table) - 1, 0
@@ -139,9 +139,9 @@ def put_names(table, names, ids, base, first, older) -> int:
 
 @kernel("int64(int64[::1], int64[:, ::1], int64, int64, uint8[::1])")
 def strike_names(table, names, base, first, struck) -> int:
-    """Take names out that lead to serials from `first` on; return how many were there.
+    """Remove names that lead to serials from `first` on; return how many there were.
 
-    struck: uint8[n], gets 1 where one was taken out, 0: its name leads elsewhere, or nowhere.
+    struck: uint8[n], gets 1 for a removed name, 0 if a name leads elsewhere, or nowhere.
     """
     places, rows = start_of(table), start_of(names)
     mask, n = len(table) - 1, 0
@@ -159,7 +159,7 @@ def strike_names(table, names, base, first, struck) -> int:
 
 @kernel
 def _close(places, mask: int, rows, base: int, gap: int) -> None:
-    """Empty a place, and move up what is behind it and would no longer be found."""
+    """Empty a place, and move up later serials that would no longer be found."""
     place = gap
     while True:
         place = (place + 1) & mask
@@ -176,7 +176,7 @@ def _close(places, mask: int, rows, base: int, gap: int) -> None:
 def undo_puts(table, names, ids, base, first, older) -> int:
     """Undo `put_names`, the last name first; return by how many names the table has grown.
 
-    older: int64[n], to which serials the names from `first` on led before, EMPTY: to none. The table has room
+    older: int64[n], serials to which the names from `first` on led before, EMPTY: none. The table has room
     for all of them.
     """
     places, rows, own = start_of(table), start_of(names), start_of(ids)
@@ -195,7 +195,7 @@ def undo_puts(table, names, ids, base, first, older) -> int:
 
 @kernel("int64(int64[::1], int64[:, ::1], uint8[::1], int64, int64[::1])")
 def put_back(table, names, ids, base, serials) -> int:
-    """Have names that lead nowhere lead to these serials of theirs again; return how many.
+    """Make removed names lead to these serials again; return how many.
 
     serials: int64[n], of which the first one of a name counts. The table has room for all of them.
     """
@@ -211,7 +211,7 @@ def put_back(table, names, ids, base, serials) -> int:
 
 @kernel("void(Array(uint8, 1, 'C', readonly=True), int64[::1], int64[::1], uint8[::1], int64)")
 def copy_ids(text, starts, lengths, ids, at) -> None:
-    """Copy the ids of names that have come, one behind the other, to a place of the bytes of all ids."""
+    """Copy the ids of new names, contiguously, to a place in the bytes of all ids."""
     bytes_, own = start_of(text), start_of(ids)
     for i in range(len(starts)):
         at = copied(bytes_, starts[i], starts[i] + lengths[i], own, at)
@@ -219,7 +219,7 @@ def copy_ids(text, starts, lengths, ids, at) -> None:
 
 @kernel("void(int64[::1], int64[::1], int64[:, ::1], int64)")
 def refill(table, old, names, base) -> None:
-    """Put the serials of a table into another one, which is empty and has room for them."""
+    """Put the serials of a table into a new table, which is empty and has room for them."""
     places, rows = start_of(table), start_of(names)
     mask = len(table) - 1
     for i in range(len(old)):
@@ -236,7 +236,7 @@ def refill(table, old, names, base) -> None:
     "int64[::1])"
 )
 def code_names(text, starts, lengths, hashes, key, table, codes) -> int:
-    """Give equal names that have come equal codes, in the order in which they come first; return how many.
+    """Give equal new names equal codes, in the order of their first occurrence; return the number of codes.
 
     text, starts, lengths, hashes, key: as in `hash_names`; table: int64[2**k], more than n, all EMPTY, which
     is overwritten; codes: int64[n].

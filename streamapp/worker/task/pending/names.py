@@ -20,10 +20,10 @@ _ERRORS = "surrogatepass"
 
 
 class Names(Column[Name]):
-    """n names; one becomes a pair of strings when it is asked for."""
+    """n names; each becomes a pair of strings when it is read."""
 
     def __init__(self, keys: Sequence[str], key: Ints32, ids: Sequence[str]) -> None:
-        """keys: different ones; key: int32[n] into them; ids: n."""
+        """keys: without repetition; key: int32[n] into them; ids: n."""
         self.keys = keys
         self.key = key
         self.ids = ids
@@ -55,7 +55,7 @@ class Names(Column[Name]):
         return part
 
     def where(self, rows: Ints64) -> Names:
-        """Return some of them (int64[m])."""
+        """Return some of the names (int64[m])."""
         chosen = Names(self.keys, self.key[rows], Texts(self.spans.where(rows)))
         chosen._read = (self._read[0][rows], self._read[1])
         return chosen
@@ -71,7 +71,7 @@ class Names(Column[Name]):
 
     @staticmethod
     def joined(parts: Sequence[Names]) -> Names:
-        """Return the names of all parts, one part behind the other."""
+        """Return the names of all parts, one part after another."""
         code: dict[str, int] = {}
         key = [np.zeros(0, dtype=np.int32)]
         for part in parts:
@@ -92,12 +92,12 @@ class Names(Column[Name]):
 
     @property
     def hashes(self) -> Ints64:
-        """int64[n], not negative; another one in each process, unless PYTHONHASHSEED is set."""
+        """int64[n], not negative; different in each process, unless PYTHONHASHSEED is set."""
         return self._read[0]
 
     @cached_property
     def _read(self) -> tuple[Ints64, bool]:
-        """Hashes, and whether all ids are ASCII (of a part: of what it is a part of)."""
+        """Hashes, and whether all ids are ASCII (for a part: whether all ids of the whole are)."""
         hashes = np.empty(len(self), dtype=np.int64)
         seeds = np.fromiter(map(hash, self.keys), dtype=np.int64, count=len(self.keys))
         spans = self.spans
@@ -114,7 +114,7 @@ class Names(Column[Name]):
         return codes
 
     def bytes_beyond(self, free: int) -> Ints64:
-        """Return int64[n]: the bytes that key and id take together beyond the free ones."""
+        """Return int64[n]: the bytes that key and id together take above `free`."""
         keys = np.fromiter(map(text_bytes, self.keys), dtype=np.int64, count=len(self.keys))
         if self._read[1]:
             ids = self.spans.lengths

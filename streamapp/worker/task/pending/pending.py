@@ -1,27 +1,27 @@
-"""Pending instances: those whose label was asked for (or all), as columns in order of arrival.
+"""Pending instances: those with a requested label (or all), as columns in order of arrival.
 
                  forgotten ──┐      expired ──┐
     serial   …  ░░░░░░░░░░░░ │ ▒▒▒▒▒▒▒▒▒▒▒▒▒▒ │ ██████████████████████ │
                              first           live                     next
 
 An instance waits for `pending.ttl.ms` of event time, counted from the clock when it was answered. Then its
-features are dropped and only its id is kept, for as long again, so that a late label is not taken for one of
-an unknown instance. A settled instance (labelled or declined) keeps its id too: the next label for it is a
-duplicate. What is kept, keys and ids included, never exceeds `pending.max.bytes`: beyond it the oldest are
-forgotten.
+features are dropped and only its id is kept, for as long again, so that a late label is not taken for the
+label of an unknown instance. A settled instance (labelled or declined) keeps its id too: the next label for
+it is a duplicate. The kept data, including keys and ids, never exceeds `pending.max.bytes`: beyond it the
+oldest entries are forgotten.
 
 All decisions are functions of the sequence of records, never of how it is cut into runs: forgetting by time
-may happen late, but every look-up compares an entry with the clock of its own record. An entry is known by
+may happen late, but every look-up compares an entry with the clock at its record. An entry is identified by
 model key and instance id together, because one stream may feed several models.
 
-The model that asked for a label learns how its request was closed (`Closings`). A label that is learned or
-declined closes its request at once; every other request is closed at the next *tick*, a sixteenth of the time
-to live, by `close_due`: expired in time, forgotten for lack of room (expired as well), answered by a repeated
-instance with its label, or never sent because the id was known (declined). Ticks are fixed points of event
-time, and a run is cut at them (parts.py), so that it does not matter when a request is found due.
+The model that requested a label is informed how its request was closed (`Closings`). A label that is learned
+or declined closes its request at once; every other request is closed at the next *tick*, a sixteenth of the
+time to live, by `close_due`: expired in time, forgotten for lack of room (expired as well), answered by a
+repeated instance with its label, or never sent because the id was known (declined). Ticks are fixed points of
+event time, and a run is cut at them (parts.py), so that it does not matter when a request is found due.
 
-`checkpoint` begins a run and `rollback` undoes it: no row is moved or overwritten in between, so it takes
-the four borders, the serials that were settled and the names that were struck out; and the times of birth, if
+`checkpoint` begins a run and `rollback` undoes it. No row is moved or overwritten in between, so a rollback
+needs only the four borders, the settled serials and the names that were struck out, and the times of birth if
 the clock was turned back.
 """
 
@@ -86,9 +86,9 @@ class Pending:
         self._struck: list[int] = []  # undo: serials whose names were taken out of the index
         self._births: list[tuple[int, Ints64]] = []  # undo: first serial, `born` before a clock turned back
         self.bytes = 0
-        self.names_changed = 0  # how often names came to lead to another entry, or to none
+        self.names_changed = 0  # how often a name's entry changed
         self.expired = 0  # instances whose label did not come in time
-        self.dropped = 0  # instances forgotten early: no room, or their model is gone
+        self.dropped = 0  # instances forgotten early: no room, or their model was reset or deleted
         self._mark = self._now()
 
     def configure(self, ttl_ms: int, max_bytes: int) -> None:
@@ -114,9 +114,10 @@ class Pending:
     # -- looking up -----------------------------------------------------------------------------------------
 
     def serials(self, names: Sequence[Name]) -> Ints64:
-        """Return int64[n]: the serial of each name that is remembered, or was until it was forgotten by time.
+        """Return int64[n]: the serial of each name that is remembered, or was until its time was over; else
+        -1.
 
-        That of the others is -1. It holds until `names_changed` changes.
+        The result is valid until `names_changed` changes.
         """
         return self._index.serials(Names.of(names))
 
@@ -125,7 +126,7 @@ class Pending:
         return self.state_of(int(self.serials([name])[0]), clock)
 
     def state_of(self, serial: int, clock: int) -> tuple[int, State]:
-        """Return what `find` does of the name that leads to a serial (-1: to none)."""
+        """Return the same as `find` for the name that leads to a serial (-1: unknown)."""
         if serial < 0:
             return -1, "unknown"
         row = serial - self._base
@@ -137,7 +138,8 @@ class Pending:
         return serial, "expired" if age > self._ttl_ms else "open"
 
     def states_of(self, serials: Ints64, clock: Ints64) -> tuple[Mask, Mask, Mask]:
-        """Return which of many are open at their clocks, which are settled, and which are remembered at all.
+        """Return which of many instances are open at their clocks, which are settled, and which are
+        remembered.
 
         serials, clock: int64[n], -1: unknown; bool[n] each.
         """
@@ -152,7 +154,7 @@ class Pending:
         return is_open, is_settled, is_remembered
 
     def answers(self, serials: Ints64) -> tuple[Ints32, Mask, npt.NDArray[np.int8], Floats]:
-        """Return what `answered` does, of many: int32[m], bool[m], int8[m], float64[m]."""
+        """Return the same as `answered` for many serials: int32[m], bool[m], int8[m], float64[m]."""
         rows = self._rows[serials - self._base]
         is_open = rows["requested"] & (serials >= self._closed_to)
         return rows["prediction"], is_open, rows["sampled"], rows["importance"]
@@ -187,13 +189,13 @@ class Pending:
         return 2 * self._ttl_ms
 
     def has_room(self, n: int) -> bool:
-        """Return whether n entries without features, their names not long, fit without forgetting others."""
+        """Return whether n entries with short names and without features fit without forgetting any."""
         return self.bytes + n * ENTRY_BYTES <= self._max_bytes
 
     # -- changing -------------------------------------------------------------------------------------------
 
     def keep(self, kept: Kept, *, settled: bool = False) -> None:
-        """Remember instances; their names are unknown, or those of expired entries.
+        """Remember instances; their names are unknown, or the names of expired entries.
 
         `settled`: they have their labels already, and no features to keep.
         """
@@ -213,7 +215,7 @@ class Pending:
                 at += 1
 
     def settle(self, serial: int) -> None:
-        """Note that the label of an entry came or was declined; its features may go."""
+        """Note that the label of an entry came or was declined; its features may be dropped."""
         row = serial - self._base
         self._rows["settled"][row] = True
         self._settled.append(serial)
@@ -221,14 +223,14 @@ class Pending:
             self.bytes -= 8 * self._rows["width"].item(row)
 
     def settle_open(self, serials: Ints64) -> None:
-        """Note that the labels of entries came, as `settle` does for one; serials: int64[m], open ones."""
+        """Note that the labels of open entries came, as `settle` does for one entry; serials: int64[m]."""
         rows = serials - self._base
         self._rows["settled"][rows] = True
         self._settled += serials.tolist()
         self.bytes -= 8 * int(self._rows["width"][rows[serials >= self._live]].sum())
 
     def close(self, model: int, how: int) -> None:
-        """Note that a request of a model has ended otherwise than by time; reported at the next tick."""
+        """Note that a request of a model has ended by other means than time; reported at the next tick."""
         self._closings[model, how] += 1
 
     def tick_of(self, clock: int) -> int:
@@ -241,7 +243,7 @@ class Pending:
         if tick == self._tick:
             return {}
         self._tick = tick
-        # Waited longer than the time to live at the tick itself: look-ups have judged them expired.
+        # Entries that have waited longer than the time to live at the tick: look-ups treat them as expired.
         due = self._first_born_from(tick * max(self._ttl_ms // TICKS, 1) - self._ttl_ms)
         closings = self._closings
         self._closings = Counter()
@@ -252,7 +254,7 @@ class Pending:
         return closings
 
     def forget_model(self, model: int) -> None:
-        """Forget every entry of a model that begins anew or is gone, and its requests."""
+        """Forget the entries and requests of a model that was reset or deleted."""
         if self._closings:
             self._closings = Counter({key: n for key, n in self._closings.items() if key[0] != model})
         rows = self._between(self._first, self._next)
@@ -263,7 +265,7 @@ class Pending:
             self._strike(serial, serial + 1)
 
     def expire(self, clock: int) -> None:
-        """Give up the features of instances that waited too long, and the ids of those long expired."""
+        """Drop the features of instances that waited too long, and the ids of instances long expired."""
         if self._next == self._first:
             return
         live = self._first_born_from(clock - self._ttl_ms)
@@ -276,9 +278,9 @@ class Pending:
         self._forget(self._first_born_from(clock - self.memory_ms))
 
     def turn(self, clock: int) -> None:
-        """Count from `clock` what was kept later, by a clock that was wrong, or before the clock began.
+        """Set the times to `clock` for entries kept under a wrong later clock, or before the clock began.
 
-        What that clock let expire stays expired.
+        Entries that expired under that clock stay expired.
         """
         self._turned += 1
         self._own_rows()
@@ -321,7 +323,7 @@ class Pending:
     # -- what a cut takes -----------------------------------------------------------------------------------
 
     def image(self) -> PendingImage:
-        """Return what is remembered as it is now, without copying more than the marks.
+        """Return the current entries, copying only the marks.
 
         Rows and words are written once and changed or moved only in new arrays, and so are names.
         """
@@ -347,7 +349,7 @@ class Pending:
         return dict(self._closings)
 
     def load(self, image: PendingImage) -> None:
-        """Take in what an image holds; nothing is remembered yet."""
+        """Take in the entries of an image; there are no entries yet."""
         self._first, self._live, self._next = image.first, image.live, image.next
         self._base = image.first
         self._closed_to, self._tick = image.closed_to, image.tick
@@ -357,7 +359,7 @@ class Pending:
         names = image.names.part(0, len(image.rows))
         self._index = NameIndex(self._first)
         self._index.append(names)
-        for row in np.flatnonzero(image.struck).tolist():  # unless its name came again afterwards
+        for row in np.flatnonzero(image.struck).tolist():  # unless the name came again later
             self._index.strike(self._first + row, self._first + row + 1)
         self.names_changed += 1
         self._rows["text"] = text_of(names)
@@ -386,7 +388,9 @@ class Pending:
         return self._rows[start - self._base : stop - self._base]
 
     def _first_born_from(self, limit: int) -> int:
-        """Return the first serial born at `limit` or later; the clock never goes back, so they are sorted."""
+        """Return the first serial born at `limit` or later; births are sorted, because the clock never goes
+        back.
+        """
         if self._next == self._first or self._rows["born"].item(self._first - self._base) >= limit:
             return self._first
         born = self._between(self._first, self._next)["born"]
@@ -415,9 +419,9 @@ class Pending:
         self._text += int(text.sum())
 
     def _make_room(self, size: int, clock: int) -> bool:
-        """Forget what is due at `clock`, and then the oldest, until an entry fits; whether it ever can.
+        """Forget entries due at `clock`, then the oldest, until an entry fits; return whether it can.
 
-        A sixteenth is made free at once, so that a full store pays for forgetting only now and then.
+        A sixteenth is freed at once, so that a full store forgets only now and then.
         """
         if size > self._max_bytes:
             return False
@@ -477,8 +481,9 @@ class Pending:
     def _give_back_words(self) -> None:
         """Close the gaps that settled and expired entries left in the words.
 
-        It looks at every entry that lives: so only when the gaps are half of the words, and many beside the
-        entries. A stream whose labels come soon leaves ten or more words in each, and few wait.
+        This looks at every live entry. So it is done only when the gaps are half of the words, at least
+        `GAPS`, and at least one word for each live entry. In a stream whose labels come soon, each entry
+        leaves ten or more words, and few entries wait.
         """
         lives = self._next - self._live
         gaps = self._n_words - self._held_words
@@ -490,11 +495,11 @@ class Pending:
 
     @property
     def _held_words(self) -> int:
-        """Return how many words belong to entries that wait: `bytes` beside what each entry costs."""
+        """Return how many words belong to waiting entries: `bytes` minus the fixed cost of each entry."""
         return (self.bytes - ENTRY_BYTES * (self._next - self._first) - self._text) // 8
 
     def _own_rows(self) -> None:
-        """Let an image keep the array of rows it was given: what is about to be changed is a copy, once."""
+        """Let an image keep the current array of rows: copy it, once, before a change."""
         if self._imaged:
             self._rows = self._rows.copy()
             self._imaged = False

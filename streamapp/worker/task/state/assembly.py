@@ -1,7 +1,7 @@
 """Assembly: a task from the units of a cut.
 
-The units may come in any order. Each is checked by itself, and all together against what the unit `task` says
-of them: nothing is missing, doubled, or left over from an earlier cut.
+The units may come in any order. Each is checked alone, and all together against the counts in the unit
+`task`: nothing is missing, doubled, or left over from an earlier cut.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Assembly:
         self._units: dict[str, list[Unit]] = {kind: [] for kind in KINDS}
 
     def take(self, units: Iterable[Unit]) -> None:
-        """Take all units; models are made as they come, so that their bytes are not kept."""
+        """Take all units; models are made at once, so that their bytes are not kept."""
         for unit in units:
             if unit.name.kind not in KINDS:
                 raise damaged(unit.name, f"kind={unit.name.kind!r} must be one of {', '.join(KINDS)}")

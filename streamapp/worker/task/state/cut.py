@@ -1,14 +1,16 @@
-"""Cut: a task's state at one moment, as units made one by one while the task goes on.
+"""Cut: a task's state at one moment, as units made one by one while the task continues.
 
     cut ──> units … units ──> done: what was written is what the next cut begins from
      │                  └───> abandon: what had changed counts as changed again
      └─ marks only: a model is copied when a run is about to change it before its unit is made
 
-A cut yields what changed since the last finished one (at the first all), and says which units are gone. Laid
-over the units of that one, they are the whole state. The last unit, `task`, holds the positions and counts
-the others: without it, or with another set of them, no task is made (assembly.py).
+A cut yields the units that changed since the last finished cut (the first cut yields all), and lists the
+removed units. Together with the unchanged units of that cut they are the whole state. The last unit, `task`,
+holds the positions and the number of units: without it, or with another set of units, no task is made
+(assembly.py).
 
-All of it happens in the task's own thread, between its runs; but large models are sealed in another one.
+All of this happens in the task's thread, between its runs, except that large models are sealed in another
+thread.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ from streamapp.worker.task.unit import Unit, UnitName, seal
 TASK: Final = UnitName("task")
 
 LARGE_BYTES: Final = 1 << 20
-"""To seal a model takes some 4 ms a megabyte, of which copying it is a tenth."""
+"""Sealing a model takes some 4 ms a megabyte, of which copying it is a tenth."""
 
 _WRITERS: Final[dict[str, Callable[[Any], Iterator[Unit]]]] = {
     AWAITED: write_awaited,
@@ -51,18 +53,18 @@ _WRITERS: Final[dict[str, Callable[[Any], Iterator[Unit]]]] = {
 
 
 class Cut:
-    """What changed in a task up to one moment; made by `Task.cut`."""
+    """The changes of a task up to one moment; made by `Task.cut`."""
 
     def __init__(
         self, partition: int, next_: Mapping[Any, int], state: PartitionState, written: WrittenUnits
     ) -> None:
-        """Mark what has changed; `written`: of the last finished cut."""
-        self.next = dict(next_)  # position behind what was processed, per input
+        """Mark the changes; `written`: the units of the last finished cut."""
+        self.next = dict(next_)  # position after the processed records, per input
         self._partition = partition
         self._store, self._written = state.store, written
         self._slots, self._lives, self._gone = state.store.begin_cut()
         self._incarnations = state.store.incarnations
-        self._time = state.time.state()._replace(jumps=0)  # that counter belongs to the process
+        self._time = state.time.state()._replace(jumps=0)  # the counter `jumps` belongs to the process
         self._pending = state.pending.image()
         self._blocks = written.blocks
         self._lists = lists_of(state)
@@ -77,20 +79,20 @@ class Cut:
 
     @property
     def removed(self) -> list[UnitName]:
-        """Units that are gone since the last finished cut; known once all units are made."""
+        """Units removed since the last finished cut; complete once all units are made."""
         if not self._complete:
             message = "all units of the cut must be made before it is known which are gone; exhaust `units`"
             raise RuntimeError(message)
         return self._removed
 
     def units(self) -> Iterator[Unit]:
-        """Yield, once, what changed, all of it made here."""
+        """Yield the changed units, once, all made in this thread."""
         return self._sealed(self.pieces())
 
     def pieces(self) -> Iterator[Unit | LargeModel]:
-        """Yield, once, what changed; each step makes one unit: a model, or up to half a megabyte.
+        """Yield the changed units, once; each step makes one unit: a model, or up to half a megabyte.
 
-        A large model is only copied: seal it in another thread, and tell `keep` of its unit before the next
+        A large model is only copied: seal it in another thread, and pass its unit to `keep` before the next
         step.
         """
         if self._begun or self._over:
@@ -100,14 +102,14 @@ class Cut:
         return self._pieces()
 
     def keep(self, unit: Unit) -> bool:
-        """Count a unit as part of the cut; whether it is to be stored: another one is there, or none."""
+        """Count a unit as part of the cut; return whether it has to be stored: it is new or changed."""
         if self._written.checksum(unit.name) == unit.checksum:
             return False
         self._made[unit.name] = unit.checksum
         return True
 
     def done(self) -> None:
-        """Count everything as stored; what the cut held is released."""
+        """Count everything as stored; release what the cut held."""
         if not self._complete or self._over:
             message = "a cut is done once, after all its units were made; `abandon` it otherwise"
             raise RuntimeError(message)
@@ -119,7 +121,7 @@ class Cut:
         self._written.turned = self._pending.turned
 
     def abandon(self) -> None:
-        """Forget the cut: what had changed is in the next one. Does nothing after `done`."""
+        """Forget the cut: the next cut has its changes. Does nothing after `done`."""
         if not self._over:
             self._over = True
             self._store.abandon_cut(self._slots, self._lives, self._gone)
@@ -192,8 +194,8 @@ class Cut:
 
 
 def _same(items: Any, written: Any) -> bool:
-    """Return whether a list is as it was written; None: nothing was."""
-    if isinstance(items, EpisodesImage):  # an episode is never changed: the same ones say the same
+    """Return whether a list equals its written form; None: nothing was written."""
+    if isinstance(items, EpisodesImage):  # episodes never change: identical objects are equal
         before = written or EpisodesImage()
         return items.next == before.next and [*map(id, items.episodes)] == [*map(id, before.episodes)]
     return bool(items == (written or {}))

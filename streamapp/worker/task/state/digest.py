@@ -1,6 +1,6 @@
 """Digest: a task's state as one number, to compare a restored task with one that never stopped.
 
-It says nothing of how the state lies in memory or in units, nor of what belongs to the process (counters).
+It does not depend on the layout of the state in memory or in units, nor on data of the process (counters).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from streamapp.worker.task.state.list_unit import (
 
 
 def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
-    """Return the SHA-256 of everything that a task remembers."""
+    """Return the SHA-256 of the whole state of a task."""
     found = hashlib.sha256()
     store, image, lists = state.store, state.pending.image(), lists_of(state)
     _add(found, next_, state.time.state()._replace(jumps=0), store.incarnations, image.borders)

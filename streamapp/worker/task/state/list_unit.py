@@ -72,7 +72,7 @@ def read_closings(units: Sequence[Unit]) -> dict[tuple[str, int], int]:
 
 
 def write_early(held: Mapping[Name, HeldLabel]) -> Iterator[Unit]:
-    """Yield the units of early labels; those of one record stay together, with one copy of it."""
+    """Yield the units of early labels; the labels of one record stay together, with one copy of it."""
     chunk: list[tuple[Name, HeldLabel]] = []
     number = size = 0
     last: Origin | None = None
@@ -107,7 +107,7 @@ def _early_unit(number: int, chunk: Sequence[tuple[Name, HeldLabel]]) -> Unit:
 
 
 def _lay(value: bytes | None, body: list[bytes]) -> int | None:
-    """Lay bytes into the body and return how many; None: there are none."""
+    """Append bytes to the body and return how many; None: the value is null."""
     if value is None:
         return None
     body.append(value)
@@ -149,13 +149,13 @@ def _episodes_unit(next_serial: int, number: int, chunk: Sequence[Episode]) -> U
         said = [each.serial, each.place, each.opened, each.deadline, each.weight]
         rows.append([*each.name, *said, list(each.bought), each.cost, each.questions, *sizes])
         body += [each.x.astype("<f8").tobytes(), each.status.tobytes(), each.words.astype("<i8").tobytes()]
-    # The number of the next one only in the first: the others stay as they are.
+    # The number of the next episode is only in the first unit: the rest stay as they are.
     facts = {"episodes": rows} | ({"next": next_serial} if number == 0 else {})
     return seal(UnitName(EPISODES, str(number)), facts, body)
 
 
 def read_episodes(units: Sequence[Unit]) -> tuple[int, list[Episode]]:
-    """Return the number of the next episode and the open ones in units, given in their order."""
+    """Return the number of the next episode and the open episodes in units, given in their order."""
     found: list[Episode] = []
     next_serial = 0
     for unit in units:

@@ -4,9 +4,9 @@
             closed block  closed block   tail: written again until it is full
             marks         marks          marks        (settled, struck: they change)
 
-What an entry is known by never changes, so a full block is written once and stays until the last of its
-entries is forgotten. Only when the clock was turned back are all blocks laid out and written anew. A block
-begins where the one before ends; how much goes into one depends on the entries alone.
+The identity of an entry never changes, so a full block is written once and stays until the last of its
+entries is forgotten. Only when the clock was turned back are all blocks laid out and written again. A block
+begins where the previous block ends; the entries alone determine the size of a block.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MARKS: Final = "marks"
 
 BLOCK_ENTRIES: Final = 1024
 BLOCK_BYTES: Final = 256 << 10
-"""How much a block takes in; one entry that is larger has a block of its own."""
+"""The most bytes of a block; a larger entry has a separate block."""
 
-_FIXED_BYTES: Final = 40  # of an entry, beside id and features
+_FIXED_BYTES: Final = 40  # of an entry, in addition to id and features
 _COLUMNS: Final = (
     ("born", "<i8"),
     ("width", "<i4"),
@@ -40,9 +40,9 @@ _COLUMNS: Final = (
     ("importance", "<f8"),
 )
 _SCALE: Final = ("scale", "<f8")
-"""A column that a unit has only if an entry of it is not 1: of models that acquire features."""
+"""A column that a unit has only if an entry's value is not 1: for models that acquire features."""
 _EPISODE: Final = ("episode", "<i4")
-"""And one that it has only if an entry of it is not 0."""
+"""A column that a unit has only if an entry's value is not 0."""
 
 
 class PendingBlock(NamedTuple):
@@ -54,17 +54,17 @@ class PendingBlock(NamedTuple):
 
     @property
     def name(self) -> UnitName:
-        """Name of the unit with what never changes."""
+        """Name of the unit with the parts that never change."""
         return UnitName(PENDING, str(self.start))
 
     @property
     def marks(self) -> UnitName:
-        """Name of the unit with what does."""
+        """Name of the unit with the marks, which change."""
         return UnitName(MARKS, str(self.start))
 
 
 class Marks(NamedTuple):
-    """What had become of the instances at a cut, from serial `first` on."""
+    """The marks of the instances at a cut, from serial `first` on."""
 
     first: int = 0
     settled: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
@@ -76,7 +76,7 @@ class Marks(NamedTuple):
         return Marks(image.first, image.settled, image.struck)
 
     def same(self, other: Marks, block: PendingBlock) -> bool:
-        """Return whether a block that both know has the same marks in both."""
+        """Return whether a block that is in both has the same marks in both."""
         if block.start < max(self.first, other.first):
             return False
         mine, theirs = (slice(block.start - each.first, block.stop - each.first) for each in (self, other))
@@ -97,7 +97,9 @@ class Entries(NamedTuple):
 
 
 def layout(image: PendingImage, written: Sequence[PendingBlock]) -> list[PendingBlock]:
-    """Return the blocks of the entries of an image: the closed ones that were written, then new ones."""
+    """Return the blocks of the entries of an image: first the closed blocks that were written, then new
+    blocks.
+    """
     kept = [block for block in written if block.closed and block.stop > image.first]
     start = kept[-1].stop if kept else image.first
     sizes = _sizes(image, start)
@@ -114,7 +116,7 @@ def layout(image: PendingImage, written: Sequence[PendingBlock]) -> list[Pending
 
 
 def _sizes(image: PendingImage, start: int) -> npt.NDArray[np.int64]:
-    """Return int64[n]: what the entries from serial `start` on count in a block."""
+    """Return int64[n]: the bytes in a block of each entry from serial `start` on."""
     skip = start - image.first
     ids = image.names.lengths[skip:]
     sizes: npt.NDArray[np.int64] = _FIXED_BYTES + ids + 8 * image.rows["width"][skip:].astype(np.int64)
@@ -122,7 +124,7 @@ def _sizes(image: PendingImage, start: int) -> npt.NDArray[np.int64]:
 
 
 def write_block(image: PendingImage, block: PendingBlock) -> Unit:
-    """Return the unit of a block that no entry has been forgotten of."""
+    """Return the unit of a block none of whose entries has been forgotten."""
     cut = slice(block.start - image.first, block.stop - image.first)
     rows, present = image.rows[cut], image.holds[cut]
     names = image.names.part(cut.start, cut.stop)
@@ -159,7 +161,7 @@ def _columns_of(scaled: bool, played: bool) -> tuple[tuple[str, str], ...]:
 
 
 def write_marks(image: PendingImage, block: PendingBlock) -> Unit:
-    """Return the unit of the marks of a block; those of forgotten entries are zeros."""
+    """Return the unit of the marks of a block; marks of forgotten entries are zeros."""
     n, gone = block.stop - block.start, max(image.first - block.start, 0)
     cut = slice(block.start + gone - image.first, block.stop - image.first)
     columns = np.zeros((2, n), dtype=np.bool_)
@@ -203,7 +205,7 @@ def read_block(unit: Unit) -> Entries:
 
 
 def _names(keys: list[str], key: Ints32, ids: Spans) -> Names:
-    """Return the names of a unit; ValueError or IndexError if they are none."""
+    """Return the names of a unit; ValueError or IndexError if they are damaged."""
     if len(key) and not 0 <= int(key.min()) <= int(key.max()) < len(keys):
         message = f"{len(keys)} model keys"
         raise IndexError(message)
@@ -212,7 +214,7 @@ def _names(keys: list[str], key: Ints32, ids: Spans) -> Names:
         raise ValueError(message)
     names = Names(keys, key, Texts(ids))
     if not ids.buffer.isascii():
-        list(names.ids)  # what is not text is found now
+        list(names.ids)  # raises now if an id is not text
     return names
 
 
@@ -233,9 +235,9 @@ def join(
     blocks: Sequence[tuple[Entries, npt.NDArray[np.bool_]]],
     slot_of: Callable[[str], int],
 ) -> PendingImage:
-    """Return the image whose entries these are, in order of their serials, each with its marks.
+    """Return the image of these entries, in order of their serials, each with its marks.
 
-    name: of the unit that the borders (first, live, next, closed_to, tick) come from.
+    name: of the unit that holds the borders (first, live, next, closed_to, tick).
     """
     first, live, next_, closed_to, tick = borders
     serial = blocks[0][0].block.start if blocks else next_
@@ -276,7 +278,7 @@ def join(
 def _with_ends(
     blocks: Sequence[tuple[Entries, npt.NDArray[np.bool_]]], serial: int
 ) -> Iterator[tuple[Entries, int]]:
-    """Yield each block with the serial at which the one before ended."""
+    """Yield each block with the serial at which the previous block ended."""
     for entries, _ in blocks:
         yield entries, serial
         serial = entries.block.stop

@@ -10,13 +10,13 @@ from streamapp.worker.task.unit import UnitName
 
 
 class WrittenUnits:
-    """Names and checksums; empty before the first cut, or all units a task was restored from."""
+    """Names and checksums; empty before the first cut, or all units from which a task was restored."""
 
     def __init__(self) -> None:
         self.blocks: list[PendingBlock] = []  # of pending instances
         self.marks = Marks()  # of those instances
         self.turned = 0  # how often the clock had been turned back, in this process
-        self.lists: dict[str, Any] = {}  # by kind: what its units hold
+        self.lists: dict[str, Any] = {}  # by kind: the contents of its units
         self._checksums: dict[str, dict[UnitName, int]] = {}  # by kind
         self._sum = 0
 
@@ -29,7 +29,7 @@ class WrittenUnits:
         return list(self._checksums.get(kind, ()))
 
     def replace(self, units: Mapping[UnitName, int], removed: Iterable[UnitName]) -> None:
-        """Note what a finished cut wrote, with checksums, and what it removed."""
+        """Note the units that a finished cut wrote, with checksums, and those it removed."""
         for name in removed:
             self._sum -= self._checksums[name.kind].pop(name)
         for name, checksum in units.items():
@@ -39,7 +39,7 @@ class WrittenUnits:
     def census(self, units: Mapping[UnitName, int], removed: Iterable[UnitName]) -> dict[str, Any]:
         """Return how many units of each kind there will be, and the sum of their checksums.
 
-        The sum tells that a unit is missing, there twice, or left over from an earlier cut.
+        The sum reveals a unit that is missing, there twice, or left over from an earlier cut.
         """
         kinds, total = {kind: len(found) for kind, found in self._checksums.items()}, self._sum
         for name in removed:
