@@ -66,9 +66,7 @@ class GuardedProcess:
         return self._wait(None)  # the reaper kills a process that does not end
 
     def wait(self, seconds: float | None = None) -> int | None:
-        """Block until the command ends, for at most `seconds`; return its exit status, or None if it still
-        runs.
-        """
+        """Block for at most `seconds` until the command ends; return its status (None: it still runs)."""
         try:
             return self._wait(seconds)
         except subprocess.TimeoutExpired:

@@ -60,9 +60,7 @@ def warm_kernels(*specs: Spec) -> float:
 
 
 def tell_ready(settings: Settings) -> None:
-    """Compile or load the kernels of the models that are created by their first record, and log when it is
-    done.
-    """
+    """Warm the kernels of the models that are created by their first record, and log when it is done."""
     spec = TaskConfig.from_settings(settings).default_spec()
     logger.info(
         "kernels of %s are ready after %.1f s; those of other learners and plug-ins are compiled, or loaded, "

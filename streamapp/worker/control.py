@@ -46,9 +46,7 @@ def parent_name(settings: Settings) -> str:
 
 
 def drain(settings: Settings, seconds: float) -> str:
-    """Let a worker, or all workers of a parent, leave the group and end; return the worker's or parent's
-    name.
-    """
+    """Let a worker, or all workers of a parent, leave the group and end; return the name of either."""
     name = settings.group_instance_id or default_instance(0)
     process = holder(settings.state_dir, name)
     if process is None:

@@ -24,9 +24,7 @@ logger = logging.getLogger(__name__)
 
 
 class ForeignGroupError(StreamappError):
-    """Workers of other topics are in the group. The error may pass: a worker that has ended remains for a
-    while.
-    """
+    """Workers of other topics are in the group. It may pass: an ended worker remains for a while."""
 
 
 def check_group(
@@ -45,9 +43,7 @@ def check_others(kafka: Mapping[str, Any], group: str, instance: str, names: Top
 
 
 def check_again(kafka: Mapping[str, Any], group: str, instance: str, names: TopicNames) -> None:
-    """Repeat the check for a worker that has joined and got no partition; usually there are more workers than
-    partitions.
-    """
+    """Repeat the check for a worker that got no partition; usually there are more workers than partitions."""
     try:
         check_others(kafka, group, instance, names)
     except TopicsError as error:  # it is looked at again after the next rebalance

@@ -196,9 +196,7 @@ class Parent:
             child.end(kill=kill)
 
     def _keep_running(self, child: Child, before: list[threading.Thread]) -> None:
-        """Run a worker, and restart it when it dies, until it is to end; first wait for earlier threads of
-        its name.
-        """
+        """Run a worker, and restart it when it dies, until it is to end; wait for `before` first."""
         for thread in before:
             thread.join()
         if self._stopping.is_set():  # a signal came before this worker counted as running

@@ -184,9 +184,7 @@ def snapshot_writer(settings: Settings, names: TopicNames, metrics: Metrics) -> 
 
 
 def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:
-    """Run the app until it ends; return the exit code. Raises the error that ended it if an operator can fix
-    it.
-    """
+    """Run the app until it ends; return the exit code. Raises an error that an operator can fix."""
     worker = Worker(app, loop=loop, health=health)
     beating = loop.create_task(health.keep_beating())
     try:

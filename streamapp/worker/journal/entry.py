@@ -87,8 +87,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """A record that becomes a dead letter without being read, because an operator chose so (`grove dlq
-    skip`).
+    """A record that becomes a dead letter unread, because an operator chose so (`grove dlq skip`).
 
     It holds until the partition has passed the record. A worker writes it again after each snapshot: a reader
     that begins at the newest snapshot then finds every skip that lies ahead.

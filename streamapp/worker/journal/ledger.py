@@ -33,9 +33,7 @@ class Ledger:
     def __init__(
         self, positions: Positions, incarnation: int, config: str, most: int = JOURNAL.max_message_bytes or 0
     ) -> None:
-        """`positions`: of the task; `config`: of the task, as JSON; `most`: largest size of an entry in
-        bytes.
-        """
+        """`positions`: of the task; `config`: of the task, as JSON; `most`: bytes of an entry at most."""
         self.positions = dict(positions)
         self.starts = False  # its first positions are to be committed, although nothing has happened yet
         self.incarnation = incarnation

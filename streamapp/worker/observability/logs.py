@@ -38,9 +38,7 @@ def configure_logs(
 
 
 def _without_needless_traceback(record: logging.LogRecord) -> bool:
-    """Remove the traceback of an error whose text is complete without it: such errors are meant for
-    operators.
-    """
+    """Remove the traceback of an error meant for operators, whose text is complete without it."""
     said = (record.exc_info or (None, None))[1], *(record.args if isinstance(record.args, tuple) else ())
     if any(isinstance(each, (StreamappError, TopicsError)) for each in said):
         record.exc_info = record.exc_text = None
@@ -59,9 +57,7 @@ class TextLines(logging.Formatter):
         return printable(super().formatMessage(record) + fields + self._worker)
 
     def formatException(self, ei: Any) -> str:
-        """Return a traceback, indented: the text of an error may come from a record, and must not look like a
-        log line.
-        """
+        """Return a traceback, indented: its text may come from a record and must not look like a log line."""
         lines = super().formatException(ei).split("\n")
         return "\n".join(f"    {printable(line)}" for line in lines)
 
@@ -96,8 +92,7 @@ class JsonLines(logging.Formatter):
 
 
 def printable(text: str) -> str:
-    """Return a text in one line, with unprintable characters escaped: line ends, control characters, lone
-    surrogates.
+    """Return a text in one line, with line ends, control characters and lone surrogates escaped.
 
     Keys, names and values come from producers: none may look like a line of this log, or control a terminal.
     """

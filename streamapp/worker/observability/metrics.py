@@ -41,9 +41,7 @@ SPLIT_REASONS: Final = (
 
 
 def _metric_name(counter: str) -> str | None:
-    """Return the metric of a task's counter; None for counters that share a metric by labels: outcomes,
-    splits.
-    """
+    """Return the metric of a task's counter; None for counters that share one by labels: outcomes, splits."""
     if counter == counters.SPLITS or counter.partition(".")[0] in SOURCES:
         return None
     return "grove_" + counter.replace(".", "_").replace("-", "_")
@@ -247,9 +245,7 @@ class Metrics:
         self.end_to_end_seconds.observe(max(0.0, time.time() - raw.timestamps[-1] / 1000))
 
     def _outcome(self, name: str) -> Counter:
-        """Return the counter of a topic's outcome from a cache: finding it by its labels costs more than
-        counting.
-        """
+        """Return the counter of a topic's outcome, cached: a look-up by labels costs more than counting."""
         if (found := self._outcomes.get(name)) is None:
             found = self._outcomes[name] = self.records.labels(*name.split(".", 1))
         return found

@@ -144,9 +144,7 @@ class Encoder:
         return found
 
     def _fixed_form(self, answers: PredictionGroup) -> Format | None:
-        """Return the format of answers if it is the same for all of them; None: each has the format of its
-        record.
-        """
+        """Return the format of answers if it is the same for all; None: each has the format of its record."""
         if answers.block:
             return "arrow"
         if answers.predictions.acquired is not None:  # only JSON can hold which features were bought

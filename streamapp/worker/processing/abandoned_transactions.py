@@ -65,9 +65,7 @@ class AbandonedTransactions:
         return cls(own, lambda: static_members_of(kafka, settings.application_id), end)
 
     def check(self, *, abort: bool) -> None:
-        """Look, in a thread, for members that have left since the last call; `abort`: abort their
-        transactions.
-        """
+        """Look, in a thread, for members that have left; `abort`: abort their transactions."""
         threading.Thread(
             target=self.check_now, args=(abort,), name="abandoned-transactions", daemon=True
         ).start()

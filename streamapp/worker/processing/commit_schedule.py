@@ -66,9 +66,7 @@ class CommitSchedule:
         return max(self._interval, min(2 * self.seconds, MAX_STRETCHED_INTERVAL))
 
     def note(self) -> None:
-        """Note that something was processed: a commit is due an interval after the last one, or at once if
-        that time is over.
-        """
+        """Note that something was processed: a commit is due an interval after the last one, or at once."""
         if self.due is None:
             now = self._clock()
             self.due = max(now, self._next(now))

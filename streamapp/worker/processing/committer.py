@@ -126,9 +126,7 @@ class Committer:
             self._committing = asyncio.get_running_loop().create_task(self._commit())
 
     async def commit(self, why: str, timeout_s: float | None = None) -> None:
-        """Commit everything processed, after the current run and the current commit; give up after
-        `timeout_s`.
-        """
+        """Commit everything processed, after the current run and commit; give up after `timeout_s`."""
         if self.failed:
             return
         try:
@@ -139,9 +137,7 @@ class Committer:
             self._give_up(f"{why}: not everything could be committed within {timeout_s:.0f} s")
 
     async def commit_now(self) -> bool:
-        """Commit after the current run and the current commit; return whether everything processed is
-        committed.
-        """
+        """Commit after the current run and commit; return whether everything processed is committed."""
         async with self.lock:
             if self._committing is not None:
                 await asyncio.wait([self._committing])

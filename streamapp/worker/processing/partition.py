@@ -46,9 +46,7 @@ class Partitions(dict[int, Partition]):
         self._health = health
 
     def add(self, number: int, partition: Partition, base: Base) -> None:
-        """Add a partition that is at the position where its ledger begins; `base`: the snapshot it was
-        restored from.
-        """
+        """Add a partition at the position where its ledger begins; `base`: the snapshot it came from."""
         self._snapshots.add(number, base, partition.ledger.incarnation)
         self[number] = partition
 
@@ -60,8 +58,7 @@ class Partitions(dict[int, Partition]):
             partition.task.close()
 
     def stop(self, number: int, error: Exception) -> None:
-        """Stop processing a partition, whose task is here or could not be restored; other partitions
-        continue.
+        """Stop processing a partition, live or not restorable; other partitions continue.
 
         Records that it processed before are still committed. `error` names topic, partition, offset and model
         key.

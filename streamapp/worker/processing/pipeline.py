@@ -185,9 +185,7 @@ class Pipeline:
         return found
 
     def are_small(self, some: Sequence[runs.Run]) -> bool:
-        """Return whether runs take a few milliseconds together, so that outputs of the first may wait for the
-        last.
-        """
+        """Return whether runs together take a few milliseconds, so that outputs may wait for the last run."""
         spans = [run.raw.spans for run in some]
         in_all = sum(each.value_bytes for each in spans)
         return in_all <= READ_TOGETHER and all(each.values.longest < LARGE_RECORD for each in spans)
@@ -255,8 +253,7 @@ class Pipeline:
             return [None] * len(some)
 
     def send(self, results: Results) -> None:
-        """Hand the outputs of a run to the producer, in order and without waiting for it; log and count its
-        effects.
+        """Hand the outputs of a run to the producer, in order and without waiting; log and count its effects.
 
         Outputs have the order and the partition of their inputs.
         """

@@ -33,8 +33,7 @@ class ReadProgress:
         self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
 
     def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
-        """Note where the logs of the live partitions end, and which topic partitions the broker does not
-        serve.
+        """Note where the logs of the live partitions end, and which partitions the broker does not serve.
 
         The last known end of a stopped partition is kept. `unserved` holds the reasons.
         """
@@ -67,9 +66,7 @@ class ReadProgress:
             self._health.reading = f"reading parts of snapshots, {left:,} offsets left"
 
     def sought_back(self, partitions: Iterable[TP]) -> None:
-        """Count partitions whose fetch position was not the driver's: nothing is lost, records are read
-        again.
-        """
+        """Count partitions whose fetch position was not the driver's: nothing is lost, it is read again."""
         for tp in partitions:
             self._metrics.sought_back.inc()
             logger.warning("topic %s partition %d: fetch position was not ours, sought back", *tp)

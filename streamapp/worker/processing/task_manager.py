@@ -206,9 +206,7 @@ class TaskManager:
     def _settle(
         self, partition: Partition, number: int, results: Results | Exception, seconds: float
     ) -> None:
-        """Send and note the result of a run of a partition, or stop the partition; raise errors that end the
-        worker.
-        """
+        """Send and note the result of a partition's run, or stop the partition; raise fatal errors."""
         if isinstance(results, SwapFileError):
             raise results
         if isinstance(results, Exception):
@@ -248,9 +246,7 @@ class TaskManager:
         self.committer.commit_if_due()
 
     def _is_ours(self, delivery: Delivery, number: int, partition: Partition) -> bool:
-        """Return whether a delivery may be processed: its task is here, no rebalance dropped it, nothing
-        failed.
-        """
+        """Return whether a delivery may be processed: task here, no rebalance since, nothing failed."""
         return (
             delivery.epoch == self.consumer.epoch
             and self.partitions.get(number) is partition

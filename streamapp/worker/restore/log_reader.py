@@ -196,9 +196,7 @@ class LogReader:
         return int(first), int(end)
 
     def _not_now(self, error: KafkaError, what: str) -> Exception:
-        """Return the error for a request that failed: NotYetError, to try again, unless the request is
-        denied.
-        """
+        """Return the error of a failed request: NotYetError, to try again, unless the request was denied."""
         denied = denied_kind(error.code())
         if error.code() == KafkaError._UNKNOWN_PARTITION and self._is_hidden(self._topic):  # noqa: SLF001
             denied = "topic"

@@ -210,9 +210,7 @@ def check_end(positions: Positions | None, committed: Committed) -> None:
 
 
 def agree(committed: Committed, positions: Positions) -> bool:
-    """Return whether committed offsets equal the positions; a source at its very beginning may have no
-    offset.
-    """
+    """Return whether committed offsets equal the positions; a source at its beginning may lack an offset."""
     return any(at is not None for at in committed.values()) and all(
         (committed.get(source) or 0) == here for source, here in positions.items()
     )

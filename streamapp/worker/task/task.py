@@ -204,9 +204,7 @@ class Task:
         self.next[run.source] = position
 
     def advance(self, source: SourceName, position: int) -> None:
-        """Note that no record of a source is left before a position: markers, holes, records deleted by
-        retention.
-        """
+        """Note that no record of a source is left before a position: markers, holes, retention."""
         self.next[source] = position
 
     def cut(self) -> Cut:

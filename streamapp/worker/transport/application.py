@@ -79,9 +79,7 @@ class ReadProgress(Protocol):
     """Records how far reading is (streamapp/worker/processing/read_progress.py)."""
 
     def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
-        """Note where the logs of the live partitions end, and which topic partitions the broker does not
-        serve.
-        """
+        """Note where the logs of the live partitions end, and which partitions the broker does not serve."""
 
     def read_changelog(self, records: int, size: int, *, standby: bool, left: int) -> None:
         """Note that parts of snapshots were read: by a standby, or for a partition that is to go live.

@@ -6,8 +6,7 @@ Group membership, assignor, recovery and agents stay Faust's. The differences:
   the runs of several partitions if together they are within the limits of one run.
 - A partition *goes live* alone, after recovery is over and Faust resumed its flow: Faust empties all queues
   when it resumes, so records fetched earlier would be lost.
-- The committer commits offsets, in transactions, as the member that processed the records; Faust's acks are
-  off.
+- The committer commits offsets, in transactions, as the member that processed the run; Faust's acks are off.
 """
 
 from __future__ import annotations
@@ -245,8 +244,7 @@ class Consumer(driver.Consumer):
         """Do nothing: Faust calls this before it empties its queues. Sources are sought when they go live."""
 
     def go_live(self) -> None:
-        """Start to bring the assigned partitions to life, each independently; called when the rebalance is
-        over.
+        """Start to bring the assigned partitions to life, each independently, after the rebalance.
 
         Faust may call it late, when the next rebalance has begun already, and then again after that one. So
         partitions that went live in between are put aside first: else their runs would be handed out while
@@ -306,10 +304,9 @@ class Consumer(driver.Consumer):
     async def _ask_for_all_topics(self, missing: set[TP]) -> None:
         """Join the group once more, for an assignment of all topics; RuntimeError if none comes in time.
 
-        A static member that returns within its session gets its previous partitions, without a topic that was
-        created since. The broker lets only the leader of the group assign again when it joins once more; any
-        other member gets its previous assignment. So all members join repeatedly until the leader, too, has
-        been restarted.
+        A static member that returns within its session gets its previous partitions, without topics created
+        since. When members join once more, the broker lets only the leader assign again. So all members join
+        repeatedly until the leader, too, has been restarted.
         """
         now = time.monotonic()
         if self._lacks_since is None:

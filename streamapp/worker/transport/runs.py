@@ -113,9 +113,7 @@ class ReadAhead:
         return None if self.log_end is None else max(0, self.log_end - self.position)
 
     def go_on(self, position: int, log_end: int) -> None:
-        """Continue fetching from another position: fetched records are handed out, records in between are
-        lost.
-        """
+        """Continue fetching at another position: fetched records are handed out, the gap is lost."""
         assert not len(self), "the records that wait come first"
         self.position, self.log_end = position, log_end
         self.cut_off = False
@@ -219,9 +217,7 @@ class TimeOrder:
         return min(left, default=math.inf)
 
     def awaited(self, now: float) -> list[ReadAhead]:
-        """Return the empty topics that hold back the remaining topics at `now` (seconds of a monotonic
-        clock).
-        """
+        """Return the empty topics that hold back other topics at `now` (seconds of a monotonic clock)."""
         return [ahead for ahead in self._order if self._holds_back(ahead, now)]
 
     def next_run(self, now: float, most: int | None = None) -> Run | None:

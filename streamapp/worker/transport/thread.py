@@ -216,8 +216,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         *,
         ahead: bool = True,
     ) -> Fetched:
-        """Return the available records of the wanted partitions (partition -> our position) and of
-        changelogs.
+        """Return the available records of changelogs and wanted partitions (partition -> our position).
 
         It waits up to `timeout_s`; `pace_s`: seconds between two fetches at least; `not_before`: earliest
         time (`time.monotonic`) of the next fetch; `ahead`: continue fetching while the result is processed,

@@ -174,9 +174,7 @@ class Effects:
     cost: float = 0.0  # of the features that were bought
 
     def dead_lettered(self, *reasons: Reason) -> list[int]:
-        """Return the offsets of the records that became dead letters for one of the reasons, or have such
-        rows.
-        """
+        """Return the offsets of records that became dead letters for one of `reasons`, or have such rows."""
         return [
             letter.origin.offset
             for letter in self.dead_letters

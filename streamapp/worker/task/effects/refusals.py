@@ -45,9 +45,7 @@ class Refusals:
         return sorted(self._by_row)
 
     def dead_letters(self, others: Sequence[DeadLetter] = ()) -> list[DeadLetter]:
-        """Return a dead letter for each record with refusals, together with other dead letters, in input
-        order.
-        """
+        """Return a dead letter for each record with refusals, and `others`, in input order."""
         by_record: dict[int, list[int]] = {}
         for row in self.rows():
             by_record.setdefault(int(self._batch.record[row]), []).append(row)

@@ -105,8 +105,7 @@ def _explained(
 def _ranges(
     rows: Ints64, slots: Sequence[int], store: ModelStore, replies: Replies
 ) -> list[dict[str, Seen]] | None:
-    """Return the ranges of feature values that each model had seen at its request; None: no model reports
-    them.
+    """Return the ranges of feature values that models had seen at their requests; None: no model has them.
 
     Ranges of features with long names may be left out: a request must fit its topic.
     """
@@ -151,8 +150,7 @@ def _features(batch: Instances, rows: Ints64, model: Ints64, store: ModelStore) 
 def _by_names(
     rows: Ints64, model: Ints64, store: ModelStore, n_columns: int
 ) -> Iterator[tuple[tuple[str, ...], Ints64]]:
-    """Yield the rows (int64[m]) whose models' schemas have the same names of the first columns, and the
-    names.
+    """Yield the rows (int64[m]) whose models' schemas name the first columns alike, and these names.
 
     Schemas differ in the order of their classes, too: the models of a stream have several schemas.
     """

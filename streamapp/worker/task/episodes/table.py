@@ -103,9 +103,7 @@ class Episodes:
         return first if first is not None and first.deadline < clock else None
 
     def turn(self, clock: int) -> None:
-        """Set the opening time to `clock` for episodes that were opened by a wrong later clock, or before it
-        began.
-        """
+        """Set the opening time to `clock` for episodes of a wrong later clock, or from before it began."""
         for name, episode in self._open.items():
             if episode.opened > clock or episode.opened == NO_TIME:
                 self._before.setdefault(name, episode)

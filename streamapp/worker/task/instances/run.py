@@ -146,8 +146,7 @@ class InstancesRun(InstanceRows):
         return int(np.searchsorted(record[rest], record[rest[n - 1]], side="right"))
 
     def _answer_ready_rows(self, stretch: Ints64) -> Ints64:
-        """Answer rows of a stretch (int64[m]), except rows before which a model may split while it lacks
-        features.
+        """Answer rows of a stretch (int64[m]) until a model that still lacks features may split.
 
         Return the rows that are left.
         """

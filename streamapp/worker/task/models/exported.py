@@ -73,9 +73,7 @@ def read_exported(data: bytes) -> ExportedModel:
 
 
 def fits(model: Model, known_classes: int, *, is_open: bool) -> bool:
-    """Return whether the task's data about a model is consistent with the model, because answers depend on
-    it.
-    """
+    """Return whether the task's data about a model is consistent with it, because answers depend on it."""
     schema = model.schema
     if is_open and not (model.takes_attributes and schema.open_attributes):
         return False

@@ -32,9 +32,7 @@ class Sweepable(Protocol):
     """The models of one task."""
 
     def sweep(self, wanted: int) -> int:
-        """Sweep on to the last model, and evict up to `wanted` bytes; return how many. OSError if the disk is
-        full.
-        """
+        """Sweep to the last model, evict up to `wanted` bytes; return how many. OSError: the disk is full."""
 
 
 class ModelMemory:
@@ -83,9 +81,7 @@ class ModelMemory:
         self._ring.remove(models)
 
     def make_room(self) -> None:
-        """Evict the longest unused models until the rest is within the limit, and a slice of overcommitted
-        memory.
-        """
+        """Evict the longest unused models until the rest is within the limit, and a slice of the excess."""
         self.overcommitted = min(max(0, self.overcommitted - self._slice), self._surplus)
         idle, goal = 0, self.limit + self.overcommitted
         while self.limit and self.used > goal and idle <= 2 * len(self._ring):

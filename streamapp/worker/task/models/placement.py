@@ -231,8 +231,7 @@ class Placement:
                     yield part, given
 
     def grow_values(self, placed: Placed, model: Ints64) -> Grown:
-        """Give codes to new values of open attributes, in input order; return values without code, full
-        attributes.
+        """Give codes to new values of open attributes, in input order; return failures and full attributes.
 
         model: int64[n] slot of each row. Values in rows with flaws get no codes.
         """
@@ -288,9 +287,7 @@ class Placement:
         return len(codes) - int(np.count_nonzero(taken))
 
     def _by_columns(self, slots: Ints64) -> Iterator[Ints64 | None]:
-        """Yield the rows of a group whose models have the same columns, one set after another; None: all
-        rows.
-        """
+        """Yield the rows of a group whose models have the same columns, set after set; None: all rows."""
         if not len(slots):
             return
         uids = self._store.columns_uid[slots]

@@ -234,9 +234,7 @@ class ModelStore:
         self._set_warned(self.warned | {slot})
 
     def await_instance(self, key: str, spec: Spec | None) -> None:
-        """Note the spec for the model that the first instance of a key will make (None: the key has no such
-        spec).
-        """
+        """Note the spec for the model that the first instance of a key will make (None: no such spec)."""
         if self._specs_before is None:
             self._specs_before = dict(self.specs)
         self.specs.pop(key, None)
@@ -299,9 +297,7 @@ class ModelStore:
         return slots, self.incarnation[slots], {name: None for name in gone if not self._lives(name)}
 
     def abandon_cut(self, slots: Ints64, incarnations: Ints64, gone: dict[UnitName, None]) -> None:
-        """Count the contents of a cut as changed or deleted again; the arguments are the results of
-        `begin_cut`.
-        """
+        """Count the contents of a cut as changed or deleted again; arguments: the results of `begin_cut`."""
         self.changes.end()
         self.changes.mark(slots[self.incarnation[slots] == incarnations])
         self._gone = gone | self._gone

@@ -104,9 +104,7 @@ class EarlyLabels:
             self._give_up()
 
     def turn(self, clock: int) -> None:
-        """Set the time to `clock` for labels that came under a wrong later clock, or before it began; they
-        stay held.
-        """
+        """Set the time to `clock` for labels that came under a wrong later clock, or before it began."""
         for name, held in self._held.items():
             if held.born > clock or held.born == NO_TIME:
                 self._held[name] = held._replace(born=clock)

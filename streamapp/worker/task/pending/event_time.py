@@ -153,9 +153,7 @@ class EventTime:
         self.jumps += timestamp > suspect  # a larger suspect is counted already
 
     def _fall_behind(self, timestamp: int) -> None:
-        """Note a timestamp too far back; go back to such timestamps if their number equals the number that
-        agreed.
-        """
+        """Note a timestamp too far back; go back if there are as many in a row as records that agreed."""
         if self._agreed >= TRUSTED:
             return
         self._behind_at = max(self._behind_at, timestamp) if self._behind else timestamp

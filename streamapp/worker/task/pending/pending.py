@@ -6,9 +6,8 @@
 
 An instance waits for `pending.ttl.ms` of event time, counted from the clock when it was answered. Then its
 features are dropped and only its id is kept, for as long again, so that a late label is not taken for the
-label of an unknown instance. A settled instance (labelled or declined) keeps its id too: the next label for
-it is a duplicate. The kept data, including keys and ids, never exceeds `pending.max.bytes`: beyond it the
-oldest entries are forgotten.
+label of an unknown instance. A settled instance (labelled or declined) keeps its id too: its next label is a
+duplicate. All data, keys and ids included, stays below `pending.max.bytes`: the oldest entries are forgotten.
 
 All decisions are functions of the sequence of records, never of how it is cut into runs: forgetting by time
 may happen late, but every look-up compares an entry with the clock at its record. An entry is identified by
@@ -114,8 +113,7 @@ class Pending:
     # -- looking up -----------------------------------------------------------------------------------------
 
     def serials(self, names: Sequence[Name]) -> Ints64:
-        """Return int64[n]: the serial of each name that is remembered, or was until its time was over; else
-        -1.
+        """Return int64[n]: the serial of each name that is remembered, or expired since; -1: unknown.
 
         The result is valid until `names_changed` changes.
         """
@@ -138,8 +136,7 @@ class Pending:
         return serial, "expired" if age > self._ttl_ms else "open"
 
     def states_of(self, serials: Ints64, clock: Ints64) -> tuple[Mask, Mask, Mask]:
-        """Return which of many instances are open at their clocks, which are settled, and which are
-        remembered.
+        """Return which instances are open at their clocks, which are settled, and which are remembered.
 
         serials, clock: int64[n], -1: unknown; bool[n] each.
         """
@@ -388,9 +385,7 @@ class Pending:
         return self._rows[start - self._base : stop - self._base]
 
     def _first_born_from(self, limit: int) -> int:
-        """Return the first serial born at `limit` or later; births are sorted, because the clock never goes
-        back.
-        """
+        """Return the first serial born at `limit` or later; births ascend, as the clock never goes back."""
         if self._next == self._first or self._rows["born"].item(self._first - self._base) >= limit:
             return self._first
         born = self._between(self._first, self._next)["born"]
@@ -481,9 +476,8 @@ class Pending:
     def _give_back_words(self) -> None:
         """Close the gaps that settled and expired entries left in the words.
 
-        This looks at every live entry. So it is done only when the gaps are half of the words, at least
-        `GAPS`, and at least one word for each live entry. In a stream whose labels come soon, each entry
-        leaves ten or more words, and few entries wait.
+        This looks at every live entry: so only when the gaps are half of the words, at least `GAPS`, and at
+        least one word for each live entry. (Labels that come soon leave many words, and few entries waiting.)
         """
         lives = self._next - self._live
         gaps = self._n_words - self._held_words

@@ -97,9 +97,7 @@ class Entries(NamedTuple):
 
 
 def layout(image: PendingImage, written: Sequence[PendingBlock]) -> list[PendingBlock]:
-    """Return the blocks of the entries of an image: first the closed blocks that were written, then new
-    blocks.
-    """
+    """Return the blocks of an image's entries: first the closed blocks that were written, then new blocks."""
     kept = [block for block in written if block.closed and block.stop > image.first]
     start = kept[-1].stop if kept else image.first
     sizes = _sizes(image, start)
