@@ -5,7 +5,7 @@
 
 
 class StreamappError(Exception):
-    """Something went wrong that is not a bug; `exit_code` is what the command ends with."""
+    """An error that is not a bug; `exit_code` is the exit code of the command."""
 
     exit_code = 1
 

@@ -55,7 +55,6 @@ class DeclaredClasses:
         return lets_in(self._declared.get(key, NOTHING), ())
 
     def close(self) -> None:
-        """Close the consumer."""
         self._consumer.close()
 
     def _catch_up(self, partition: int) -> None:

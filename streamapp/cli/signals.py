@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a call, for work that stops in order."""
+"""Ctrl-C and SIGTERM as a call, for work that stops in an orderly way."""
 
 import signal
 from collections.abc import Callable, Iterator

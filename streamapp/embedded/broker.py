@@ -27,8 +27,7 @@ QUICK = ["-XX:TieredStopAtLevel=1"]  # Java's second compiler does not pay withi
 
 
 class EmbeddedBroker:
-    """A Kafka broker on free loopback ports, with its data in `directory` or in a temporary one that is
-    removed.
+    """A Kafka broker on free loopback ports, with its data in `directory` or in a temporary directory.
 
     `with EmbeddedBroker() as broker: broker.bootstrap_servers`; `stop()` and `start()` keep data and port.
     A `brief` broker starts with half the CPU time and stays slower.
@@ -231,8 +230,7 @@ def free_port() -> int:
 
 
 def free_ports(n: int) -> int:
-    """The first of `n` consecutive loopback ports on which no process listens now, or is likely to listen
-    soon.
+    """The first of `n` consecutive loopback ports that are free now, and likely to stay free for a while.
 
     A neighbour of `free_port()` may become the local port of any connection before it is used.
     """

@@ -56,7 +56,7 @@ These must not be set:
 
 
 def page() -> str:
-    """The whole page, with a closing line end."""
+    """The whole page, with a final line end."""
     parts = [INTRODUCTION]
     sections: dict[str, list[tuple[str, ...]]] = {}
     for attribute, field in Settings.model_fields.items():

@@ -78,7 +78,7 @@ Row = tuple[str, str, str, str]
 
 
 def page() -> str:
-    """The whole page, with a closing line end."""
+    """The whole page, with a final line end."""
     parts = [INTRODUCTION, "\n## The spec\n\n", table(HEAD, _spec_rows())]
     for family, (title, place, meaning) in FAMILIES.items():
         parts.append(f"\n## {title}\n\n{place}. {meaning}\n")

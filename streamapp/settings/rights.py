@@ -230,7 +230,7 @@ journal in a transaction whose id begins with `<application.id>-` too.
 
 
 def page() -> str:
-    """The whole page `docs/rights.md`, with a closing line end."""
+    """The whole page `docs/rights.md`, with a final line end."""
     rows = [row for command, rights in RIGHTS.items() for row in _rows(command, rights)]
     return (
         INTRODUCTION

@@ -64,7 +64,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class _Who:
-    """The user of a request, and until when they are signed in."""
+    """The user of a request; `still` returns False once they are no longer signed in."""
 
     name: str
     role: Role

@@ -40,8 +40,7 @@ class Proxy:
         return Proxy(header, networks, frozenset(operators))
 
     def user(self, headers: Headers, address: str) -> tuple[str, Role] | None:
-        """Return the user that the proxy names, with their role; None: the request has no user from a trusted
-        proxy.
+        """Return the user that the proxy names, with their role; None: no trusted proxy names a user.
 
         A header that occurs twice is not believed: the browser may have sent one of the two.
         """

@@ -77,8 +77,8 @@ def at_sizes(ends: Iterable[tuple[int, float]], sizes: Sequence[int]) -> Curve:
 
 
 def grid(parameter: str, size: int = GRID_SIZE) -> Floats:
-    """Return the values over which a parameter is tuned, float64[size], ascending, with equal ratios of
-    bounds.
+    """Return the values over which a parameter is tuned, float64[size], ascending; bounds have equal
+    ratios.
 
     ``c`` (C-Tree) goes from 1e-4 to just below 2; ε is proportional to it. ``delta`` (the baselines) goes
     from 1e-10 to 0.999, evenly in the logarithm of ln(1/δ), of which ε is the square root. Evenly in the

@@ -100,7 +100,7 @@ class ModelSystem:
 
 
 def riskiest(sizes: Floats, bounds: Floats, risk: str) -> Ints:
-    """Return leaves by their score in ``boct_al``, the largest first, of equal ones the first; int64[leaf].
+    """Return leaves by their score in ``boct_al``, the largest first, of ties the first; int64[leaf].
 
     sizes, bounds: float64[leaf], W and q. The score of a leaf is W·q. If ``risk`` is mbinomial, it is
     W·max(0, 2q - 1), and leaves with equal scores are in the order of W·q.

@@ -72,9 +72,7 @@ def document(exported: ExportedModel) -> dict[str, Any]:
 
 
 def most_important(model: Model) -> list[tuple[str, float]]:
-    """Return the most important attributes (core/export/importance.py), only those with importance above
-    0.
-    """
+    """Return the most important attributes with an importance above 0 (core/export/importance.py)."""
     return [(name, share) for name, share in export.by_importance(model)[:IMPORTANCES_MAX] if share > 0.0]
 
 

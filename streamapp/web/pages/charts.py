@@ -22,8 +22,7 @@ _NONE: Final[Point] = {"classes": {}}
 
 
 def learning_curve(curves: Mapping[str, Sequence[Point]], events: Sequence[Point] = ()) -> dict[str, Any]:
-    """Return accuracy against labels: for several models the naive and unbiased accuracy, for one model its
-    interval.
+    """Return naive and unbiased accuracy of each model against labels; for one model with its interval.
 
     events: drifts and splits of a single model, drawn as lines at their label.
     """
@@ -115,7 +114,7 @@ def _marks(events: Sequence[Point]) -> dict[str, Any]:
 
 
 def budget_chart(points: Sequence[Point], limit: float | None) -> dict[str, Any]:
-    """Return how many requested labels arrived, were declined or expired, against records.
+    """Return how many requested labels were answered, declined or expired or are outstanding, by records.
 
     limit: the labels per record that the budget allows.
     """
@@ -259,8 +258,7 @@ def class_shares(classes: Sequence[str], masses: Sequence[float]) -> dict[str, A
 def tree_chart(
     nodes: Sequence[Point], classes: Sequence[str], splits: Mapping[int, Point], depth: int = 4
 ) -> dict[str, Any]:
-    """Return a tree that can be dragged, zoomed and folded; a node's area grows with the number of its
-    records.
+    """Return a tree that can be dragged, zoomed and folded; a node's area grows with its records.
 
     splits: by node number, the event that gave the node its test. depth: levels that are unfolded at
     first.

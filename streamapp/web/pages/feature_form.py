@@ -58,7 +58,7 @@ class FeatureForm:
         self._fields[name] = (value, missing)
 
     def given(self, card: Card, finish: bool) -> Given:
-        """Return the values of the fields that are filled."""
+        """Return the values of filled fields, and the features that are ticked as unavailable."""
         features: dict[str, float | str] = {}
         unavailable: dict[str, str | None] = {}
         for name, (field, missing) in self._fields.items():

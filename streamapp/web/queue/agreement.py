@@ -45,8 +45,7 @@ def outcome(votes: Sequence[str | None]) -> Outcome | None:
 
 
 def decide(db: sqlite3.Connection, now: int, agree: int, text_max: int, *, weighted: bool) -> None:
-    """Turn the votes of each request that enough annotators have answered, and whose undo windows are over,
-    into an answer.
+    """Turn votes into an answer, for each request with enough votes whose undo windows are over.
 
     weighted: the label's weight is the share of the votes for it; otherwise 1.
     """

@@ -132,7 +132,6 @@ def lets_in(declared: Declared, named: Iterable[tuple[str, int]]) -> tuple[str, 
 
 
 def refusal(label: str, classes: tuple[str, ...]) -> str:
-    """Return why a class is refused."""
     listed = ", ".join(classes[:SHOWN]) + (", …" if len(classes) > SHOWN else "")
     return f"{label[:80]!r} must be one of {listed}: the schema of this model closes its classes."
 

@@ -102,9 +102,7 @@ def feature_requests_of(messages: Sequence[Message]) -> list[Request]:
 
 
 def values_of(messages: Sequence[Message]) -> list[Values]:
-    """Return the values in records of one partition of `feature-values`; wrong records are left to the
-    worker.
-    """
+    """Return the values in records of one partition of `feature-values`; bad records become dead letters."""
     found = decode_feature_values(_raw(messages))
     return [
         Values(
@@ -118,7 +116,7 @@ def values_of(messages: Sequence[Message]) -> list[Values]:
 
 
 def labels_of(messages: Sequence[Message]) -> list[Label]:
-    """Return the labels among records of one partition of `labels`; wrong records are left to the worker."""
+    """Return the labels among records of one partition of `labels`; the worker dead-letters bad records."""
     found = decode_labels(_raw(messages))
     return [
         Label(

@@ -97,8 +97,7 @@ class LabelQueue(Outbox):
             return dict(db.execute("SELECT partition, next FROM position WHERE topic = ?", (topic,)))
 
     def begin(self, origin: Mapping[str, str]) -> bool:
-        """Store the identities of the topics; return whether they are other topics, so that the queue was
-        emptied.
+        """Store the identities of the topics; return True if they have changed and the queue was emptied.
 
         A topic that did not exist before does not make the rest other topics.
         """
@@ -481,7 +480,6 @@ class LabelQueue(Outbox):
         return max(0, max(answer or 0, vote or 0) - now)
 
     def counts(self, now: int) -> Counts:
-        """Return the counts of the queue."""
         with self._store.reading() as db:
             tally = dict(db.execute("SELECT name, n FROM tally"))
             (leased,) = db.execute(

@@ -130,7 +130,6 @@ class Watched:
             raise sqlite3.DatabaseError(message)
 
     def close(self) -> None:
-        """Close the file."""
         with self._turn:
             self._connection.close()
 

@@ -115,8 +115,7 @@ def harness_records(stream: str, size: Size) -> int:
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
-    """Return the runs of each stream and system, synthetic or real, and one run of the harness for each
-    stream.
+    """Return a run for each stream, synthetic or real, and system, and a harness run for each stream.
 
     The systems share the ideal tree, which takes most of the harness's time.
     """
