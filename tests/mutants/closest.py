@@ -2,8 +2,8 @@
 
 A sample of each folder is drawn by a seed. The closest tests of a module are those of its name in the folder
 of tests that mirrors its own, or in tests/topology; a mutant that survives them meets those that import or
-name the module. Where there are neither, it meets those of the mirrored folder, or of the nearest one above
-that has any.
+name the module, or a helper of tests that does. Where there are neither, it meets those of the mirrored
+folder, or of the nearest one above that has any.
 """
 
 from __future__ import annotations
@@ -131,8 +131,15 @@ def closest_tests(file: str) -> tuple[tuple[str, ...], ...]:
     named.update((ROOT / "tests" / "topology").glob(f"test_{module.name}.py"))
     full, package = re.escape(".".join(module.parts)), re.escape(".".join(module.parent.parts))
     mention = re.compile(rf"\b{full}\b|^\s*from {package} import .*\b{module.name}\b", re.MULTILINE)
-    paths = {path for place in _PLACES for path in (ROOT / place).rglob("test_*.py")} - named
-    mentioning = {path for path in paths if mention.search(path.read_text(encoding="utf-8"))}
+    texts = {
+        path: path.read_text(encoding="utf-8") for place in _PLACES for path in (ROOT / place).rglob("*.py")
+    }
+    mentioning = {path for path, text in texts.items() if mention.search(text)}
+    rigs = [path for path in mentioning if not path.name.startswith("test_")]
+    for rig in rigs:  # tests of the module reach it by this helper
+        helper = re.compile(rf"\b{re.escape('.'.join(rig.relative_to(ROOT).with_suffix('').parts))}\b")
+        mentioning |= {path for path, text in texts.items() if helper.search(text)}
+    mentioning = {path for path in mentioning if path.name.startswith("test_")} - named
     above: set[Path] = set()
     name = module.name
     while not (named or mentioning or above) and mirrored != _UNIT:

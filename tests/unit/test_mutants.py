@@ -98,12 +98,12 @@ def test_statements_with_an_effect_are_left_out_where_that_is_asked_for():
             "streamapp/worker/processing/commit_schedule.py",
             [
                 "tests/unit/streamapp/worker/processing/test_commit_schedule.py",
-                "tests/unit/streamapp/worker/processing/test_task_manager.py",
+                "tests/unit/streamapp/worker/processing/test_held_outputs.py",
             ],
         ),
         (
             "streamapp/worker/processing/committer.py",
-            ["tests/unit/streamapp/worker/processing/test_task_manager.py"],
+            ["tests/unit/streamapp/worker/processing/test_commits.py"],
         ),
     ],
 )

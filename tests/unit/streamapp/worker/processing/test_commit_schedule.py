@@ -10,7 +10,7 @@ import pytest
 
 from streamapp.worker.processing.commit_schedule import MAX_STRETCHED_INTERVAL, CommitSchedule
 from streamapp.worker.processing.pipeline import Pipeline
-from tests.unit.streamapp.worker.processing.test_task_manager import Clock
+from tests.unit.streamapp.worker.processing.rig import Clock
 
 SETTING = 0.1  # seconds
 

@@ -12,8 +12,8 @@ from streamapp.worker import blocking_calls
 from streamapp.worker.journal.entry import Entry, decode
 from streamapp.worker.processing.transactions import Transactions
 from tests.positions import at
-from tests.unit.streamapp.worker.processing.test_task_manager import Worker, run
-from topics.clients import transactional_sender
+from tests.unit.streamapp.worker.processing.rig import Worker, run
+from topics.clients import sender, transactional_sender
 from topics.clients.transactional_sender import TransactionalSender
 from topics.errors import HungError
 
@@ -89,32 +89,32 @@ class Hanging(Client):
         self.released.wait()
 
 
-def with_clients(w: Worker, monkeypatch: pytest.MonkeyPatch, *clients: Client) -> None:
-    """Let a worker have real transactions on these clients, one after the other; time flies for it."""
+def on_clients(monkeypatch: pytest.MonkeyPatch, *clients: Client) -> Transactions:
+    """Return real transactions on these clients, one after the other; time flies for them."""
     now, left = count(step=5), list(clients)
     monkeypatch.setattr(transactional_sender, "time", SimpleNamespace(monotonic=lambda: float(next(now))))
-    sender = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
-    monkeypatch.setattr(sender, "_new_client", lambda: (sender._failures, left.pop(0)))
-    sender._failures, sender._producer = sender._new_client()
-    w.manager.committer._transactions = Transactions(sender, "journal", "group", 8)
+    monkeypatch.setattr(sender, "Producer", lambda properties, logger: left.pop(0))
+    return Transactions(
+        TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1"), "journal", "group", 8
+    )
 
 
 def test_a_commit_that_sticks_is_aborted_once_and_a_new_client_goes_on(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    stuck, good = LostSight(), Client()
+
     async def story(w: Worker) -> None:
-        stuck, good = LostSight(), Client()
-        with_clients(w, monkeypatch, stuck, good)
         await w.assign()
         await w.deliver(0)
-        await w.committer.commit("sticks")
-        assert (w.group.rejoined, w.group.crashed, w.manager.partitions) == (1, None, {})
+        await w.commit("sticks")
+        assert (w.group.rejoined, w.ended, w.here) == (1, None, [])
         assert stuck.steps.count("commit") > 10, "an outage is waited for"
         assert stuck.steps[-2:] == ["abort", "purge"], "what is in the way is not asked again and again"
         assert w.metric("grove_transactions_aborted_total") == 1
         await w.assign()
         await w.deliver(0)
-        await w.committer.commit("again")
+        await w.commit("again")
         assert good.steps == ["init", "begin", "offsets", "commit"]
         assert good.offsets["instances"] == 1
         assert all("partitions=8" in note for note in good.noted.values() if note)
@@ -122,33 +122,33 @@ def test_a_commit_that_sticks_is_aborted_once_and_a_new_client_goes_on(
         assert isinstance(entry, Entry)
         assert entry.after == at(instances=1)
 
-    run(story)
+    run(story, transactions=on_clients(monkeypatch, stuck, good))
 
 
 def test_an_abort_that_is_refused_gets_a_new_client_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    denied, good = Denied(), Client()
+
     async def story(w: Worker) -> None:
-        denied, good = Denied(), Client()
-        with_clients(w, monkeypatch, denied, good)
         await w.assign()
         await w.deliver(0)
-        await w.committer.commit("sticks")
-        assert (w.group.rejoined, w.group.crashed) == (1, None)
+        await w.commit("sticks")
+        assert (w.group.rejoined, w.ended) == (1, None)
         await w.assign()
         assert good.steps == ["init"]
 
-    run(story)
+    run(story, transactions=on_clients(monkeypatch, denied, good))
 
 
 def test_a_client_that_does_not_come_back_ends_the_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    hanging = Hanging()
+
     async def story(w: Worker) -> None:
-        hanging = Hanging()
-        with_clients(w, monkeypatch, hanging)
         monkeypatch.setattr(blocking_calls, "CHECK_S", 0.01)
         await w.assign()
         await w.deliver(0)
-        await w.committer.commit("hangs")
-        assert isinstance(w.group.crashed, HungError)
-        assert "only a new process helps" in str(w.group.crashed)
+        await w.commit("hangs")
+        assert isinstance(w.ended, HungError)
+        assert "only a new process helps" in str(w.ended)
         hanging.released.set()
 
-    run(story)
+    run(story, transactions=on_clients(monkeypatch, hanging))

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streamapp.worker.gauges import manager_gauges
-from streamapp.worker.observability.health import Health
 from streamapp.worker.restore.progress import LOG_SECONDS, RestoreProgress
-from tests.unit.streamapp.worker.processing.test_task_manager import Worker, run
+from tests.unit.streamapp.worker.processing.rig import Worker, run
 
 
 class Told:
@@ -57,17 +55,18 @@ def test_a_restore_without_anything_to_replay_says_so_in_one_line(caplog: pytest
 
 
 def test_metrics_have_the_partitions_that_are_being_restored_and_no_others() -> None:
-    async def story(w: Worker) -> None:
-        def values(name: str) -> dict[str, float]:
-            found = {gauge.name: gauge for gauge in manager_gauges(w.manager, Health(), "group")}
-            return {sample.labels["partition"]: sample.value for sample in found[name].samples}
+    replayed, remaining = "grove_restore_replayed_records", "grove_restore_remaining_records"
+    found: list[dict[str, float]] = []
 
-        progress = w.manager.assignments.restoring[3] = RestoreProgress(3)
-        progress.begins("journal", 100)
-        progress.replayed(30)
-        assert values("grove_restore_replayed_records") == {"3": 30.0}
-        assert values("grove_restore_remaining_records") == {"3": 70.0}
-        await w.assign((3,))
-        assert values("grove_restore_remaining_records") == {}
+    async def story(w: Worker) -> None:
+        def replay(progress: RestoreProgress) -> None:
+            progress.begins("journal", 100)
+            progress.replayed(30)
+            found.extend((w.gauge(replayed), w.gauge(remaining)))
+
+        w.kafka.while_restoring = replay
+        await w.assign(3)
+        assert found == [{"3": 30.0}, {"3": 70.0}]
+        assert (w.gauge(replayed), w.gauge(remaining)) == ({}, {})
 
     run(story)

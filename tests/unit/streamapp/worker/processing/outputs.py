@@ -1,0 +1,204 @@
+"""A pipeline and its sender in memory: the effects of a run are its offsets, and faults are set by a test."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+from streamapp.worker.journal.entry import Step
+from streamapp.worker.task.models.swap_file import SwapFileError
+from streamapp.worker.task.sources import SourceName
+from streamapp.worker.transport.runs import Run
+from tests.unit.streamapp.worker.snapshots.memory import ListCut
+
+SMALL_RUN = 10  # records: runs with fewer are small
+
+
+class OffsetsTask(list[int]):
+    """A task that is a list of the offsets it was given."""
+
+    def __init__(self, outputs: Outputs, partition: int, offsets: Iterable[int] = ()) -> None:
+        super().__init__(offsets)
+        self.outputs = outputs
+        self.partition = partition
+        self.advanced: dict[str, int] = {}  # sources whose records ended earlier, to these positions
+
+    def cut(self) -> ListCut:
+        if self.outputs.cut_fails is not None:
+            raise self.outputs.cut_fails
+        return ListCut({"task": repr(list(self)).encode()})
+
+    def advance(self, source: SourceName, position: int) -> None:
+        self.advanced[source] = position
+
+    def close(self) -> None:
+        self.outputs.closed += 1
+        if self.outputs.tasks.get(self.partition) is self:
+            del self.outputs.tasks[self.partition]
+
+
+class Outputs:
+    """The pipeline of a worker and its sender. What a thread waits for is let go by a test."""
+
+    config = "{}"
+    journal_bytes = 1 << 20
+
+    def __init__(self, seen: list[int] | None = None) -> None:
+        """`seen`: what readers of committed outputs see."""
+        self.sender = self
+        self.tasks: dict[int, OffsetsTask] = {}  # those that are not closed, by partition
+        self.closed = 0
+        self.tasks_lock = asyncio.Lock()
+        # What has become of records and outputs, by offset
+        self.skipped: list[int] = []
+        self.sent: list[int] = []
+        self.handed: list[int] = []  # how many runs each time
+        self.delivered: list[int] = []
+        self.unsettled: list[int] = []  # sent, and not yet seen by any reader
+        self.seen = [] if seen is None else seen
+        # What the sender is doing
+        self.offered: list[Any] = []  # results that are not handed over yet
+        self.gathers = False
+        self.committing = False  # a transaction that outputs are part of
+        self.flushing = False
+        self.draining = False
+        self.is_full = False
+        self.lost = False  # outputs that the producer had no room for
+        self.gate = threading.Event()  # a flush waits for it
+        self.gate.set()
+        self.room = threading.Event()  # outputs that the producer has no room for wait for it
+        # Faults and delays
+        self.together = False  # small runs are processed in one go
+        self.output_bytes = 0  # of each record
+        self.fails: Exception | None = None  # a flush
+        self.refuses: Exception | None = None  # the output of a run
+        self.will_not: Exception | None = None  # be handed over
+        self.loses: Exception | None = None  # outputs that wait for room
+        self.cut_fails: Exception | None = None
+        self.bug: Exception | None = None  # of a run, when its task has changed
+        self.readies: Callable[[], Awaitable[None]] | None = None  # models of a run
+        self.computes: Callable[[Run], Awaitable[None] | None] | None = None  # as long as a thread does
+
+    def fill(self, loses: Exception | None = None) -> None:
+        """The producer has no room; outputs that wait for it are lost if there is an error to raise."""
+        self.is_full, self.loses = True, loses
+
+    def empty(self) -> None:
+        self.is_full, self.loses = False, None
+
+    # -- pipeline
+
+    def new_task(self, partition: int) -> OffsetsTask:
+        task = self.tasks[partition] = OffsetsTask(self, partition)
+        return task
+
+    def adopt_task(self, task: OffsetsTask) -> None:
+        self.tasks[task.partition] = task
+
+    def are_small(self, some: Sequence[Run]) -> bool:
+        return all(len(run.raw) < SMALL_RUN for run in some)
+
+    def read_together(self, some: Sequence[Run]) -> list[int]:
+        return [run.position for run in some]
+
+    def process_together(self, some: Sequence[tuple[OffsetsTask, Run, int]]) -> list[Any]:
+        return [self._in_one_go(*each) if self.together else None for each in some]
+
+    def _in_one_go(self, task: OffsetsTask, run: Run, instances: int) -> Any:
+        try:
+            return self._results(task, run, instances)
+        except (ValueError, SwapFileError) as error:
+            return error
+
+    async def process(
+        self, task: OffsetsTask, run: Run, is_ours: Callable[[], bool], instances: int | None
+    ) -> Any:
+        if self.readies is not None:
+            try:
+                await self.readies()
+            except SwapFileError:
+                if is_ours():
+                    raise
+            if not is_ours():
+                return None
+        results = self._results(task, run, instances)
+        if self.computes is not None and (computing := self.computes(run)) is not None:
+            async with self.tasks_lock:
+                await computing
+        return results
+
+    def _results(self, task: OffsetsTask, run: Run, instances: int | None) -> Any:
+        assert instances == run.position, "what was read is of another run"
+        if b"poison" in run.raw.values:
+            message = f"topic={run.topic} partition={run.raw.partition} offset={run.raw.offsets[0]}"
+            raise ValueError(message)
+        if b"lost" in run.raw.values:
+            message = "the disk lost a model"
+            raise SwapFileError(message)
+        self.skipped += sorted(run.skipped)
+        task += run.raw.offsets
+        if self.bug is not None:
+            raise self.bug
+        n_bytes = sum(len(value or b"") for value in run.raw.values)
+        source: Any = run.topic
+        size = n_bytes + self.output_bytes * len(run.raw)
+        return SimpleNamespace(run=run, size=size, step=Step(source, run.position), input_bytes=n_bytes)
+
+    # -- sender
+
+    def send(self, results: Any) -> None:
+        if self.refuses is not None:
+            raise self.refuses
+        self.offered.append(results)
+        if not self.gathers:
+            self.hand_over()
+
+    @contextmanager
+    def gathering(self) -> Iterator[None]:
+        self.gathers = True
+        try:
+            yield
+        finally:
+            self.gathers = False
+
+    def hand_over(self) -> None:
+        if self.will_not is not None:
+            raise self.will_not
+        assert not self.committing, "a client refuses records while it commits their transaction"
+        self._take()
+
+    def _take(self) -> None:
+        offered, self.offered = self.offered, []
+        self.handed += [len(offered)] if offered else []
+        for results in offered:
+            self.sent += results.run.raw.offsets
+            self.unsettled += results.run.raw.offsets
+
+    def drain(self) -> None:
+        self.draining = True
+        assert self.room.wait(10)
+        if self.loses is not None:
+            self.lost = True
+            raise self.loses
+        self.is_full = False
+
+    def flush(self) -> None:
+        self._take()
+        sent, flushed = list(self.sent), len(self.unsettled)
+        self.flushing = True
+        assert self.gate.wait(10)
+        self.flushing = False
+        if self.fails is not None:
+            raise self.fails
+        self.delivered = sent
+        if not self.committing:  # they are part of no transaction
+            self.settle(flushed)
+
+    def settle(self, n: int | None = None) -> None:
+        """Let readers see what was sent, all or the first `n`."""
+        self.seen += self.unsettled[:n]
+        del self.unsettled[:n]
