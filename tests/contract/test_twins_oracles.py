@@ -10,7 +10,8 @@ from tests.naive.evaluation import Evaluation
 from tests.naive.model import Model
 from tests.naive.observers import Gaussian, Nominal
 from tests.naive.queries import Always, CountBudget, Place, Random, VariableUncertainty, uniform
-from tests.naive.tree import HTree, Node, Options, first_maximum, log_bayes
+from tests.naive.tree import HTree, Node, Options
+from tests.naive.votes import first_maximum, log_bayes
 
 D1 = [[30.0, 10.0], [5.0, 55.0]]
 D2 = [[25.0, 20.0], [10.0, 45.0]]

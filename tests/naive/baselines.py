@@ -4,7 +4,7 @@ import math
 
 from tests.naive.observers import Gaussian, Nominal, add
 from tests.naive.queries import Place
-from tests.naive.tree import first_maximum, is_usable
+from tests.naive.votes import first_maximum, is_usable
 
 
 class Baseline:

@@ -86,3 +86,16 @@ def has_two_branches(branches, share=0.01):
     masses = [sum(branch) for branch in branches]
     total = sum(masses)
     return total > 0.0 and sum(mass / total > share for mass in masses) >= 2
+
+
+def moa_gini(branches):
+    """Return MOA's Gini merit: not a number if a branch holds classes, but none of them has weight."""
+    total = sum(sum(branch) for branch in branches)
+    impurity = 0.0
+    for branch in branches:
+        weight = sum(branch)
+        if branch and weight == 0.0:
+            return math.nan
+        if branch:
+            impurity += weight / total * (1.0 - sum((c / weight) ** 2 for c in branch))
+    return 1.0 - impurity

@@ -196,12 +196,13 @@ class Worker:
         self.group, self.table = Group(), MemoryTable()
         pipeline: Any = self.outputs
         consumer: Any = self.group
+        own: Any = transactions or self.kafka
         limits = SnapshotLimits(1e9, SNAPSHOT_BYTES, 60.0)
         snapshots = SnapshotWriter(self.table, MemoryJournal(), self.metrics, limits)
         self.outputs.tasks_lock = snapshots.tasks_lock
         self.manager = TaskManager(
             pipeline,
-            transactions or self.kafka,
+            own,
             self.kafka.restore,
             snapshots,
             self.metrics,
@@ -224,7 +225,8 @@ class Worker:
         """Give a partition its task and return where it is read on; `first`: where new sources begin."""
         for position in first.values():
             self.kafka.without_record.update(range(position))
-        return await self.manager.assignments.restore(partition, dict(at(**first)))
+        begins = {TOPICS[source]: position for source, position in at(**first).items()}
+        return await self.manager.assignments.restore(partition, begins)
 
     async def bring_to_life(self, partition: int, **first: int) -> None:
         positions = await self.restore(partition, **first)
