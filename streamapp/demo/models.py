@@ -67,8 +67,8 @@ FEATURE_MODELS = (
 
 
 def read_models(given: Sequence[str], *, features: bool = False) -> tuple[DemoModel, ...]:
-    """Return the models of `NAME=SPEC` arguments (a preset, JSON or @FILE); without arguments, the default
-    ones.
+    """Return the models of `NAME=SPEC` arguments (a preset, JSON or @FILE); without any, the three
+    defaults.
 
     features: the models buy features instead of labels.
     """
