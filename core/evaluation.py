@@ -38,8 +38,7 @@ class Evaluation:
     kappa: float
     kappa_windowed: float
     kappa_m: float
-    """(p - m) / (1 - m), with accuracy p and the accuracy m of predicting the class with most labels so far.
-    """
+    """(p - m) / (1 - m): accuracy p, and accuracy m of predicting the most frequent class so far."""
     kappa_m_windowed: float
     kappa_temporal: float
     """As kappa M, against a prediction of the last label."""
@@ -54,7 +53,7 @@ class Evaluation:
     answered: int
     """Requested labels that were learned."""
     declined: int
-    """Requests that annotators declined."""
+    """Requests that will get no label."""
     expired: int
     """Requests whose label did not come in time."""
     outstanding: int

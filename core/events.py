@@ -60,8 +60,7 @@ class Split(Event):
     """Labelled weight that the decision is based on."""
     reason: Literal["gap", "tie", "only"]
     action: Literal["split", "replaced", "moved"] = "split"
-    """split: a leaf got a test; replaced: a new test and leaves for a subtree; moved: a new threshold alone.
-    """
+    """A leaf was split, a subtree was replaced by a new test with leaves, or a threshold was moved."""
     former: NodeTest | None = None
     """The test before the event, None for a leaf."""
     depth: int | None = None

@@ -97,8 +97,7 @@ class Plan:
         """Return the bytes that a block may use: an equal part of ``max_bytes`` without the sections.
 
         Each block has its part, whether a second block exists now or not: a background tree must be able to
-        grow
-        beside a main tree that is full, because it is to replace it.
+        grow beside a main tree that is full, because it is to replace it.
         """
         return (self.spec.learner.max_bytes - self.section_bytes(classes)) / self.spec.most_blocks
 

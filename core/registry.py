@@ -3,8 +3,7 @@
 The registry lists a family's modules and imports a module on first use; it depends on no plug-in. A spec may
 write ``-`` for ``_``, and a file may list further names of its plug-in (``ALIASES``). The position in the
 sorted list of names is the plug-in's *kind*: the integer that compiled code branches on. Kinds never leave
-the
-process: a snapshot holds names.
+the process: a snapshot holds names.
 """
 
 from __future__ import annotations

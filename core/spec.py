@@ -39,8 +39,7 @@ FAMILIES = {"query": "queries", "budget": "budgets", "drift": "drift", "acquire"
 NOTHING_BOUGHT = none.Plugin()
 MAX_SEED = (1 << 63) - 1
 MAX_DEPTH = 32
-"""Levels of nested objects and arrays in a spec: far more than a spec needs, far fewer than the stack allows.
-"""
+"""Most levels of objects and arrays in a spec: far more than needed, far fewer than the stack has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +95,8 @@ class Spec:
     ) -> Spec:
         """Return the spec of a JSON text, an object, a preset's name, or (None) the defaults.
 
-        ``state_version``: the state version of the release that wrote the spec. The spec keeps its meaning of
-        then.
+        ``state_version``: the state version of the release that wrote the spec. The spec keeps the meaning
+        that it had in that release.
         """
         if isinstance(given, Spec):
             return given

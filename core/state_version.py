@@ -1,10 +1,9 @@
 """State versions: which releases' models can be resumed, and the meaning of older specs.
 
 A version is raised whenever words of a model or parameters of a spec change their meaning. A model of an
-older
-version keeps its meaning: its spec is upgraded when it is read. The upgrade adds the parameters that the spec
-leaves out, with the values they had then. A change that adds a parameter or changes a default must add a line
-to ``MEANT``.
+older version keeps its meaning: its spec is upgraded when it is read. The upgrade adds the parameters that
+the spec leaves out, with the values they had then. A change that adds a parameter or changes a default must
+add a line to ``MEANT``.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ STATE_VERSION: Final = 8
 
 
 def evidence_of_4(learner: Mapping[str, Any]) -> str:
-    """Return the weight that bounds used in version 4; some trees counted inherited weight, too."""
+    """Return the weight that bounds used in version 4: with a ``compat`` also inherited weight."""
     return "observed" if learner.get("compat") is None else "inherited"
 
 

@@ -14,7 +14,7 @@ class Plugin(Criterion):
     """The smaller of two class shares, with two faults that change trees: ``"criterion": "sorted_error"``.
 
     The published code sorts the class weights of a branch in place, so that the leaves of a split start with
-    the larger weight for the second class, in any case. And a branch that the second class never reached
+    the larger weight for the second class, in any case. Also, a branch that the second class never reached
     counts as all wrong. For two classes; ``{"name": "corrh-tree", "compat": "cdt"}`` uses it (ALGORITHMS
     section 6; code of De Rosa and Cesa-Bianchi 2017).
     """

@@ -2,10 +2,8 @@
 
 - ``kernel`` compiles a function. With a signature it is an *entry kernel*: called from Python, cached on
   disk, compiled by ``warm()``. Without a signature it is an *inner kernel* that is inlined into entry
-  kernels;
-  it is compiled where it is used (core/kernels/native/inner_kernel.py) and has no cache file. ``called``
-  makes
-  an inner kernel that is too large for inlining.
+  kernels; it is compiled where it is used (core/kernels/native/inner_kernel.py) and has no cache file.
+  ``called`` makes an inner kernel that is too large for inlining.
 - numba's cache does not notice an edit in the file of a callee or of an imported constant. Hence the name of
   the cache directory is a hash of all sources that a kernel can reach (all of core; outside core the imports
   of its module), and of the versions of numba and numpy and the processor's name. numba's index has the

@@ -47,7 +47,7 @@ class Summary:
     answered: int
     """Requested labels that were learned."""
     declined: int
-    """Requests that annotators declined."""
+    """Requests that will get no label."""
     expired: int
     """Requests whose label did not come in time."""
     outstanding: int

@@ -201,7 +201,7 @@ def heterogeneity(kind: int, s: float) -> float:
 
 @kernel
 def largest_risk(labels: float, errors: float, delta: float) -> float:
-    """Return the risk that the risk of a leaf's label exceeds with probability δ (equation 7, W = 1)."""
+    """Return the bound that the risk of a leaf's label exceeds with probability δ (equation 7, W = 1)."""
     return tail_point(errors + 1.0, labels - errors + 1.0, delta, ABOVE)
 
 

@@ -4,8 +4,8 @@ There is no generator state. A draw that is not used changes nothing else, a str
 its budget is closed cannot shift later randomness, and a replay from a snapshot needs the seed alone
 (ALGORITHMS section 3.1; the bits are splitmix64's).
 
-Keys and bits are numpy uint64 words. They are compiled for use in kernels, callable from Python, and give the
-same numbers with ``NUMBA_DISABLE_JIT=1``.
+Keys and bits are numpy uint64 words. The functions are compiled for kernels and can be called from Python;
+they give the same numbers with ``NUMBA_DISABLE_JIT=1``.
 """
 
 from __future__ import annotations

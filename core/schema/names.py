@@ -20,12 +20,10 @@ SHARED_TEXTS: Final = 1 << 14
 """Number of texts that are stored for sharing; when there are more, the store is cleared."""
 
 SHARED_LENGTH: Final = 64
-"""Largest length, in characters, of a text that is stored for sharing: many models rarely share longer texts.
-"""
+"""Most characters of a text that is stored for sharing: models rarely share longer texts."""
 
 PER_NAME: Final = 16
-"""Bytes that `Names.content_bytes` counts for a name in addition to its text: its entries in tuple and table.
-"""
+"""Bytes that `Names.content_bytes` counts for a name in addition to its text."""
 
 _texts: dict[str, str] = {}
 

@@ -13,8 +13,7 @@ values in the same order have one ``Names``.
 Names that a schema *declares* and names that it has *taken in* since are counted separately. The range of
 information gain, Laplace shares and branches of a test depend on the number of classes and values of a model,
 and a batch must not add a class before its first record was learned. So kernels start from the declared
-count,
-and raise it when a model learns a new name.
+count, and raise it when a model learns a new name.
 """
 
 from __future__ import annotations
