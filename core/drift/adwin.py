@@ -72,7 +72,7 @@ class Plugin(Detector):
     keep_newer: bool = flag(True)
     """Whether the newer part of the window stays after a drift; else an empty window starts."""
     compat: str | None = choice(None, None, "moa")
-    """The published formulas, or those of MOA."""
+    """The published formulas, or MOA's."""
 
     def __post_init__(self) -> None:
         """Check the parameters, separately and together."""

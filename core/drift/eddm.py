@@ -49,7 +49,7 @@ class Plugin(Detector):
     drift: float = number(0.9, above=0.0, at_most=1.0)
     """Share of the largest distance below which there is a drift."""
     compat: str | None = choice(None, None, "moa")
-    """The published formulas, or those of MOA."""
+    """The published formulas, or MOA's."""
 
     def __post_init__(self) -> None:
         """Check the parameters, separately and together."""

@@ -50,7 +50,7 @@ class Plugin(Detector):
     two_sided: bool = flag(False)
     """Whether a falling error rate is a drift, too."""
     compat: str | None = choice(None, None, "moa")
-    """The published formulas, or those of MOA."""
+    """The published formulas, or MOA's."""
 
     def __post_init__(self) -> None:
         """Check the parameters, separately and together."""

@@ -35,7 +35,6 @@ class LeafModel(Parameters):
     """Axes of the sections: "class", "attribute" (numeric), "value" (of all nominal attributes), numbers."""
 
     def shapes(self, classes: int, attributes: int, values: int) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes of the sections."""
         sizes = {"class": classes, "attribute": attributes, "value": values}
         return tuple(
             tuple(sizes[axis] if isinstance(axis, str) else axis for axis in section) for section in self.axes

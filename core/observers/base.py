@@ -72,7 +72,6 @@ class Observer(Parameters):
         return 0
 
     def shape(self, classes: int, attributes: int, values: int) -> tuple[int, ...]:
-        """Return the shape of a leaf's statistics."""
         sizes = {"class": classes, "attribute": attributes, "value": values} | self.sizes()
         return tuple(sizes[axis] if isinstance(axis, str) else axis for axis in self.axes)
 
