@@ -86,7 +86,7 @@ class Bench:
         settings = {"GROVE_MODEL_SPEC": SPEC, "GROVE_COMMIT_INTERVAL_MS": "100", **chosen}
         options = Options(self._bootstrap, guarantee=given.guarantee, settings=settings)
         group = f"bench-{uuid.uuid4().hex[:8]}"
-        self._cluster.delete(names.journal, names.snapshots)  # of the previous pass
+        self._cluster.delete(names.journal, names.snapshots)  # left by the previous pass
         create({"bootstrap.servers": self._bootstrap}, names, given.partitions, 1)
         progress = Committed(self._cluster, group, names.instances, given.partitions)
         total = given.models + given.records

@@ -48,7 +48,7 @@ ENDS: Final = {"killed": signal.SIGKILL, "stopped": DRAIN}
 class Counts:
     """Counters of the worker that stays, before or after."""
 
-    parts: float  # of snapshots, read for its own partitions
+    parts: float  # parts of snapshots, read for its own partitions
     megabytes: float
     replayed: float
     rebalancing: float  # seconds from losing partitions until all of them are live

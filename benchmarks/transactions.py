@@ -25,7 +25,7 @@ from topics.clients import admin
 from topics.clients.transactional_sender import TransactionalSender
 from topics.definitions import TopicNames
 
-OUTPUTS = 60  # of a partition
+OUTPUTS = 60  # outputs per partition
 NOBODY = Membership(generation=-1, member="", instance=None)  # offsets of a group without members
 
 

@@ -38,7 +38,7 @@ class WorstRecord:
     source: Source
     form: Format
     value: bytes
-    reason: str | None = None  # of its dead letter; None: it is accepted
+    reason: str | None = None  # reason of its dead letter; None: it is accepted
     answers: int = 0  # rows that are answered
     headers: Headers = ()
     before: bytes | None = None
@@ -205,7 +205,7 @@ def _arrow(size: int) -> Iterator[WorstRecord]:
     yield record("long ids", pa.table({"x": draw.random(n), "id": ids}))
     wide = {f"{'n' * min(TEXT - 8, size // 8 // ATTRIBUTES)}{i:06}": [1.5] for i in range(ATTRIBUTES // 2)}
     yield record("long names", pa.table(wide))
-    cells = 1 << 20  # of a block of up to 4 MiB
+    cells = 1 << 20  # the limit for a block of up to 4 MiB
     rows = min(ROWS, size // 8)
     small_ints = {f"x{i}": np.ones(rows, dtype=np.int8) for i in range(min(cells, size * 8 // 10) // rows)}
     yield record("numbers of a byte", pa.table(small_ints))

@@ -36,7 +36,7 @@ REFUSALS: Final = (
 
 _KEY_END: Final = struct.Struct(
     ">QQI"
-)  # of a chunk's key: incarnation, sequence, number (docs/snapshot-table.md)
+)  # parts of a chunk's key: incarnation, sequence, number (docs/snapshot-table.md)
 
 
 @dataclass(frozen=True, slots=True)

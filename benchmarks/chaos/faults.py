@@ -65,7 +65,7 @@ class Faults:
         self._retention = retention
         self.done: Counter[str] = Counter()
         self.freezes: list[Frozen] = []
-        self.outages: list[tuple[int, int]] = []  # of the broker, in ms since 1970
+        self.outages: list[tuple[int, int]] = []  # outages of the broker, in ms since 1970
         self._waking: list[threading.Timer] = []
         self._fleet, self._broker, self._session = fleet, broker, session_s
         self._draw = random.Random(seed)

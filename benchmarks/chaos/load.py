@@ -34,9 +34,12 @@ HEADERS_SHARE = 0.005  # with header names that no client library writes
 PACKED_MODELS = 2
 LABELLED_SHARE = 0.2
 """Share of instances with their label; labels of the rest have to be requested."""
-WITHHELD_SHARE = 0.15  # of the records go to models that buy features, if there are any
-BROUGHT_SHARE = 0.3  # of their features are in the record
-WITHHELD_BLOCK_SHARE, WITHHELD_BLOCK_ROWS = 0.1, 5  # of these records
+WITHHELD_SHARE = 0.15  # share of records for models that buy features, if there are any
+BROUGHT_SHARE = 0.3  # share of their features that are in the record
+WITHHELD_BLOCK_SHARE, WITHHELD_BLOCK_ROWS = (
+    0.1,
+    5,
+)  # share of these records in blocks, and rows of such a block
 MALFORMED = (
     b"{not json",
     b"[]",

@@ -26,7 +26,7 @@ class Purchases:
     requests: int = 0
     features_asked: int = 0
     values: int = 0
-    values_again: int = 0  # of features that had come, or were reported as unavailable, before
+    values_again: int = 0  # values of features that had come before, or were reported as unavailable
     features_charged: int = 0
     cost: float = 0.0
     answers: int = 0

@@ -32,7 +32,7 @@ from streamapp.worker.task.sources import SourceName
 
 REACHED_S: Final = 120.0
 SNAPSHOTS: Final = 4  # complete snapshots before the first kill, to restore and to tidy up
-TAIL_S: Final = 0.5  # of load after the last snapshot
+TAIL_S: Final = 0.5  # seconds of load after the last snapshot
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ class Backlog:
     partitions: int
     records: int
     rows: int
-    bytes: int  # of all values
+    bytes: int  # bytes of all values
     truth: tuple[npt.NDArray[np.int8], ...]  # one int8[rows of the partition] per partition
 
     @property

@@ -45,8 +45,8 @@ class Latency:
     """Percentiles in milliseconds over the counted answers, and figures that explain them."""
 
     system: str
-    guarantee: str  # of the system, or of the system beside the echo
-    commit_ms: int  # of the system, or of the system beside the echo
+    guarantee: str  # guarantee of the system, or of the system beside the echo
+    commit_ms: int  # commit interval of the system, or of the system beside the echo
     answers: int
     p50: float
     p99: float

@@ -9,7 +9,10 @@ from pathlib import Path
 
 from benchmarks.rig.process import TICK, cpu_of_machine, cpu_of_tree, threads_of
 
-COMPILERS = ("C1 CompilerThre", "C2 CompilerThre")  # of a Java machine, as the kernel cuts their names
+COMPILERS = (
+    "C1 CompilerThre",
+    "C2 CompilerThre",
+)  # threads of a Java machine, with their names cut by the kernel
 IDLE, STOLEN = (3, 4), (7,)  # fields of /proc/stat
 
 
@@ -19,9 +22,9 @@ class Look:
 
     at: float
     processes: dict[str, float]
-    threads: dict[str, float]  # of the system under measurement
-    compilers: float  # of the broker's Java machine
-    machine: float  # of all processes, stolen time included
+    threads: dict[str, float]  # threads of the system under measurement
+    compilers: float  # compilers of the broker's Java machine
+    machine: float  # all processes, stolen time included
     idle: float
     stolen: float  # by the hypervisor
 

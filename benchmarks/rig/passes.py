@@ -116,7 +116,7 @@ class Bench:
         `settings` are further variables.
         """
         partitions = self.backlog.partitions
-        self.cluster.delete(self.names.journal, self.names.snapshots)  # of the previous pass
+        self.cluster.delete(self.names.journal, self.names.snapshots)  # left by the previous pass
         create({"bootstrap.servers": self.options.bootstrap}, self.names, partitions, 1)
         environment = worker_environment(self.options, self.names, partitions, group, place / "state")
         return Child(worker_command(), place / "log", environment | settings)

@@ -34,7 +34,7 @@ from topics.patience import LEAST_S, Patience
 
 logger = logging.getLogger(__name__)
 
-TIMEOUT_S = 8.0  # of one request; a person waits at most ten seconds for "not there"
+TIMEOUT_S = 8.0  # bound of one request; a person waits at most ten seconds for "not there"
 
 _Answer = TypeVar("_Answer")
 

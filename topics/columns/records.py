@@ -275,7 +275,7 @@ class FeatureRequest:
     request_id: str
     instance_id: str
     features: list[str]
-    cost: float  # of all the features together
+    cost: float  # cost of all the features together
     utility: float  # the model's score of the features; NaN: it has none
     known: dict[str, float | str]  # values of the instance that the model has
     expires_ms: int  # event time in ms after which a value comes too late

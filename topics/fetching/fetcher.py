@@ -40,7 +40,7 @@ Place = tuple[str, int]
 """Topic and partition."""
 Ranges = Iterable[tuple[int, int]]
 
-FETCH_BYTES: Final = 16 << 20  # of one answer
+FETCH_BYTES: Final = 16 << 20  # bytes of one answer
 PARTITION_BYTES: Final = 1 << 20
 WAIT_MS: Final = 500
 AGAIN_S: Final = 0.1  # after a failure
@@ -68,7 +68,7 @@ class Taken:
     """The records read of one partition, and its position."""
 
     records: list[Record | RefusedBatch]
-    position: int  # of the next record
+    position: int  # offset of the next record
     end: int | None = None  # the last stable offset, if no record is left before it
 
 

@@ -28,7 +28,7 @@ from topics.readers.dataset import CLASSES_LIMIT, VALUES_LIMIT, Batch, FileDatas
 from topics.readers.layout import Column, ColumnRef, FileLayout, check_names, default_target, find_column
 from topics.readers.vocabulary import TooManyValuesError, UnknownValueError, Vocabulary, canonical_label
 
-ROWS: Final = 8192  # of a batch that is read at a time
+ROWS: Final = 8192  # rows that are read at a time
 PARQUET, ARROW_FILE = b"PAR1", b"ARROW1"
 _PANDAS: Final = b"pandas"  # metadata of a schema: {"index_columns": [column, …]}
 _FEATURES: Final = b"huggingface"  # metadata of a schema: {"info": {"features": {column: {"_type": …}}}}

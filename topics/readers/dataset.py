@@ -22,7 +22,7 @@ Kind = Literal["numeric", "nominal"]
 Batch: TypeAlias = tuple[npt.NDArray[np.float64], npt.NDArray[np.int32]]
 
 ROWS = 4096
-BATCH_BYTES = 64 << 20  # of x: a batch of very wide rows has fewer rows than requested
+BATCH_BYTES = 64 << 20  # bytes of x: a batch of very wide rows has fewer rows than requested
 CLASSES_LIMIT = 1024  # a target with more distinct values is not a class
 VALUES_LIMIT = 100_000  # a column with more distinct values is an identifier or text
 

@@ -27,7 +27,7 @@ from topics.readers.delimited import NUMBER
 from topics.readers.source import LineBlock, blocks
 from topics.readers.vocabulary import TooManyValuesError, UnknownValueError, Vocabulary, canonical_label
 
-CHUNK_BYTES = 32 << 20  # of dense rows made at once
+CHUNK_BYTES = 32 << 20  # bytes of dense rows made at once
 MOST_FEATURES = 1_000_000  # rows are dense
 
 _COMMENT = re.compile(rb"#[^\n]*")

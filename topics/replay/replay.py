@@ -25,7 +25,7 @@ from topics.replay.timeline import Timeline
 
 CHUNK_ROWS = 2000
 CHUNK_ROWS_OF_BLOCKS = 16_000
-CHUNK_S = 0.01  # of schedule sent at once: no row is early by more
+CHUNK_S = 0.01  # seconds of schedule sent at once: no row is early by more
 PROGRESS_S = 0.1
 LOOK_S = 0.1  # between two checks of the label loop
 MARKS = 8  # marks in the loop, at least, when it holds the largest allowed number of rows

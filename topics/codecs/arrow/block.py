@@ -32,7 +32,7 @@ class DecodedBlock:
     label: Ints32  # int32[n]
     weight: Floats  # float64[n]
     annotators: Texts | None  # None: the block has no column of annotators
-    names: tuple[str, ...]  # of the features; () if the block has none
+    names: tuple[str, ...]  # names of the features; () if the block has none
     values: Floats  # float64[n, d]
     strings: dict[int, Texts]
     flaws: Flaws  # by row within the block

@@ -17,7 +17,7 @@ from topics.codecs.cells import label_codes
 from topics.codecs.flaws import Flaws
 from topics.columns.records import Floats, Ints32
 
-KEPT_CLASSES = 64  # of a dictionary; with more classes the rest of the work dominates
+KEPT_CLASSES = 64  # classes of a dictionary; with more the rest of the work dominates
 KEPT = 256
 
 
@@ -125,7 +125,7 @@ def labels(column: pa.Array, flaws: Flaws) -> tuple[list[str], Ints32]:
     kind = column.type
     if pa.types.is_null(kind):
         return [], np.full(len(column), -1, dtype=np.int32)
-    is_given = pa.types.is_dictionary(kind)  # and may hold values that no row has
+    is_given = pa.types.is_dictionary(kind)  # a dictionary may hold values that no row has
     if not is_given:
         if pa.types.is_floating(kind):
             column = column.cast(pa.float64())

@@ -27,7 +27,7 @@ class ArrowLayout:
     schema: pa.Schema
     roles: dict[str, int]  # columns that are not features, by name
     places: list[int]  # columns of the features
-    names: tuple[str, ...]  # of the features
+    names: tuple[str, ...]  # names of the features
     texts: frozenset[int]  # features (not columns) that are strings
     views: tuple[int, ...]  # columns of string views, in a dictionary or not
     shared: tuple[int, ...]  # columns whose cells may share texts: views, dictionaries of texts

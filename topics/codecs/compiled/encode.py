@@ -135,7 +135,7 @@ class _Texts:
 
     texts: Bytes
     starts: Ints64
-    most_bytes: int  # of an answer without id and explanation
+    most_bytes: int  # bytes of an answer without id and explanation
 
     @classmethod
     def of(cls, classes: tuple[str, ...]) -> _Texts:

@@ -12,7 +12,7 @@ from topics.codecs.json.probabilities import STEPS, TEXTS
 from topics.codecs.prediction_row import PredictionRow
 from topics.columns.records import Acquired, Ints32, Predictions
 
-KEPT_BYTES = 12  # of a text and its key, per class
+KEPT_BYTES = 12  # bytes of a text and its key, per class
 
 Row = tuple[
     str | None, str | None, dict[str, float], int, str | None
@@ -27,7 +27,7 @@ class _Middles:
     """
 
     MOST = 50_000  # texts in the cache; with many classes and Bayes leaves a text rarely comes twice
-    MOST_BYTES = 16 << 20  # of these texts: each has every class name
+    MOST_BYTES = 16 << 20  # bytes of these texts: each has every class name
 
     def __init__(self, classes: tuple[str, ...]) -> None:
         self._classes = [_json(name) for name in classes]

@@ -44,7 +44,7 @@ _FLAGS = {
 }
 _KINDS = {INSTANCE: "instance", LABEL: "label", PREDICTION: "prediction"}
 
-NAME_MAX_BYTES: Final = 2**16 - 1  # of an id or a class name
+NAME_MAX_BYTES: Final = 2**16 - 1  # bytes of an id or a class name
 HEADER: Final = Struct("<2sBBBBHIi")
 LABEL_AT: Final = 12  # the records of a group have the same bytes before it
 DTYPES: Final = {8: "<f8", 4: "<f4"}

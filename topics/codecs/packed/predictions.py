@@ -18,7 +18,7 @@ from topics.columns.spans import Texts
 
 _LENGTH = Struct("<H")
 _VERSION = Struct("<q")
-UTF8_BYTES = 4  # of a character, at most
+UTF8_BYTES = 4  # bytes of a character, at most
 
 Floats32 = npt.NDArray[np.float32]
 Row = tuple[

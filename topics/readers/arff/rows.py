@@ -18,7 +18,7 @@ from topics.readers.delimited import NUMBER, decoded
 from topics.readers.layout import FileLayout
 from topics.readers.source import LineBlock
 
-CHUNK_BYTES = 32 << 20  # of dense rows at once: a sparse line of a few bytes can be a row of a million cells
+CHUNK_BYTES = 32 << 20  # dense rows at once: a sparse line of a few bytes can be a row of a million cells
 
 _EMPTY = re.compile(r"(?:^|,)[\x00-\x20]*(?:,|$)")
 _INDEX = re.compile(r"[0-9]+")

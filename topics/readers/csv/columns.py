@@ -35,7 +35,7 @@ class Named:
     """The columns of a file in file order."""
 
     names: list[str]
-    rows: list[Record]  # of the first rows that have a cell for each column
+    rows: list[Record]  # the first rows that have a cell for each column
     empty: tuple[int, ...]  # at the end, without name and value: each line ends with a delimiter
     row_names: bool  # the first column has no cell in the header
     unnamed: frozenset[int] = frozenset()  # without a name in the header

@@ -188,7 +188,7 @@ def _four_digits(text, at: int, end: int) -> int:
     for place in range(at, at + 4):
         digit = np.int64(text[place]) - _DIGIT_ZERO
         if digit > 9:
-            digit = (np.int64(text[place]) | _SPACE) - _DIGIT_A + 10  # of a lower-case letter
+            digit = (np.int64(text[place]) | _SPACE) - _DIGIT_A + 10  # value of a lower-case letter
             if digit < 10:
                 return _NO_NUMBER
         if digit < 0 or digit > 15:
