@@ -36,10 +36,7 @@ LABELLED_SHARE = 0.2
 """Share of instances with their label; labels of the rest have to be requested."""
 WITHHELD_SHARE = 0.15  # share of records for models that buy features, if there are any
 BROUGHT_SHARE = 0.3  # share of their features that are in the record
-WITHHELD_BLOCK_SHARE, WITHHELD_BLOCK_ROWS = (
-    0.1,
-    5,
-)  # share of these records in blocks, and rows of such a block
+WITHHELD_BLOCK_SHARE, WITHHELD_BLOCK_ROWS = 0.1, 5  # share of these records in blocks, and their rows
 MALFORMED = (
     b"{not json",
     b"[]",

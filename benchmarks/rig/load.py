@@ -9,10 +9,7 @@ from pathlib import Path
 
 from benchmarks.rig.process import TICK, cpu_of_machine, cpu_of_tree, threads_of
 
-COMPILERS = (
-    "C1 CompilerThre",
-    "C2 CompilerThre",
-)  # threads of a Java machine, with their names cut by the kernel
+COMPILERS = ("C1 CompilerThre", "C2 CompilerThre")  # threads of Java, with names cut by the kernel
 IDLE, STOLEN = (3, 4), (7,)  # fields of /proc/stat
 
 

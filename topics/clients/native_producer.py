@@ -1,8 +1,7 @@
 """Native producer: librdkafka's producer, called by ctypes, with the methods of confluent-kafka's Producer.
 
 It takes a run of records in one compiled call and receives reports of failures only. It raises the errors
-that confluent-kafka raises. The client ends with the last reference to it, when no call of it can be in
-progress.
+that confluent-kafka raises. The client ends with its last reference, when no call can be in progress.
 """
 
 from __future__ import annotations
@@ -118,9 +117,7 @@ _LOGGED: Final = librdkafka.LOG_CALLBACK(_on_log)
 
 
 class NativeProducer:
-    """A client of librdkafka. One thread produces records; other threads may poll, flush and purge at the
-    same time.
-    """
+    """A client of librdkafka. One thread produces records; other threads may poll, flush and purge."""
 
     def __init__(
         self,
