@@ -8,7 +8,7 @@ Accuracy is prequential (test-then-train) over all records, in percent. Generate
 own flavour, once for every seed; real data sets run once, in their own order, because their order matters.
 MOA runs without its memory limit. Its EFDT always predicts with nba, so it is compared with ours for nba
 only. River gets the first records of the first seed (``--river-records``) and is compared with ours on these:
-it would take a day for all of them. River's EFDT, which spends most of its time rebuilding, is left out.
+it would take a day for all of them. River's EFDT, which rebuilds more than it learns, is left out.
 
 ``rows`` has every run; ``summary`` has by learner and leaf model the mean difference over the streams, the
 stream with the worst difference, and for each stream means and standard deviations over its seeds.

@@ -1,6 +1,6 @@
 """Counters of the workers, over all their processes, including those that have ended.
 
-A process takes its counters along when it ends. So all processes are polled, and the last answer of each is
+The counters of a process are lost when it ends. So all processes are polled, and the last answer of each is
 used: counts after that answer are missing, but nothing is counted twice.
 """
 
