@@ -6,9 +6,9 @@ from faust.types import TP
 
 from streamapp.worker.journal.entry import Step
 from streamapp.worker.task.sources import SOURCES
-from streamapp.worker.transport.runs import FetchedColumns, TimeOrder
+from streamapp.worker.transport.runs import FetchedColumns
 from tests.unit.streamapp.worker.processing.rig import GUARANTEES, Worker, run
-from tests.unit.streamapp.worker.transport.driver import Reading
+from tests.unit.streamapp.worker.transport.driver import Driver, order_of
 from topics.columns.spans import RecordSpans
 
 INSTANCES = TP("instances", 0)
@@ -18,11 +18,11 @@ INSTANCES = TP("instances", 0)
 def test_retention_that_overtakes_what_waits_loses_nothing_of_it(exactly_once: bool) -> None:
     async def story(w: Worker) -> None:
         await w.assign()
-        order = TimeOrder(0, [(source, 0) for source in SOURCES], skew_ms=0, max_idle_ms=-1, max_records=2)
+        order = order_of(0, SOURCES)
         fetched = RecordSpans.of(range(4), [0] * 4, [b"k"] * 4, [b"v"] * 4, [()] * 4)
         order.add("instances", FetchedColumns(fetched, position=4, log_end=20))
-        driver = Reading(w.manager, w.group.epoch, [order])
-        driver.logs[INSTANCES] = 9, 20
+        driver = Driver(order, manager=w.manager)
+        driver.logs[0] = 9, 20
         for _ in range(2):  # a run of what waits, and then the other
             await driver.positions_are_out_of_range(INSTANCES)
             assert "instances" not in [ahead.topic for ahead in order.wanted()], "it would fail again at once"
