@@ -331,9 +331,7 @@ class Learner(Parameters, ABC):
 
     @property
     def acquirer(self) -> Any:
-        """Return the acquirer (active/acquirers/base.py) if the spec names none; None: no features are
-        bought.
-        """
+        """Return the acquirer (active/acquirers/base.py) used if the spec names none; None: no purchases."""
         return None
 
     def check_schema(self, schema: Schema) -> None:

@@ -21,9 +21,7 @@ MEMBERS: Final = "member"
 
 
 class ForestLayout(ForestGrowth):
-    """Blocks of a forest: they are laid out (``ForestPlacement``), grown (``ForestGrowth``), read and
-    explained.
-    """
+    """Blocks of a forest: laid out (``ForestPlacement``), grown (``ForestGrowth``), read and explained."""
 
     def prepare(self, ints: Ints, t: int) -> Floats:
         """Return the weight routed through each node, member after member: float64[node]."""

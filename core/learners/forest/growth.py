@@ -35,9 +35,7 @@ USUAL_WORDS: Final = 1 << 13
 
 @dataclass(frozen=True, slots=True)
 class MemberPlan:
-    """The plan of a forest as a member's growth sees it: the layout of trees, and the member's part of the
-    bytes.
-    """
+    """The plan of a forest as a member's growth sees it: the layout of trees, and a part of the bytes."""
 
     whole: Any
     blocks: TreeLayout
@@ -232,8 +230,8 @@ class ForestGrowth(ForestPlacement):
                 slots = [slot for slot in slots if model.ints[self.record(t, slot) + of.DUE]]
             stretch.row = row
             for event in self._conclude(model, reason, 0, slots, alarmed, row, index):
-                # The order of learning row by row: events of records that came again, then splits, then
-                # alarms of members.
+                # The order of learning row by row: events of records that came again, splits, alarms of
+                # members.
                 alarm = isinstance(event, Drift) and event.node is None
                 phase = 0 if reason == at.GROW_FIRST else 1 + alarm
                 found.append((row, phase, member, event))

@@ -33,9 +33,7 @@ LONGEST: Final = 512
 
 @dataclass(frozen=True, slots=True)
 class Forest(Learner):
-    """An ensemble of trees that learn resampled records and vote; a subclass defines how members are
-    replaced.
-    """
+    """An ensemble of trees that learn resampled records and vote; subclasses define how to replace trees."""
 
     kernels: ClassVar[str | None] = "core.learners.forest.kernels"
     member_defaults: ClassVar[dict[str, Any]] = {}
@@ -180,8 +178,7 @@ class Forest(Learner):
         if self.shared_words(dims) == 0:  # otherwise members depend on each other through the shared words
             ints[at.PLAN_STRETCH] = min(max(STRETCH_CELLS // dims.attributes, SHORTEST), LONGEST)
         ints[at.PLAN_REVIEW] = blocks.review_period
-        # The bytes that a block may surely take are for all of its trees; half of a part belongs to each
-        # tree.
+        # The bytes that a block may surely take are for all of its trees: each tree has half of a part.
         parts = 2 * blocks.slots if blocks.review_period else blocks.slots
         ints[at.PLAN_SURE_WORDS] = max(ints.item(at.PLAN_SURE_WORDS) // parts - blocks.stride - of.HEADER, 0)
         blocks.plan_words = ints

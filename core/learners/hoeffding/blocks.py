@@ -244,9 +244,7 @@ class TreeLayout(BlockLayout):
         return bool(ints[t + at.TREE_NODES] <= 1)
 
     def undecided_weight(self, ints: Ints, t: int) -> float:
-        """Return the weight until the next attempt of a tree of one leaf; 0 if its schedule does more than
-        count.
-        """
+        """Return the weight until the next attempt of a one-leaf tree; 0 unless its schedule only counts."""
         if ints[t + at.TREE_NODES] > 1 or not self.counts_weight or self.learner.schedule.step is None:
             return 0.0
         tree = self.view(ints, t)

@@ -169,8 +169,8 @@ class UfftLayout(BlockLayout):
         for column, (first, size) in old.dims.value_places.items():
             new_first, new_size = self.dims.value_places[column]
             if size and new_size > size:
-                # A value that had no column before: all records so far had another value, so its column was
-                # 0.
+                # A value that had no column before: it was 0 there in all records so far, which had another
+                # value.
                 weight = was[:, was_numeric + first, :, :1]
                 fresh = slice(numeric + new_first + size, numeric + new_first + new_size)
                 is_now[:, fresh, :, :1] = weight[:, np.newaxis]

@@ -104,8 +104,7 @@ def column_odds(floats, at: int, value: float, least: float) -> tuple[float, flo
     scores, ratio = of_second - of_first, second / first
     if scores - scores != 0.0 or not 0.0 < ratio < math.inf:
         return 0.0, 0.0, 1.0
-    # Next to a score of 1e18 of one class the second score would be lost (the exact error of Knuth's
-    # two-sum).
+    # Next to a score of 1e18 of one class the second score would be lost (Knuth's two-sum is exact).
     taken = scores - of_second
     return 0.5 * scores, 0.5 * ((of_second - (scores - taken)) - (of_first + taken)), ratio
 

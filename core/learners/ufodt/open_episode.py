@@ -42,9 +42,7 @@ class Question:
     utility: float
     """The score that the feature was chosen by, not divided by its cost."""
     utilities: tuple[float, ...]
-    """The utility of each feature that may be requested, -1 for the rest: callers may request several at
-    once.
-    """
+    """The utility of each feature that may be requested, -1 for the rest, to request several at once."""
 
 
 @kernel("void(int64, int64, int64, int64, float64[:, ::1], float64, int64)", alone=True)

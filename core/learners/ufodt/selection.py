@@ -35,9 +35,7 @@ def size(plan, params) -> int:
 
 @kernel
 def is_among(key, first: int, n: int, few: int, feature: int) -> bool:
-    """Return whether a feature is in a uniform subset of size ``few``: those with the smallest random
-    numbers.
-    """
+    """Return whether a feature is in a uniform subset of size ``few``, by the smallest random numbers."""
     own, before = rng.uniform(key, first + feature), 0
     for other in range(n):
         u = rng.uniform(key, first + other)
