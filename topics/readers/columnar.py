@@ -235,7 +235,7 @@ class ColumnarDataset(FileDataset):
 def columnar_files(path: Path) -> tuple[str, list[Path]] | None:
     """Return format and files of a path, None if they are neither Parquet nor Arrow.
 
-    Parquet files of a folder come in the order of their names, those of Hugging Face in the order of its
+    Parquet files of a folder come in the order of their names, files of Hugging Face in the order of its
     state file.
     """
     if path.is_dir():

@@ -82,7 +82,7 @@ class LibsvmDataset(FileDataset):
         self.rows = rows
 
     def _scan(self, paths: Sequence[Path], most: int | None) -> tuple[int, int, set[float]]:
-        """Return the number of attributes, of rows, and the labels: at most `most` different ones."""
+        """Return the number of attributes, of rows, and the labels: at most `most` different labels."""
         largest, rows = -1, 0
         labels: set[float] = set()
         for path in paths:

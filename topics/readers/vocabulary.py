@@ -32,7 +32,7 @@ MISSING = frozenset(
         "null",
     ]
 )
-"""Texts for a missing value in a CSV file: those of pandas.read_csv, and the `?` of Weka."""
+"""Texts for a missing value in a CSV file: the words of pandas.read_csv, and the `?` of Weka."""
 
 _INTEGRAL = re.compile(r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?")
 

@@ -97,7 +97,7 @@ class BlockEmitter:
         return outgoing
 
     def _split(self, numbers: np.ndarray) -> Iterator[tuple[int, Any]]:
-        """Yield each queue that gets some of the rows, and which ones, in order."""
+        """Yield each queue that gets rows, with these rows, in order."""
         if not len(numbers):
             return
         if self._ring.each:

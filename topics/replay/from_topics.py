@@ -160,7 +160,7 @@ class TopicReplay:
         return end if found.offset < 0 else min(int(found.offset), end)
 
     def _in_order(self) -> Iterator[Message]:
-        """Yield records by time, those of a partition in their order; equal times by topic and partition.
+        """Yield records by time, in the order of each partition; equal times by topic and partition.
 
         Before a later record is yielded, every partition with remaining records must have one here.
         """
@@ -215,7 +215,7 @@ class TopicReplay:
         return (begin is None or at >= begin) and (end is None or at < end)
 
     def _balance(self) -> None:
-        """Pause partitions that are far ahead of the others."""
+        """Pause partitions that are far ahead of the rest."""
         full = {place for place in self._open if len(self._waiting[place]) >= AHEAD}
         if begin := full - self._paused:
             self._consumer.pause([TopicPartition(*place) for place in begin])

@@ -76,7 +76,7 @@ class LabelLoop:
     def __init__(self, kafka: Mapping[str, Any], names: TopicNames, way: Sequence[Station]) -> None:
         """`kafka` holds client properties under Kafka's names; for `way` see `stations_of`."""
         self._way = way
-        self._cluster = Cluster(kafka, patience_s=0.0)  # the next check asks again
+        self._cluster = Cluster(kafka, patience_s=0.0)  # the next check tries again
         n = self._cluster.partition_count(names.instances)
         self._places = {s.topic: [TopicPartition(s.topic, p) for p in range(n)] for s in way}
         self._clients = ExitStack()

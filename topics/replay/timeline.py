@@ -1,7 +1,7 @@
 """Replay timeline: the place of a label in the stream, and the timestamps of records.
 
-Every row has a place in the order of sending. The place of a label is that of its row plus its delay, and the
-label is sent after the last row whose place is not greater. The unit of places follows from the plan:
+Every row has a place in the order of sending. The place of a label is the place of its row plus its delay,
+and the label is sent after the last row whose place is not greater. The unit of places follows from the plan:
 
 - delay in records: the number of the row;
 - delay in seconds, own event time: milliseconds of event time (without waiting: an hour may be replayed in a

@@ -75,7 +75,7 @@ class ArffDataset(FileDataset):
                     yield from parser.parse(block)
 
     def _check_same(self, path: Path, header: ArffHeader) -> None:
-        """Refuse a file whose attributes differ from those of the first file."""
+        """Refuse a file whose attributes differ from the first file's."""
         expected = [(a.name, a.values, a.refused) for a in self._attributes]
         declared = [(a.name, a.values, a.refused) for a in header.attributes]
         for number, (a, b) in enumerate(zip(declared, expected, strict=False)):

@@ -119,7 +119,7 @@ class CsvDataset(FileDataset):
                     yield parser.parse(rest)
 
     def _check_header(self, path: Path, form: CsvForm) -> None:
-        """Refuse a file whose header differs from that of the first file."""
+        """Refuse a file whose header differs from the first file's."""
         columns: Named = named(form.first, True, str(path))
         if columns.names != self._columns.names:
             message = (
