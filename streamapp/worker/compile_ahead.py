@@ -14,7 +14,7 @@ MAIN_KERNEL = "run.run"  # of core/run.py: it takes most of the time of compilin
 TAKES = "a minute or two"
 """How long compiling everything takes, for messages to users who wait: 73 to 146 s on a quiet machine."""
 TAKES_SOME = "half a minute"
-"""How long compiling what a few Hoeffding trees need takes: 17 to 31 s."""
+"""How long compiling the kernels of a few Hoeffding trees takes: 17 to 31 s."""
 
 
 def kernels_are_cold() -> bool:

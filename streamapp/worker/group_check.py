@@ -1,4 +1,4 @@
-"""Group check: what a worker compares with its consumer group before it joins it.
+"""Group check: a worker compares its topics with its consumer group's before it joins.
 
 The broker gives a returning static member its previous assignment, without a check whether the worker still
 reads these topics. So a worker checks two things first: whether the group has members that read other topics,

@@ -1,1 +1,1 @@
-"""The journal: per commit and partition, what was processed and in which order."""
+"""The journal: per commit and partition, the processed records and their order."""

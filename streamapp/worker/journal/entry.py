@@ -1,4 +1,4 @@
-"""Records of the journal: what a commit processed of a partition, snapshots, resets, skips (docs/journal.md).
+"""Records of the journal: entries of commits, snapshots, resets, skips (docs/journal.md).
 
 The state of a partition is a function of its journal and of the instances and labels that the journal refers
 to. An entry holds everything else on which a run depended: its order, the configuration, the controls
@@ -23,7 +23,7 @@ can read it.
 """
 
 _WITHOUT_UNREAD: Final = 3
-"""The last version whose steps have no batches that were passed over."""
+"""The last version whose steps cannot list unread batches."""
 
 Ranges = tuple[tuple[int, int], ...]
 """Offsets as half-open ranges, ascending."""

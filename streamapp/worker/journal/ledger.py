@@ -1,4 +1,4 @@
-"""Ledger: what a partition has processed since its last commit; its next journal entries."""
+"""Ledger: the records that a partition has processed since its last commit; its next journal entries."""
 
 from __future__ import annotations
 

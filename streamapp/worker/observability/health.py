@@ -1,7 +1,7 @@
 """Health: whether this worker is alive and ready, checked in a thread that the event loop cannot block.
 
 *Alive*: the event loop turns, and committed offsets move while there is lag. A worker is never called dead
-for lag alone, nor for what waits because the broker does not answer or does not serve a partition: a restart
+for lag alone, nor for waiting because the broker does not answer or does not serve a partition: a restart
 would help neither.
 
 *Ready*: assigned, every partition live, none stopped.
@@ -73,7 +73,7 @@ class Health:
         default_factory=dict
     )  # topic-partition: why the broker does not serve it
     assigned: bool = False
-    reading: str = ""  # what is done between the assignment and the first restore
+    reading: str = ""  # current activity between the assignment and the first restore
     stopping: bool = False
     partitions: dict[int, PartitionStatus] = field(default_factory=dict)  # those assigned
 
@@ -120,7 +120,7 @@ class Health:
         return Check("progress", ok, detail)
 
     def not_served(self) -> str:
-        """Return what the broker does not serve, as text; something must be unserved."""
+        """Return the unserved topic partitions as text; there must be one."""
         name, why = next(iter(self.unserved.items()))
         more = len(self.unserved) - 1
         return f"the broker does not serve {name}{f' and {more} more' if more else ''} ({why})"

@@ -102,5 +102,5 @@ def printable(text: str) -> str:
 
 
 def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
-    """Return what a log call gave as `extra={"partition": 3}`."""
+    """Return the fields that a log call gave as `extra={"partition": 3}`."""
     return {name: value for name, value in vars(record).items() if name not in _STANDARD and name[0] != "_"}

@@ -206,19 +206,19 @@ class Metrics:
         self.changelog_bytes.labels(role).inc(size)
 
     def restored(self, beginning: str, records: int, seconds: float) -> None:
-        """Count a restored partition, by what its replay began with (`streamapp.worker.restore.progress`)."""
+        """Count a restored partition, by the start of its replay (`streamapp.worker.restore.progress`)."""
         self.restores.labels(beginning).inc()
         self.replayed_records.inc(records)
         self.restore_seconds.observe(seconds)
 
-    # -- what a run adds ------------------------------------------------------------------------------------
+    # -- counts of a run ------------------------------------------------------------------------------------
 
     def computed(self, source: str, seconds: float) -> None:
         """Note how long the task took for a run."""
         (self.learn_seconds if source == "labels" else self.predict_seconds).observe(seconds)
 
     def sent(self, raw: RawRecords, effects: Effects) -> None:
-        """Count what a run has led to."""
+        """Count the effects of a run."""
         for name, n in effects.counts.items():
             if name in self.counted:
                 self.counted[name].inc(n)

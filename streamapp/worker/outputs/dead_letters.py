@@ -1,14 +1,11 @@
 """Dead letters to send: the untouched record, with the reason in headers (Kafka Streams' names, and ours).
 
-__streams.errors.topic .partition .offset    where the record was
-__streams.errors.exception .message          what is wrong with it
-__streams.errors.stacktrace                  only if dead.letter.stacktrace=true
-grove-dlq-reason                             the reason as a slug (docs/records.md lists them)
-grove-dlq-first-seen                         its timestamp (ms) when it came first, before it was sent back
-grove-dlq-attempts                           how often it was tried, earlier lives as a dead letter included
-grove-dlq-rows                               bad rows of a block: {"wrong-type": "0-3,7", …}
-grove-dlq-last-offset                        of a batch that was put aside whole: its last offset
-grove-dlq-left-out                           what of the record the topic had no room for: value, headers, key
+__streams.errors.topic .partition .offset where the record was __streams.errors.exception .message what is
+wrong with it __streams.errors.stacktrace only if dead.letter.stacktrace=true grove-dlq-reason the reason as a
+slug (docs/records.md lists them) grove-dlq-first-seen its timestamp (ms) when it came first, before it was
+sent back grove-dlq-attempts how often it was tried, earlier lives as a dead letter included grove-dlq-rows
+bad rows of a block: {"wrong-type": "0-3,7", …} grove-dlq-last-offset of a batch that was put aside whole: its
+last offset grove-dlq-left-out parts of the record for which the topic had no room: value, headers, key
 
 A dead letter always fits its topic. A record of a hundred megabytes may have come through the topic of the
 instances, compressed: its dead letter holds its topic, partition and offset, without the parts that are too
@@ -104,7 +101,7 @@ def dead_letter_headers(letter: DeadLetter) -> HeaderList:
         ours.append((LAST_OFFSET, str(letter.last_offset)))
     if letter.rows:
         ours.append((ROWS, rows_text(letter.rows)))
-    # Names that are not UTF-8 cannot be sent again: "?" stands for the headers (topics/columns/headers.py).
+    # Names that are not UTF-8 cannot be sent again: "?" replaces the headers (topics/columns/headers.py).
     theirs = [(name.replace(UNDECODABLE, "?"), value) for name, value in origin.headers]
     # The text of an exception may contain characters that UTF-8 cannot encode.
     return [*theirs, *((name, text.encode(errors="backslashreplace")) for name, text in ours)]

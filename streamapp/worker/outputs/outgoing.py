@@ -31,7 +31,7 @@ class OutputRecords:
         return len(self.values)
 
     def bytes_of(self, at: int) -> int:
-        """Return what a record takes on the wire."""
+        """Return the bytes of a record on the wire."""
         headers = () if self.headers is None else self.headers[at]
         return record_bytes(self.keys[at], self.values[at], headers)
 

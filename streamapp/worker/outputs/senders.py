@@ -21,7 +21,7 @@ no run waits for the next."""
 
 
 def plain_sender(settings: Settings, limits: OutputLimits) -> Sender:
-    """Return an idempotent producer: what it sends is visible at once."""
+    """Return an idempotent producer, whose records are visible at once."""
     return Sender(_properties(settings, limits), produce_records=produce_records)
 
 

@@ -33,7 +33,7 @@ class TooLarge:
     """The outputs of one run that are not sent."""
 
     def __init__(self, raw: RawRecords, limits: OutputLimits, effects: Effects, most: int) -> None:
-        """`effects`: what the run leads to; `most`: bytes of an output's value, however small its record."""
+        """`effects`: of the run; `most`: bytes that the value of an output may have for any record."""
         self._raw = raw
         self._limits = limits
         self._effects = effects
@@ -82,7 +82,7 @@ class TooLarge:
         return outgoing.taken(np.flatnonzero(lengths <= allowed))
 
     def write(self, effects: Effects) -> None:
-        """Add what was noted to the effects: a dead letter for each record, and the counts."""
+        """Add the noted outputs to the effects: a dead letter for each record, and the counts."""
         if not self._outputs:
             return
         by_record: dict[int, list[_Output]] = {}

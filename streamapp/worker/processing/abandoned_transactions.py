@@ -71,7 +71,7 @@ class AbandonedTransactions:
         ).start()
 
     def check_now(self, abort: bool) -> None:
-        """Do what `check` does in this thread; return at once if another thread is doing it."""
+        """Do the work of `check` in this thread; return at once if another thread is doing it."""
         if not self._lock.acquire(blocking=False):
             return  # another thread does it, and may wait seconds for the broker
         try:

@@ -122,7 +122,7 @@ class CommitSchedule:
         self.due = None
 
     async def commit(self, transact: Callable[[], Awaitable[None]]) -> None:
-        """Flush what was sent up to now and `transact`, or both at once (steps 3 to 6 of `committer.py`).
+        """Flush the outputs so far, then `transact`, or both together (steps 3 to 6 of `committer.py`).
 
         Raise AbortedError if the transaction has to be aborted.
         """

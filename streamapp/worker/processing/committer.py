@@ -1,4 +1,4 @@
-"""Committer: commits what was processed, cut by cut, and goes back to the last cut when that fails.
+"""Committer: commits processed records, cut by cut, and goes back to the last cut if that fails.
 
 The protocol of a commit, numbered as in the code here, in `commit_schedule.py` and in `transactions.py`:
 
@@ -99,7 +99,7 @@ class Committer:
     # -- when -----------------------------------------------------------------------------------------------
 
     def tick_due(self, now: float) -> int | None:
-        """Return a partition whose work should be committed although nothing arrives for it."""
+        """Return a partition that needs a commit even if no records arrive, None if there is none."""
         if self._is_committing:
             return None
         if self.schedule.is_due(now):
@@ -198,7 +198,7 @@ class Committer:
         return True
 
     def _close(self, membership: Membership, dirty: Mapping[int, Partition]) -> Transaction:
-        """Close what was processed up to now (step 1)."""
+        """Close the ledgers (step 1)."""
         records: dict[int, list[Record]] = {}
         offsets: dict[TP, int] = {}
         for number, state in dirty.items():

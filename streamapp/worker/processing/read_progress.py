@@ -66,7 +66,7 @@ class ReadProgress:
             self._health.reading = f"reading parts of snapshots, {left:,} offsets left"
 
     def sought_back(self, partitions: Iterable[TP]) -> None:
-        """Count partitions whose fetch position was not the driver's: nothing is lost, it is read again."""
+        """Count partitions whose fetch position was not the driver's; it seeks back, so nothing is lost."""
         for tp in partitions:
             self._metrics.sought_back.inc()
             logger.warning("topic %s partition %d: fetch position was not ours, sought back", *tp)

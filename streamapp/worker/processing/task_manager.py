@@ -52,7 +52,7 @@ T = TypeVar("T")
 
 
 class TaskManager:
-    """Processes runs, one at a time, and owns what they are processed with. Runs in the event loop."""
+    """Processes runs, one at a time, and owns the objects that this needs. Runs in the event loop."""
 
     consumer: Consumer
 

@@ -1,8 +1,8 @@
 """Transactions: journal, source offsets and (exactly once) outputs are committed together.
 
 One transactional producer a worker, whose id is `<application.id>-<group.instance.id>`: a restart under the
-same name ends what its predecessor left open. The group's coordinator fences a worker that was taken out of
-the group: its transaction is aborted even if the worker has not noticed (KIP-447).
+same name ends the open transaction of its predecessor. The group's coordinator fences a worker that was taken
+out of the group: its transaction is aborted even if the worker has not noticed (KIP-447).
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Transactions:
         faults.point("commit-after")
 
     def abort(self) -> None:
-        """Discard what was sent since the last commit."""
+        """Discard the records sent since the last commit."""
         self._sender.abort()
 
 

@@ -1,1 +1,1 @@
-"""Restoring the task of a partition from what Kafka holds."""
+"""Restoring the task of a partition from offsets, snapshots and journal in Kafka."""

@@ -191,7 +191,7 @@ class LogReader:
     def _ends(self, here: TopicPartition) -> tuple[int, int]:
         try:
             first, end = self._consumer.get_watermark_offsets(here, timeout=REQUEST_S)
-        except KafkaException as failure:  # the broker is away: what the log has is not known yet
+        except KafkaException as failure:  # the broker is away: the log's contents are not known yet
             raise self._not_now(failure.args[0], f"topic {here.topic} partition {here.partition}") from None
         return int(first), int(end)
 

@@ -57,7 +57,7 @@ class Restored:
 
 
 class EndMismatchError(Exception):
-    """The journal does not end where the committed offsets stand."""
+    """The end of the journal differs from the committed offsets."""
 
     def __init__(self, positions: Positions | None, committed: Committed) -> None:
         self.positions = positions
@@ -144,7 +144,7 @@ class Rebuild:
 
     @cached_property
     def _keys(self) -> list[bytes]:
-        """The keys of all chunks that lie in the table."""
+        """The keys of all chunks in the table."""
         return list(self._wanted.chunks.keys())
 
     def _check_new(self, reset: Reset, tried: Collection[Manifest]) -> None:

@@ -1,4 +1,4 @@
-"""Reset: a partition that cannot be restored gives up what it learned.
+"""Reset: a partition that cannot be restored starts over with new models.
 
 A reset is a record of the journal. It is written while the group has no members, so that no worker has a task
 that would continue in spite of it.

@@ -1,4 +1,4 @@
-"""Journal tail: the newest snapshot or reset in a journal, and what was processed since.
+"""Journal tail: the newest snapshot or reset in a journal, and the records after it.
 
 It is looked for from the end, in windows that grow, because only what follows the newest snapshot matters.
 """
@@ -130,9 +130,10 @@ class TailReader:
 
 
 def entries_behind(tail: Tail, base: Manifest | Reset | None) -> list[Entry]:
-    """Return what was processed after a base (None: after the beginning), in order.
+    """Return the entries after a base (None: after the beginning), in order.
 
-    The entries behind a snapshot's cut may stand before its record: it was written while they went on.
+    Entries after a snapshot's cut may precede its record in the journal, because processing continued while
+    the snapshot was written.
     """
     if base is None:
         return [record for _, record in tail.records if isinstance(record, Entry)]

@@ -32,7 +32,7 @@ class DamagedError(StreamappError):
 
 
 class Copy(NamedTuple):
-    """Where a unit's bytes lie."""
+    """The place of a unit's bytes in the table."""
 
     incarnation: int
     sequence: int
@@ -58,7 +58,7 @@ def incarnation_of(key: bytes) -> int:
 def pack(
     kind: bytes, name: bytes, incarnation: int, sequence: int, data: bytes
 ) -> tuple[Copy, list[tuple[bytes, bytes]]]:
-    """Return where a unit will lie, and its chunks with their keys."""
+    """Return the future place of a unit, and its chunks with their keys."""
     packed = bytes(cramjam.zstd.compress(data, ZSTD_LEVEL))
     values = [packed[at : at + CHUNK_BYTES] for at in range(0, len(packed), CHUNK_BYTES)]
     copy = Copy(incarnation, sequence, len(values), zlib.crc32(packed), len(packed))

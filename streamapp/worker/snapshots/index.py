@@ -49,7 +49,7 @@ class Index:
         return sum(copy.size for copy in self.copies.values())
 
     def pack(self, incarnation: int, sequence: int) -> tuple[Copy, list[tuple[bytes, bytes]]]:
-        """Return where the index will lie, and its chunks."""
+        """Return the future place of the index, and its chunks."""
         body = msgpack.packb([FORMAT_VERSION, [[name, *copy] for name, copy in self.copies.items()]])
         return pack(INDEX, NAME, incarnation, sequence, bytes(body))
 

@@ -16,7 +16,7 @@ class StoredSnapshot:
     """A snapshot in a table; the index is read at once, the units one by one."""
 
     def __init__(self, manifest: Manifest, get: Get) -> None:
-        """Raise DamagedError if the table does not have what the manifest names."""
+        """Raise DamagedError if the table lacks a chunk of the index."""
         self.manifest = manifest
         self.index = Index.read(manifest, get)
         self._get = get

@@ -34,7 +34,7 @@ from streamapp.worker.task.unit import Unit, UnitName
 
 logger = logging.getLogger(__name__)
 
-SLICE_SECONDS: Final = 0.005  # units made into bytes in one go; runs wait for it
+SLICE_SECONDS: Final = 0.005  # longest time in which units are made without a pause; runs wait for it
 SLICE_BYTES: Final = 4 << 20
 REMOVED_AT_ONCE: Final = 500  # keys
 RETRY_SECONDS: Final = 1.0
@@ -63,7 +63,7 @@ class TaskCut(Protocol):
 
 
 class Table(Protocol):
-    """Where chunks lie (`streamapp/worker/snapshots/table.py`)."""
+    """The store of chunks (`streamapp/worker/snapshots/table.py`)."""
 
     def attach(self, table: Any) -> None:
         """Set Faust's table."""

@@ -2,7 +2,7 @@
 
     create     spec?, schema?    make the model; without schema the first instance gives it
     configure  spec              change parameters, keep the model: query, budget, drift, evaluation, seed
-    freeze     frozen?           answer, but neither ask nor learn (frozen: false lets it go on)
+    freeze     frozen?           answer, but neither request nor learn labels (frozen: false ends this)
     reset      spec?, schema?    start over with the same key; what was pending is forgotten
     delete                       forget the model and what was pending
     import     parts of a file   put an exported model under this key, once its last part is here
@@ -91,7 +91,7 @@ class ControlsRun:
         self.effects.dead_letters += [letters[record] for record in sorted(letters)]
 
     def _command(self, control: Control) -> str:
-        """Carry out a command and return what was done."""
+        """Carry out a command and return a description of the result."""
         members = MEMBERS[control.command]
         unknown = sorted(control.body.keys() - set(members))
         if unknown:

@@ -1,4 +1,4 @@
-"""Partition state: what a snapshot holds, and what a failed run must leave unchanged."""
+"""Partition state: the contents of a snapshot, which a failed run must leave unchanged."""
 
 from __future__ import annotations
 

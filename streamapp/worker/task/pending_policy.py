@@ -98,7 +98,7 @@ def keep_pending(run: AnsweredRun) -> Mask:
 
 
 def _special(run: AnsweredRun, kept: Ints64) -> list[int]:
-    """Return the rows whose id is remembered, or comes more than once in this run and is to be kept."""
+    """Return the rows whose id is remembered, or occurs more than once in this run and is to be kept."""
     names, answered = run.names, run.replies.answered
     is_special = run.state.pending.serials(names) >= 0
     if len(kept):

@@ -149,7 +149,7 @@ class Task:
         return effects
 
     def _process_records(self, run: TaskRun) -> Effects:
-        """Process a run, cut where a tick lies inside (parts.py)."""
+        """Process a run, cut at the ticks inside it (parts.py)."""
         clock, raw = self._state.time, run.raw
         before = clock.state()
         time = clock.advance(raw.timestamps)

@@ -77,7 +77,7 @@ def seal(name: UnitName, facts: Mapping[str, Any], body: Sequence[Body] = ()) ->
 
 
 def unseal(unit: Unit) -> tuple[dict[str, Any], memoryview]:
-    """Return facts and body of a unit; DamagedStateError if it is not what was sealed."""
+    """Return facts and body of a unit; DamagedStateError if its bytes were altered."""
     name = unit.name
     try:
         text, body = FRAME.unseal(unit.data, f"unit {name}")

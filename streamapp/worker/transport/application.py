@@ -1,4 +1,4 @@
-"""Faust app of the driver: what to read, how to cut it into runs, and which manager gets them."""
+"""Faust app of the driver: the topics to read, the limits of runs, and the manager that gets them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STOP_TIMEOUT_S: Final = 15.0  # seconds a worker that stops waits for its last c
 
 
 class Manager(Protocol):
-    """Processes what the driver delivers (streamapp/worker/processing/task_manager.py)."""
+    """Processes deliveries of the driver (streamapp/worker/processing/task_manager.py)."""
 
     def attach(self, consumer: Any) -> None:
         """Set the driver's consumer, before any other call."""
@@ -60,7 +60,7 @@ class Assignments(Protocol):
 
 
 class Committer(Protocol):
-    """Commits what is processed (streamapp/worker/processing/committer.py)."""
+    """Commits processed records (streamapp/worker/processing/committer.py)."""
 
     def tick_due(self, now: float) -> int | None:
         """Return a partition that needs a tick, if one does."""
@@ -72,7 +72,7 @@ class Committer(Protocol):
         """Return how long the last round of runs before a commit, of `round_s` seconds, may wait."""
 
     async def commit(self, why: str, timeout_s: float | None = None) -> None:
-        """Commit what is processed, after the current run; give up after `timeout_s`."""
+        """Commit processed records, after the current run; give up after `timeout_s`."""
 
 
 class ReadProgress(Protocol):
@@ -157,6 +157,6 @@ class App(faust.App):
         return Pages(self)
 
     def on_rebalance_end(self) -> None:
-        """Faust has recovered and resumed its flow: what is fetched from now on stays in the queues."""
+        """Faust has recovered and resumed its flow: records fetched from now on stay in the queues."""
         super().on_rebalance_end()
         cast(Any, self.consumer).go_live()

@@ -1,5 +1,5 @@
 # ruff: noqa: SLF001 - what is read of aiokafka is held by tests/contract/test_transport_aiokafka.py
-"""Authorization: what the broker denies a worker ends it with an error that names the missing right.
+"""Authorization: a denial by the broker ends the worker with an error that names the missing right.
 
 Waiting would not help, and aiokafka reports nothing at all to a consumer that has no assignment yet.
 """

@@ -37,7 +37,7 @@ from topics.fetching.batches import (
 )
 from topics.fetching.refused import RefusedBatch
 
-MAX_RECORDS = 10_000  # decoded at once, of one partition (and what else is in the last batch)
+MAX_RECORDS = 10_000  # decoded in one call, of one partition (and the rest of the last batch)
 
 CRC_AT, CHECKED_FROM = 17, 21
 """Offset of the checksum in a batch, and of the first byte that it covers, up to the batch's end."""
@@ -127,7 +127,7 @@ class _Found:
         return RecordSpans.joined(self._parts)
 
     def _refuse(self, batch: RefusedBatch) -> None:
-        """Let one record without content stand for a batch."""
+        """Add one record without content in place of a batch."""
         self._read_waiting()
         self.refused.append(batch)
         self._parts.append(RecordSpans.of([batch.first], [batch.timestamp], [None], [None], [()]))

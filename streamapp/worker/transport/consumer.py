@@ -61,7 +61,7 @@ class Consumer(driver.Consumer):
         self._round_lasts = 0.0  # seconds by the clock, smoothed
         self._delivery: Delivery | None = None
         self._going_live: asyncio.Task[None] | None = None
-        self._lacks_since: float | None = None  # since when topics are missing from what is assigned
+        self._lacks_since: float | None = None  # time since when the assignment lacks topics
 
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -449,7 +449,7 @@ class Consumer(driver.Consumer):
             await super().crash(reason)
 
     def wake(self) -> None:
-        """End the current poll: what it waits for has changed."""
+        """End the current poll: its conditions have changed."""
         self._thread.interrupt()
 
     def drop(self, partition: int) -> None:
@@ -479,7 +479,7 @@ class Consumer(driver.Consumer):
         await self._thread.rejoin()
 
     async def commit_and_end_transactions(self) -> None:
-        """Commit what is processed; Faust calls this when partitions are revoked and when it stops."""
+        """Commit processed records; Faust calls this when partitions are revoked and when it stops."""
         if self.app.should_stop:
             await self.wiring.committer.commit("stopping", timeout_s=STOP_TIMEOUT_S)
         else:

@@ -1,4 +1,4 @@
-"""Delivery: what the driver hands to the agent: a run, small runs of several partitions, or a tick."""
+"""Delivery: an event for the agent: a run, small runs of several partitions, or a tick."""
 
 from __future__ import annotations
 

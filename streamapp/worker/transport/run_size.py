@@ -1,4 +1,4 @@
-"""Run size: how many records a run takes at most, found from what runs have cost (adaptive batching).
+"""Run size: the largest number of records in a run, adapted to the cost of runs (adaptive batching).
 
 The fixed cost of a run (a few hundred microseconds of Python) is shared by its records, so runs grow under
 load. But a run holds the event loop, so they grow only until one takes `TARGET_S` of CPU time. Elapsed time

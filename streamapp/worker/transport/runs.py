@@ -183,7 +183,7 @@ class TimeOrder:
         self._max_records = max_records
 
     def add(self, topic: str, columns: FetchedColumns) -> None:
-        """Append what was fetched of `topic`."""
+        """Append fetched records of `topic`."""
         self.topics[topic].add(columns)
 
     def wanted(self) -> list[ReadAhead]:

@@ -1,4 +1,4 @@
-"""Source watch: whether the source topics still are what the worker began with.
+"""Source watch: whether the source topics are still the same as at the worker's start.
 
 A deleted topic cannot be consumed, and a topic with more partitions spreads the records of a model over
 several tasks. Kafka Streams shuts down in these cases, and so does a worker: if it continued with the

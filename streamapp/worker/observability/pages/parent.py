@@ -3,7 +3,7 @@
 `/livez` is of the parent itself, `/readyz` and `/metrics` of all workers, and `/models/KEY` of the worker
 that has the model.
 
-Its `/metrics` are the metrics of every worker that answers, each with a label `worker`, and what the parent
+Its `/metrics` are the metrics of every worker that answers, each with a label `worker`, and the parent's
 counts of their processes: a scrape of the parent has everything, so the workers must not be scraped too.
 """
 

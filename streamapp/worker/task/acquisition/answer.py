@@ -108,7 +108,9 @@ class EpisodeAnswer(InstancesRun):
             self.weight = np.minimum(self.weight * self.scale, MAX_WEIGHT)
 
     def _decline_request(self) -> None:
-        """Send no request for the label of an instance whose episode is open: its answer will ask."""
+        """Send no request for the label of an instance whose episode is open: the episode's answer will
+        request it.
+        """
         self.effects.count(counters.REPEATED)
         if self.replies.asked[0]:
             self.replies.asked[0] = False

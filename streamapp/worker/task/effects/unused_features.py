@@ -41,7 +41,7 @@ def note_ignored(
 def note_values(
     grown: Grown, model: Ints64, store: ModelStore, raw: RawRecords, record: Ints32, effects: Effects
 ) -> None:
-    """Count the values that got no code, and warn when an attribute has taken in its last one.
+    """Count the values that got no code, and warn when an attribute has received its last value.
 
     model: int64[n] slot, record: int32[n] of each row.
     """

@@ -95,7 +95,7 @@ class ModelChanges:
         self._holds = False
 
     def mark(self, slots: Ints64) -> None:
-        """Count models as changed: they are new, or what a cut took of them was not kept."""
+        """Count models as changed: they are new, or a cut that held them was abandoned."""
         self._changed[slots] = True
 
     def forget(self, slot: int) -> None:

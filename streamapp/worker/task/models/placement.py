@@ -127,7 +127,7 @@ class Placed:
     """Features in the models' columns."""
 
     x: Floats  # float64[n, D]; NaN where missing, codes where nominal
-    flaws: dict[int, tuple[Reason, str]] = field(default_factory=dict)  # row -> what is wrong with it
+    flaws: dict[int, tuple[Reason, str]] = field(default_factory=dict)  # row -> its flaw
     new_values: list[NewValues] = field(default_factory=list)
 
 
@@ -376,7 +376,7 @@ def _ordered(new: dict[int, dict[str, int]]) -> list[tuple[int, int, str]]:
 
 
 def _codes_of(names: KnownValues, texts: Sequence[str]) -> list[int]:
-    """Return the code of each text, -1 where it is unknown; in one go if there are many."""
+    """Return the code of each text, -1 where it is unknown; in one call if there are many."""
     if 4 * len(texts) < len(names):
         return list(map(names.code, texts))
     codes = dict(zip(names.texts, range(len(names)), strict=True))

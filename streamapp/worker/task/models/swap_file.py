@@ -47,7 +47,7 @@ class SwapFile:
         self._directory = directory
         self._file: int | None = None
         self._closes: Callable[[], object] = _nothing
-        self._places = np.zeros((_FIRST_CAPACITY, 4), dtype=np.int64)  # no words: nothing lies there
+        self._places = np.zeros((_FIRST_CAPACITY, 4), dtype=np.int64)  # no words: the place is empty
         self._free: defaultdict[int, list[int]] = defaultdict(list)  # bytes -> where places of the size begin
         self._end = 0
         self._waits = not _NO_WAIT

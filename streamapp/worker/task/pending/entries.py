@@ -46,7 +46,7 @@ ROW: Final = np.dtype(
         ("prediction", np.int32),  # class code answered, -1: none
         ("requested", np.bool_),
         ("importance", np.float64),  # inverse-probability weight of its label (core/active/label_query.py)
-        ("scale", np.float64),  # what its label's weight is multiplied by (core/active/acquirers)
+        ("scale", np.float64),  # factor of its label's weight (core/active/acquirers)
         ("sampled", np.int8),  # whether and for what it was sampled (core/active/label_account.py)
         ("settled", np.bool_),
         ("struck", np.bool_),  # its name was taken out of the index

@@ -11,7 +11,7 @@ doubt.
 *Back.* A clock that has just begun (at the first record of all) or just jumped is itself in doubt, until
 `TRUSTED` records have agreed with it: they were at most J older than the clock. If, before that, the number
 of consecutive records more than J older than the clock reaches the number that agreed with it, these records
-are believed instead: the clock goes back to the highest of them, and what waits is counted from there. A
+are believed instead: the clock goes back to the highest of them, and waiting times are counted from there. A
 clock that is trusted never goes back: a backfill of old records does not turn it.
 
 *Without a time.* A record may have none (Kafka's -1). It never moves the clock, and has no effect on other
@@ -112,7 +112,7 @@ class EventTime:
         self.clock, self._suspect, self._agreed, self._behind, self._behind_at, self.jumps = state
 
     def advance(self, timestamps: Sequence[int]) -> RunTime:
-        """Move the clock over the records of a run (at least one) and return what it showed at each."""
+        """Move the clock over the records of a run (at least one) and return the clock at each."""
         before, highest = self.clock, _highest(timestamps)
         if before is not None and self._agreed >= TRUSTED and highest - before <= self._max_jump_ms:
             if highest > NO_TIME:

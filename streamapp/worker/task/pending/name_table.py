@@ -34,9 +34,8 @@ _HALF, _BYTE, _ONE, _ZERO = np.uint64(32), np.uint64(8), np.uint64(1), np.uint64
 def hash_names(text, starts, lengths, key, seeds, hashes) -> int:
     """Hash new names, by the bytes of ids and the seeds of keys; return 0 if all ids are ASCII.
 
-    text: uint8, in which the ids lie; starts, lengths: int64[n], of each.
-    key: int32[n] into seeds: int64, secret, so that producers cannot choose names that collide.
-    hashes: int64[n], not negative.
+    text: uint8, which holds the ids; starts, lengths: int64[n], of each. key: int32[n] into seeds: int64,
+    secret, so that producers cannot choose names that collide. hashes: int64[n], not negative.
     """
     bytes_, seen = start_of(text), _ZERO
     for row in range(len(starts)):

@@ -317,7 +317,7 @@ class Pending:
         self._closed_to, self._tick = mark.closed_to, mark.tick
         self._closings = Counter(mark.closings or ())
 
-    # -- what a cut takes -----------------------------------------------------------------------------------
+    # -- contents of a cut ----------------------------------------------------------------------------------
 
     def image(self) -> PendingImage:
         """Return the current entries, copying only the marks.

@@ -1,7 +1,7 @@
 """Cut: a task's state at one moment, as units made one by one while the task continues.
 
-    cut ──> units … units ──> done: what was written is what the next cut begins from
-     │                  └───> abandon: what had changed counts as changed again
+    cut ──> units … units ──> done: the next cut begins from the written units
+     │                  └───> abandon: the changes count as changes again
      └─ marks only: a model is copied when a run is about to change it before its unit is made
 
 A cut yields the units that changed since the last finished cut (the first cut yields all), and lists the
@@ -202,7 +202,7 @@ def _same(items: Any, written: Any) -> bool:
 
 
 def lists_of(state: PartitionState) -> dict[str, Any]:
-    """Return what the lists of a task hold now, by kind."""
+    """Return the current contents of a task's lists, by kind."""
     keys = state.store.keys
     closings = state.pending.image_of_closings()
     return {
