@@ -50,8 +50,8 @@ def create_app(
 ) -> App:
     """Return the app of worker `instance`: driver, agent and pages around its task manager.
 
-    `features`: the topics of feature acquisition exist; `partitions`: how many each topic had when it was
-    looked at.
+    `features`: the topics of feature acquisition exist; `partitions`: number of each topic's partitions at
+    the start.
     """
     transport.register()
     throttle_logs()
@@ -59,14 +59,14 @@ def create_app(
     sources = tuple(source_topics(names).values())  # in causal order
     app = App(
         **faust_arguments(settings, instance),
-        env_prefix="GROVE_FAUST_",  # nothing is read from variables that some other Faust app may have set
+        env_prefix="GROVE_FAUST_",  # no variables of other Faust apps are read
         canonical_url=f"http://{instance}",  # the name by which Faust's assignor identifies a worker
-        # The table of another prefix must not be taken for this one's.
+        # A directory of another prefix must not be used for this worker's table.
         datadir=str(settings.state_dir / instance / f"topics-{settings.topics_prefix}"),
         store="rocksdb://",
         table_standby_replicas=settings.num_standby_replicas,
         cython_optimizations=True,
-        stream_buffer_maxsize=16,  # deliveries; the driver has one under way
+        stream_buffer_maxsize=16,  # deliveries; the driver has only one under way
         topic_disable_leader=True,
         topic_allow_declare=False,
         worker_redirect_stdouts=False,

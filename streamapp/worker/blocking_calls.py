@@ -43,8 +43,8 @@ async def run_blocking(work: Callable[[], T]) -> T:
 async def run_watched(work: Callable[[], T], call: Callable[[], int | None]) -> T:
     """Run `work` like `run_blocking`; HungError when one call of a client does not return.
 
-    `call`: the number of the call that `work` waits for. The thread is left to itself: a call that hangs
-    cannot be interrupted, and its client must not be used any more.
+    `call`: the number of the call that `work` waits for. The thread is abandoned: a call that hangs cannot be
+    interrupted, and its client must not be used any more.
     """
     working = asyncio.ensure_future(run_blocking(work))
     seen: int | None = None

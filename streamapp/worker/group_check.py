@@ -46,7 +46,7 @@ def check_again(kafka: Mapping[str, Any], group: str, instance: str, names: Topi
     """Repeat the check for a worker that got no partition; usually there are more workers than partitions."""
     try:
         check_others(kafka, group, instance, names)
-    except TopicsError as error:  # it is looked at again after the next rebalance
+    except TopicsError as error:  # the next rebalance repeats the check
         logger.warning("who is in the group is not known: %s", error)
 
 

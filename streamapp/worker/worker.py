@@ -119,7 +119,7 @@ def run_worker(settings: Settings) -> int:
             features=features,
             partitions=partitions,
         )
-        gc.freeze()  # modules and kernels live as long as the process: nothing to collect there
+        gc.freeze()  # modules and kernels live as long as the process: the collector can skip them
         gc.set_threshold(*GC_THRESHOLDS)
         try:
             return run_app(app, loop, health)

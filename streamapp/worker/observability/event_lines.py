@@ -43,7 +43,7 @@ def event_of(record: int, event: Event, schema: Schema) -> dict[str, Any]:
 
 
 def _test_of(found: Split | NodeTest, schema: Schema) -> dict[str, Any]:
-    """Return a test with its attribute and its value by their names."""
+    """Return a test with the names of its attribute and value."""
     attribute = schema.attributes[found.attribute]
     value: Any = found.value
     if found.test == "category":

@@ -36,7 +36,7 @@ class PartitionStatus:
 
     @property
     def is_coming(self) -> bool:
-        """Whether it is on its way to live, as far as is known."""
+        """Whether the partition is on its way to live, as far as is known."""
         return self.stage in (Stage.RESTORING, Stage.WAITS)
 
     def __str__(self) -> str:
@@ -84,7 +84,7 @@ class Health:
             await asyncio.sleep(BEAT_SECONDS)
 
     def lags(self, lag: int) -> None:
-        """Note how many offsets are not committed; called at every turn of the driver."""
+        """Note how many offsets are not committed; called in every iteration of the driver."""
         self.lag = lag
         if lag == 0:
             self.lag_since = None
@@ -96,7 +96,7 @@ class Health:
             self.lag_since = self.clock()
 
     def restores(self, partition: int, how_far: str) -> None:
-        """Note how far a restore is; called in its thread, perhaps after the partition was revoked."""
+        """Note the progress of a restore; called in its thread, perhaps after the partition was revoked."""
         status = self.partitions.get(partition)
         if status is not None and status.is_coming:
             self.partitions[partition] = PartitionStatus(Stage.RESTORING, how_far)

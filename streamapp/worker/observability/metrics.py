@@ -214,7 +214,7 @@ class Metrics:
     # -- counts of a run ------------------------------------------------------------------------------------
 
     def computed(self, source: str, seconds: float) -> None:
-        """Note how long the task took for a run."""
+        """Note the seconds that the task took for a run."""
         (self.learn_seconds if source == "labels" else self.predict_seconds).observe(seconds)
 
     def sent(self, raw: RawRecords, effects: Effects) -> None:
@@ -295,7 +295,7 @@ class _Watched(prometheus_client.registry.Collector):
 
 
 def count(name: str, meaning: str, value: float) -> Metric:
-    """Return a counter that is kept elsewhere."""
+    """Return a counter whose value is kept elsewhere."""
     family = CounterMetricFamily(name, meaning)
     family.add_metric((), value)
     return family

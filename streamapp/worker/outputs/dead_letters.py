@@ -38,7 +38,7 @@ ATTEMPTS: Final = "grove-dlq-attempts"
 LAST_OFFSET: Final = "grove-dlq-last-offset"
 LEFT_OUT: Final = "grove-dlq-left-out"
 
-# Together they stay below the room that the topic leaves for headers (topics/definitions.py).
+# Together the limits are below the room that the topic leaves for headers (topics/definitions.py).
 MAX_MESSAGE: Final = 2_000
 MAX_STACKTRACE: Final = 8_000
 MAX_ROWS: Final = 40_000
@@ -148,7 +148,7 @@ def _first_seen(letter: DeadLetter) -> int:
 
 
 def _number(letter: DeadLetter, header: str, digits: int) -> int | None:
-    """Return the number in a header of ours that the record came with."""
+    """Return the number in one of our headers, with which the record came."""
     given = [value for name, value in letter.origin.headers if name == header]
     last = given[-1] if given else None  # any producer may have written it, and it may be null
     return int(last) if last and len(last) < digits and last.isdigit() else None

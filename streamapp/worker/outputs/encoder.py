@@ -46,7 +46,7 @@ Report = TypeVar("Report")
 
 
 class Encoder:
-    """Turns the effects of runs into records that their topics take."""
+    """Turns the effects of runs into records that fit their topics."""
 
     def __init__(
         self,
@@ -83,8 +83,8 @@ class Encoder:
     def encode(self, raw: RawRecords, effects: Effects) -> list[OutputRecords]:
         """Return the records that a run leads to, topic by topic; topics without any are left out.
 
-        Outputs too large for their topic become dead letters of the records they are about, which `effects`
-        gets with their counts.
+        Outputs too large for their topic are replaced by dead letters of their inputs, which are added to
+        `effects` with their counts.
         """
         names, too_large = self._names, TooLarge(raw, self._limits, effects, self._most)
         alerts = [(each.record, each.key, each.alert) for each in effects.alerts]

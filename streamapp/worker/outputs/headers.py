@@ -27,7 +27,7 @@ _ABOUT_THE_RECORD: Final = ("content-type", "ce_", "grove-", "__streams.errors."
 _OUR_BYTES: Final = 2048  # names, numbers, times, and the name of a topic, of at most 249 bytes
 
 OwnHeaders = Mapping[str, Spans]
-"""Values of headers that only one kind of records has, by name."""
+"""Values of headers that only one kind of record has, by name."""
 
 
 def passed_on(headers: Headers) -> HeaderList:
@@ -102,7 +102,7 @@ def _named(keys: Spans) -> Spans:
 
 
 def _times(timestamps: Ints64) -> Spans:
-    """Return times (int64[n]) as CloudEvents writes them; a backlog has many records of one millisecond."""
+    """Return times (int64[n]) as CloudEvents writes them; in a backlog many records share a millisecond."""
     first, number = distinct(timestamps)
     return repeated([rfc3339(time) for time in timestamps[first].tolist()], number)
 

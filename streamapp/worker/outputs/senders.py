@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 
 LINGER_MS: Final = 0.5
-"""The records of a run are handed over in one call, which takes less: all of them wait for the last one, and
-no run waits for the next."""
+"""The records of a run are handed over in one call, which takes less time: all of them wait for the last
+record of the run, and no run waits for the next.
+"""
 
 
 def plain_sender(settings: Settings, limits: OutputLimits) -> Sender:

@@ -2,10 +2,9 @@
 
 Until the broker aborts it after `transaction.timeout.ms`, the open transaction of a dead worker hides two
 things: from read_committed consumers all later records of the partitions it wrote to, and the offsets of the
-group that it was about to commit.
-The worker that gets the partitions aborts it at once, by taking over the dead worker's transactional id. If
-that worker was not dead (only frozen, or restarting), its transaction is aborted like any that fails, and it
-joins the group again; its commit would have been fenced anyway.
+group that it was about to commit. The worker that gets the partitions aborts it at once, by taking over the
+dead worker's transactional id. If that worker was not dead (only frozen, or restarting), its transaction is
+aborted like any failed transaction, and it joins the group again; its commit would have been fenced anyway.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ MAX_HELD_BYTES = 64 << 20  # of the records held and their outputs; a block may 
 
 
 class CommitSchedule:
-    """One commit at a time. `send` and the rest belong to the event loop, only the flush to a thread."""
+    """Runs one commit at a time, in the event loop; only the flush runs in a thread."""
 
     def __init__(
         self,

@@ -118,7 +118,7 @@ class Committer:
         return self.schedule.seconds_to_last_round(now, round_s)
 
     def commit_if_due(self) -> None:
-        """Begin to commit, unless that is done or not due yet; between two runs."""
+        """Begin to commit if a commit is due and none is under way; called between two runs."""
         now = self._clock()
         if self._is_committing or self.failed:
             return
@@ -289,7 +289,7 @@ class Committer:
                 self._partitions.drop(number)
         try:
             await self._in_client(self._transactions.abort)
-        except AbortedError as error:  # the broker is away, and a stop did not wait for it any longer
+        except AbortedError as error:  # the broker is away, and the stop did not wait longer
             self._give_up(str(error))
         except Exception as error:  # noqa: BLE001 - refused: of a run it would end the agent without a reason that is said
             await self.end(error)

@@ -27,7 +27,7 @@ class Transaction:
     records: Mapping[int, Sequence[Record]]  # for the journal, by partition
     offsets: Mapping[TP, int]
     membership: Membership
-    topic_ids: Mapping[TP, str] = field(default_factory=dict)  # of the topics that the offsets are of
+    topic_ids: Mapping[TP, str] = field(default_factory=dict)  # topic ids for the offsets
 
 
 class Transactions:
@@ -78,7 +78,7 @@ class Transactions:
 
 
 def group_metadata(group: str, membership: Membership) -> bytes:
-    """Return a membership the way librdkafka serialises it (tests/contract/test_group_metadata.py)."""
+    """Return a membership in librdkafka's serialisation (tests/contract/test_group_metadata.py)."""
     instance = b"\1" if membership.instance is None else b"\0" + membership.instance.encode() + b"\0"
     generation = struct.pack("<i", membership.generation)
     return b"CGMDv2:" + generation + group.encode() + b"\0" + membership.member.encode() + b"\0" + instance

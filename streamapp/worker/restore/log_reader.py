@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 BATCH: Final = 2000  # records
 POLL_S: Final = 0.05  # to wait for the next record or the end of the log
-END_WAIT_MS: Final = 10  # the broker waits so long for more records before it reports the end of a log
+END_WAIT_MS: Final = 10  # how long the broker waits for more records before it reports the end of a log
 REQUEST_S: Final = 10.0
 SILENCE_S: Final = 15.0  # without records and without the log's end: its broker does not serve it
 
@@ -51,7 +51,7 @@ class Offset(NamedTuple):
 
 
 class LogReader:
-    """One partition of one topic at a time, from a position on."""
+    """Reads one partition of one topic at a time, from a position on."""
 
     def __init__(self, kafka: Mapping[str, Any], group: str, abandoned: Callable[[], bool]) -> None:
         """`group`: whose offsets `committed` reads; `abandoned`: whether reading has become pointless."""
@@ -173,7 +173,7 @@ class LogReader:
             raise BrokerError(message) from None
 
     def of(self, topic: str, partition: int) -> Self:
-        """Choose a partition of a topic, without reading yet."""
+        """Select a partition of a topic, without reading yet."""
         self._topic, self._partition = topic, partition
         return self
 
@@ -263,7 +263,7 @@ class LogReader:
         while not self._has_reached(position):
             yield from self._read(position)
             if self.end is not None and self.end < position > self.position:
-                if self.range()[1] >= position:  # right after a change of leaders fetches may stop short
+                if self.range()[1] >= position:  # after a change of leaders fetches may stop short
                     message = f"topic {self._topic} partition {self._partition}: its end is not served yet"
                     raise NotYetError(message)
                 reason = (
@@ -306,7 +306,7 @@ class LogReader:
             elif error.code() == KafkaError._PARTITION_EOF:  # noqa: SLF001
                 self.end = message.offset()
             elif denied_kind(error.code()) == "group":
-                continue  # the client looks for a coordinator that reading does not need; `offsets` raises
+                continue  # reading does not need the coordinator that the client looks for; `offsets` raises
             elif denied_kind(error.code()) is not None:
                 raise self._not_now(error, "")
             elif error.code() in REFUSED and not self._misses_nothing:

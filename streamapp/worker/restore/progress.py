@@ -1,7 +1,8 @@
 """Restore progress of a partition: for the log, for `/readyz?verbose` and for metrics.
 
-A restore reads a snapshot, and then replays what the journal lists since. The amount is known beforehand: it
-is counted in offsets of the sources, holes and markers included, so that done and left add up to the total.
+A restore reads a snapshot, and then replays what the journal lists since. The amount is known beforehand. It
+is counted in offsets of the sources, including holes and markers, so that done and remaining offsets add up
+to the total.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class SourceLog(Protocol):
 
 
 class Replay:
-    """The task of a partition as its journal makes it."""
+    """Builds the task of a partition from its journal."""
 
     def __init__(
         self,

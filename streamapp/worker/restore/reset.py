@@ -149,6 +149,6 @@ def _journal(reader: LogReader, topic: str, partition: int) -> tuple[int, Positi
             highest = max(highest, record.incarnation)
             if isinstance(record, Skip):
                 skips.append(record)
-            elif isinstance(record, Entry | Reset):  # a snapshot is of an earlier point
+            elif isinstance(record, Entry | Reset):  # a snapshot belongs to an earlier point
                 end = record.after if isinstance(record, Entry) else record.positions
     return highest, end, skips

@@ -51,7 +51,7 @@ class Tail:
     def end(self) -> Positions | None:
         """Positions of the partition at its end; None: nothing was processed."""
         for _, record in reversed(self.records):
-            if isinstance(record, Entry | Reset):  # a snapshot is of an earlier point
+            if isinstance(record, Entry | Reset):  # a snapshot belongs to an earlier point
                 return record.after if isinstance(record, Entry) else record.positions
         return None
 

@@ -1,4 +1,4 @@
-"""Final snapshots: a worker that ends in order writes one of each partition at its last commit.
+"""Final snapshots: a worker that stops regularly snapshots each partition at its last commit.
 
 The next owner of the partitions then has nothing to replay. This is best effort: a snapshot that is not
 complete in time is abandoned, and the next owner replays the tail, as after a worker that was killed.

@@ -1,7 +1,7 @@
 """Snapshot table: a Faust table, RocksDB here and a compacted changelog topic for the next owner.
 
 Faust writes a table only inside an agent's event. Snapshots are written between events, so both halves of a
-write are done here: RocksDB, and the changelog, whose acknowledgement is waited for.
+write are done here: to RocksDB, and to the changelog, with a wait for the broker's acknowledgement.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from faust.tables.table import Table
 NAME: Final = "snapshots"
 
 RECOVERY_RECORDS: Final = 32
-"""Read from the changelog before RocksDB gets them; each may have half a megabyte."""
+"""Records read from the changelog before RocksDB gets them; each may have half a megabyte."""
 
 # Faust's defaults are 2 GiB of block cache and three write buffers of 64 MiB, for each partition.
 OPTIONS: Final = {

@@ -181,7 +181,7 @@ class PartitionSnapshots:
                 break
             units = await self._seal(writing, slice_)
             packed = await run_blocking(lambda part=units: self._pack(part))  # type: ignore[misc]
-            # At once: each put waits for the broker, and there may be thousands of units.
+            # All in one call: each put waits for the broker, and there may be thousands of units.
             await self._put(number, table, [item for _, items in packed for item in items])
             if self.dropped:
                 return
@@ -373,7 +373,7 @@ class SnapshotWriter:
         if self._stopped:
             return found
         for number, partition in self._partitions.items():
-            # An incarnation that has left nothing in the journal may not be the only one of its number.
+            # An incarnation without a record in the journal may not be the only one with its number.
             cuttable = partition.idle and partition.moved and partition.live.is_set()
             if cuttable and partition.schedule.is_due(now, at_once=self._finishing):
                 if partition.start is None:

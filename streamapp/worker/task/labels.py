@@ -237,7 +237,7 @@ class LabelsRun:
         return pending.state_of(serial, self.clocks[row])
 
     def _learned_before(self, row: int, name: Name) -> bool:
-        """Return whether an earlier label of this run brought its features, and is still remembered."""
+        """Return whether an earlier label of this run had features, and is still remembered."""
         earlier = self._learned_now.get(name)
         return earlier is not None and self.clocks[row] - self.clocks[earlier] <= self.state.pending.memory_ms
 
@@ -335,7 +335,7 @@ class LabelsRun:
         self._count_ends(training)
 
     def _with_episodes(self, serial: Ints64, kept: npt.NDArray[np.bool_]) -> list[int]:
-        """Return the rows to learn with the words of an episode; kept: bool[m], those that were pending."""
+        """Return the rows to learn with the words of an episode; kept: bool[m], rows that were pending."""
         rows = np.flatnonzero(kept)
         found: list[int] = rows[self.state.pending.column("episode", serial[rows]) > 0].tolist()
         return found

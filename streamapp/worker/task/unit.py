@@ -33,7 +33,7 @@ class UnitName(NamedTuple):
     incarnation: int = 0  # of a model: how often its key has begun, from 1 on; else 0
 
     def __str__(self) -> str:
-        """Return the name as a person reads it."""
+        """Return the name for people."""
         life = f"#{self.incarnation}" if self.incarnation else ""
         return f"{self.kind} {self.key!r}{life}" if self.key else self.kind
 

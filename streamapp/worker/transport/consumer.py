@@ -36,7 +36,7 @@ from streamapp.worker.transport.thread import ConsumerThread, Fetched, Membershi
 logger = logging.getLogger(__name__)
 
 PENDING_PAUSE = 0.2  # seconds between checks whether another worker's transaction has ended
-LANES = 2  # partitions that are restored at the same time: one that waits for a broker holds up one of them
+LANES = 2  # partitions that are restored at the same time: one waiting for a broker holds up one lane
 LACKING_S = 60.0  # seconds that a topic may be missing from the assignment: workers are started one by one
 LACKING_PAUSE = 1.0
 IDLE_POLL = 0.5  # seconds a poll waits when there are no records

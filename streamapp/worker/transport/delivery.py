@@ -14,7 +14,7 @@ from streamapp.worker.transport.runs import Run
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Delivery:
-    """Runs in their order, or (none) an opportunity to commit in a stream event although nothing arrived."""
+    """Runs in their order; without runs, an opportunity to commit in a stream event."""
 
     partition: int  # of the first run; without any, a partition that has uncommitted work
     runs: tuple[Run, ...]

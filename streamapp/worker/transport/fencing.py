@@ -118,7 +118,7 @@ class Fencing:
         if self._member and not coordinator.member_id and coordinator._group_instance_id is not None:
             try:
                 host = await self._holder(coordinator._group_instance_id)
-            except KafkaError:  # the coordinator is away: aiokafka looks for it and comes back here
+            except KafkaError:  # the coordinator is away: aiokafka looks for it and then calls this again
                 await asyncio.sleep(coordinator._retry_backoff_ms / 1000)
                 return False
             if host is not None:

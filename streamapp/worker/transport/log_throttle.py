@@ -1,4 +1,4 @@
-"""Log throttle: aiokafka repeats a message sixty times a second while a broker is away; it passes seldom."""
+"""Log throttle: limits messages that aiokafka repeats sixty times a second while a broker is away."""
 
 from __future__ import annotations
 

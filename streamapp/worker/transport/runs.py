@@ -64,7 +64,7 @@ class Run:
     skipped: frozenset[int] = frozenset()  # offsets that are to become dead letters
     refused: Mapping[int, RefusedBatch] = field(
         default_factory=lambda: NO_REFUSED
-    )  # by the offset of the record that stands for it
+    )  # by the offset of the record that stands for the batch
 
 
 class ReadAhead:
@@ -80,7 +80,7 @@ class ReadAhead:
         self._parts: deque[RecordSpans] = deque()
         self._n = 0
         self._record_bytes = 0.0  # mean of the newest fetch
-        self._refused: dict[int, RefusedBatch] = {}  # by the offset of the record that stands for it
+        self._refused: dict[int, RefusedBatch] = {}  # by the offset of the record that stands for the batch
         self._inflated = 0
 
     @property

@@ -107,7 +107,7 @@ class Origin(NamedTuple):
 
     @staticmethod
     def of_all(raw: RawRecords, records: Ints64) -> list[Origin]:
-        """Return some records of a run; records: int64[m]."""
+        """Return several records of a run in their original form; records: int64[m]."""
         some = raw.chosen(records)
         columns = some.offsets, some.timestamps, some.keys, some.values, some.headers
         topic, partition = raw.topic, raw.partition

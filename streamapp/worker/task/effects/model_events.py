@@ -39,8 +39,8 @@ class ModelEvents:
     ) -> None:
         """Take the events of a kernel call on `rows` (int64[m]).
 
-        version: how many labels its model had learned when row 0..m-1 of the call began; records: how many
-        records it had answered when the row was dealt with.
+        version: number of labels that its model had learned before row 0..m-1 of the call; records: number of
+        records that it had answered after the row.
         """
         for event in events:
             if isinstance(event, Split) or self._is_split(event):
@@ -51,7 +51,7 @@ class ModelEvents:
             self._events.append((int(rows[event.row]), event, at, answered))
 
     def _is_split(self, event: Event) -> bool:
-        """Return whether a tree that was split in the background took over, which is not an event."""
+        """Return whether a drift installed a background tree that has split; its splits are not events."""
         if not isinstance(event, Drift) or not self._store.open[event.model]:
             return False
         return not self._store.peek(event.model).takes_attributes
@@ -98,7 +98,7 @@ class ModelEvents:
         return [classes[code] for code in event.pair]
 
     def _where(self, event: Drift | Split) -> str:
-        """Return the words that name the tree of an event, where there are several."""
+        """Return words that identify the tree of an event, if the model has several."""
         if event.member is not None:
             return f" of member {event.member}"
         pair = self._pair(event)
@@ -130,8 +130,8 @@ class ModelEvents:
             node = self._where(event) if event.node is None else f" at node {event.node}{self._where(event)}"
             text = f"{event.detector}:{node} {event.level} at error rate {event.error_rate:.4f}"
             text += f"; {event.action}"
-            # A detector may come to its warning level and back every few hundred labels: every change is an
-            # alert, but only a drift is news for the log.
+            # A detector may reach its warning level and go back every few hundred labels: every change is an
+            # alert, but only a drift is logged.
             return Notice("info" if event.level == "drift" else "debug", text, key, offset)
         if isinstance(event, GrowthStopped):
             text = (

@@ -32,7 +32,7 @@ def happened(
 ) -> Happened:
     """Return that a record (index in raw) made, changed or ended the model in a slot.
 
-    slot: NO_MODEL, if the model only has a spec yet, or is there no more.
+    slot: NO_MODEL, if the key only has a spec yet, or its model was deleted.
     """
     version = records = 0
     detail: dict[str, Any] = {}

@@ -29,7 +29,7 @@ _order = lru_cache(maxsize=1024)(ClassOrder.of)
 
 
 def _none(n: int) -> Answers:
-    """Return the answers to n rows that have none."""
+    """Return empty answers to n rows."""
     is_not = np.zeros(n, dtype=np.bool_)
     sampled, importance = np.zeros(n, dtype=np.int8), np.zeros(n)
     version = np.full(n, DEAD, dtype=np.int64)

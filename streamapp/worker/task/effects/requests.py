@@ -124,7 +124,7 @@ def _ranges(
 
 
 def place_of(raw: RawRecords, batch: Instances, row: int) -> str:
-    """Return the place of an instance in the log, as requests name it."""
+    """Return the place of an instance in the log, as requests use it."""
     return _place(raw, batch, row, set(batch.blocks[:, 0].tolist()))
 
 

@@ -101,7 +101,7 @@ class InstancesRun(InstanceRows):
         """Find the model of each row; make those that do not exist, in the order of their first rows."""
         slots = self.store.slots(self.batch.keys)
         if slots.min() < 0:
-            # A key that only malformed records have is in the list too: it makes no model.
+            # The keys include those of malformed records, which make no model.
             used, first = np.unique(self.batch.key, return_index=True)
             for at in np.argsort(first).tolist():
                 if slots[used[at]] < 0:

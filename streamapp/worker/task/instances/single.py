@@ -46,7 +46,7 @@ class SingleInstances:
         return bool(len(blocks)) and record in blocks[:, 0]
 
     def _features(self, row: int) -> Features:
-        """Return the features of a row; a text column stays one only if the row has a text in it."""
+        """Return the features of a row; a text column remains text only if the row has a text in it."""
         group, place = self._batch.features[self._group[row]], int(self._place[row])
         strings: dict[int, list[str | None]] = {
             column: [cells[place]] for column, cells in group.strings.items() if cells[place] is not None

@@ -6,9 +6,9 @@
 
 Eviction is CLOCK (second chance): the clock hand goes round the slots and evicts the models that were not
 used since it passed last. An evicted model keeps its slot, its columns and its plan; only its words are in
-the swap file, unchanged, unused room included. So eviction changes nothing but the time a run takes. Between
-two runs the models in memory are within the limit, except for those that a task brought when it joined, which
-are evicted little by little (memory.py); the models of one run all have to be in memory at once.
+the swap file, unchanged, unused room included. So eviction changes only the time that a run takes. Between
+two runs the models in memory are within the limit, except for models that a task brought when it joined,
+which are evicted gradually (memory.py); the models of one run all have to be in memory at once.
 """
 
 from __future__ import annotations

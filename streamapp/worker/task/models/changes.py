@@ -4,8 +4,9 @@
                         ^                  │ touch: copied first
                         └──── abandon ─────┘
 
-A model is *held* from the cut until its unit is made. The first run that would change it before has to wait
-for one copy of it; nothing else is copied but large models, which are made units in another thread.
+A model is *held* from the cut until its unit is made. The first run that would change it before then waits
+for one copy of it. Apart from this, only large models are copied, because their units are made in another
+thread.
 """
 
 from __future__ import annotations

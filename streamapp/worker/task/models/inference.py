@@ -1,4 +1,4 @@
-"""Inference: the schema of a model from its first record, and the attribute that a value makes."""
+"""Inference: the schema of a model from its first record, and the attribute for a new value."""
 
 from __future__ import annotations
 

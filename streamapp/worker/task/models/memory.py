@@ -25,7 +25,7 @@ from core.schema import shared
 logger = logging.getLogger(__name__)
 
 
-SLICE_BYTES: Final = 1 << 20  # some hundred models of a leaf: milliseconds
+SLICE_BYTES: Final = 1 << 20  # a few hundred models of a leaf: milliseconds
 
 
 class Sweepable(Protocol):
@@ -55,7 +55,7 @@ class ModelMemory:
         self.directory = directory
         self.overcommitted = 0  # bytes above the limit that tasks brought and that were not evicted yet
         self.taken = 0  # bytes of words in memory; counted only if there is a limit
-        self.hits = 0  # models that runs used, each once a run: they were in memory
+        self.hits = 0  # models in memory when a run needed them, each counted once a run
         self.misses = 0  # they were not
         self.evictions = 0
         self.written = 0  # bytes

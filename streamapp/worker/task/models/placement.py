@@ -182,7 +182,7 @@ class Placement:
     def place(self, parts: Sequence[Part], n: int, width: int) -> Placed:
         """Return the features of the parts as a matrix of n rows and at least `width` columns.
 
-        Rows of no part hold anything.
+        Rows that belong to no part have arbitrary values.
         """
         if len(parts) == 1 and parts[0].layout.identity and len(parts[0].rows) == n:
             only = parts[0]

@@ -31,7 +31,7 @@ class ModelQuota:
             self.taken += places
 
     def give_back(self, places: int = 1) -> None:
-        """Return places of models that are gone."""
+        """Return places of deleted models."""
         with self._lock:
             self.taken -= places
         self.reported = False

@@ -310,7 +310,7 @@ class ModelStore:
         for slot in list(self.keys):
             try:
                 yield self.spec(slot), self.cache.scale(slot)
-            except (IndexError, KeyError):  # deleted, evicted or brought back at this very moment
+            except (IndexError, KeyError):  # deleted, evicted or loaded at this moment
                 continue
 
     def names(self) -> Iterator[tuple[str, int]]:

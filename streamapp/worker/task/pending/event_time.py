@@ -81,7 +81,7 @@ class RunTime:
         return self._clocks is None
 
     def clocks(self) -> Ints64:
-        """Return int64[n]: the clock once each record was seen. Only runs that keep something need it."""
+        """Return int64[n]: the clock after each record. Only runs that keep something need it."""
         if self._clocks is None:
             assert self._before is not None
             timestamps = np.array(self._timestamps, dtype=np.int64)
@@ -123,7 +123,7 @@ class EventTime:
         return RunTime(timestamps, before, int(clocks[-1]), clocks)
 
     def _see(self, timestamp: int) -> int:
-        """Take in a record; return the clock."""
+        """Move the clock by a record; return it."""
         if timestamp <= NO_TIME:
             return NO_TIME if self.clock is None else self.clock
         suspect, self._suspect = self._suspect, None

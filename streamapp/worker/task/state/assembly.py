@@ -38,7 +38,7 @@ KINDS: Final = (MODEL, PENDING, MARKS, *LISTS, TASK.kind)
 
 
 class Assembly:
-    """Units on their way into an empty task."""
+    """Assembles an empty task from units."""
 
     def __init__(self, partition: int, state: PartitionState) -> None:
         self._partition, self._state = partition, state
@@ -59,7 +59,7 @@ class Assembly:
             self._checksums[unit.name] = unit.checksum
 
     def finish(self, written: WrittenUnits) -> dict[Any, int]:
-        """Put everything in its place; return the positions, and note the units as `written`."""
+        """Put all units in place; return the positions, and note the units as `written`."""
         if not self._units[TASK.kind]:
             raise damaged(TASK, "must be there: it says what belongs to the task")
         head, _ = unseal(self._units[TASK.kind][0])
