@@ -31,7 +31,7 @@ OwnHeaders = Mapping[str, Spans]
 
 
 def passed_on(headers: Headers) -> HeaderList:
-    """Return the headers an answer takes over from its question: trace context, and names not used by us."""
+    """Return the headers an answer takes over from its question: all that do not describe the record."""
     return [header for header in headers if not header[0].lower().startswith(_ABOUT_THE_RECORD)]
 
 

@@ -66,9 +66,7 @@ def fall_back(kafka: Mapping[str, Any], group: str, names: TopicNames, partition
 
 
 def restarted_from(manifest: Manifest, incarnation: int, positions: Positions, start: int) -> list[Record]:
-    """Return the records that make a snapshot the state at other positions; start: offset of the first
-    record.
-    """
+    """Return the records that make a snapshot the state at other positions, from offset `start` on."""
     return [Reset(incarnation, positions), replace(manifest, positions=positions, start=start)]
 
 

@@ -97,7 +97,7 @@ class LogReader:
         self._ahead = []
 
     def reuse(self, abandoned: Callable[[], bool]) -> None:
-        """Start over for another restore, without the client's connection errors so far."""
+        """Start over for another restore, and discard the client's connection errors so far."""
         self._abandoned = abandoned
         while self._consumer.consume(BATCH, 0):
             pass

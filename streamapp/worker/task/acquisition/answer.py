@@ -108,9 +108,7 @@ class EpisodeAnswer(InstancesRun):
             self.weight = np.minimum(self.weight * self.scale, MAX_WEIGHT)
 
     def _decline_request(self) -> None:
-        """Send no request for the label of an instance whose episode is open: the episode's answer will
-        request it.
-        """
+        """Send no request for the label of an instance whose episode is open: its answer does."""
         self.effects.count(counters.REPEATED)
         if self.replies.asked[0]:
             self.replies.asked[0] = False
