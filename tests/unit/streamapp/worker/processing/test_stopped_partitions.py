@@ -76,3 +76,20 @@ def test_whatever_a_restore_meets_stops_its_partition_alone_and_leaves_no_task()
         assert w.ended is None
 
     run(story)
+
+
+def test_a_stopped_partition_that_comes_back_does_not_keep_its_task() -> None:
+    """Nobody knows how far the run that stopped it has changed the task."""
+
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        await w.deliver(1, values=(b"poison",))
+        await w.revoke()
+        await w.assign()
+        assert (w.outputs.tasks[0], w.outputs.closed, w.stopped) == ([0], 1, {})
+        await w.deliver(1)
+        await w.commit()
+        assert w.offsets == {("instances", 0): 2}
+
+    run(story)

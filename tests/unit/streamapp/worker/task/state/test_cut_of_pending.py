@@ -28,12 +28,15 @@ from tests.unit.streamapp.worker.task.state.cutting import latest, partition_of
 LIMIT = 512 << 10
 
 
-def pending_of(n: int, width: int, *, start: int = 0, pending: Pending | None = None) -> Pending:
+def pending_of(
+    n: int, width: int, *, start: int = 0, pending: Pending | None = None, since: int = 0
+) -> Pending:
+    """Return a store with `n` open instances more, one for each millisecond from `since` on."""
     pending = pending or Pending(10**9, 1 << 30)
     numbers = range(start, start + n)
     columns = np.zeros(n, dtype=np.int32), np.random.default_rng(start).random((n, width))
     requested, drawn = np.ones(n, dtype=np.bool_), np.zeros(n, dtype=np.int8)
-    born = np.array(numbers, dtype=np.int64)
+    born = since + np.array(numbers, dtype=np.int64)
     widths = np.full(n, width, dtype=np.int32)
     kept = Kept(
         [("m", f"i{k}") for k in numbers],
@@ -73,9 +76,9 @@ def test_full_blocks_are_written_once() -> None:
 def test_blocks_of_forgotten_instances_are_gone() -> None:
     partition = partition_of("m")
     pending = partition.task.pending
-    pending_of(3000, 3, pending=pending)
+    pending_of(3000, 3, pending=pending, since=NOW)
     units = latest({}, partition.task.cut())
-    pending._forget(BLOCK_ENTRIES + 5)
+    pending.expire(NOW + BLOCK_ENTRIES + 5 + pending.memory_ms)
     cut = partition.task.cut()
     list(cut.units())
     assert cut.removed == [UnitName("pending", "0"), UnitName("marks", "0")]
