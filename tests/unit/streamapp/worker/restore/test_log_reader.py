@@ -11,6 +11,7 @@ from confluent_kafka import KafkaError, TopicPartition
 
 from streamapp.errors import NotYetError
 from streamapp.worker.journal.offset_metadata import UNKNOWN, id_in, is_anew, metadata_of, partitions_in
+from streamapp.worker.restore import log_reader
 from streamapp.worker.restore.errors import AbandonedError, RestoreError
 from streamapp.worker.restore.log_reader import SILENCE_S, LogReader, Offset
 
@@ -72,16 +73,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def reader() -> LogReader:
-    made = LogReader({"bootstrap.servers": "none:1"}, "group", lambda: False)
-    made._consumer = Client()  # type: ignore[assignment]
-    return made
+def client() -> Client:
+    return Client()
 
 
-def polls(reader: LogReader) -> list[list[Any]]:
-    client: Any = reader._consumer
-    found: list[list[Any]] = client.polls
-    return found
+@pytest.fixture
+def reader(client: Client, monkeypatch: pytest.MonkeyPatch) -> LogReader:
+    monkeypatch.setattr(log_reader, "BoundedConsumer", lambda properties: client)
+    return LogReader({"bootstrap.servers": "none:1"}, "group", lambda: False)
 
 
 @pytest.mark.usefixtures("clock")
@@ -92,20 +91,20 @@ def test_a_log_that_is_silent_for_long_is_asked_again_later(reader: LogReader) -
 
 
 @pytest.mark.usefixtures("clock")
-def test_a_pause_is_no_silence(reader: LogReader) -> None:
+def test_a_pause_is_no_silence(reader: LogReader, client: Client) -> None:
     end = [Failure(KafkaError._PARTITION_EOF)]
-    polls(reader).extend([*[[]] * int(SILENCE_S - 2), end])
+    client.polls.extend([*[[]] * int(SILENCE_S - 2), end])
     reader.open("labels", 2, 3)
     assert list(reader.to_end()) == []
-    polls(reader).extend([*[[]] * int(SILENCE_S - 2), end])
+    client.polls.extend([*[[]] * int(SILENCE_S - 2), end])
     assert list(reader.to_end()) == []
     assert reader.position == 9
 
 
 def test_a_log_that_begins_behind_what_is_needed_has_lost_it_and_both_ways_out_are_said(
     reader: LogReader,
+    client: Client,
 ) -> None:
-    client: Any = reader._consumer
     client.first = 5
     with pytest.raises(RestoreError, match="begins at offset 5, but records from 3 on are needed") as raised:
         reader.open("labels", 2, 3)
@@ -114,38 +113,37 @@ def test_a_log_that_begins_behind_what_is_needed_has_lost_it_and_both_ways_out_a
     assert "grove models" not in raised.value.reason, "a command that only looks changes nothing"
 
 
-def test_a_log_that_ends_before_what_was_processed_is_another_one(reader: LogReader) -> None:
-    polls(reader).append([Failure(KafkaError._PARTITION_EOF)])
+def test_a_log_that_ends_before_what_was_processed_is_another_one(reader: LogReader, client: Client) -> None:
+    client.polls.append([Failure(KafkaError._PARTITION_EOF)])
     reader.open("labels", 2, 3)
     with pytest.raises(RestoreError, match="ends at offset 9, but records up to 12 were processed"):
         list(reader.up_to(12))
 
 
-def test_a_leader_that_does_not_serve_the_end_yet_is_asked_again(reader: LogReader) -> None:
+def test_a_leader_that_does_not_serve_the_end_yet_is_asked_again(reader: LogReader, client: Client) -> None:
     """Its high watermark lags behind the log's end until its followers have fetched."""
-    polls(reader).append([Failure(KafkaError._PARTITION_EOF, offset=5)])
+    client.polls.append([Failure(KafkaError._PARTITION_EOF, offset=5)])
     reader.open("labels", 2, 3)
     with pytest.raises(NotYetError, match="topic labels partition 2: its end is not served yet"):
         list(reader.up_to(9))
 
 
 @pytest.mark.parametrize("code", [KafkaError._TRANSPORT, KafkaError.NOT_LEADER_FOR_PARTITION])
-def test_what_passes_is_waited_out(reader: LogReader, code: int) -> None:
-    polls(reader).extend([[Failure(code)], [Failure(KafkaError._PARTITION_EOF)]])
+def test_what_passes_is_waited_out(reader: LogReader, client: Client, code: int) -> None:
+    client.polls.extend([[Failure(code)], [Failure(KafkaError._PARTITION_EOF)]])
     reader.open("labels", 2, 3)
     assert list(reader.to_end()) == []
 
 
 @pytest.mark.parametrize("code", [KafkaError._AUTO_OFFSET_RESET, KafkaError.UNKNOWN_TOPIC_OR_PART])
-def test_what_stays_is_an_error(reader: LogReader, code: int) -> None:
-    polls(reader).append([Failure(code)])
+def test_what_stays_is_an_error(reader: LogReader, client: Client, code: int) -> None:
+    client.polls.append([Failure(code)])
     reader.open("labels", 2, 3)
     with pytest.raises(RestoreError, match="topic labels: "):
         list(reader.to_end())
 
 
-def test_offsets_come_with_the_ids_of_their_topics(reader: LogReader) -> None:
-    client: Any = reader._consumer
+def test_offsets_come_with_the_ids_of_their_topics(reader: LogReader, client: Client) -> None:
     client.offsets = [
         TopicPartition("labels", 2, -1001),
         TopicPartition("instances", 2, 7, metadata=metadata_of("abc")),
@@ -178,8 +176,8 @@ def test_a_release_that_knows_no_number_of_partitions_reads_no_id() -> None:
 
 def test_offsets_that_an_operator_commits_keep_the_number_of_partitions_of_their_topic(
     reader: LogReader,
+    client: Client,
 ) -> None:
-    client: Any = reader._consumer
     client.offsets = [
         TopicPartition("instances", 2, 7, metadata=metadata_of("abc", 16)),
         TopicPartition("labels", 2, 7, metadata=metadata_of("of before", 16)),
@@ -193,15 +191,15 @@ def test_offsets_that_an_operator_commits_keep_the_number_of_partitions_of_their
     assert {partitions_in(at.metadata) for at in client.committed_last} == {32}
 
 
-def test_a_reader_that_is_reused_knows_nothing_of_before(reader: LogReader) -> None:
-    polls(reader).append([Failure(KafkaError._PARTITION_EOF)])
+def test_a_reader_that_is_reused_knows_nothing_of_before(reader: LogReader, client: Client) -> None:
+    client.polls.append([Failure(KafkaError._PARTITION_EOF)])
     reader.open("labels", 2, 3)
     assert list(reader.to_end()) == []
     reader.release()
-    polls(reader).append([Failure(KafkaError._RESOLVE), Failure(KafkaError._ALL_BROKERS_DOWN)])
+    client.polls.append([Failure(KafkaError._RESOLVE), Failure(KafkaError._ALL_BROKERS_DOWN)])
     gone = [False]
     reader.reuse(lambda: gone[0])
-    polls(reader).append([Failure(KafkaError._PARTITION_EOF)])
+    client.polls.append([Failure(KafkaError._PARTITION_EOF)])
     reader.open("labels", 2, 3)
     assert list(reader.to_end()) == []
     gone[0] = True
