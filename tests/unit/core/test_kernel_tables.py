@@ -10,8 +10,8 @@ compiled = pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
 
 TABLE = """
 import threading
-from core import jit
-from core.jit import compile_for, kernel, kernel_table
+from core.kernels import jit
+from core.kernels.jit import compile_for, kernel, kernel_table
 @kernel
 def twice(value):
     return 2 * value
@@ -45,7 +45,8 @@ def test_a_kernel_that_is_not_compiled_is_refused_and_one_that_is_runs(tmp_path)
 
 
 PLANS = """
-from core import jit, registry
+from core import registry
+from core.kernels import jit
 import core.model_table
 from core.plan_words import compiled_modules
 from core.spec import Spec

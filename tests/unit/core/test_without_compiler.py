@@ -49,7 +49,7 @@ def digest() -> str:
 
 
 PROGRAM = """
-from core.jit import DISABLED
+from core.kernels.jit import DISABLED
 from tests.unit.core.test_without_compiler import digest
 print(DISABLED, digest())
 """

@@ -78,7 +78,7 @@ def run_python(code, directory, **environment):
 
 
 TINY = """
-from core.jit import cache_directory, kernel
+from core.kernels.jit import cache_directory, kernel
 @kernel("int64(int64)")
 def twice(n):
     return 2 * n
@@ -137,7 +137,7 @@ def test_the_cache_lies_where_sources_and_versions_say(tmp_path):
 
 CALLS = """
 import numpy as np
-from core.jit import kernel, outlined
+from core.kernels.jit import kernel, outlined
 @kernel("float64(float64[::1], int64)")
 def head(x, n):
     if n > len(x):
@@ -172,7 +172,7 @@ def test_an_outlined_kernel_is_found_by_others_compiled_or_loaded(tmp_path):
 
 
 WARM = """
-from core import jit
+from core.kernels import jit
 jit.warm()
 stats = [entry._dispatcher.stats for entry in jit._entries]
 print(len(stats), sum(map(lambda s: sum(s.cache_hits.values()), stats)),

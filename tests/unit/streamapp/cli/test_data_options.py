@@ -134,6 +134,6 @@ def test_guesses_are_said_with_the_option_that_says_otherwise(
 def test_a_libsvm_file_that_counts_from_0(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "rows.svm"
     path.write_text("1 0:0.5 1:1\n-1 1:2\n")
-    assert "add 1 to each" in refused(capsys, "prequential", "--data", str(path))
+    assert "--zero-based" in refused(capsys, "prequential", "--data", str(path))
     assert main(["prequential", "--data", str(path), "--zero-based"]) == 0
     assert "2 numeric features" in capsys.readouterr().err

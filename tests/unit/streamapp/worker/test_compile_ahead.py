@@ -11,13 +11,13 @@ from core.kernels import jit
 
 BUYS = """
 import json, sys
-from core import jit
-from core.native.inner_kernel import InnerKernel
+from core.kernels import jit
+from core.kernels.native.inner_kernel import InnerKernel
 from core.spec import Spec
-from streamapp.task.config import TaskConfig
-from streamapp.task.task import Task, TaskRun
+from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task import Task, TaskRun
 from streamapp.worker.compile_ahead import warm_kernels
-from topics.records import RawRecords
+from topics.columns.records import RawRecords
 
 def refuse(self, *arguments):
     if getattr(self, "_call", None) is None:

@@ -84,7 +84,7 @@ def test_the_instruction_is_taken_where_the_processor_has_it_and_nowhere_else() 
 
 PROGRAM = """
 import numpy as np
-from streamapp.transport.checksum import INSTRUCTION, TABLES, crc32c
+from topics.columns.checksum import INSTRUCTION, TABLES, crc32c
 print(INSTRUCTION is not None, crc32c(np.arange(5000).astype(np.uint8), 3, 4999, TABLES))
 """
 

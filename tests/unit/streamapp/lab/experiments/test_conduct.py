@@ -223,5 +223,5 @@ def test_a_file_that_is_no_data_set_is_named(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "elecNormNew.arff.gz").write_text("hello", encoding="utf-8")
     given = ["--datasets", str(tmp_path), "--output", str(tmp_path)]
     assert main(["experiment", "cdt-table1", "--quick", *given]) == 64
-    said = f"{tmp_path / 'elecNormNew.arff.gz'} must be the data set electricity; it has no attribute"
+    said = f"{tmp_path / 'elecNormNew.arff.gz'}: has no rows below its header"
     assert said in capsys.readouterr().err

@@ -39,7 +39,8 @@ def test_the_members_of_the_commands_are_listed() -> None:
 
 def test_the_headers_of_dead_letters_are_listed() -> None:
     origin = Origin("t", 0, 0, 0, b"k", b"v", ())
-    letter = DeadLetter(origin, Reason.BAD_ROWS, "x", rows=((0, Reason.BAD_ROWS),), stacktrace="y")
+    rows = ((0, Reason.BAD_ROWS),)
+    letter = DeadLetter(origin, Reason.BAD_ROWS, "x", rows=rows, stacktrace="y", last_offset=1)
     outgoing = dead_letters("t", [letter], limit=0)
     assert outgoing.headers is not None
     sent = {name for name, _ in outgoing.headers[0]}

@@ -178,7 +178,7 @@ def test_the_preset():
     learner: Any = Spec.parse("imac").learner
     schedule = learner.schedule
     assert (schedule.name, schedule.grace_period, schedule.check_period) == ("imac", 200.0, 200.0)
-    assert (learner.leaf_model.name, learner.criterion.name, learner.tau) == ("mc", "info_gain", 0.05)
+    assert (learner.leaf_model.name, learner.criterion.name, learner.tau) == ("nba", "info_gain", 0.05)
     assert at.PLAN_SCHEDULE_AT > 0
 
 

@@ -109,9 +109,9 @@ def test_the_presets_are_h_tree_with_another_schedule(name):
     learner = Spec.parse(name).learner
     assert (learner.schedule.name, learner.leaf_model.name, learner.schedule.grace_period) == (
         name,
-        "mc",
+        "nba",
         200.0,
     )
     assert Spec.parse(
-        {"learner": {"name": "h-tree", "schedule": name, "leaf_model": "mc"}}
+        {"learner": {"name": "h-tree", "schedule": name, "leaf_model": "nba"}}
     ).learner.limits == (learner.limits)

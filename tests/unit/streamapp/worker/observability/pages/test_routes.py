@@ -13,8 +13,8 @@ PROGRAM = """
 import asyncio
 from types import SimpleNamespace
 from streamapp.worker.app import create_app
-from streamapp.observability.health import Health
-from streamapp.observability.metrics import Metrics
+from streamapp.worker.observability.health import Health
+from streamapp.worker.observability.metrics import Metrics
 from streamapp.settings.loading import load_settings
 
 asyncio.set_event_loop(asyncio.new_event_loop())
