@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from streamapp.worker.journal.entry import Skip
 from streamapp.worker.task.models.swap_file import SwapFileError
 from tests.unit.streamapp.settled import settled
 from tests.unit.streamapp.worker.processing.rig import GUARANTEES, TOGETHER, Thread, Worker, records, run
@@ -130,6 +131,20 @@ def test_one_run_of_a_delivery_fails_and_the_others_do_not(together: bool) -> No
         await w.deliver_runs(records(0, 1), records(1, 1), records(2, 1))
         await w.commit()
         assert w.offsets == {("instances", 0): 2, ("instances", 2): 2}
+
+    run(story)
+
+
+@TOGETHER
+def test_records_to_be_skipped_are_skipped_in_small_runs_too(together: bool) -> None:
+    async def story(w: Worker) -> None:
+        w.outputs.together = together
+        w.kafka.skips = (Skip(1, "instances", 1, ""),)
+        await w.assign(0, 1)
+        await w.deliver_runs(records(0, 0, 1), records(1, 0))
+        assert w.outputs.skipped == [1]
+        await w.commit()
+        assert w.offsets == {("instances", 0): 2, ("instances", 1): 1}
 
     run(story)
 
