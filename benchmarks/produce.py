@@ -27,7 +27,6 @@ from streamapp.embedded.broker import EmbeddedBroker
 from streamapp.worker.outputs.headers import FullHeaders
 from topics.clients import admin, librdkafka
 from topics.clients.cluster import Cluster
-from topics.clients.produce import produce_records
 from topics.clients.sender import Sender
 from topics.clients.transactional_sender import TransactionalSender
 from topics.codecs.compiled.text_columns import text_spans
@@ -37,7 +36,7 @@ from topics.columns.spans import Spans
 RUN = 2000
 PARTITIONS = 8
 KEYS = 64
-CLIENTS = {"confluent-kafka": None, "librdkafka": produce_records}
+CLIENTS = {"confluent-kafka": False, "librdkafka": True}
 
 
 @dataclass(frozen=True)
@@ -101,9 +100,9 @@ def measure(bootstrap: str, records: int, turns: int) -> dict[str, dict[str, int
     taken: dict[str, list[tuple[float, float]]] = defaultdict(list)
     senders: dict[tuple[str, bool], Sender] = {}
     kafka = {"bootstrap.servers": bootstrap}
-    for client, kernel in CLIENTS.items():
-        senders[client, False] = Sender(kafka, produce_records=kernel)
-        transactional = TransactionalSender(kafka, f"produce-{client}", produce_records=kernel)
+    for client, native in CLIENTS.items():
+        senders[client, False] = Sender(kafka, native=native)
+        transactional = TransactionalSender(kafka, f"produce-{client}", native=native)
         transactional.open()
         senders[client, True] = transactional
     with a_topic(bootstrap) as topic:

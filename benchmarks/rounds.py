@@ -33,7 +33,6 @@ from streamapp.worker.outputs.limits import OutputLimits
 from streamapp.worker.processing.pipeline import Pipeline, Results
 from streamapp.worker.transport.columns import decode
 from streamapp.worker.transport.runs import ReadAhead, Run
-from topics.clients.produce import produce_records
 from topics.clients.sender import Sender
 from topics.definitions import TopicNames
 from topics.fetching.undecodable import FetchedRecords
@@ -49,7 +48,7 @@ class Partitions:
     def __init__(self, batches: list[list[bytes]]) -> None:
         limits = OutputLimits.of_catalogue(NAMES)
         away = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "log_level": 0}
-        self.sender = Sender(away, produce_records=produce_records)
+        self.sender = Sender(away, native=True)
         self._pipeline = Pipeline(Settings(), self.sender, Metrics(), partitions=len(batches), limits=limits)
         self._tasks = [self._pipeline.new_task(number) for number in range(len(batches))]
         self._batches = batches

@@ -31,7 +31,6 @@ from streamapp.worker.task.task import CODE, Task, TaskRun
 from streamapp.worker.transport.columns import decode
 from streamapp.worker.transport.runs import ReadAhead
 from topics.clients.partitioner import partition_of
-from topics.clients.produce import produce_records
 from topics.clients.sender import Sender
 from topics.fetching.undecodable import FetchedRecords
 
@@ -97,7 +96,7 @@ def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwat
     config = TaskConfig(model_spec=bench.options.model_spec)
     tasks = [Task(partition, config) for partition in range(partitions)]
     encoder = Encoder(bench.names, headers=bench.options.headers)
-    sender = Sender({"bootstrap.servers": bench.options.bootstrap}, produce_records=produce_records)
+    sender = Sender({"bootstrap.servers": bench.options.bootstrap}, native=True)
     watch, kernel = Stopwatch(), kernels.run
     gc.collect()
     gc.freeze()

@@ -15,8 +15,7 @@ from tests.broker.kafka_log import read_topic
 from tests.conftest import Broker
 from topics.clients import admin
 from topics.clients.cluster import Cluster
-from topics.clients.native_producer import NativeProducer, ProduceRecords
-from topics.clients.produce import produce_records
+from topics.clients.native_producer import NativeProducer
 from topics.clients.sender import Sender
 from topics.clients.transactional_sender import TransactionalSender
 from topics.columns.records import Headers
@@ -24,14 +23,14 @@ from topics.errors import AbortedError, DeliveryError
 
 pytestmark = pytest.mark.broker
 
-CLIENTS: dict[str, ProduceRecords | None] = {"confluent-kafka": None, "librdkafka": produce_records}
+CLIENTS: dict[str, bool] = {"confluent-kafka": False, "librdkafka": True}
 N = 3
 HEADERS: list[Headers] = [[("name", b"content")], [], [("name", None)]]
 LIMIT = 2000
 
 
 @pytest.fixture(params=CLIENTS)
-def kernel(request: pytest.FixtureRequest) -> ProduceRecords | None:
+def native(request: pytest.FixtureRequest) -> bool:
     """Give what makes a sender use one client or the other."""
     return CLIENTS[request.param]
 
@@ -51,9 +50,9 @@ def topic(kafka: dict[str, Any]) -> str:
     return name
 
 
-def opened(kafka: dict[str, Any], name: str, kernel: ProduceRecords | None) -> TransactionalSender:
-    sender = TransactionalSender(kafka, name, produce_records=kernel)
-    assert isinstance(sender._producer, NativeProducer if kernel else Producer)
+def opened(kafka: dict[str, Any], name: str, native: bool) -> TransactionalSender:
+    sender = TransactionalSender(kafka, name, native=native)
+    assert isinstance(sender._producer, NativeProducer if native else Producer)
     sender.open()
     return sender
 
@@ -63,9 +62,9 @@ def values_of(kafka: dict[str, Any], topic: str) -> list[bytes | None]:
 
 
 def test_a_transaction_is_seen_with_its_offsets_and_what_is_noted_with_them(
-    kafka: dict[str, Any], topic: str, kernel: ProduceRecords | None
+    kafka: dict[str, Any], topic: str, native: bool
 ) -> None:
-    sender = opened(kafka, topic, kernel)
+    sender = opened(kafka, topic, native)
     sender.send_run(topic, 1, [b"a", None, b""], [b"k", None, b""], [1, 2, 3], HEADERS)
     offsets = {(topic, 0): 7, (topic, 1): 8}
     sender.commit(offsets, group_metadata(topic, Membership(-1, "", None)), {(topic, 0): "topic-id=x"})
@@ -92,11 +91,11 @@ def test_a_transaction_is_seen_with_its_offsets_and_what_is_noted_with_them(
 
 
 def test_whose_id_another_one_has_is_fenced_and_may_open_anew(
-    kafka: dict[str, Any], topic: str, kernel: ProduceRecords | None
+    kafka: dict[str, Any], topic: str, native: bool
 ) -> None:
-    old = opened(kafka, topic, kernel)
+    old = opened(kafka, topic, native)
     old.send_run(topic, 0, [b"old"], [b"k"], [1])
-    new = opened(kafka, topic, kernel)
+    new = opened(kafka, topic, native)
     new.send_run(topic, 0, [b"new"], [b"k"], [1])
     new.commit()
     with pytest.raises(AbortedError, match=f"transactional.id={topic}: the broker has ended the transaction"):
@@ -111,9 +110,9 @@ def test_whose_id_another_one_has_is_fenced_and_may_open_anew(
 
 
 def test_a_member_that_its_group_does_not_know_commits_nothing(
-    kafka: dict[str, Any], topic: str, kernel: ProduceRecords | None
+    kafka: dict[str, Any], topic: str, native: bool
 ) -> None:
-    sender = opened(kafka, topic, kernel)
+    sender = opened(kafka, topic, native)
     sender.send_run(topic, 0, [b"zombie"], [b"k"], [1])
     with pytest.raises(AbortedError, match="unknown member|Unknown member|generation"):
         sender.commit({(topic, 0): 7}, group_metadata(topic, Membership(3, "nobody", None)))
@@ -122,15 +121,15 @@ def test_a_member_that_its_group_does_not_know_commits_nothing(
 
 
 def test_a_record_that_the_topic_refuses_is_counted_and_aborts_its_transaction(
-    kafka: dict[str, Any], topic: str, kernel: ProduceRecords | None
+    kafka: dict[str, Any], topic: str, native: bool
 ) -> None:
     large = bytes(range(256)) * 12
-    sender = Sender(kafka | {"compression.type": "none"}, produce_records=kernel)
+    sender = Sender(kafka | {"compression.type": "none"}, native=native)
     sender.offer_run(topic, 0, [large], [b"k"], [0])
     with pytest.raises(DeliveryError, match=rf"1 record was not delivered; {topic}\[0\]: .*too large"):
         sender.flush()
     sender.close()
-    transactional = opened(kafka | {"compression.type": "none"}, topic, kernel)
+    transactional = opened(kafka | {"compression.type": "none"}, topic, native)
     transactional.offer_run(topic, 0, [large], [b"k"], [0])
     with pytest.raises(AbortedError):
         transactional.commit()

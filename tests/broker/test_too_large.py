@@ -12,7 +12,6 @@ from streamapp.worker.outputs.limits import record_bytes
 from tests.broker.kafka_log import read_topic
 from tests.broker.workers import PATIENCE, UNHURRIED, Installation, ms_ago
 from tests.conftest import Broker
-from topics.clients.produce import produce_records
 from topics.clients.sender import Sender
 
 pytestmark = pytest.mark.broker
@@ -34,7 +33,7 @@ def test_a_record_as_large_as_the_limit_is_taken(
     given = [(f"näme-{i}", os.urandom(20)) for i in range(headers)]
     room = LIMIT - record_bytes(b"key", b"", given)
     properties = kafka | {"compression.type": compression, "message.max.bytes": LIMIT}
-    sender = Sender(properties, produce_records=produce_records if is_native else None)
+    sender = Sender(properties, native=is_native)
     values = [b"before", os.urandom(room), os.urandom(room), b"behind"]
     sender.send_run(topic, 0, values, [b"key"] * 4, [ms_ago(60), 0, ms_ago(60), 0], [given] * 4)
     sender.flush()

@@ -18,7 +18,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 
 from topics.clients import librdkafka
 from topics.clients.access import Access, denied_kind
-from topics.clients.native_producer import NativeProducer, ProduceRecords, can_carry
+from topics.clients.native_producer import NativeProducer, can_carry
 from topics.clients.offered import Offered, joined_where_small
 from topics.columns.records import Headers
 from topics.definitions import BLOCK_BYTES
@@ -124,22 +124,22 @@ class Sender:
     records, and while the sender `is_full` another thread may `drain` it. One thread sends or offers;
     other threads may call `drain`, `flush` and `close`.
 
-    With a kernel that produces records (`produce_records`) the client is librdkafka's own, if it can be
-    bound. Otherwise it is confluent-kafka's client, which is faster for single records.
+    A `native` sender uses librdkafka's client, if it can be bound, and a kernel that produces the records of
+    a run in one call. Otherwise the client is confluent-kafka's, which is faster for single records.
     """
 
     def __init__(
         self,
         kafka: Mapping[str, Any],
         stopped: Callable[[], bool] = lambda: False,
-        produce_records: ProduceRecords | None = None,
+        native: bool = False,
     ) -> None:
         """Open the producer; `kafka` holds client properties under Kafka's names.
 
         The sender waits for an unreachable broker as long as `delivery.timeout.ms` allows, but only STOP_S
         seconds once `stopped()` is true.
         """
-        self._produce_records = produce_records
+        self._is_native = native
         self._stopped = stopped
         self._give_up_at = float("inf")
         self._offered: deque[Offered] = deque()  # in the order in which they were offered
@@ -153,11 +153,13 @@ class Sender:
     def _new_client(self) -> tuple[_Failures, Producer | NativeProducer]:
         failures = _Failures(Access.of(self._kafka))
         properties = {**DEFAULTS, **self._kafka}
-        kernel, library = self._produce_records, librdkafka.bound() if self._produce_records else None
+        library = librdkafka.bound() if self._is_native else None
         try:
-            if kernel is not None and library is not None and can_carry(properties):
-                told = failures.delivered, failures.erred
-                return failures, NativeProducer(library, properties, *told, logger, kernel)
+            if library is not None and can_carry(properties):
+                from topics.clients.produce import produce_records  # loads the compiler
+
+                reports = failures.delivered, failures.erred
+                return failures, NativeProducer(library, properties, *reports, logger, produce_records)
             properties |= {
                 "delivery.report.only.error": True,
                 "on_delivery": failures.delivered,

@@ -19,7 +19,6 @@ from typing import Any, Final
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from topics.clients.access import Access, denied_kind
-from topics.clients.native_producer import ProduceRecords
 from topics.clients.sender import Sender
 from topics.columns.records import Headers
 from topics.errors import AbortedError, BrokerError, FencedError
@@ -74,7 +73,7 @@ class TransactionalSender(Sender):
         transactional_id: str,
         stopped: Callable[[], bool] = lambda: False,
         timeout_ms: int = TIMEOUT_MS,
-        produce_records: ProduceRecords | None = None,
+        native: bool = False,
     ) -> None:
         """Open the producer; after `timeout_ms` the broker aborts a transaction on its own."""
         super().__init__(
@@ -86,7 +85,7 @@ class TransactionalSender(Sender):
                 "transaction.timeout.ms": timeout_ms,
             },
             stopped,
-            produce_records,
+            native,
         )
         self.transactional_id = transactional_id
         self._access = Access.of(kafka)

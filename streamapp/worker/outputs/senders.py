@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from streamapp.settings.clients import librdkafka_properties
 from streamapp.worker.outputs.limits import OutputLimits
-from topics.clients.produce import produce_records
 from topics.clients.sender import BATCH_BYTES, Sender
 from topics.clients.transactional_sender import TransactionalSender
 
@@ -23,7 +22,7 @@ record of the run, and no run waits for the next.
 
 def plain_sender(settings: Settings, limits: OutputLimits) -> Sender:
     """Return an idempotent producer, whose records are visible at once."""
-    return Sender(_properties(settings, limits), produce_records=produce_records)
+    return Sender(_properties(settings, limits), native=True)
 
 
 def transactional_sender(
@@ -35,7 +34,7 @@ def transactional_sender(
         f"{settings.application_id}-{instance}",
         stopped,
         settings.transaction_timeout_ms,
-        produce_records,
+        native=True,
     )
 
 

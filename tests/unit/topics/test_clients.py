@@ -10,8 +10,6 @@ import pytest
 
 from streamapp.embedded.broker import free_port
 from topics.clients.cluster import Cluster
-from topics.clients.native_producer import ProduceRecords
-from topics.clients.produce import produce_records
 from topics.clients.sender import Sender
 from topics.errors import BrokerError
 
@@ -37,8 +35,8 @@ def ask(kafka: dict[str, str]) -> Any:
     return cluster._complaint
 
 
-def send(kafka: dict[str, str], kernel: ProduceRecords | None = None) -> Any:
-    sender = Sender(kafka, produce_records=kernel)
+def send(kafka: dict[str, str], native: bool = False) -> Any:
+    sender = Sender(kafka, native=native)
     sender.send_run("topic", 0, [b"value"] * 10, [b"key"] * 10, [0] * 10)
     sender.close()
     assert sender.failed == 10, "what is given up is known"
@@ -46,7 +44,7 @@ def send(kafka: dict[str, str], kernel: ProduceRecords | None = None) -> Any:
 
 
 def send_natively(kafka: dict[str, str]) -> Any:
-    return send(kafka, produce_records)
+    return send(kafka, True)
 
 
 @pytest.mark.parametrize("use", [ask, send, send_natively])
@@ -62,10 +60,10 @@ def test_a_client_whose_broker_is_away_is_gone_with_its_owner(
     ("name", "value", "says"),
     [("commit.interval.ms", "1000", "commit.interval.ms"), ("acks", "some", "request.required.acks")],
 )
-@pytest.mark.parametrize("kernel", [None, produce_records])
+@pytest.mark.parametrize("native", [False, True])
 def test_a_property_that_the_client_does_not_take_is_one_sentence(
-    kafka: dict[str, str], name: str, value: str, says: str, kernel: ProduceRecords | None
+    kafka: dict[str, str], name: str, value: str, says: str, native: bool
 ) -> None:
     with pytest.raises(BrokerError, match="the producer's properties are wrong") as caught:
-        Sender(kafka | {name: value}, produce_records=kernel)
+        Sender(kafka | {name: value}, native=native)
     assert says in str(caught.value)

@@ -10,24 +10,23 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from streamapp.embedded.broker import free_port
 from topics.clients import librdkafka
-from topics.clients.native_producer import NativeProducer, ProduceRecords
-from topics.clients.produce import produce_records
+from topics.clients.native_producer import NativeProducer
 from topics.clients.sender import Sender
 from topics.columns.spans import Spans
 from topics.errors import BrokerError, DeliveryError
 
-CLIENTS: dict[str, ProduceRecords | None] = {"confluent-kafka": None, "librdkafka": produce_records}
+CLIENTS: dict[str, bool] = {"confluent-kafka": False, "librdkafka": True}
 
 
 @pytest.fixture(params=CLIENTS)
-def kernel(request: pytest.FixtureRequest) -> ProduceRecords | None:
+def native(request: pytest.FixtureRequest) -> bool:
     """Give what makes a sender use one client or the other."""
     return CLIENTS[request.param]
 
 
-def sender_to(kafka: dict[str, Any], kernel: ProduceRecords | None) -> Sender:
-    sender = Sender(kafka, produce_records=kernel)
-    assert isinstance(sender._producer, NativeProducer if kernel else Producer)
+def sender_to(kafka: dict[str, Any], native: bool) -> Sender:
+    sender = Sender(kafka, native=native)
+    assert isinstance(sender._producer, NativeProducer if native else Producer)
     return sender
 
 
@@ -41,9 +40,9 @@ def one_row(sender: Sender, value: bytes) -> None:
 
 @pytest.mark.parametrize("send", [one_run, one_row])
 def test_a_record_that_the_client_did_not_take_fails_every_later_flush(
-    send: Callable[[Sender, bytes], None], kernel: ProduceRecords | None
+    send: Callable[[Sender, bytes], None], native: bool
 ) -> None:
-    sender = sender_to({"bootstrap.servers": f"127.0.0.1:{free_port()}", "message.max.bytes": 2000}, kernel)
+    sender = sender_to({"bootstrap.servers": f"127.0.0.1:{free_port()}", "message.max.bytes": 2000}, native)
     for use in (lambda: send(sender, bytes(4000)), sender.check, sender.flush):
         with pytest.raises(DeliveryError, match=r"^topic\[0\]: a record of 4000 bytes: .*too large"):
             use()
@@ -54,10 +53,10 @@ TINY = 100  # records in the client's queue
 
 
 @pytest.fixture
-def away(kernel: ProduceRecords | None) -> Iterator[Sender]:
+def away(native: bool) -> Iterator[Sender]:
     """Yield a sender whose broker is away and whose queue is soon full."""
     kafka = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "queue.buffering.max.messages": TINY}
-    sender = sender_to(kafka | {"log_level": 0}, kernel)
+    sender = sender_to(kafka | {"log_level": 0}, native)
     yield sender
     sender.close()
 
@@ -68,8 +67,8 @@ def cluster() -> Iterator[dict[str, str]]:
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
     broker = next(iter(owner.list_topics("topic", timeout=10).brokers.values()))
     for test in ("order", "refused", "columns", "gathered", "beside", "mixed"):
-        for kernel in CLIENTS.values():
-            owner.list_topics(topic_of(test, kernel), timeout=10)
+        for native in CLIENTS.values():
+            owner.list_topics(topic_of(test, native), timeout=10)
     yield {"bootstrap.servers": f"{broker.host}:{broker.port}"}
     owner.flush(1)
 
@@ -83,9 +82,9 @@ def read(kafka: dict[str, str], topic: str, n: int, partition: int = 0) -> list[
     return [(message.value(), message.headers()) for message in messages if message.error() is None]
 
 
-def topic_of(test: str, kernel: ProduceRecords | None) -> str:
+def topic_of(test: str, native: bool) -> str:
     """Return a topic that a test has for itself; the cluster makes it when it is first asked for."""
-    return f"{test}-{'native' if kernel else 'python'}"
+    return f"{test}-{'native' if native else 'python'}"
 
 
 def offer(sender: Sender, n: int, prefix: str = "", topic: str = "topic") -> None:
@@ -120,10 +119,10 @@ def test_what_is_offered_never_waits_and_close_ends_whoever_drains(away: Sender)
 
 
 def test_what_was_offered_is_sent_in_order_whoever_hands_it_over(
-    cluster: dict[str, str], kernel: ProduceRecords | None
+    cluster: dict[str, str], native: bool
 ) -> None:
-    topic = topic_of("order", kernel)
-    sender = sender_to(cluster | {"queue.buffering.max.messages": str(TINY)}, kernel)
+    topic = topic_of("order", native)
+    sender = sender_to(cluster | {"queue.buffering.max.messages": str(TINY)}, native)
     drained = 0
     for part in range(20):
         offer(sender, 70 + part % 2, f"{part}-", topic)
@@ -145,12 +144,10 @@ def test_what_was_offered_is_sent_in_order_whoever_hands_it_over(
     assert read(cluster, topic, len(expected)) == sent
 
 
-def test_what_was_gathered_goes_to_its_partitions_in_order(
-    cluster: dict[str, str], kernel: ProduceRecords | None
-) -> None:
+def test_what_was_gathered_goes_to_its_partitions_in_order(cluster: dict[str, str], native: bool) -> None:
     """Small parts in one call, others by themselves, with headers and without, and a queue that is full."""
-    topic, other = topic_of("gathered", kernel), topic_of("beside", kernel)
-    sender = sender_to(cluster | {"queue.buffering.max.messages": str(TINY)}, kernel)
+    topic, other = topic_of("gathered", native), topic_of("beside", native)
+    sender = sender_to(cluster | {"queue.buffering.max.messages": str(TINY)}, native)
     draw = random.Random(7)
     expected: dict[tuple[str, int], list[tuple[bytes, Any]]] = {}
     for turn in range(12):
@@ -174,12 +171,10 @@ def test_what_was_gathered_goes_to_its_partitions_in_order(
         assert read(cluster, name, len(records), partition) == records
 
 
-def test_small_parts_with_headers_and_without_keep_their_own(
-    cluster: dict[str, str], kernel: ProduceRecords | None
-) -> None:
+def test_small_parts_with_headers_and_without_keep_their_own(cluster: dict[str, str], native: bool) -> None:
     """Each combination of neighbours: records that go in one call have headers all of them, or none."""
-    topic = topic_of("mixed", kernel)
-    sender = sender_to(cluster, kernel)
+    topic = topic_of("mixed", native)
+    sender = sender_to(cluster, native)
     has_headers = [False, True, True, False, False, True, False]
     sent: list[tuple[bytes, Any]] = []
     with sender.gathering():
@@ -210,8 +205,8 @@ def test_while_a_sender_gathers_it_is_full_only_if_its_client_is(away: Sender) -
         assert away.is_full
 
 
-def test_a_record_that_was_refused_is_told_by_its_own_partition(kernel: ProduceRecords | None) -> None:
-    sender = sender_to({"bootstrap.servers": f"127.0.0.1:{free_port()}", "message.max.bytes": 2000}, kernel)
+def test_a_record_that_was_refused_is_told_by_its_own_partition(native: bool) -> None:
+    sender = sender_to({"bootstrap.servers": f"127.0.0.1:{free_port()}", "message.max.bytes": 2000}, native)
     with sender.gathering():
         for partition, size in ((3, 10), (5, 3000), (4, 10)):
             sender.offer_run("topic", partition, Spans.of([bytes(size)]), Spans.of([b"key"]), [0])
@@ -220,11 +215,9 @@ def test_a_record_that_was_refused_is_told_by_its_own_partition(kernel: ProduceR
     sender.close()
 
 
-def test_behind_a_record_that_was_refused_nothing_is_sent(
-    cluster: dict[str, str], kernel: ProduceRecords | None
-) -> None:
-    topic = topic_of("refused", kernel)
-    sender = sender_to(cluster | {"message.max.bytes": "2000"}, kernel)
+def test_behind_a_record_that_was_refused_nothing_is_sent(cluster: dict[str, str], native: bool) -> None:
+    topic = topic_of("refused", native)
+    sender = sender_to(cluster | {"message.max.bytes": "2000"}, native)
     sender.offer_run(topic, 0, [b"first"], [b"key"], [0])
     for more in ([b"second", bytes(3000), b"third"], [b"fourth"]):
         with pytest.raises(DeliveryError, match="too large"):
@@ -273,11 +266,9 @@ HEADERS: list[list[tuple[str, bytes | None]]] = [
 ]
 
 
-def test_values_keys_times_and_headers_arrive_as_they_are(
-    cluster: dict[str, str], kernel: ProduceRecords | None
-) -> None:
-    topic = topic_of("columns", kernel)
-    sender = sender_to(cluster, kernel)
+def test_values_keys_times_and_headers_arrive_as_they_are(cluster: dict[str, str], native: bool) -> None:
+    topic = topic_of("columns", native)
+    sender = sender_to(cluster, native)
     keys, times = COLUMNS[::-1], [1, 2, 3, 4, 1_700_000_000_000]
     sender.send_run(topic, 0, COLUMNS, keys, times, HEADERS)
     sender.send_run(topic, 0, Spans.of(COLUMNS)[1:4], Spans.of(keys)[1:4], times[1:4])
@@ -296,7 +287,7 @@ def test_without_the_library_confluent_kafkas_client_is_used(
     monkeypatch: pytest.MonkeyPatch, cluster: dict[str, str]
 ) -> None:
     monkeypatch.setattr(librdkafka, "bound", lambda: None)
-    sender = Sender(cluster, produce_records=produce_records)
+    sender = Sender(cluster, native=True)
     assert isinstance(sender._producer, Producer)
     sender.send_run("topic", 0, [b"value"], [b"key"], [0])
     sender.flush()
@@ -304,6 +295,6 @@ def test_without_the_library_confluent_kafkas_client_is_used(
 
 
 def test_a_property_that_is_a_function_is_one_for_confluent_kafkas_client(cluster: dict[str, str]) -> None:
-    sender = Sender({**cluster, "stats_cb": print}, produce_records=produce_records)
+    sender = Sender({**cluster, "stats_cb": print}, native=True)
     assert isinstance(sender._producer, Producer)
     sender.close()
