@@ -11,7 +11,6 @@ this state; ``python -m tests.house FOLDER`` prints those of another checkout.
 from __future__ import annotations
 
 import ast
-import re
 import statistics
 import sys
 from collections.abc import Iterable, Iterator
@@ -31,26 +30,22 @@ MOST_PARAMETERS = 7
 
 
 def file_map() -> str:
-    """Return a row for each folder: what it is, and its modules with what each of them is."""
+    """Return a row for each folder and for each of its modules: its path and its description."""
     folders = sorted({path.parent for package in PACKAGES for path in sources(ROOT / package)})
-    return table(("folder", "what it is", "files"), map(_row, folders))
+    return table(("place", "what it is"), (row for folder in folders for row in _rows(folder)))
 
 
-def _row(folder: Path) -> tuple[str, str, str]:
-    modules = [path for path in sorted(folder.glob("*.py")) if path.stem != "__init__"]
-    listed = "; ".join(f"`{path.stem}` {_noun(path)}".rstrip() for path in modules)
-    return f"`{folder.relative_to(ROOT).as_posix()}/`", _first_line(folder / "__init__.py"), listed
+def _rows(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the row of a folder, in bold, and a row for each module in it."""
+    yield f"**`{folder.relative_to(ROOT).as_posix()}/`**", f"**{_first_line(folder / '__init__.py')}**"
+    for path in sorted(folder.glob("*.py")):
+        if path.stem != "__init__":
+            yield f"`{path.stem}`", _first_line(path).removesuffix(".")
 
 
 def _first_line(path: Path) -> str:
     text = ast.get_docstring(ast.parse(path.read_text())) or ""
     return text.split("\n\n")[0].replace("\n", " ").replace("``", "`")
-
-
-def _noun(path: Path) -> str:
-    """Return what a module says it is, without what it is for; "": no more than its name says."""
-    noun = re.split(r"(?<=[^`]): |[;(]|\. ", _first_line(path).removesuffix("."))[0].strip()
-    return "" if re.sub(r"\W", "", noun).casefold() == path.stem.replace("_", "") else noun
 
 
 # The counts
