@@ -71,12 +71,16 @@ def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker,
     assert len(right) > 0.95 * len(newest), "what was learned in between shows"
 
 
+STARTS = 4
+"""Starts of a worker until one finds all kernels: tests beside it share the cache, and may compile others."""
+
+
 def test_a_worker_on_warm_kernels_compiles_nothing(broker: Broker, tmp_path: Path) -> None:
     """And so is at work within seconds; a figure of seconds would be one of the machine's load."""
     place = Installation(broker.bootstrap_servers, "warm.", 2, tmp_path, module="streamapp worker")
     producer = place.producer()
-    compiled = []
-    for start in (1, 2):  # the first may have to compile the kernels
+    compiled = [files_of_kernels()]
+    for start in range(1, STARTS + 1):  # the first may have to compile the kernels
         producer.produce(place.names.instances, b'{"features":{"a":1},"label":"x"}', b"key", 0)
         assert producer.flush(PATIENCE) == 0
         with place.worker("w", fresh=True) as worker:
@@ -87,4 +91,6 @@ def test_a_worker_on_warm_kernels_compiles_nothing(broker: Broker, tmp_path: Pat
             )
             assert worker.terminate() == 0
         compiled.append(files_of_kernels())
-    assert compiled[0] == compiled[1] != {}
+        if compiled[-1] == compiled[-2]:
+            break
+    assert compiled[-1] == compiled[-2] != {}
