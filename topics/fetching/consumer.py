@@ -204,14 +204,17 @@ class BoundedConsumer:
         assert self._fetcher is not None
         found = {place: at for place, at in self._unplaced.items() if at >= 0}
         unknown = [place for place in self._unplaced if place not in found]
+        unanswered: set[Place] = set()  # a committed position may exist: no other may replace it
         try:
             if self._is_subscribed and unknown:
                 asked = [TopicPartition(*place) for place in unknown]
                 for each in self._consumer.committed(asked, timeout=OFFSETS_S):
-                    if each.error is None and each.offset >= 0:
+                    if each.error is not None:
+                        unanswered.add((each.topic, each.partition))
+                    elif each.offset >= 0:
                         found[each.topic, each.partition] = each.offset
             for place in unknown:
-                if place not in found:
+                if place not in found and place not in unanswered:
                     first, end = self._consumer.get_watermark_offsets(
                         TopicPartition(*place), timeout=OFFSETS_S
                     )
