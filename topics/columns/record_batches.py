@@ -66,6 +66,41 @@ def read_records(data, batches, table) -> int:
     return n
 
 
+@kernel("int64(Array(uint8, 1, 'C', readonly=True), int64, int64, int64)")
+def count_headers(data, start: int, end: int, count: int) -> int:
+    """Return how many headers `count` records have together, up to the first malformed one.
+
+    `data` is uint8 and holds the uncompressed records from `start` to `end`.
+    """
+    bytes_ = start_of(data)
+    at, n = start, 0
+    for _ in range(count):
+        length, at = _number(bytes_, at, end)
+        if at < 0 or length < 0 or length > end - at:
+            return n
+        stop = at + length
+        _, at = _number(bytes_, at + 1, end)  # the timestamp, after a byte of attributes
+        _, at = _number(bytes_, at, end)  # the offset
+        for _ in range(2):  # key and value
+            length, at = _number(bytes_, at, end)
+            if at < 0 or length > end - at:
+                return n
+            at += max(length, 0)
+        own, at = _number(bytes_, at, end)
+        for _ in range(own):
+            length, at = _number(bytes_, at, end)
+            if at < 0 or length < 0 or length > end - at:
+                return n
+            length, at = _number(bytes_, at + length, end)
+            if at < 0 or length > end - at:
+                return n
+            at += max(length, 0)
+            n += 1
+        if at != stop:
+            return n
+    return n
+
+
 @kernel
 def _read(data, at: int, batch, cells, width: int, n: int) -> int:
     """Read a record into column n of the table; return its end, or -1 if it is malformed."""

@@ -10,12 +10,13 @@ from dataclasses import dataclass, replace
 from struct import Struct
 from typing import Any, Final
 
+import numpy as np
 from aiokafka.consumer.fetcher import READ_COMMITTED
 from aiokafka.record.default_records import DefaultRecordBatch
 
 from topics.errors import Reason
 from topics.fetching.inflate import CODEC_NAMES, DamagedError, OversizedError, inflated
-from topics.fetching.refused import BATCH_BYTES, KEPT_BYTES, RECORD_COST, RefusedBatch
+from topics.fetching.refused import BATCH_BYTES, HEADER_COST, KEPT_BYTES, RECORD_COST, RefusedBatch
 from topics.fetching.undecodable import read_tolerantly
 
 V2: Final = 2
@@ -25,6 +26,9 @@ last offset delta, first and largest timestamp, producer id, its epoch, base seq
 """
 COMPRESSION, APPEND_TIME = 0x07, 0x08
 """Bits of the attributes."""
+
+_SMALLEST_HEADER: Final = 2
+"""Bytes of the lengths of a name and a value."""
 
 _LENGTH: Final = Struct(">i")
 _BEFORE_LENGTH, _COUNTED_FROM = 8, 12
@@ -49,6 +53,11 @@ class Limit:
         limit, too.
         """
         return max(1, self.most_bytes // RECORD_COST)
+
+    @property
+    def most_headers(self) -> int:
+        """Largest number of headers that the records of a batch may have together."""
+        return max(1, self.most_bytes // HEADER_COST)
 
 
 PROCESSED: Final = Limit(1 << 31)
@@ -99,16 +108,37 @@ def opened(log: bytes, start: int, end: int, position: int, limit: Limit) -> Bat
     if count > limit.most_records:
         said = f"has {count:,} records; at most {limit.most_records:,} of a batch are read"
         return _refused(log, start, end, position, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
-    if not codec:
-        return Batch(log, start, end, None)
+    payload: bytes | None = None
     try:
-        return Batch(log, start, end, inflated(codec, log[start + HEAD.size : end], limit.most_bytes))
+        if codec:
+            payload = inflated(codec, log[start + HEAD.size : end], limit.most_bytes)
     except OversizedError:
         said = f"of {end - start:,} bytes ({CODEC_NAMES[codec]}) becomes more than {limit.most_bytes:,}"
         refused = _refused(log, start, end, position, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
         return replace(refused, inflated=limit.most_bytes)
     except DamagedError as error:
         return damaged(log, start, end, position, error)
+    batch = Batch(log, start, end, payload)
+    headers = _many_headers(batch, count, limit)
+    if headers:
+        said = f"has {headers:,} headers; at most {limit.most_headers:,} of a batch are read"
+        refused = _refused(log, start, end, position, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
+        return replace(refused, inflated=len(payload or b""))
+    return batch
+
+
+def _many_headers(batch: Batch, count: int, limit: Limit) -> int:
+    """Return how many headers the `count` records of a batch have, if these are too many, or else 0."""
+    data, begin, stop = batch.log, batch.start + HEAD.size, batch.end
+    if batch.payload is not None:
+        data, begin, stop = batch.payload, 0, len(batch.payload)
+    if stop - begin <= _SMALLEST_HEADER * limit.most_headers:
+        return 0  # there is no room for more
+    # Compiled kernels: imported only when needed.
+    from topics.columns.record_batches import count_headers
+
+    headers = int(count_headers(np.frombuffer(data, dtype=np.uint8), begin, stop, count))
+    return headers if headers > limit.most_headers else 0
 
 
 def damaged(log: bytes, start: int, end: int, position: int, error: Exception) -> RefusedBatch:

@@ -33,7 +33,7 @@ from topics.fetching.batches import (
 )
 from topics.fetching.connection import connection_arguments
 from topics.fetching.frames import MOST_BYTES, bound_frames, frame_bound
-from topics.fetching.refused import RefusedBatch
+from topics.fetching.refused import BATCH_BYTES, RefusedBatch
 from topics.fetching.undecodable import FetchedRecords
 
 Place = tuple[str, int]
@@ -168,7 +168,8 @@ class Fetcher:
         fetched again.
         """
         found: dict[Place, Taken] = {}
-        budget = _Budget(most, self.limit.most_bytes)
+        # Batches that a worker has processed may be large, but not all of a fetch is opened at once.
+        budget = _Budget(most, min(self.limit.most_bytes, BATCH_BYTES))
         for place, partition in self._places.items():
             if partition.is_paused or not budget.is_left:
                 continue

@@ -19,6 +19,11 @@ KEPT_BYTES: Final = 4096
 RECORD_COST: Final = 64
 """Bytes of memory for a record beside its content: its row in the table of the places of its parts."""
 
+HEADER_COST: Final = 32
+"""Bytes of a batch for each header that is read: an empty header takes two bytes on the wire, and some
+hundred in memory.
+"""
+
 BATCH_BYTES: Final = 64 << 20
 """The default of `fetch.decompressed.max.bytes`."""
 

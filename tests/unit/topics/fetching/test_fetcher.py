@@ -15,7 +15,7 @@ from topics.fetching import batches
 from topics.fetching.batches import PROCESSED, Limit
 from topics.fetching.fetcher import Fetcher, Place, Taken
 from topics.fetching.inflate import inflated as inflate
-from topics.fetching.refused import RefusedBatch
+from topics.fetching.refused import BATCH_BYTES, RefusedBatch
 
 HERE, THERE = ("t", 0), ("t", 1)
 LIMIT = Limit(1 << 20)
@@ -105,6 +105,18 @@ def test_one_turn_inflates_no_more_than_a_batch_may_become_and_one_more(fetcher:
     while taken := fetcher.take(100):
         turns.append({place: offsets(taken, place) for place in taken if taken[place].records})
     assert turns == [{HERE: [0, 1]}, {HERE: [2, 3]}, {THERE: [0, 1]}, {THERE: [2, 3]}]
+
+
+def test_a_turn_over_processed_batches_inflates_no_more_than_one_over_others(fetcher: Fetcher) -> None:
+    fetcher.limit = PROCESSED
+    answer(fetcher, HERE, b"".join(batch(at, 1, BATCH_BYTES // 2) for at in range(3)), 3)
+    assert [offsets(fetcher.take(100)), offsets(fetcher.take(100))] == [[0, 1], [2]]
+
+
+def test_a_batch_with_too_many_headers_is_refused(fetcher: Fetcher) -> None:
+    body = zstd_encode(encode_records([Record(b"k", b"", [(b"", None)] * (LIMIT.most_headers + 1), 5)]))
+    answer(fetcher, HERE, frame_batch(body, 1, (5, 5), Producer(), 4) + batch(1, 1), 2)
+    assert offsets(fetcher.take(100)) == [(0, 0), 1]
 
 
 def test_paused_partitions_keep_what_has_come(fetcher: Fetcher) -> None:

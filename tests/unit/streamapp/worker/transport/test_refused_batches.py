@@ -63,6 +63,27 @@ def test_as_many_records_as_are_admitted_are_read() -> None:
     assert len(decode(fetched(batch(0, n, 0, 4)), n, limit=LIMIT).records) == n
 
 
+def with_headers(base: int, n: int, headers: int, codec: int, tail: bytes = b"") -> bytes:
+    """Return a batch of n records of so many empty headers each; `tail`: bytes after the last record."""
+    body = encode_records([Record(b"k", b"", [(b"", None)] * headers, 5)] * n) + tail
+    return at(base, frame_batch(ENCODERS[codec](body) if codec else body, n, (5, 5), Producer(), codec))
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+@pytest.mark.parametrize("tail", [b"", b"\xff"])
+def test_a_batch_with_too_many_headers_is_refused_before_one_is_read(codec: int, tail: bytes) -> None:
+    each = LIMIT.most_headers // 2
+    records = fetched(
+        with_headers(0, 2, each, codec) + with_headers(2, 3, each, codec, tail) + batch(5, 1, 10)
+    )
+    columns = decode(records, 6, limit=LIMIT)
+    assert list(columns.records.offsets) == [0, 1, 2, 5]
+    (refused,) = columns.refused
+    assert (refused.first, refused.last, refused.reason) == (2, 4, Reason.BATCH_TOO_LARGE)
+    assert f"has {3 * each:,} headers; at most {LIMIT.most_headers:,}" in refused.detail
+    assert list(map(len, columns.records.headers)) == [each, each, 0, 0]
+
+
 @pytest.mark.parametrize("codec", [*ENCODERS, 5, 7])
 def test_a_batch_that_is_none_of_its_codec_is_put_aside(codec: int) -> None:
     bad = at(2, frame_batch(b"\x00none of it", 3, (5, 5), Producer(), codec))
