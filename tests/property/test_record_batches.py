@@ -21,6 +21,7 @@ from tests.tiers import examples
 from topics.columns.headers import ended_at_nul
 from topics.columns.spans import RecordSpans
 from topics.fetching.batches import HEAD, Limit, is_skipped
+from topics.fetching.inflate import SNAPPY
 from topics.fetching.undecodable import FetchedRecords, read_tolerantly
 
 TP = TopicPartition("topic", 3)
@@ -274,7 +275,10 @@ def test_a_batch_without_records_is_passed(compression: int) -> None:
     empty[8:12] = (len(empty) - 12).to_bytes(4, "big")
     empty[HEAD.size - 4 : HEAD.size] = bytes(4)
     log = with_crc(bytes(empty)) + batch(8, [(1, 1, b"k", b"v", [])], compression, 0)
-    assert ours(log, 5, check=True) == theirs(log, 5, check=True)
+    read = ours(log, 5, check=True)
+    assert read == ([(8, 1, b"k", b"v", ())], 9)
+    if compression != SNAPPY:  # aiokafka takes a head of snappy without blocks for a block
+        assert read == theirs(log, 5, check=True)
 
 
 def test_a_batch_that_is_not_what_its_checksum_says_is_an_error_others_are_put_aside() -> None:
