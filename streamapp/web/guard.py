@@ -183,7 +183,10 @@ class Guard:
         length = request.headers.get("content-length", "")
         if not (length.isascii() and length.isdigit() and len(length) < 10 and int(length) <= BODY_MAX):
             return _page("This is too long.", 413)
-        given = parse_qs((await request.body()).decode("utf-8", "replace"))
+        body = await _body(request)
+        if body is None:
+            return _page("This is too long.", 413)
+        given = parse_qs(body.decode("utf-8", "replace"))
         name, password = given.get("name", [""])[0], given.get("password", [""])[0]
         address = request.client.host if request.client else ""
         if not self._limit.admits(name, address, now_ms()):
@@ -208,6 +211,16 @@ class Guard:
             secure=not self._entry.loopback,
         )
         return let_in
+
+
+async def _body(request: Request) -> bytes | None:
+    """Return a body of at most BODY_MAX bytes; None: it is longer, as a body in chunks may be."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > BODY_MAX:
+            return None
+    return body
 
 
 def _watched(receive: Receive, still: Callable[[], bool]) -> Receive:

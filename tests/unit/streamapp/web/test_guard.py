@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import pytest
 from streamapp.errors import UsageError
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
-from streamapp.web.guard import COOKIE, MESSAGES_BURST, REQUESTS_BURST, Entry, Guard
+from streamapp.web.guard import BODY_MAX, COOKIE, MESSAGES_BURST, REQUESTS_BURST, Entry, Guard
 from streamapp.web.proxy import Proxy
 from streamapp.web.store import Store
 from streamapp.web.users import ATTEMPTS, Sessions, Users, add_user
@@ -257,6 +257,38 @@ def test_guessing_is_stopped(store: Store, users: Users) -> None:
 def test_a_body_that_is_too_long_is_not_read(store: Store, users: Users) -> None:
     guard = guarded(store, users)
     assert asked(guard, sign_in("x" * 10_000))[0].status_code == 413
+
+
+def test_a_body_that_is_longer_than_its_header_says_is_not_read_to_its_end(
+    store: Store, users: Users
+) -> None:
+    """A body in chunks has no length, and some servers accept a length beside it."""
+    parts = 0
+
+    async def body() -> AsyncIterator[bytes]:
+        nonlocal parts
+        while parts < 1000:
+            parts += 1
+            yield bytes(BODY_MAX)
+
+    async def sign_in_at_length() -> int:
+        guard = guarded(store, users)
+        sent: list[Any] = []
+        source = body()
+
+        async def receive() -> dict[str, Any]:
+            return {"type": "http.request", "body": await anext(source, b""), "more_body": parts < 1000}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        headers = [(b"host", b"localhost"), (b"origin", HERE.encode()), (b"content-length", b"10")]
+        scope = {"type": "http", "method": "POST", "path": "/sign-in", "headers": headers}
+        await guard({**scope, "client": ("127.0.0.1", 1), "query_string": b""}, receive, send)
+        return int(sent[0]["status"])
+
+    assert asyncio.run(sign_in_at_length()) == 413
+    assert parts == 2
 
 
 def signed_in_as(users: Users, store: Store, role: Any, tmp_path: Path, *paths: str) -> list[int]:
