@@ -384,6 +384,11 @@ class RecordSpans:
         """Bytes of all values."""
         return self.values.total
 
+    @property
+    def content_bytes(self) -> int:
+        """Bytes of all values and headers."""
+        return self.value_bytes + int(self.table[HEADERS_LENGTH].sum())
+
 
 def any_headers(headers: Sequence[Headers]) -> bool:
     """Whether a record has headers."""

@@ -12,7 +12,7 @@ def together(runs: Sequence[Run], most: int) -> Iterator[list[Run]]:
     some: list[Run] = []
     records = size = 0
     for run in runs:
-        n, bytes_ = len(run.raw), run.raw.spans.value_bytes
+        n, bytes_ = len(run.raw), run.raw.spans.content_bytes
         if some and (records + n > most or size + bytes_ > MAX_RUN_BYTES):
             yield some
             some, records, size = [], 0, 0

@@ -129,7 +129,7 @@ class ReadAhead:
         self._parts.append(columns.records)
         self._refused.update({batch.first: batch for batch in columns.refused})
         self._n += len(columns)
-        self._record_bytes = columns.records.value_bytes / len(columns)
+        self._record_bytes = columns.records.content_bytes / len(columns)
 
     def take(self, limit: float, max_records: int) -> Run:
         """Hand out at least one record, and more while their timestamps are at most `limit`."""

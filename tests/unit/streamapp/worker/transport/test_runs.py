@@ -96,6 +96,14 @@ def test_a_run_is_cut_by_bytes_but_a_large_record_stays_whole() -> None:
     assert drained(merged) == [("instances", [5]), ("instances", [6])]
 
 
+def test_a_run_is_cut_by_the_bytes_of_headers_too() -> None:
+    merged = order()
+    headers = [[("trace", bytes(MAX_RUN_BYTES // 2))]] * 4
+    records = RecordSpans.of(range(4), [1] * 4, [b"key"] * 4, [b"v"] * 4, headers)
+    merged.add("instances", FetchedColumns(records, 4, 4))
+    assert [len(offsets) for _, offsets in drained(merged)] == [1, 1, 1, 1]
+
+
 def test_a_run_carries_its_columns_and_the_position_behind_it() -> None:
     merged = order(max_records=2)
     merged.add("instances", columns([5, 6, 7], first=40))
