@@ -34,6 +34,7 @@ _COMMENT = re.compile(rb"#[^\n]*")
 _BLANK = np.zeros(256, dtype=bool)
 _BLANK[list(b" \t\r\n\v\f")] = True
 _SEPARATORS = bytes.maketrans(b": \t\r\v\f", b"\n" * 6)  # one number per line
+_APART = re.compile(r"[,;][0-9]+:")
 _INDEX = re.compile(r"[+]?[0-9]+")
 
 
@@ -191,6 +192,11 @@ class LibsvmDataset(FileDataset):
             seen.add(int(index))
             if not value:
                 return f"{pair[:40]!r} must be index:value without a blank after the colon"
+            if "," in value:
+                return (
+                    f"{pair[:40]!r} has a comma; blanks separate pairs, and numbers have a point (1:0.5); "
+                    "if this is no LIBSVM, say --format csv"
+                )
             if value.lower() != "nan" and not _finite(value):
                 return f"{pair[:40]!r} must have a finite number (or nan for missing) after the colon"
         return None
@@ -265,6 +271,11 @@ def _label_complaint(label: str) -> str:
     """Return the rule that a label breaks if it is not a finite number."""
     if "," in label and all(_finite(part) for part in label.split(",") if part):
         return f"label {label[:40]!r} must be one finite number; a row has one class: keep one label a line"
+    if _APART.search(label):
+        return (
+            f"{label[:40]!r} must be a label and pairs with blanks between them, such as '+1 3:1 11:0.5'; if "
+            "this is no LIBSVM, say --format csv"
+        )
     if ":" in label:
         return f"label {label[:40]!r} must be one finite number; the line begins with a pair"
     return f"label {label[:40]!r} must be one finite number; rows look like '+1 3:1 11:0.5'"

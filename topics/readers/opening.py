@@ -16,7 +16,7 @@ from topics.readers.csv.dataset import CsvDataset
 from topics.readers.dataset import FileDataset
 from topics.readers.layout import ColumnRef
 from topics.readers.libsvm import LibsvmDataset
-from topics.readers.sniffing import FORMATS, FileFormat, sniff_format
+from topics.readers.sniffing import FORMATS, FileFormat, other_format, sniff_format
 from topics.readers.source import head
 
 PathLike = str | os.PathLike[str]
@@ -126,6 +126,10 @@ def _format_of_text(paths: list[Path], format: FileFormat | None) -> str:
     start = head(paths[0]).text
     if b"\0" in start:
         message = "is not text; ARFF, LIBSVM, CSV, Parquet and Arrow files can be read"
+        raise DatasetError(message, str(paths[0]))
+    other = other_format(start) if format is None else None
+    if other is not None:
+        message = f"is {other}"
         raise DatasetError(message, str(paths[0]))
     return format or sniff_format(start)
 

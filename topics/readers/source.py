@@ -24,6 +24,7 @@ NEVER_CLOSED = (
 )
 
 _GZIP = b"\x1f\x8b"
+_TAR, _TAR_AT = b"ustar", 257
 _UTF8_MARK = b"\xef\xbb\xbf"
 _OTHERS = {
     b"PK\x03\x04": "a zip archive; unpack it (gzip is read as it is)",
@@ -31,7 +32,7 @@ _OTHERS = {
     b"\xfd7zXZ": "an xz file; unpack it (gzip is read as it is)",
     b"\x28\xb5\x2f\xfd": "a zstd file; unpack it (gzip is read as it is)",
     b"Rar!": "a rar archive; unpack it (gzip is read as it is)",
-    b"PAR1": "a Parquet file; write it as CSV",
+    b"PAR1": "a Parquet file; name it alone and not packed",
     b"\xff\xfe": "UTF-16 text; write it as UTF-8",
     b"\xfe\xff": "UTF-16 text; write it as UTF-8",
 }
@@ -136,7 +137,10 @@ def _pieces(path: Path, size: int) -> Iterator[bytes]:
     """
     try:
         with path.open("rb") as raw, _unpacked(path, raw) as stream:
-            piece = stream.read(size).removeprefix(_UTF8_MARK)
+            piece = stream.read(size)
+            if stream is not raw:
+                _check_unpacked(path, piece)
+            piece = piece.removeprefix(_UTF8_MARK)
             has_returns = b"\r" in piece[:-1] and b"\n" not in piece
             while piece:
                 yield piece.replace(b"\r", b"\n") if has_returns else piece
@@ -163,6 +167,17 @@ def _unpacked(path: Path, raw: IO[bytes]) -> IO[bytes]:
             message = f"is {what}"
             raise DatasetError(message, str(path))
     return raw
+
+
+def _check_unpacked(path: Path, start: bytes) -> None:
+    """Refuse a gzip file whose content is packed again, or no text."""
+    inside = {**_OTHERS, _GZIP: "a gzip file; unpack it once"}
+    kinds = [what for magic, what in inside.items() if start.startswith(magic)]
+    if start[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:
+        kinds.append("a tar archive; unpack it and name its files")
+    if kinds:
+        message = f"is packed with gzip, and its content is {kinds[0]}"
+        raise DatasetError(message, str(path))
 
 
 def head(path: Path, size: int = BLOCK_BYTES) -> LineBlock:

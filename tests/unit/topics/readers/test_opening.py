@@ -2,7 +2,9 @@
 
 import bz2
 import gzip
+import io
 import lzma
+import tarfile
 import zipfile
 
 import pytest
@@ -32,7 +34,7 @@ def test_format_and_compression_are_found_by_content_not_by_name(tmp_path, forma
 
 @pytest.mark.parametrize(
     "line",
-    ["1 2 3", "5.1,3.5,1.4,0.2,setosa", "12:30,1"],
+    ["1 2 3", "5.1,3.5,1.4,0.2,setosa", "12:30,1", "5,12:30,13:45", "5;10:00;11:00"],
 )
 def test_text_that_only_resembles_libsvm_is_csv(tmp_path, line):
     path = tmp_path / "set"
@@ -98,6 +100,56 @@ def test_zip_archives_are_named(tmp_path):
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a.csv", "a,b\n")
     with pytest.raises(DatasetError, match="set.zip: is a zip archive; unpack it"):
+        open_dataset(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b'{"x": 1, "k": "p"}\n{"x": 2, "k": "q"}\n', "JSON; write it as CSV or Parquet"),
+        (b'[\n {"x": 1},\n {"x": 2}\n]\n', "JSON; write it as CSV or Parquet"),
+        (b"\n<!DOCTYPE html>\n<p>a, b</p>\n", "a page of HTML or XML; fetch the file itself"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 3\n", "a pointer of Git LFS"),
+        (b"1 |a x:1 y:0.5\n-1 |a y:2\n", "input of Vowpal Wabbit; write it as LIBSVM or CSV"),
+    ],
+)
+def test_texts_of_other_formats_are_named(tmp_path, content, kind):
+    path = tmp_path / "set.csv"
+    path.write_bytes(content)
+    with pytest.raises(DatasetError, match=f"set.csv: is {kind}"):
+        open_dataset(path)
+
+
+def test_a_text_that_resembles_another_format_can_be_a_table(tmp_path):
+    path = tmp_path / "set.csv"
+    path.write_text('{"a":1},p\n{"a":2},q\n')
+    with pytest.raises(DatasetError, match="say --format csv"):
+        open_dataset(path)
+    assert open_dataset(path, "csv").target == "f2"
+    path.write_text('"{""a"":1}",p\n"{""a"":2}",q\n')
+    assert open_dataset(path).target == "f2"
+
+
+def tar_of_a_table() -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        archive.addfile(tarfile.TarInfo("a.csv"), io.BytesIO())
+    return packed.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"PAR1....PAR1", "a Parquet file; name it alone and not packed"),
+        (gzip.compress(b"a,b\n1,2\n"), "a gzip file; unpack it once"),
+        ("a,b\n".encode("utf-16"), "UTF-16 text; write it as UTF-8"),
+        (tar_of_a_table(), "a tar archive; unpack it and name its files"),
+    ],
+)
+def test_the_content_of_a_gzip_file_is_named(tmp_path, content, kind):
+    path = tmp_path / "set.gz"
+    path.write_bytes(gzip.compress(content))
+    with pytest.raises(DatasetError, match=f"set.gz: is packed with gzip, and its content is {kind}"):
         open_dataset(path)
 
 
