@@ -19,7 +19,7 @@ import pyarrow.csv as pacsv
 from topics.errors import DatasetError
 from topics.readers.dataset import Batch
 from topics.readers.layout import Column, FileLayout
-from topics.readers.number_form import PLAIN, NumberForm
+from topics.readers.number_form import PLAIN, NumberForm, other_form
 from topics.readers.source import LineBlock
 from topics.readers.vocabulary import MISSING, TooManyValuesError, UnknownValueError, Vocabulary
 
@@ -159,7 +159,7 @@ class DelimitedBlocks:
     def _complaint(self, cells: list[str]) -> str | None:
         columns = self.layout.columns
         if len(cells) != len(columns):
-            return f"{len(cells)} values, expected {len(columns)} separated by {self.separated_by}"
+            return self._count_complaint(cells)
         for j in self.layout.used:
             message = complaint(columns[j], cells[j], self.missing, self.numbers)
             if message:
@@ -171,6 +171,18 @@ class DelimitedBlocks:
                     "in the first rows; name the column in the header, or delete the value"
                 )
         return None
+
+    def _count_complaint(self, cells: list[str]) -> str:
+        width = len(self.layout.columns)
+        message = f"{len(cells)} values, expected {width} separated by {self.separated_by}"
+        if len(cells) > width:
+            remedy = "put a value that holds the delimiter in quotes"
+            return f"{message}; {remedy}" if self.quote else message
+        if len(cells) == 1:
+            return f"{message}; delete the line if it is a comment or a note"
+        # Between blanks nothing can be empty.
+        absent = "write NA for" if self.separated_by == "blanks" else "leave an empty cell for"
+        return f"{message}; {absent} a missing value"
 
 
 def complaint(
@@ -185,6 +197,8 @@ def complaint(
         if INFINITY.fullmatch(text):
             return f"{column.name}={shown} must be a finite number (or ? for missing)"
         if not numbers.matches(text):
+            if other := other_form({text}, numbers):
+                return f"{column.name}={shown} must be a number like those above it; it has {other}"
             return (
                 f"{column.name}={shown} must be a number (or ? for missing); if the column holds words, "
                 "declare it nominal (--nominal, CSV only); if this stands for a missing value, name that "

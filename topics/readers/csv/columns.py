@@ -25,9 +25,14 @@ MOST_TOTALS = 5
 """Up to this many lines with words below all numbers of a column are an error, such as a mean and a total."""
 ROW_NUMBERS_FROM = 10
 
-_MEASURE = re.compile(r"[-+]?\s*[$€£]?\s*[-+]?[0-9][0-9.,]*\s*[%€$£]?")
+_SIGN, _CURRENCY = "[-+\u2212]?", "[$€£¥]?"
+# Numbers for a person, but words for pandas and Weka: 12%, $5, (5), <5, 5 kg, 1_000, 0x1F.
+_MEASURE = re.compile(
+    rf"[<>~≤≥]?\s*\(?{_SIGN}\s*{_CURRENCY}\s*{_SIGN}\d[\d.,_]*\s*(?:[%‰$€£¥]|(?<=\s)[A-Za-z°µ]{{1,4}})?\)?"
+    r"|0[xX][0-9A-Fa-f]+"
+)
 _OTHERS = re.compile(r"[,;\t|]")
-_SEVERAL = re.compile(r"[\s:,;|]")
+_SEVERAL = re.compile(r"[\s:,;|^~\x01]")
 
 
 @dataclass(frozen=True)
@@ -90,6 +95,7 @@ def named(rows: Sequence[Record], header: bool, path: str) -> Named:
         message = "the header comes again as a row; delete this line"
         raise DatasetError(message, path, again.line)
     whole = [row for row in below if len(row.cells) == len(first)]
+    _check_apostrophes(whole, path)
     names, twice = unique_names(first)
     empty: list[int] = []
     for j in reversed(range(2, len(first))):
@@ -148,6 +154,7 @@ def lay_out(
             guesses += _missing_words(name, cells[j])
     features = tuple(j for j in left if j != chosen)
     guesses += _row_numbers(names, features, columns.rows)
+    guesses += _apostrophes(names, left, columns.rows)
     return FileLayout(tuple(laid), features, chosen, columns.empty), guesses
 
 
@@ -192,11 +199,56 @@ def _target(
     return chosen
 
 
+def _is_in_apostrophes(cell: str) -> bool:
+    return len(cell) > 1 and cell[0] == cell[-1] == "'"
+
+
+def _check_apostrophes(rows: Sequence[Record], path: str) -> None:
+    """Refuse rows of which each has a value in apostrophes that holds the delimiter, such as '1,234'."""
+    cut = set(range(len(rows[0].cells) - 1)) if rows else set()
+    for row in rows:
+        cut = {j for j in cut if _is_cut(row.cells[j], row.cells[j + 1])}
+        if not cut:
+            return
+    for j in sorted(cut):
+        begin, end = rows[0].cells[j : j + 2]
+        message = (
+            f'{begin!r} and {end!r} are two cells, because apostrophes hold no value together; write " in '
+            "their place, or remove them"
+        )
+        raise DatasetError(message, path, rows[0].line)
+
+
+def _is_cut(begin: str, end: str) -> bool:
+    """Return whether two cells look like one value in apostrophes."""
+    if _is_in_apostrophes(begin) or _is_in_apostrophes(end):
+        return False
+    return begin.startswith("'") and end.endswith("'")
+
+
+def _apostrophes(names: Sequence[str], columns: Sequence[int], rows: Sequence[Record]) -> list[str]:
+    """Return a guess if columns have all their values in apostrophes."""
+    for j in columns:
+        cells = [row.cells[j] for row in rows if row.cells[j]]
+        if cells and all(map(_is_in_apostrophes, cells)):
+            return [
+                f'apostrophes are part of values such as {cells[0][:40]} in column {names[j]!r} (write " in '
+                "their place if they are quotes)"
+            ]
+    return []
+
+
 def _check_one_column(path: str, rows: Sequence[Record], delimiter: str) -> None:
     """Refuse a file in which no delimiter was found, if its lines hold more than one value."""
     several = next((row for row in rows if _SEVERAL.search(row.cells[0].strip())), None)
     if several is not None:
-        if delimiter not in several.cells[0] and _OTHERS.search(several.cells[0]):
+        if delimiter in several.cells[0]:
+            message = (
+                f"{several.cells[0][:60]!r} is one value, because the whole line stands in quotes; remove "
+                "the quotes around the lines"
+            )
+            raise DatasetError(message, path, several.line)
+        if _OTHERS.search(several.cells[0]):
             message = (
                 f"{several.cells[0][:60]!r} is one value where cells are separated by {delimiter!r}; name "
                 "another delimiter (--delimiter)"

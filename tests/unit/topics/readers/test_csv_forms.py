@@ -202,8 +202,18 @@ def test_a_value_after_the_last_delimiter_far_down_is_refused(tmp_path: Path) ->
         ("x,y,class\n1,2,p\nx,y,class\n2,3,q\n", 3, "the header comes again as a row; delete this line"),
         ("x,y,class\n" + "1,2,p\n" * 6000 + "x,y,class\n", 6002, "the header comes again as a row"),
         ("x,y,class\n1,2,p\n2,3,q\n3,4\n", 4, "2 values, expected 3 separated by ','"),
+        ("x,y,class\n1,2,p\n2,3,q\n3,4\n", 4, "leave an empty cell for a missing value"),
+        ("x,y,class\n1,2,p\n2,3,q\n3,4,5,q\n", 4, "put a value that holds the delimiter in quotes"),
+        ("x,y,class\n1,2,p\n# note\n2,3,q\n", 3, "delete the line if it is a comment or a note"),
         ("1 2 p\n2 3 q\n3 4\n", None, "is one value"),
-        ("x y class\n" + "1 2 p\n" * 300 + "3 4\n", 302, "2 values, expected 3 separated by blanks"),
+        (
+            "x y class\n" + "1 2 p\n" * 300 + "3 4\n",
+            302,
+            "2 values, expected 3 separated by blanks; write NA",
+        ),
+        ('"x,y,class"\n"1,2,p"\n"2,3,q"\n', 2, "remove the quotes around the lines"),
+        ("x^y^class\n1^2^p\n2^3^q\n", 2, "name the delimiter (--delimiter)"),
+        ("x\x01y\x01class\n1\x012\x01p\n2\x013\x01q\n", 2, "name the delimiter (--delimiter)"),
     ],
 )
 def test_lines_of_other_length_or_kind_are_refused(
@@ -270,3 +280,29 @@ def test_words_for_missing_values_that_are_said_replace_the_others_everywhere(tm
     dataset = opened(tmp_path, "x,class\n" + "1,p\n" * 6000 + "nan,q\n", missing=["?"])
     with pytest.raises(DatasetError, match=r"set\.csv:6002: x='nan' must be a number"):
         rows_of(dataset)
+
+
+def test_a_number_of_another_form_below_the_first_rows_is_refused_with_its_option(tmp_path: Path) -> None:
+    text = "x,class\n" + "1.5,p\n" * 6000 + '"1,234.5",q\n'
+    with pytest.raises(DatasetError, match=r"set\.csv:6002: x='1,234.5' must be a number.*--thousands ,"):
+        rows_of(opened(tmp_path, text))
+    text = "x;class\n" + "1,5;p\n" * 6000 + "1.5;q\n"
+    with pytest.raises(DatasetError, match=r"set\.csv:6002: x='1.5' .* do not fit --decimal"):
+        rows_of(opened(tmp_path, text, decimal=","))
+
+
+def test_values_in_apostrophes_are_told_and_refused_where_they_are_cut(tmp_path: Path) -> None:
+    dataset = opened(tmp_path, "x,'y',class\n'1',2,p\n'2',3,q\n")
+    assert rows_of(dataset) == [["'1'", 2.0, "p"], ["'2'", 3.0, "q"]]  # as pandas reads them
+    assert any("apostrophes are part of values such as '1' in column 'x'" in told for told in dataset.guesses)
+    with pytest.raises(DatasetError, match=r"set\.csv:2: \"'1\" and \"234'\" are two cells, because apostro"):
+        opened(tmp_path, "x,y,class\n'1,234',1,p\n'3,200',2,q\n")
+    rows = rows_of(opened(tmp_path, "a,b,class\n'tis,dogs',p\nit,cats,q\n"))
+    assert rows == [["'tis", "dogs'", "p"], ["it", "cats", "q"]]
+
+
+@pytest.mark.parametrize("cell", ["(5)", "<5", "5 kg", "1_000", "0x1F", "\u22121", "¥5", "12%", "$5"])
+def test_numbers_for_people_are_words_and_told(tmp_path: Path, cell: str) -> None:
+    dataset = opened(tmp_path, f"x,class\n{cell},p\n{cell.replace('1', '2').replace('5', '6')},q\n")
+    assert rows_of(dataset)[0] == [cell, "p"]
+    assert any("cells such as" in told and "are no numbers" in told for told in dataset.guesses)
