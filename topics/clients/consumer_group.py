@@ -95,7 +95,12 @@ def committed_of(
                 if not _passes(cluster, failure) or patience.is_over:
                     raise cluster.error(failure) from None
             else:
-                return [each for each in answer if each.offset >= 0]
+                failed = next((each for each in answer if each.error is not None), None)
+                if failed is None:
+                    return [each for each in answer if each.offset >= 0]
+                partition_failure = KafkaException(failed.error)
+                if not _passes(cluster, partition_failure) or patience.is_over:
+                    raise cluster.error(partition_failure, failed.topic, "Describe") from None
             cluster.client.poll(patience.pause(f"the coordinator of group {group} does not answer yet"))
 
 

@@ -8,11 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from topics.clients import consumer_group as module
 from topics.clients.cluster import Cluster
-from topics.clients.consumer_group import members_of, static_members_of
+from topics.clients.consumer_group import committed_of, members_of, static_members_of
 from topics.errors import BrokerError
 
 KAFKA = {"bootstrap.servers": "none:1"}
@@ -66,3 +66,29 @@ def test_what_is_denied_is_not_asked_again(monkeypatch: pytest.MonkeyPatch, ask:
     with pytest.raises(BrokerError, match="group 'group' must allow Describe"):
         ask(KAFKA, "group")
     assert coordinator.polls == 0
+
+
+def offsets_of(monkeypatch: pytest.MonkeyPatch, *codes: int | None) -> list[int]:
+    """The committed offsets of answers whose only partition has these errors, one after the other; then 7."""
+    answers = iter([None if code is None else KafkaError(code) for code in codes])
+
+    class Asked:
+        def __init__(self, properties: Any) -> None: ...
+
+        def committed(self, partitions: Any, timeout: float) -> list[Any]:
+            error = next(answers)
+            return [SimpleNamespace(topic="t", partition=0, offset=-1001 if error else 7, error=error)]
+
+        def close(self) -> None: ...
+
+    asked(monkeypatch, Coordinator([]))
+    monkeypatch.setattr(module, "Consumer", Asked)
+    return [each.offset for each in committed_of(KAFKA, "group", [TopicPartition("t", 0)])]
+
+
+def test_an_error_of_one_partition_does_not_count_as_nothing_committed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert offsets_of(monkeypatch, KafkaError.NOT_COORDINATOR, None) == [7]
+    with pytest.raises(BrokerError, match="topic 't' must allow Describe"):
+        offsets_of(monkeypatch, KafkaError.TOPIC_AUTHORIZATION_FAILED)
