@@ -50,7 +50,9 @@ COMMITTED: Final = 1  # isolation level of a fetch
 _NO_LEADER: Final = frozenset(
     {Codes.NOT_LEADER_FOR_PARTITION, Codes.LEADER_NOT_AVAILABLE, Codes.FENCED_LEADER_EPOCH}
     | {Codes.UNKNOWN_LEADER_EPOCH, Codes.REPLICA_NOT_AVAILABLE, Codes.UNKNOWN_TOPIC_OR_PART}
+    | {Codes.BROKER_NOT_AVAILABLE, Codes.KAFKA_STORAGE_ERROR, Codes.OFFSET_NOT_AVAILABLE}
 )
+"""Errors that pass by themselves, or with another leader; librdkafka does not report them either."""
 
 
 class Record(NamedTuple):
@@ -364,7 +366,7 @@ class Fetcher:
             self._client.force_metadata_update()
             await asyncio.sleep(AGAIN_S)
             return
-        moved = False
+        moved = failed = False
         for topic, partitions in response.topics:
             for number, code, _, stable, *rest in partitions:
                 place = (topic, number)
@@ -377,9 +379,10 @@ class Fetcher:
                     moved = True
                     self._miss(place, partition)
                 else:
-                    partition.failure = code
+                    partition.failure, failed = code, True
         if moved:
             await self._client.force_metadata_update()
+        if moved or failed:  # a broker returns an error at once
             await asyncio.sleep(AGAIN_S)
 
     def _came(self, place: Place, partition: _Partition, stable: int, rest: list[Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -137,3 +138,33 @@ def test_a_batch_that_is_not_what_was_sent_is_told_and_fetched_again(fetcher: Fe
     answer(fetcher, HERE, batch(2, 2), 4)
     assert offsets(fetcher.take(100)) == [2, 3]
     assert fetcher.failures() == []
+
+
+@pytest.mark.parametrize(
+    ("code", "reported"),
+    [
+        (KafkaError.OFFSET_NOT_AVAILABLE, []),
+        (KafkaError.KAFKA_STORAGE_ERROR, []),
+        (KafkaError.BROKER_NOT_AVAILABLE, []),
+        (KafkaError.TOPIC_AUTHORIZATION_FAILED, [(HERE, 0, KafkaError.TOPIC_AUTHORIZATION_FAILED)]),
+    ],
+)
+def test_an_error_that_passes_is_not_reported(
+    fetcher: Fetcher, code: int, reported: list[tuple[Place, int, int]]
+) -> None:
+    class Client:
+        cluster = SimpleNamespace(unauthorized_topics=set(), partitions_for_topic=lambda topic: {0, 1})
+        updates = 0
+
+        async def send(self, node: int, request: Any) -> Any:
+            return SimpleNamespace(topics=[("t", [(0, code, -1, -1, -1, [], -1, b"")])])
+
+        async def force_metadata_update(self) -> None:
+            self.updates += 1
+
+        async def close(self) -> None: ...
+
+    fetcher._client = client = Client()
+    fetcher._loop.run_until_complete(fetcher._fetch(1, {HERE: fetcher._places[HERE]}))
+    assert fetcher.failures() == reported
+    assert client.updates == (not reported), "another leader is looked for"
