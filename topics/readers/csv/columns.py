@@ -45,6 +45,7 @@ class Named:
     row_names: bool  # the first column has no cell in the header
     unnamed: frozenset[int] = frozenset()  # without a name in the header
     guesses: tuple[str, ...] = ()
+    header: bool = True
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ def named(rows: Sequence[Record], header: bool, path: str) -> Named:
     if empty:
         guesses.append("lines end with a delimiter and no value after it")
     unnamed = frozenset(j for j, name in enumerate(first) if not name) if header else frozenset()
-    return Named(names, whole, tuple(empty), row_names, unnamed, tuple(guesses))
+    return Named(names, whole, tuple(empty), row_names, unnamed, tuple(guesses), header)
 
 
 def lay_out(
@@ -129,6 +130,7 @@ def lay_out(
     for ref in options.nominal:
         listed = options.nominal.get(str(ref)) if isinstance(options.nominal, Mapping) else None
         declared[find_column(names, ref, "nominal", path)] = listed or None
+    first = None if columns.header or not columns.rows else columns.rows[0].line
     laid = []
     for j, name in enumerate(names):
         vocabulary: Vocabulary | None = None
@@ -146,7 +148,7 @@ def lay_out(
                 listed or (), limit=VALUES_LIMIT, is_open=listed is None, missing=dialect.missing
             )
         elif j in columns.empty or (
-            j in cells and _is_nominal(path, name, cells[j], dialect.numbers, guesses)
+            j in cells and _is_nominal(path, name, cells[j], dialect.numbers, guesses, first)
         ):
             vocabulary = Vocabulary(limit=VALUES_LIMIT, missing=dialect.missing)
         laid.append(Column(name, vocabulary))
@@ -262,8 +264,13 @@ def _check_one_column(path: str, rows: Sequence[Record], delimiter: str) -> None
         raise DatasetError(message, path, several.line)
 
 
-def _is_nominal(path: str, name: str, cells: _Cells, numbers: NumberForm, guesses: list[str]) -> bool:
-    """Return whether a column holds words; raise DatasetError if its numbers may have another form."""
+def _is_nominal(
+    path: str, name: str, cells: _Cells, numbers: NumberForm, guesses: list[str], first: int | None
+) -> bool:
+    """Return whether a column holds words; raise DatasetError if its numbers may have another form.
+
+    `first` is the line of the first row if the file has no header.
+    """
     words = cells.words
     if not words:
         return False
@@ -275,10 +282,11 @@ def _is_nominal(path: str, name: str, cells: _Cells, numbers: NumberForm, guesse
     below_all = odd < number and odd <= MOST_TOTALS and min(cells.lines.values()) > cells.last_number
     if number > 1 and (below_all or odd <= max(1, (odd + number) // RARE)):
         word = min(words, key=cells.lines.__getitem__)
+        names = "say --header if this line holds the names, " if cells.lines[word] == first else ""
         message = (
             f"{name}={word[:60]!r} is a word in a column of numbers ({number:,} of its first "
-            f"{odd + number:,} cells); delete the line, name what stands for a missing value (--missing "
-            f"{word[:20]!r}), or declare the column nominal (--nominal {name})"
+            f"{odd + number:,} cells); {names}delete the line, name what stands for a missing value "
+            f"(--missing {word[:20]!r}), or declare the column nominal (--nominal {name})"
         )
         raise DatasetError(message, path, cells.lines[word])
     if number:

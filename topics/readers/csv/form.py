@@ -15,6 +15,8 @@ DELIMITERS = ",;\t|"
 LINES_LOOKED_AT = 200
 ROWS_LOOKED_AT = 5000
 MOST_TITLES = 50
+LEAST_PADDED = 3
+"""Least number of columns for titles with delimiters: with two, the second column may have no name."""
 
 _SEP = re.compile(r'\A(?:[ \t]*\r?\n)*"?sep=([^\r\n])"?,*;*[ \t]*(?:\r\n|\r|\n|\Z)', re.IGNORECASE)
 _COMMENT = re.compile(r"[ \t]*(#|%|//)")
@@ -111,12 +113,29 @@ def _without_titles(rows: list[Record]) -> tuple[list[Record], int]:
     titles = 0
     while titles < min(len(rows), MOST_TITLES) and len(rows[titles].cells) == 1:
         titles += 1
+    if not titles:
+        padded = _padded_titles(rows)
+        return rows[padded:], padded
     following = rows[titles : titles + 2]
-    if not titles or not following or len({len(row.cells) for row in following}) > 1:
+    if not following or len({len(row.cells) for row in following}) > 1:
         return rows, 0
     if not all(any(map(str.isalpha, row.cells[0])) for row in rows[:titles]):
         return rows, 0
     return rows[titles:], titles
+
+
+def _padded_titles(rows: Sequence[Record]) -> int:
+    """Return the number of first rows without a value after the first cell, if a whole header follows.
+
+    Spreadsheets write titles and empty lines with as many delimiters as other lines.
+    """
+    titles = 0
+    while titles < min(len(rows), MOST_TITLES) and not any(rows[titles].cells[1:]):
+        titles += 1
+    if not titles or titles == len(rows) or len(rows[titles].cells) < LEAST_PADDED:
+        return 0
+    following = [row.cells for row in rows[titles:]]
+    return titles if all(following[0]) and has_header(following) else 0
 
 
 def sniff_delimiter(text: str, quotes: bool = True, is_whole: bool = True) -> str:

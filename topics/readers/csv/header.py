@@ -26,6 +26,7 @@ def has_header(rows: Sequence[Sequence[str]], missing: frozenset[str] = MISSING)
     - It does not if one of its words occurs again as a value of its column.
     - A word above numbers is a name, and so is an empty cell above row numbers.
     - Then the other cells are names too, even missing words, repeated names and ascending numbers.
+    - Beside `class`, `label` or `target` all numbers are names.
     - Without such a word the first row is a header if its cells differ and are neither numbers nor missing,
       or if its numbers are 0, 1, 2, … and the numbers below have fractions.
     """
@@ -53,6 +54,8 @@ def has_header(rows: Sequence[Sequence[str]], missing: frozenset[str] = MISSING)
         if len(set(named)) < len(named) or len(words) < len(named):
             return False
         return not any(_is_alike(name, cells, missing) for name, cells in zip(first, columns, strict=True))
+    if any(cell.lower() in USUAL_NAMES for cell in words):
+        return True
     if signs:
         ascending = all(a < b for a, b in pairwise(numbers))
         return numbers == counts or (ascending and len(numbers) > 1) or signs > 1

@@ -44,6 +44,7 @@ ROWS = [[1.0, 2.0, "p"], [2.0, 3.0, "q"]]
         ("0,1,2\n0.5,1,p\n0.25,2,q\n", ("0", "1"), [[0.5, 1, "p"], [0.25, 2, "q"]]),  # pandas
         (",0,1\n57,0.5,p\n3,0.25,q\n", ("f1", "0"), [[57, 0.5, "p"], [3, 0.25, "q"]]),  # pandas, shuffled
         ("400.5,401,class\n1,2,p\n2,3,q\n", ("400.5", "401"), ROWS),  # wavelengths
+        ("7,7,class\n1,2,p\n2,3,q\n", ("7", "7.1"), ROWS),  # a class column names itself
         ("0,1,2\n1,2,3\n", ("f1", "f2"), [[0, 1, "2"], [1, 2, "3"]]),  # may be rows as well
         ("1,2,p\n2,3,q\n", ("f1", "f2"), ROWS),
         ("2020-01-01,p\n2020-02-01,q\n", ("f1",), [["2020-01-01", "p"], ["2020-02-01", "q"]]),
@@ -306,3 +307,24 @@ def test_numbers_for_people_are_words_and_told(tmp_path: Path, cell: str) -> Non
     dataset = opened(tmp_path, f"x,class\n{cell},p\n{cell.replace('1', '2').replace('5', '6')},q\n")
     assert rows_of(dataset)[0] == [cell, "p"]
     assert any("cells such as" in told and "are no numbers" in told for told in dataset.guesses)
+
+
+@pytest.mark.parametrize("lines", ["Report 2020,,\n", ",,\n", "Report 2020,,\n,,\n", "Report,,\nby us,,\n\n"])
+def test_titles_with_delimiters_of_a_spreadsheet_are_left_out(tmp_path: Path, lines: str) -> None:
+    dataset = opened(tmp_path, lines + "x,y,class\n1,2,p\n2,3,q\n")
+    assert rows_of(dataset) == ROWS
+    assert any("lines before the header are left out" in told for told in dataset.guesses)
+    words = opened(tmp_path, lines + "x,y,class\na,b,p\nc,d,q\n")
+    assert words.names == ("x", "y") and rows_of(words) == [["a", "b", "p"], ["c", "d", "q"]]
+
+
+def test_rows_and_headers_without_values_are_no_titles(tmp_path: Path) -> None:
+    assert rows_of(opened(tmp_path, "x,,\n1,2,p\n2,3,q\n", target=2)) == ROWS
+    assert len(rows_of(opened(tmp_path, "5,,\n1,2,p\n2,3,q\n"))) == 3
+
+
+def test_a_header_that_is_taken_for_a_row_has_its_remedy(tmp_path: Path) -> None:
+    with pytest.raises(
+        DatasetError, match=r"set\.csv:1: f1='Id' .* say --header if this line holds the names"
+    ):
+        opened(tmp_path, "Id,a,Class\n1,2,Class\n2,3,q\n")
