@@ -103,7 +103,7 @@ def _declared(path: str, lines: Lines, bag: str | None = None) -> list[ArffAttri
         if keyword != "@attribute":
             message = (
                 f"{_shown(tokens)} must be @relation, @attribute NAME KIND, @data or a comment %; "
-                f"rows stand below a line @data"
+                f"rows stand below a line @data; delete other lines, such as @inputs and @outputs of KEEL"
             )
             raise DatasetError(message, path, number)
         attribute = _attribute(path, number, tokens, lines)

@@ -404,3 +404,13 @@ def test_sparse_rows_of_a_wide_file_come_in_small_chunks(tmp_path):
     path.write_text(f"@relation r\n{attributes}@attribute k {{p,q}}\n@data\n" + "{7 1, 20000 q}\n" * 900)
     sizes = [x.nbytes for x, _ in open_dataset(path).batches(100_000)]
     assert max(sizes) <= 64 << 20 and sum(sizes) == 900 * 20_000 * 8
+
+
+@pytest.mark.parametrize("line", ["@inputs x", "@output class"])
+def test_lines_of_keel_are_refused_with_a_remedy(tmp_path, line):
+    path = tmp_path / "set.dat"
+    path.write_text(
+        f"@relation r\n@attribute x real [0,1]\n@attribute class {{p,q}}\n{line}\n@data\n0.5, p\n"
+    )
+    with pytest.raises(DatasetError, match=rf"set\.dat:4: '{line}' .*; delete other lines, such as @inputs"):
+        open_dataset(path)
