@@ -46,7 +46,7 @@ PLUGIN_FOLDERS: Final = ("presets", "baselines")
 
 
 @functools.cache
-def _modules_by_name(family: str) -> dict[str, str]:
+def module_paths(family: str) -> dict[str, str]:
     """Return the full name of the module of each plug-in, in the order of the plug-ins' names.
 
     A plug-in is a module of the family's package; a plug-in in a folder is ``<name>/<name>.py``.
@@ -66,10 +66,9 @@ def _modules_by_name(family: str) -> dict[str, str]:
     return dict(sorted(plugins.items()))
 
 
-@functools.cache
 def names(family: str) -> tuple[str, ...]:
     """Return the names of a family's plug-ins, sorted."""
-    return tuple(_modules_by_name(family))
+    return tuple(module_paths(family))
 
 
 def module(family: str, name: str) -> ModuleType:
@@ -82,7 +81,7 @@ def module(family: str, name: str) -> ModuleType:
             msg = f"unknown {SINGULAR[family]} {name!r}; {spelling.known(name, *spelled)}"
             raise UnknownPluginError(msg)
         file_name = others[file_name]
-    return importlib.import_module(_modules_by_name(family)[file_name])
+    return importlib.import_module(module_paths(family)[file_name])
 
 
 @functools.cache

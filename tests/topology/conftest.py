@@ -15,7 +15,7 @@ EXPLOSIVE = '''
 from dataclasses import dataclass
 from typing import ClassVar
 
-from core.learners import h_tree
+from core.learners.hoeffding.presets import h_tree
 from core.tree import layout as at
 
 
@@ -35,6 +35,6 @@ def explosive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """Yield the name of the learner."""
     (tmp_path / "explosive.py").write_text(EXPLOSIVE)
     monkeypatch.setattr(learners, "__path__", [*learners.__path__, str(tmp_path)])
-    registry.names.cache_clear()
+    registry.module_paths.cache_clear()
     yield "explosive"
-    registry.names.cache_clear()
+    registry.module_paths.cache_clear()

@@ -59,22 +59,17 @@ def test_what_a_record_lacks_is_not_charged_and_costs_are_those_of_the_schema() 
     assert partition.dead_letters == []
 
 
-def test_a_first_record_with_numbers_is_a_dead_letter_that_names_the_remedy() -> None:
+def test_a_first_record_with_numbers_makes_a_model_that_finds_thresholds_itself() -> None:
     """A model that is not created by a control has the schema of its first record, which has no ranges."""
     partition = Partition(config(UFODT | ALWAYS))
     partition.instances({"id": "a", "features": {"age": 40, "smoker": "no"}})
-    (letter,) = partition.dead_letters
-    assert letter.reason == "wrong-schema"
-    assert "'age' must have a 'range' or 'thresholds' in the schema with 'ufodt'" in letter.message
-    partition.instances({"id": "b", "features": {"smoker": "no"}, "label": "well"}, key="words")
-    assert len(partition.dead_letters) == 1
-    assert len(partition.predictions) == 1
+    assert partition.dead_letters == []
+    assert [answer["id"] for answer in partition.predictions] == ["a"]
 
 
 @pytest.mark.parametrize(
     ("attribute", "complaint"),
     [
-        ({"name": "age"}, "'age' must have a 'range' or 'thresholds'"),
         ({"name": "age", "range": [0, 1], "cost": 0}, "cost=0"),
         ({"name": "age", "thresholds": [2, 1]}, "thresholds=[2, 1]"),
         ({"name": "age", "thresholds": "2"}, "thresholds="),
