@@ -181,6 +181,15 @@ class InstancesRun(InstanceRows):
         return parts, wrong, placement.new_attributes(parts, self.batch.record)
 
     @cached_property
+    def _is_by_position(self) -> Mask:
+        """bool[n]: whether a row's features are an array in the order of the schema."""
+        is_array = np.zeros(len(self.batch), dtype=np.bool_)
+        for group in self.batch.features:
+            if group.names is None:
+                is_array[group.rows] = True
+        return is_array
+
+    @cached_property
     def _group(self) -> Ints32:
         """int32[n]: the number of the group that holds each row's features."""
         number = np.zeros(len(self.batch), dtype=np.int32)
@@ -210,6 +219,8 @@ class InstancesRun(InstanceRows):
         """Return for each model its rows in a stretch, and the last row before which it cannot have split.
 
         A tree learns nothing from rows without labels, and splits at no label before the first that is due.
+        An array must have as many values as its model has attributes at that row: no feature of a later row
+        may be added before it.
         """
         models = self.model[stretch]
         order = np.argsort(models, kind="stable")
@@ -227,6 +238,9 @@ class InstancesRun(InstanceRows):
                 due = learned & (may_release | (weight >= sure))
                 if np.count_nonzero(due):
                     last = int(rows[np.argmax(due)])
+            by_position = self._is_by_position[rows]
+            if np.count_nonzero(by_position):
+                last = min(last, int(rows[np.argmax(by_position)]))
             found[slot] = rows, last
         return found
 
