@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from confluent_kafka import Message
-
 from streamapp.web.queue.cards import Request
-from streamapp.web.queue.decoding import requests_of
 
 REQUEST, KEY, INSTANCE, PARTITION = "grove_request_id", "grove_key", "grove_instance_id", "grove_partition"
 """Members of a task's data that identify the request of an annotation."""
@@ -41,12 +38,8 @@ class Choice:
     to_name: str = "record"
 
 
-def tasks_of(messages: Sequence[Message], choice: Choice) -> list[dict[str, Any]]:
-    """Return a task for each request: its features as data, the model's prediction as a pre-annotation."""
-    return [task_of(request, choice) for request in requests_of(messages)]
-
-
 def task_of(request: Request, choice: Choice) -> dict[str, Any]:
+    """Return the task of a request: its features as data, the model's prediction as a pre-annotation."""
     data: dict[str, Any] = {
         REQUEST: request.request_id,
         KEY: request.key,

@@ -15,7 +15,7 @@ import numpy as np
 from topics.columns.spans import VALUE, RecordSpans
 
 NOVEL_RECORDS: Final = 256
-"""Records of a run in which each may be of another kind: computed in less than 100 ms."""
+"""Records of a run in which each may be of another kind: some 100 ms, or 150 ms when busy."""
 
 SAMPLE: Final = 32
 KINDS: Final = 8
