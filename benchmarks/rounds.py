@@ -35,7 +35,7 @@ from streamapp.worker.transport.columns import decode
 from streamapp.worker.transport.runs import ReadAhead, Run
 from topics.clients.sender import Sender
 from topics.definitions import TopicNames
-from topics.fetching.undecodable import FetchedRecords
+from topics.fetching.fetched_records import FetchedRecords
 
 NAMES = TopicNames("grove.")
 FETCH, READ, PROCESS = "fetch and order", "read together", "read, process, encode"

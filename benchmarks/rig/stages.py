@@ -32,7 +32,7 @@ from streamapp.worker.transport.columns import decode
 from streamapp.worker.transport.runs import ReadAhead
 from topics.clients.partitioner import partition_of
 from topics.clients.sender import Sender
-from topics.fetching.undecodable import FetchedRecords
+from topics.fetching.fetched_records import FetchedRecords
 
 BATCH_BYTES = 1 << 20
 MAX_POLL_RECORDS = 6000  # typical for a worker under load

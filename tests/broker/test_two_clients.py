@@ -20,7 +20,7 @@ from streamapp.worker.transport.columns import decode, has_more
 from tests.broker.workers import PATIENCE
 from tests.conftest import Broker
 from topics.columns.headers import UNREADABLE
-from topics.fetching.undecodable import keep_bytes
+from topics.fetching.fetched_records import keep_bytes
 
 pytestmark = pytest.mark.broker
 

@@ -30,7 +30,7 @@ from topics.codecs.limits import Limits
 from topics.codecs.screening import screen
 from topics.columns.headers import UNREADABLE
 from topics.columns.records import RawRecords
-from topics.fetching.undecodable import FetchedRecords
+from topics.fetching.fetched_records import FetchedRecords
 
 TP = TopicPartition("topic", 3)
 TRANSACTIONAL, CONTROL = 0x10, 0x20

@@ -16,6 +16,8 @@ from aiokafka.record.default_records import DefaultRecordBatch
 
 from topics.errors import Reason
 from topics.fetching.inflate import CODEC_NAMES, DamagedError, OversizedError, inflated
+from topics.fetching.old_formats import OldBatch
+from topics.fetching.record import Record
 from topics.fetching.refused import BATCH_BYTES, HEADER_COST, KEPT_BYTES, RECORD_COST, RefusedBatch
 from topics.fetching.undecodable import read_tolerantly
 
@@ -34,10 +36,6 @@ _LENGTH: Final = Struct(">i")
 _BEFORE_LENGTH, _COUNTED_FROM = 8, 12
 _ATTRIBUTES: Final = Struct(">h")
 _ATTRIBUTES_AT: Final = 21
-
-_OLD_MAGIC_AT: Final = 16
-_OLD_KEY_AT: Final = 18
-"""Place of the key in a batch of format v0; format v1 has a timestamp of 8 bytes before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,31 +145,24 @@ def damaged(log: bytes, start: int, end: int, position: int, error: Exception) -
     return _refused(log, start, end, position, Reason.BAD_BATCH, said)
 
 
-def old_refused(
-    log: bytes, start: int, end: int, position: int, last: int, limit: Limit
-) -> RefusedBatch | None:
-    """Return the refusal of a batch of the formats v0 and v1; None if aiokafka's reader may read it."""
-    key_at = _OLD_KEY_AT + 8 * (log[start + _OLD_MAGIC_AT] == 1)
-    codec = log[start + _OLD_MAGIC_AT + 1] & COMPRESSION
-    if not codec:
-        return None
-    (key_length,) = _LENGTH.unpack_from(log, start + key_at)
-    value_at = start + key_at + 2 * _LENGTH.size + max(key_length, 0)
+def old_opened(
+    batch: OldBatch, log: bytes, start: int, end: int, position: int, limit: Limit
+) -> tuple[list[Record], int] | RefusedBatch:
+    """Return the records of a batch of another format than v2 and the bytes inflated for them, or the reason
+    why they are not read.
+    """
+    last = batch.next_offset - 1
     try:
-        inflated(codec, log[value_at:end], limit.most_bytes)
+        records, size = batch.records(limit.most_bytes, limit.most_records)
     except OversizedError:
-        said = f"of {end - start:,} bytes ({CODEC_NAMES[codec]}) becomes more than {limit.most_bytes:,}"
+        most = f"{limit.most_bytes:,} bytes or {limit.most_records:,} records"
+        said = f"of {end - start:,} bytes ({CODEC_NAMES[batch.codec]}) becomes more than {most}"
         refused = _old(log, start, end, position, last, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
         return replace(refused, inflated=limit.most_bytes)
-    except DamagedError:
-        return None  # aiokafka's reader raises the detailed error
-    return None
-
-
-def old_damaged(log: bytes, start: int, end: int, position: int, last: int, error: Exception) -> RefusedBatch:
-    """Return the refusal of a batch of the formats v0 and v1 that cannot be read."""
-    said = f"of {end - start:,} bytes cannot be read ({type(error).__name__}: {error}); mend its producer"
-    return _old(log, start, end, position, last, Reason.BAD_BATCH, said)
+    except DamagedError as error:
+        said = f"of {end - start:,} bytes cannot be read ({type(error).__name__}: {error}); mend its producer"
+        return _old(log, start, end, position, last, Reason.BAD_BATCH, said)
+    return [record for record in records if record.offset >= position], size
 
 
 def records_of(batch: Batch) -> list[Any]:

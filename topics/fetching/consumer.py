@@ -16,8 +16,9 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from topics.fetching.batches import Limit
 from topics.fetching.connection import is_reachable
-from topics.fetching.fetcher import Fetcher, Place, Ranges, Record
+from topics.fetching.fetcher import Fetcher, Place, Ranges
 from topics.fetching.message import FetchedMessage
+from topics.fetching.record import Record
 
 EVENTS: Final = 100  # events of librdkafka that one call handles
 OFFSETS_S: Final = 1.0  # timeout to look up the start of a partition, which is then tried again

@@ -11,7 +11,7 @@ import asyncio
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from aiokafka import TopicPartition
 from aiokafka.client import AIOKafkaClient
@@ -26,15 +26,15 @@ from topics.fetching.batches import (
     damaged,
     is_skipped,
     is_v2,
-    old_damaged,
-    old_refused,
+    old_opened,
     opened,
     records_of,
 )
 from topics.fetching.connection import connection_arguments
+from topics.fetching.fetched_records import FetchedRecords
 from topics.fetching.frames import MOST_BYTES, bound_frames, frame_bound
+from topics.fetching.record import Record
 from topics.fetching.refused import BATCH_BYTES, RefusedBatch
-from topics.fetching.undecodable import FetchedRecords
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -53,16 +53,6 @@ _NO_LEADER: Final = frozenset(
     | {Codes.BROKER_NOT_AVAILABLE, Codes.KAFKA_STORAGE_ERROR, Codes.OFFSET_NOT_AVAILABLE}
 )
 """Errors that pass by themselves, or with another leader; librdkafka does not report them either."""
-
-
-class Record(NamedTuple):
-    """A record as it was read."""
-
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: Any
 
 
 @dataclass(slots=True)
@@ -219,7 +209,6 @@ class Fetcher:
         self, batch: Any, memory: FetchedRecords, position: int, budget: _Budget
     ) -> list[Record | RefusedBatch]:
         log, start, end = memory.log, memory.start, memory.end
-        last = batch.next_offset - 1
         try:
             if is_v2(batch):
                 one = opened(log, start, end, position, self.limit)
@@ -229,18 +218,16 @@ class Fetcher:
                 some = records_of(one)
                 budget.spend(len(some), len(one.payload or b""))
             else:
-                refused = old_refused(log, start, end, position, last, self.limit)
-                if refused is not None:
-                    budget.spend(1, refused.inflated)
-                    return [refused]
-                some = list(batch)
-                budget.spend(len(some), 0)
+                read = old_opened(batch, log, start, end, position, self.limit)
+                if isinstance(read, RefusedBatch):
+                    budget.spend(1, read.inflated)
+                    return [read]
+                budget.spend(len(read[0]), read[1])
+                return list(read[0])
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever aiokafka's readers raise about it
-            if is_v2(batch):
-                return [damaged(log, start, end, position, error)]
-            return [old_damaged(log, start, end, position, last, error)]
+            return [damaged(log, start, end, position, error)]
         return [
             Record(
                 record.offset,

@@ -9,54 +9,14 @@ are read here in Python (some 10 µs a record).
 
 from __future__ import annotations
 
-from struct import Struct
-from typing import Any, NamedTuple
+from typing import Any
 
-from aiokafka.consumer import fetcher
 from aiokafka.errors import CorruptRecordException
 from aiokafka.record.default_records import _DefaultRecordBatchPy
-from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import decode_varint_py
 
 from topics.columns.headers import read_headers
-from topics.columns.records import Headers
-
-_BATCH_HEAD = Struct(">qi")  # base offset, bytes that follow
-
-
-class FetchedRecords(MemoryRecords):  # type: ignore[misc]  # compiled, or Python's
-    """aiokafka's fetched batches, with their bytes, which the compiled class does not expose."""
-
-    def __init__(self, log: bytes) -> None:
-        """`log` holds batches as the broker sent them."""
-        super().__init__(log)
-        self.log = log
-        self.start = 0
-        self.end = 0
-        """End of the last batch taken."""
-
-    def next_batch(self) -> Any:
-        """Return the next batch, or None."""
-        batch = super().next_batch()
-        if batch is not None:
-            self.start = self.end
-            self.end += _BATCH_HEAD.size + _BATCH_HEAD.unpack_from(self.log, self.start)[1]
-        return batch
-
-
-class Record(NamedTuple):
-    """The needed parts of a record."""
-
-    offset: int
-    timestamp: int
-    key: bytes | None
-    value: bytes | None
-    headers: Headers
-
-
-def keep_bytes() -> None:
-    """Make aiokafka's fetchers in this process keep the fetched bytes."""
-    fetcher.MemoryRecords = FetchedRecords
+from topics.fetching.record import Record
 
 
 def read_tolerantly(batch: bytes) -> list[Record]:

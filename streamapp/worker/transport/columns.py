@@ -4,7 +4,8 @@
 This module reads the buffers of aiokafka's fetcher (`FetchResult`). aiokafka's reader returns the batches,
 with the same rules for aborted transactions, control batches and compaction holes as
 `aiokafka.consumer.fetcher.PartitionRecords`; a kernel finds the records in them. aiokafka's reader also reads
-batches that the kernel refuses, and formats before v2. A batch that neither can read, or that decompresses to
+batches that the kernel refuses; `topics/fetching/old_formats.py` reads the formats before v2. A batch
+that none of them can read, or that decompresses to
 too many bytes, is refused: one record without content stands for it, and becomes a dead letter.
 """
 
@@ -30,8 +31,7 @@ from topics.fetching.batches import (
     damaged,
     is_skipped,
     is_v2,
-    old_damaged,
-    old_refused,
+    old_opened,
     opened,
     records_of,
 )
@@ -177,19 +177,15 @@ class _Found:
         return None if found < 0 else RecordSpans(buffer, records[:, :found])
 
     def _add_old(self, batch: Any, start: int, end: int, position: int) -> None:
-        """Add a batch of the formats before v2, which aiokafka reads."""
-        last = batch.next_offset - 1
-        refused = old_refused(self._log, start, end, position, last, self._limit)
-        if refused is None:
-            try:
-                self._parts.append(_spans(list(batch), position))
-                self.count += len(self._parts[-1])
-            except MemoryError:
-                raise
-            except Exception as error:  # noqa: BLE001 - whatever aiokafka's reader raises about it
-                refused = old_damaged(self._log, start, end, position, last, error)
-        if refused is not None:
-            self._refuse(refused)
+        """Add a batch of another format than v2."""
+        read = old_opened(batch, self._log, start, end, position, self._limit)
+        if isinstance(read, RefusedBatch):
+            self._refuse(read)
+            return
+        records, inflated = read
+        self._parts.append(_spans(records, position))
+        self.count += len(records)
+        self.inflated += inflated
 
 
 def _spans(some: list[Any], position: int) -> RecordSpans:

@@ -38,8 +38,8 @@ from streamapp.worker.transport.partition_health import NO_LEADER, PartitionHeal
 from streamapp.worker.transport.runs import FetchedColumns
 from streamapp.worker.transport.sources import LOOK_AGAIN, SourceWatch
 from topics.fetching.batches import Limit
+from topics.fetching.fetched_records import keep_bytes
 from topics.fetching.frames import bound_frames
-from topics.fetching.undecodable import keep_bytes
 
 # aiokafka has one request per broker in flight. If that requests only some partitions, because records of the
 # rest wait here, it must not take long: the remaining partitions cannot be fetched before it has ended.

@@ -13,7 +13,7 @@ from streamapp.worker.transport.columns import decode, has_more
 from streamapp.worker.transport.runs import ReadAhead, TimeOrder, wanted_of
 from topics.errors import Reason
 from topics.fetching.batches import HEAD, Limit
-from topics.fetching.undecodable import FetchedRecords
+from topics.fetching.fetched_records import FetchedRecords
 
 TP = TopicPartition("t", 0)
 LIMIT = Limit(1 << 20)

@@ -15,7 +15,7 @@ from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from faust.types import TP
 
 from streamapp.worker.transport.thread import ConsumerThread
-from topics.fetching.undecodable import FetchedRecords
+from topics.fetching.fetched_records import FetchedRecords
 
 ASTRAY, BUSY = TopicPartition("topic", 0), TopicPartition("topic", 1)
 
