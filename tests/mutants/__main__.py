@@ -24,7 +24,18 @@ from pathlib import Path
 
 from tests.mutants import closest
 from tests.mutants.mutation import Mutant, mutants_of
-from tests.mutants.trial import BROKEN, KEPT, KILLED, ROOT, SURVIVED, UNREACHED, fork, name_of, shown
+from tests.mutants.trial import (
+    BROKEN,
+    KEPT,
+    KILLED,
+    PATIENCE_S,
+    ROOT,
+    SURVIVED,
+    UNREACHED,
+    fork,
+    name_of,
+    shown,
+)
 
 LEFT_OUT = (
     "core/__init__.py",
@@ -34,7 +45,6 @@ LEFT_OUT = (
     "core/kernels/jit.py",
 )
 """What draws trees, what published bytes judge; and the compiler, which is away here."""
-PATIENCE_S = 10.0
 
 Reached = dict[str, dict[int, list[str]]]
 
@@ -45,7 +55,12 @@ def main() -> int:
     KEPT.mkdir(exist_ok=True)
     if options.closest:
         return closest.run(
-            options.closest, options.sample or 50, options.seed, options.seconds, options.again
+            options.closest,
+            options.sample or 50,
+            options.seed,
+            options.seconds,
+            options.budget,
+            options.again,
         )
     mutants = _mutants(options.files)
     if options.list:

@@ -1,9 +1,10 @@
 """Mutants of topics and streamapp, and the tests that lie closest to their modules.
 
-A sample of each folder is drawn by a seed. The closest tests of a module are those of its name in the folder
-of tests that mirrors its own, or in tests/topology; a mutant that survives them meets those that import or
-name the module, or a helper of tests that does. Where there are neither, it meets those of the mirrored
-folder, or of the nearest one above that has any.
+A sample of each folder, and of each folder in it, is drawn by a seed. The closest tests of a module are those
+of its name, in the folder of tests that mirrors its own or in tests/topology, and those that import or name
+the module, or a helper of tests that does. Where there are neither, they are those of the mirrored folder, or
+of the nearest one above that has any. One process collects the closest tests of all modules of the samples,
+and the tests of the folder that mirrors the named one (tests/mutants/collected.py).
 """
 
 from __future__ import annotations
@@ -13,55 +14,141 @@ import importlib
 import json
 import os
 import re
-import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from tests.mutants.collected import IMPORT, OPTIONS
 from tests.mutants.mutation import Mutant, mutants_of
-from tests.mutants.trial import BROKEN, KEPT, KILLED, ROOT, SURVIVED, UNREACHED, fork, name_of, shown
-
-PATIENCE_S = 10.0
-"""CPU seconds that a mutant has beside five times what the tests take without one."""
-WALL = 30.0
-"""How many times longer that may take by the clock: the machine may have other work."""
-BROKEN_TESTS = "tests fail without it"
+from tests.mutants.trial import (
+    BROKEN,
+    KEPT,
+    KILLED,
+    PATIENCE_S,
+    ROOT,
+    SURVIVED,
+    UNREACHED,
+    ended,
+    fork,
+    name_of,
+    shown,
+)
 
 _UNIT = ROOT / "tests" / "unit"
-_PLACES = ("tests/unit", "tests/topology", "tests/contract")
+_PLACES = ("tests/unit/topics", "tests/unit/streamapp", "tests/topology", "tests/contract", "tests/property")
+_RESULTS = (KILLED, SURVIVED, UNREACHED)
+_Named = tuple[str, Mutant, str]
+"""A mutant with the key of its result and its module's text."""
 
 
-def run(folders: Sequence[str], sample: int, seed: int, seconds: float, again: bool) -> int:
+def run(folders: Sequence[str], sample: int, seed: int, seconds: float, budget: float, again: bool) -> int:
     """Try a sample of each folder's mutants; print survivors, and a table of all that was tried."""
     for slow in ("numba", "numpy", "pytest"):
-        importlib.import_module(slow)  # once: the process of each mutant has it then
+        importlib.import_module(slow)  # once: the process of a mutant that is imported has it then
     file = KEPT / "closest.jsonl"
     results = _read(file)
     begun = time.monotonic()
     rows = []
     with file.open("a", encoding="utf-8") as kept:
-        for folder in _with_modules(folders):
-            counts: Counter[str] = Counter()
-            for mutant, text in _sample(folder, sample, seed):
-                key = name_of(mutant, text)
-                result = results.get(key)
-                if result is None or (again and result == SURVIVED):
-                    if time.monotonic() - begun > seconds:
-                        continue
-                    result = _try(mutant, text)
-                    kept.write(json.dumps({"mutant": key, "line": mutant.line, "result": result}) + "\n")
-                    kept.flush()
-                counts[result] += 1
-                if result != KILLED:
-                    print(f"{result}: {shown(mutant, text)}", flush=True)
-            if counts:
-                rows.append((folder, *(counts[each] for each in (KILLED, SURVIVED, UNREACHED, BROKEN_TESTS))))
-    for row in [("folder", KILLED, SURVIVED, UNREACHED, BROKEN_TESTS), *rows]:
+        for top in folders:
+            samples = {folder: _sample(folder, sample, seed) for folder in _with_modules(top)}
+            done = (KILLED,) if again else _RESULTS
+            waiting = [
+                each for named in samples.values() for each in named if results.get(each[0]) not in done
+            ]
+            compiled = [each for each in waiting if not _has_kernels(each[2])]
+            for group in (compiled, [each for each in waiting if each not in compiled]):
+                if group and time.monotonic() - begun < seconds:
+                    for (key, mutant, _), result in _tried(top, group, budget, group is compiled):
+                        results[key] = result
+                        line = {"mutant": key, "line": mutant.line, "result": result}
+                        kept.write(json.dumps(line) + "\n")
+                        kept.flush()
+            for folder, mutants in samples.items():
+                for key, mutant, text in mutants:
+                    if results.get(key) in (SURVIVED, UNREACHED):
+                        print(f"{results[key]}: {shown(mutant, text)}", flush=True)
+                counts = Counter(results[key] for key, _, _ in mutants if key in results)
+                if counts:
+                    rows.append((folder, sum(counts.values()), *(counts[each] for each in _RESULTS)))
+    for row in [("folder", "places", *_RESULTS), *rows]:
         print("| " + " | ".join(map(str, row)) + " |")
     return 0
+
+
+def _has_kernels(text: str) -> bool:
+    """Whether a module's changes must be tried without the compiler: its cache has the code of the file."""
+    return bool(re.search(r"^(from|import) .*\b(numba|core\.kernels)\b", text, re.MULTILINE))
+
+
+def _tried(
+    top: str, mutants: Sequence[_Named], budget: float, compiled: bool
+) -> Iterator[tuple[_Named, str]]:
+    """Run the closest tests of a folder with each of its mutants; yield each with its result."""
+    stages = {file: closest_tests(file) for file in {mutant.file for _, mutant, _ in mutants}}
+    beside = {path.relative_to(ROOT).as_posix() for path in (_UNIT / top).rglob("test_*.py")}
+    tests = sorted(beside.union(*(files for stage in stages.values() for files in stage)))
+    if not tests:
+        yield from ((each, UNREACHED) for each in mutants)
+        return
+    fields = [[m.file, m.line, m.column, m.before, m.after] for _, m, _ in mutants]
+    request = {"tests": tests, "mutants": fields, "budget": budget}
+    for line in _answers(request, compiled):
+        if "mutant" not in line:
+            print(f"{line['passed']} of {line['tests']} tests passed in {line['seconds']:.0f} s", flush=True)
+            continue
+        key, mutant, text = mutants[line["mutant"]]
+        result = line["result"]
+        if result == IMPORT:
+            result = _try(mutant, text, line["tests"], line["seconds"], compiled)
+        yield (key, mutant, text), result
+
+
+def _answers(request: dict[str, Any], compiled: bool) -> Iterator[dict[str, Any]]:
+    """Yield what the process of the collected tests writes."""
+    reading, writing = os.pipe()
+    environment = os.environ | ({} if compiled else {"NUMBA_DISABLE_JIT": "1"})
+    command = [sys.executable, "-m", "tests.mutants.collected", str(writing)]
+    with (KEPT / "collected.log").open("w") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env=environment,
+            pass_fds=[writing],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            text=True,
+        )
+    os.close(writing)
+    assert process.stdin is not None
+    with process, os.fdopen(reading, encoding="utf-8") as answers:
+        process.stdin.write(json.dumps(request))
+        process.stdin.close()
+        count = 0
+        for line in map(json.loads, answers):
+            count += "mutant" in line
+            yield line
+    if count < len(request["mutants"]):
+        raise SystemExit(f"only {count} mutants could be tried, see {KEPT / 'collected.log'}")
+
+
+def _try(mutant: Mutant, text: str, tests: Sequence[str], seconds: float, compiled: bool) -> str:
+    """Import a mutant in a process of its own and run the tests that the measured ones name."""
+    if not tests:
+        return UNREACHED
+    files = sorted({test.partition("::")[0] for test in tests})
+    limit = PATIENCE_S + 5 * seconds
+    child = fork(mutant, text, files, limit, only=set(tests), options=OPTIONS, compiled=compiled)
+    code, _ = ended(child, 6 * limit)
+    if code in BROKEN and code != BROKEN[0]:
+        raise SystemExit(f"pytest could not run the tests of {mutant.key} (exit code {code})")
+    return SURVIVED if code == 0 else KILLED
 
 
 def _read(file: Path) -> dict[str, str]:
@@ -71,55 +158,21 @@ def _read(file: Path) -> dict[str, str]:
     return {each["mutant"]: each["result"] for each in lines}
 
 
-def _with_modules(folders: Sequence[str]) -> Iterator[str]:
-    """Yield the folders and those inside of them that have modules."""
-    for folder in folders:
-        inside = {path.parent for path in (ROOT / folder).rglob("*.py") if path.stem != "__init__"}
-        yield from sorted(path.relative_to(ROOT).as_posix() for path in inside)
+def _with_modules(folder: str) -> list[str]:
+    """Return a folder and those inside of it that have modules."""
+    inside = {path.parent for path in (ROOT / folder).rglob("*.py") if path.stem != "__init__"}
+    return sorted(path.relative_to(ROOT).as_posix() for path in inside)
 
 
-def _sample(folder: str, sample: int, seed: int) -> list[tuple[Mutant, str]]:
-    """Return the first mutants of a folder's modules in an order drawn by the seed, with their texts."""
+def _sample(folder: str, sample: int, seed: int) -> list[_Named]:
+    """Return the first mutants of a folder's modules in an order drawn by the seed."""
     mutants = []
     for path in sorted((ROOT / folder).glob("*.py")):
         text = path.read_text(encoding="utf-8")
         file = path.relative_to(ROOT).as_posix()
         mutants += [(mutant, text) for mutant in mutants_of(file, text, statements=True)]
     mutants.sort(key=lambda each: hashlib.sha256(f"{seed}:{each[0].key}".encode()).hexdigest())
-    return mutants[:sample]
-
-
-def _try(mutant: Mutant, text: str) -> str:
-    """Let a mutant meet its tests, the closest first; return what became of it."""
-    result = UNREACHED
-    for tests in closest_tests(mutant.file):
-        cpu, code = _without_mutant(tests)
-        if code != 0:
-            return BROKEN_TESTS
-        limit = PATIENCE_S + 5 * cpu
-        code, _ = _ended(fork(mutant, text, tests, limit, WALL * limit))
-        if code in BROKEN:
-            message = f"pytest could not run the tests of {mutant.key} (exit code {code})"
-            raise SystemExit(message)
-        if code != 0:
-            return KILLED
-        result = SURVIVED
-    return result
-
-
-@cache
-def _without_mutant(tests: tuple[str, ...]) -> tuple[float, int]:
-    """Return the CPU seconds that tests take as the code is, and their exit code."""
-    code, cpu = _ended(fork(None, "", tests, 3600.0, 3600.0))
-    return cpu, code
-
-
-def _ended(child: int) -> tuple[int, float]:
-    """Wait for a process, end what it has left behind; return its exit code and its CPU seconds."""
-    _, status, usage = os.wait4(child, 0)
-    with suppress(ProcessLookupError):
-        os.killpg(child, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime
+    return [(name_of(mutant, text), mutant, text) for mutant, text in mutants[:sample]]
 
 
 @cache

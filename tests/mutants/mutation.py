@@ -83,13 +83,17 @@ def _without_statements(file: str, lines: list[bytes], tree: ast.Module) -> Iter
 def _has_effect(node: ast.stmt) -> bool:
     if isinstance(node, ast.Expr):
         value = node.value.value if isinstance(node.value, ast.Await) else node.value
-        is_log = isinstance(value, ast.Call) and ast.unparse(value.func).startswith(("logger.", "typer.echo"))
-        return isinstance(value, ast.Call) and not is_log
+        is_echo = isinstance(value, ast.Call) and ast.unparse(value.func) == "typer.echo"
+        return isinstance(value, ast.Call) and not _is_log(value) and not is_echo
     if isinstance(node, ast.Assign):
         return all(isinstance(target, ast.Attribute | ast.Subscript) for target in node.targets)
     return isinstance(node, ast.AugAssign | ast.Continue) or (
         isinstance(node, ast.Return) and node.value is None
     )
+
+
+def _is_log(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and ast.unparse(node.func).startswith("logger.")
 
 
 def _found(file: str, lines: list[bytes], node: ast.AST, inside: bool) -> Iterator[Mutant]:
@@ -106,7 +110,7 @@ def _found(file: str, lines: list[bytes], node: ast.AST, inside: bool) -> Iterat
 
 def _children(node: ast.AST, inside: bool) -> Iterator[ast.AST]:
     """Yield what is executed below a node: no annotations, decorators, docstrings, messages."""
-    if isinstance(node, ast.JoinedStr | ast.Raise):
+    if isinstance(node, ast.JoinedStr | ast.Raise) or _is_log(node):
         return
     if isinstance(node, _FUNCTIONS):
         yield from node.body

@@ -1,11 +1,14 @@
 """Which changes `make mutants` makes of a module, and that they are changes of what runs."""
 
 import ast
+import itertools
+from types import ModuleType
 
 import pytest
 
 from tests.mutants.closest import closest_tests
 from tests.mutants.mutation import mutants_of
+from tests.mutants.swap import LoadedFunctions
 
 SOURCE = '''"""1 + 1 in a docstring."""
 LIMIT: Final = 0.5
@@ -93,7 +96,10 @@ def test_statements_with_an_effect_are_left_out_where_that_is_asked_for():
             ["tests/unit/topics/clients/test_sender.py", "tests/unit/topics/test_clients.py"],
         ),
         ("topics/readers/arff/rows.py", ["tests/unit/topics/readers/test_arff.py"]),
-        ("streamapp/worker/task/labels.py", ["tests/topology/test_labels.py"]),
+        (
+            "streamapp/worker/task/labels.py",
+            ["tests/topology/test_labels.py", "tests/property/test_task_labels.py"],
+        ),
         (
             "streamapp/worker/processing/commit_schedule.py",
             [
@@ -111,3 +117,61 @@ def test_the_tests_of_a_modules_name_come_before_those_that_mention_it(module, s
     tests = closest_tests(module)
     assert len(tests) == len(stages)
     assert all(test in stage for test, stage in zip(stages, tests, strict=True)), tests
+
+
+LOADED = """
+LIMIT = 2
+
+def below(n):
+    return n < LIMIT
+
+class Sum:
+    first = 3
+
+    @property
+    def next(self):
+        return self.first + 1
+
+    def each(self):
+        return [i * 2 for i in range(self.first)]
+"""
+
+
+@pytest.fixture
+def loaded(tmp_path):
+    """Return a module that is imported, and a function that applies those of its mutants with some text."""
+    path = tmp_path / "loaded.py"
+    path.write_text(LOADED)
+    module = ModuleType("loaded")
+    exec(compile(LOADED, str(path), "exec"), module.__dict__)
+
+    def change(before):
+        mutants = [m for m in mutants_of("loaded.py", LOADED) if m.before == before]
+        changes = [LoadedFunctions().changes(str(path), LOADED, mutant) for mutant in mutants]
+        for function, code in itertools.chain(*changes):
+            function.__code__ = code
+        return sum(map(bool, changes))
+
+    return module, change
+
+
+def test_an_imported_function_receives_the_code_of_a_mutant(loaded):
+    module, change = loaded
+    below = module.below  # as another module has imported it
+    assert not below(2)
+    assert change("<") == 1
+    assert below(2)
+
+
+def test_properties_and_what_a_function_contains_are_changed(loaded):
+    module, change = loaded
+    sum_ = module.Sum()
+    assert change("+") == 1
+    assert sum_.next == 2
+    assert change("*") == 1
+    assert sum_.each() == [0.0, 0.5, 1.0]
+
+
+def test_a_change_that_only_an_import_makes_is_left_to_one(loaded):
+    _, change = loaded
+    assert change("3") == 0
