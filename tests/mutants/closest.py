@@ -23,7 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.mutants.collected import IMPORT, OPTIONS
+from tests.mutants.collected import IMPORT, OPTIONS, limits
 from tests.mutants.mutation import Mutant, mutants_of
 from tests.mutants.trial import (
     BROKEN,
@@ -143,9 +143,9 @@ def _try(mutant: Mutant, text: str, tests: Sequence[str], seconds: float, compil
     if not tests:
         return UNREACHED
     files = sorted({test.partition("::")[0] for test in tests})
-    limit = PATIENCE_S + 5 * seconds
-    child = fork(mutant, text, files, limit, only=set(tests), options=OPTIONS, compiled=compiled)
-    code, _ = ended(child, 6 * limit)
+    cpu, wall = limits(seconds)
+    child = fork(mutant, text, files, cpu + PATIENCE_S, only=set(tests), options=OPTIONS, compiled=compiled)
+    code, _ = ended(child, wall + PATIENCE_S)
     if code in BROKEN and code != BROKEN[0]:
         raise SystemExit(f"pytest could not run the tests of {mutant.key} (exit code {code})")
     return SURVIVED if code == 0 else KILLED

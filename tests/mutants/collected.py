@@ -31,7 +31,7 @@ import pytest
 
 from tests.mutants.mutation import Mutant
 from tests.mutants.swap import LoadedFunctions
-from tests.mutants.trial import KILLED, MEMORY, PATIENCE_S, ROOT, SURVIVED, UNREACHED, ended
+from tests.mutants.trial import KILLED, MEMORY, ROOT, SURVIVED, UNREACHED, ended
 
 IMPORT = "import"
 OPTIONS = ("-q", "-n", "0", "--tier", "quick", "-p", "no:cacheprovider", "-p", "no:cov")
@@ -45,7 +45,7 @@ class _Measured:
     tests: dict[str, dict[int, list[str]]] = field(default_factory=dict)
     """By file and line: the tests that reach it."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """Of the tests that passed."""
+    """Of the tests that passed: CPU seconds, or a quarter of the time by the clock if that is more."""
 
 
 class Trials:
@@ -120,10 +120,11 @@ class Trials:
                 seconds: dict[str, float] = {}
                 for item, after in zip(session.items, [*session.items[1:], None], strict=True):
                     measuring.switch_context(item.nodeid)
-                    begun, failed = time.monotonic(), session.testsfailed
+                    failed, begun, cpu = session.testsfailed, time.monotonic(), time.process_time()
                     item.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
                     if session.testsfailed == failed:
-                        seconds[item.nodeid] = time.monotonic() - begun
+                        wall, cpu = time.monotonic() - begun, time.process_time() - cpu
+                        seconds[item.nodeid] = max(cpu, wall / 4)  # to wait costs others nothing
                 measuring.stop()
                 data = measuring.get_data()
                 lines = {path: data.contexts_by_lineno(path) for path in data.measured_files()}
@@ -162,9 +163,14 @@ class Trials:
                     return 1
             return 0
 
-        limit = PATIENCE_S + 5.0 * sum(measured.seconds[test] for test in tests)
-        code, _ = ended(_forked(run, limit), 6.0 * limit)
+        cpu, wall = limits(sum(measured.seconds[test] for test in tests))
+        code, _ = ended(_forked(run, cpu), wall)
         return code != 0
+
+
+def limits(seconds: float) -> tuple[float, float]:
+    """Return the seconds of CPU and those by the clock that a mutant has for tests that take so many."""
+    return 5.0 + 3.0 * seconds, 30.0 + 8.0 * seconds
 
 
 def _forked(act: Callable[[], int], limit: float) -> int:

@@ -23,7 +23,7 @@ ROOT = Path(__file__).parents[2]
 KEPT = ROOT / ".mutants"
 MEMORY = 6 << 30
 PATIENCE_S = 10.0
-"""CPU seconds that a mutant has beside five times those that its tests take without one."""
+"""Seconds that a mutant has beside those of its tests: for imports."""
 BROKEN = (3, 4, 5)  # an error of pytest itself, of its arguments, no test: says nothing about a mutant
 KILLED, SURVIVED, UNREACHED = "killed", "survived", "unreached"
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
+from confluent_kafka.admin import OffsetSpec
 
 from topics.clients.cluster import Cluster
 from topics.errors import BrokerError, UnansweredError
@@ -19,6 +22,9 @@ class Client:
 
     def __init__(self, unanswered: int, code: int = KafkaError._TIMED_OUT) -> None:
         self.left, self.code, self.asked = unanswered, code, 0
+        self.waits: list[float] = []  # seconds
+        self.hidden: Mapping[str, int] = {}  # topic → the error of its description
+        self.reports: Callable[[], None] = lambda: None
 
     def list_topics(self, timeout: float) -> Any:
         self.asked += 1
@@ -26,8 +32,26 @@ class Client:
             raise KafkaException(KafkaError(self.code))
         return SimpleNamespace(topics={"t": 1}, cluster_id="c")
 
+    def list_offsets(self, requests: Any, **_: Any) -> Any:
+        self.asked += 1
+        answers: dict[Any, Future[Any]] = {tp: Future() for tp in requests}
+        for tp, answer in answers.items():
+            if self.asked <= self.left and tp.partition == 1:
+                answer.set_exception(KafkaException(KafkaError(self.code)))
+            else:
+                answer.set_result(SimpleNamespace(offset=10 * self.asked + tp.partition))
+        return answers
+
+    def describe_topics(self, topics: Any, **_: Any) -> Any:
+        answers: dict[str, Future[Any]] = {name: Future() for name in self.hidden}
+        for name, code in self.hidden.items():
+            answers[name].set_exception(KafkaException(KafkaError(code)))
+        return answers
+
     def poll(self, seconds: float) -> None:
-        """No time passes."""
+        """Report what there is; no time passes."""
+        self.waits.append(seconds)
+        self.reports()
 
 
 def cluster_of(client: Client, patience_s: float = 60.0) -> Cluster:
@@ -73,3 +97,32 @@ def test_what_a_broker_refuses_is_not_asked_again() -> None:
     with pytest.raises(BrokerError, match="refused the request"):
         cluster_of(client).topics()
     assert client.asked == 1
+
+
+def test_only_partitions_without_a_leader_are_asked_again_after_a_pause() -> None:
+    client = Client(2, KafkaError.NOT_LEADER_FOR_PARTITION)
+    partitions = [TopicPartition("t", number) for number in range(3)]
+    offsets = cluster_of(client).offsets(partitions, OffsetSpec.latest())
+    assert offsets == {("t", 0): 10, ("t", 1): 31, ("t", 2): 12}
+    pauses = [seconds for seconds in client.waits if seconds > 0]
+    assert len(pauses) == 2, "one before each further request"
+
+
+def test_a_topic_that_may_be_there_is_hidden_and_one_that_is_not_there_is_not() -> None:
+    client = Client(0)
+    client.hidden = {
+        "mine": KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        "none": KafkaError.UNKNOWN_TOPIC_OR_PART,
+    }
+    assert cluster_of(client).hidden(["mine", "none"]) == ["mine"]
+    client.hidden = {"none": KafkaError.UNKNOWN_TOPIC_OR_PART, "broken": KafkaError.INVALID_REQUEST}
+    with pytest.raises(BrokerError, match="refused the request"):
+        cluster_of(client).hidden(["none", "broken"])
+
+
+def test_the_reason_of_a_timeout_that_is_reported_last_is_in_the_error() -> None:
+    client = Client(10)
+    cluster = cluster_of(client, patience_s=0.0)
+    client.reports = lambda: cluster._complaint(KafkaError(KafkaError._TRANSPORT, "connection refused"))
+    with pytest.raises(UnansweredError, match=r"did not answer within 8 s .*connection refused"):
+        cluster.topics()

@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,32 @@ def test_errors_and_lines_of_the_log_come_from_poll(caplog: pytest.LogCaptureFix
     assert found[0] == found[1]
 
 
+def test_a_line_of_the_log_is_written_by_the_thread_that_polls() -> None:
+    """A logger may belong to one thread; librdkafka's own threads write their lines into a queue."""
+    writers: list[int] = []
+    logger = SimpleNamespace(log=lambda *_: writers.append(threading.get_ident()))
+    client = native(Told(), {"bootstrap.servers": f"127.0.0.1:{free_port()}"}, logger)
+    for _ in range(100):
+        client.poll(0.1)
+        if writers:
+            break
+    assert set(writers) == {threading.get_ident()}
+
+
+def test_what_the_logger_raises_comes_out_of_the_call() -> None:
+    def fail(*_: Any) -> None:
+        raise LookupError
+
+    client = native(Told(), {"bootstrap.servers": f"127.0.0.1:{free_port()}"}, SimpleNamespace(log=fail))
+
+    def poll_until_it_fails() -> None:
+        for _ in range(100):
+            client.poll(0.1)
+
+    with pytest.raises(LookupError):
+        poll_until_it_fails()
+
+
 def test_what_a_callback_raises_comes_out_of_the_call(away: dict[str, Any]) -> None:
     class Failing(Told):
         def delivered(self, error: KafkaError | None, message: Any) -> None:
@@ -230,6 +257,8 @@ def column(starts: list[int], buffer: Any = b"elevenbytes", lengths: list[int] |
         {"headers": HeaderColumns(["a"], np.array([-1]), Spans.of([b"x"]), np.array([0, 1, 1, 1]))},
         {"partition": 1 << 31},
         {"partition": -2},
+        {"partition": np.zeros(N - 1, dtype=np.int64)},
+        {"partition": np.zeros(N + 1, dtype=np.int64)},
         {"topic": "a\0b"},
         {"values": column([0, 3, 6, 11], bytearray(11))},
         {"values": column([0, 3, 6], lengths=[1, 1])},

@@ -1,12 +1,14 @@
 """A producer never forgets what it could not send."""
 
+import ctypes
 import random
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition, cimpl
 
 from streamapp.embedded.broker import free_port
 from topics.clients import librdkafka
@@ -66,7 +68,7 @@ def cluster() -> Iterator[dict[str, str]]:
     """Yield the address of librdkafka's mock cluster, alive as long as its owner."""
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
     broker = next(iter(owner.list_topics("topic", timeout=10).brokers.values()))
-    for test in ("order", "refused", "columns", "gathered", "beside", "mixed"):
+    for test in ("order", "refused", "columns", "gathered", "beside", "mixed", "room", "rows"):
         for native in CLIENTS.values():
             owner.list_topics(topic_of(test, native), timeout=10)
     yield {"bootstrap.servers": f"{broker.host}:{broker.port}"}
@@ -116,6 +118,7 @@ def test_what_is_offered_never_waits_and_close_ends_whoever_drains(away: Sender)
         thread.join()
     assert [str(each) for each in ended] == ["102 records were not delivered: the producer was closed"] * 2
     assert away.failed == TINY
+    assert not away.is_full, "nothing waits any more"
 
 
 def test_what_was_offered_is_sent_in_order_whoever_hands_it_over(
@@ -254,6 +257,97 @@ def test_the_reason_of_a_fatal_error_that_the_client_lost_is_found(monkeypatch: 
     for _ in range(2):
         with pytest.raises(BrokerError, match="has failed for good: .*IdempotentWrite"):
             sender.flush()
+
+
+class Reporting(Ended):
+    """A client that takes each record; its owner decides which are reported as undelivered."""
+
+    def __init__(self, properties: dict[str, Any], **_: Any) -> None:
+        self.report = properties["on_delivery"]
+        self.complaints: list[KafkaError] = []
+
+    def produce(self, *_: Any) -> None:
+        """It is not sent."""
+
+    def poll(self, seconds: float) -> int:
+        for error in self.complaints:
+            self.report(error, SimpleNamespace(topic=lambda: "t", partition=lambda: 3))
+        self.complaints.clear()
+        return 0
+
+    flush = poll
+
+
+def test_an_undelivered_batch_is_explained_by_the_record_at_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For each other record of the batch librdkafka reports only that one of them was refused."""
+    clients: list[Reporting] = []
+    monkeypatch.setattr(
+        "topics.clients.sender.Producer", lambda *a, **k: clients.append(Reporting(*a, **k)) or clients[-1]
+    )
+    another = KafkaError(KafkaError._INVALID_DIFFERENT_RECORD, "another record")
+    at_fault = KafkaError(KafkaError.MSG_SIZE_TOO_LARGE, "too large")
+    late = KafkaError(KafkaError._MSG_TIMED_OUT, "too late")
+    for order in ([another, another, at_fault, another, late], [at_fault, another, late]):
+        sender = Sender({"bootstrap.servers": "unused"})
+        clients[-1].complaints = list(order)
+        message = rf"^{len(order)} records were not delivered.*t\[3\]: too large; raise max.message.bytes"
+        with pytest.raises(DeliveryError, match=message):
+            sender.flush()
+
+
+def test_a_client_that_has_failed_for_good_is_the_reason_of_a_record_it_does_not_take(
+    cluster: dict[str, str],
+) -> None:
+    sender = sender_to(cluster, native=True)
+    hook = ctypes.CDLL(cimpl.__file__).rd_kafka_test_fatal_error  # what librdkafka has for such tests
+    hook.argtypes = (ctypes.c_void_p, ctypes.c_int, ctypes.c_char_p)
+    client: Any = sender._producer
+    assert hook(client._client, KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, b"for a test") == 0
+    for use in (lambda: one_run(sender, b"value"), sender.check):
+        with pytest.raises(BrokerError, match="^the producer has failed for good: .*for a test"):
+            use()
+    sender.close()
+
+
+def test_a_sender_that_has_drained_a_full_client_has_room_again(
+    cluster: dict[str, str], native: bool
+) -> None:
+    topic = topic_of("room", native)
+    sender = sender_to(cluster | {"queue.buffering.max.messages": str(TINY)}, native)
+    offer(sender, 3 * TINY, topic=topic)
+    assert sender.is_full
+    sender.drain()
+    with sender.gathering():
+        offer(sender, 1, topic=topic)
+        assert not sender.is_full, "the record waits for more, and not for room"
+    sender.flush()
+    sender.close()
+    assert len(read(cluster, topic, 3 * TINY + 1)) == 3 * TINY + 1
+
+
+def test_rows_go_to_their_topics_and_partitions_and_wait_for_room(
+    cluster: dict[str, str], native: bool
+) -> None:
+    topic = topic_of("rows", native)
+    sender = sender_to(cluster | {"queue.buffering.max.messages": str(TINY)}, native)
+    n = 3 * TINY
+    values = [b"%d" % i for i in range(n)]
+    partitions = [i % 3 for i in range(n)]
+    sender.send([topic] * n, values, [b"key"] * n, partitions, [1] * n)
+    sender.flush()
+    sender.close()
+    for number in range(3):
+        assert read(cluster, topic, n // 3, number) == [(value, None) for value in values[number::3]]
+
+
+def test_a_stop_leaves_the_broker_some_time(native: bool) -> None:
+    kafka = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "log_level": 0}
+    stopped: list[bool] = []
+    sender = Sender(kafka, lambda: bool(stopped), native)
+    assert not sender.is_overdue()
+    stopped.append(True)
+    assert not sender.is_overdue(), "it has ten seconds from now"
+    sender.close()
 
 
 COLUMNS = [b"", None, "\N{SNOWMAN}".encode(), b"a\0b", bytes(1000)]

@@ -206,3 +206,16 @@ def test_a_record_that_was_not_delivered_lets_its_transaction_only_be_aborted() 
     sender.abort()
     sender.check()
     assert narrow.steps == ["begin", "1", "abort"]
+
+
+def test_a_record_that_waits_for_room_is_forgotten_with_its_transaction() -> None:
+    sender: Any = TransactionalSender({"bootstrap.servers": "127.0.0.1:1"}, "worker-1")
+    sender._producer = narrow = NarrowProducer()
+    sender.offer_run("t", 0, [b"1", b"2", b"3"], [b"k"] * 3, [0] * 3)
+    assert sender.is_full
+    sender.abort()
+    assert not sender.is_full
+    narrow.has_room = True
+    sender.offer_run("t", 0, [b"4"], [b"k"], [0])
+    sender.commit()
+    assert narrow.steps == ["begin", "1", "abort", "begin", "4", "commit"]
