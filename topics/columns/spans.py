@@ -261,6 +261,20 @@ class HeaderSpans(Column[Headers]):
             self._alike = AlikeHeaders([self._read(each or b"") for each in found.distinct], found.codes)
         return self._alike
 
+    @property
+    def counts(self) -> Ints64:
+        """int64[n], the number of headers of each record, for which no header is read."""
+        written = self.written
+        counts = np.zeros(len(self), dtype=np.int64)
+        records = np.flatnonzero(written.lengths)
+        at, shift = written.starts[records], 0
+        while len(records):  # one byte of each number a turn
+            byte = written.bytes[at].astype(np.int64)
+            counts[records] |= (byte & 0x7F) << shift
+            goes_on = byte >= 0x80
+            records, at, shift = records[goes_on], at[goes_on] + 1, shift + 7
+        return counts >> 1  # zigzag, and never negative
+
     @overload
     def __getitem__(self, at: int) -> Headers: ...
     @overload
@@ -393,6 +407,13 @@ class RecordSpans:
 def any_headers(headers: Sequence[Headers]) -> bool:
     """Whether a record has headers."""
     return not headers.are_none if isinstance(headers, HeaderSpans) else any(headers)
+
+
+def header_counts(headers: Sequence[Headers]) -> Ints64:
+    """Return int64[n], the number of headers of each record."""
+    if isinstance(headers, HeaderSpans):
+        return headers.counts
+    return np.fromiter(map(len, headers), np.int64, len(headers))
 
 
 def _laid_out(values: Sequence[bytes | None], at: int) -> tuple[Ints64, Ints64]:

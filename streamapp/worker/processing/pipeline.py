@@ -38,9 +38,9 @@ from streamapp.worker.task.task import CODE, Task, TaskRun
 from streamapp.worker.transport import runs
 from topics.clients.partitioner import partition_of
 from topics.clients.sender import Sender
-from topics.codecs.compiled.keys import code_headers, coded
+from topics.codecs.compiled.keys import coded
 from topics.columns.records import Headers, Instances, RawRecords
-from topics.columns.spans import any_headers, distinct_headers
+from topics.columns.spans import any_headers, header_counts
 from topics.definitions import TopicNames
 
 logger = logging.getLogger(__name__)
@@ -52,6 +52,9 @@ LARGE_RECORD: Final = 64 << 10
 
 MANY_HEADERS: Final = 1024
 """Headers from which a record is large; each of its answers may repeat them."""
+
+MANY_IN_ALL: Final = 16 << 10
+"""Headers of a run from which it may take that long; one takes some 2 µs to read and to pass on."""
 
 LARGE_RUN: Final = 4 << 20
 """Bytes from which a run may take that long, even if its records are small."""
@@ -140,7 +143,9 @@ class Pipeline:
         small = [
             number
             for number, run in enumerate(some)
-            if self._sources[run.topic] == "instances" and 0 < len(run.raw) <= SMALL_RUN
+            if self._sources[run.topic] == "instances"
+            and 0 < len(run.raw) <= SMALL_RUN
+            and not _has_many_headers(run.raw.headers)
         ]
         raws = [some[number].raw for number in small]
         if len(raws) < 2 or sum(len(raw.spans.buffer) for raw in raws) > READ_TOGETHER:
@@ -214,7 +219,7 @@ class Pipeline:
         spans = run.raw.spans
         size = spans.value_bytes
         is_large = size >= LARGE_RUN or spans.values.longest >= LARGE_RECORD
-        if not is_large and _most_headers(run.raw.headers) < MANY_HEADERS:
+        if not is_large and not _has_many_headers(run.raw.headers):
             return self._compute(task, run, size, instances)
         async with self._tasks_lock:
             if not is_ours():
@@ -272,11 +277,12 @@ def _is_ready(task: Task, run: runs.Run, instances: Instances | None) -> bool:
     return is_read and not (run.skipped or run.refused) and not task.models.cache.n_evicted
 
 
-def _most_headers(headers: Sequence[Headers]) -> int:
+def _has_many_headers(headers: Sequence[Headers]) -> bool:
+    """Return whether headers may take long, without reading them: they are millions if somebody wants it."""
     if not any_headers(headers):
-        return 0
-    code_headers(headers)
-    return max(map(len, distinct_headers(headers)), default=0)
+        return False
+    counts = header_counts(headers)
+    return bool(counts.max() >= MANY_HEADERS or counts.sum() >= MANY_IN_ALL)
 
 
 async def _to_the_end(compute: Callable[[], T]) -> T:

@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from topics.codecs.compiled.keys import code_headers
-from topics.columns.records import RawRecords
-from topics.columns.spans import CodedKeys, RecordSpans, Spans, distinct_headers
+from topics.columns.records import Headers, RawRecords
+from topics.columns.spans import (
+    CodedKeys,
+    HeaderSpans,
+    RecordSpans,
+    Spans,
+    distinct_headers,
+    header_counts,
+)
 
 MAYBE = st.none() | st.binary(max_size=200)
 RECORDS = st.lists(
@@ -160,3 +167,15 @@ def test_values_one_behind_the_other(cells: list[bytes], at: int) -> None:
 def test_what_is_not_bytes_is_refused(wrong: Any) -> None:
     with pytest.raises(TypeError):
         Spans.of([b"a", wrong])
+
+
+def test_headers_are_counted_without_being_read() -> None:
+    counts = [0, 1, 63, 64, 0, 300]
+    rows: list[Headers] = [[("", b"")] * count for count in counts]
+    n = len(counts)
+    headers = RecordSpans.of(range(n), [0] * n, [None] * n, [None] * n, rows).headers
+    assert headers.counts.tolist() == header_counts(rows).tolist() == counts
+    assert headers[3:6].counts.tolist() == counts[3:6]
+    assert headers[:0].counts.tolist() == header_counts([]).tolist() == []
+    millions = HeaderSpans(b"\x80\x89\x7a", np.array([0]), np.array([3]))  # only their number is here
+    assert millions.counts.tolist() == [1_000_000]

@@ -1,6 +1,7 @@
 """Where runs are computed; keys in a partition that is not murmur2's; counts of effects become metrics."""
 
 import asyncio
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -14,7 +15,14 @@ from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import MAX_MODEL_KEYS, SPLIT_REASONS, Metrics
 from streamapp.worker.outputs.limits import OutputLimits
 from streamapp.worker.processing import pipeline as module
-from streamapp.worker.processing.pipeline import LARGE_RECORD, MANY_HEADERS, KeyPlacement, Pipeline, Results
+from streamapp.worker.processing.pipeline import (
+    LARGE_RECORD,
+    MANY_HEADERS,
+    MANY_IN_ALL,
+    KeyPlacement,
+    Pipeline,
+    Results,
+)
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Alert, DeadLetter, Effects, Evaluated, Origin, Requests
 from streamapp.worker.task.error_isolation import process_isolated
@@ -22,6 +30,7 @@ from streamapp.worker.task.task import TaskRun
 from streamapp.worker.transport.runs import Run
 from topics.clients.partitioner import partition_of
 from topics.columns.records import DriftAlert, EvaluationRecord, Headers, LabelRequests, RawRecords
+from topics.columns.spans import RecordSpans
 from topics.definitions import TopicNames
 from topics.errors import Reason
 
@@ -235,6 +244,43 @@ def test_a_run_with_a_large_record_is_computed_in_a_thread_and_leads_to_the_same
             assert other.step == plain.step
 
     asyncio.run(story())
+
+
+def with_headers(records: int, headers: int) -> RawRecords:
+    """Return fetched records of so many empty headers each, none of them read yet."""
+    given: list[Headers] = [[("", b"")] * headers] * records
+    spans = RecordSpans.of(range(records), [0] * records, [b"k"] * records, [PLAIN] * records, given)
+    return RawRecords.over("grove.instances", 2, spans)
+
+
+@pytest.mark.parametrize(("records", "headers"), [(1, 100_000), (200, MANY_IN_ALL // 200 + 1)])
+def test_the_event_loop_reads_none_of_many_headers(
+    monkeypatch: pytest.MonkeyPatch, records: int, headers: int
+) -> None:
+    """A header takes only two bytes of a batch: one that has millions would stop heartbeats and fetches."""
+    calls: Counter[str] = Counter()
+
+    def count(frame: Any, event: str, _: object) -> None:
+        calls[frame.f_code.co_qualname] += event == "call"
+
+    async def story() -> None:
+        traced = Traced(monkeypatch)
+        await traced.process(PLAIN)  # compiles
+        raw = with_headers(records, headers)
+        one = Run(raw.topic, raw, records)
+        task = traced.pipeline.new_task(2)
+        sys.setprofile(count)  # of this thread only
+        try:
+            read = traced.pipeline.read_together([one, one])
+            results = await traced.pipeline.process(task, one, lambda: True)
+        finally:
+            sys.setprofile(None)
+        assert read == [None, None]
+        assert results is not None
+        assert traced.threads[-1] != threading.get_ident()
+
+    asyncio.run(story())
+    assert calls.total() < records * headers / 10, calls.most_common(3)
 
 
 def test_while_a_large_run_is_computed_the_event_loop_turns_and_its_task_is_nobodys(
