@@ -8,6 +8,7 @@ on.
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
@@ -24,6 +25,18 @@ EVENTS: Final = 100  # events of librdkafka that one call handles
 OFFSETS_S: Final = 1.0  # timeout to look up the start of a partition, which is then tried again
 SLICE_S: Final = 0.1  # between two checks of the group while waiting for records
 
+RESETS: Final = {
+    "earliest": "earliest",
+    "beginning": "earliest",
+    "smallest": "earliest",
+    "latest": "latest",
+    "end": "latest",
+    "largest": "latest",
+}
+"""Where a partition without a position begins, by the value of `auto.offset.reset` and its synonyms in
+librdkafka; its remaining value is `error`.
+"""
+
 Rebalanced = Callable[[Consumer, list[TopicPartition]], None]
 
 
@@ -37,8 +50,8 @@ class BoundedConsumer:
         """`properties` are librdkafka's; `given` are further arguments of confluent-kafka's consumer."""
         self._consumer = Consumer(dict(properties), **given)
         self._fetcher = Fetcher(properties, limit) if is_reachable(properties) else None
-        self._reset = str(properties.get("auto.offset.reset", "latest"))
-        self._tells_ends = bool(properties.get("enable.partition.eof", False))
+        self._reset = RESETS.get(str(properties.get("auto.offset.reset", "latest")).lower(), "error")
+        self._tells_ends = str(properties.get("enable.partition.eof", False)).lower() == "true"
         self._is_subscribed = False
         self._unplaced: dict[Place, int] = {}  # assigned partitions whose position is not known yet
         self._ready: dict[Place, deque[FetchedMessage]] = {}
@@ -130,17 +143,17 @@ class BoundedConsumer:
         """Return up to `most` messages; wait until there is one, or the time is over."""
         if self._fetcher is None:
             return list(self._consumer.consume(most, seconds))
-        found = self._heard()
-        left = seconds
-        while not found and not (found := self._given(most)):
+        deadline = time.monotonic() + seconds
+        found = self._heard() or self._given(most)
+        while not found:
             if self._unplaced:
                 self._place()
-            self._fetcher.wait(min(left, SLICE_S))
+            left = deadline - time.monotonic()
+            self._fetcher.wait(min(max(left, 0.0), SLICE_S), self.before)
             self._read(most)
-            found = self._heard()
-            left -= SLICE_S
+            found = self._heard() or self._given(most)
             if left <= 0:
-                return found or self._given(most)
+                break
         return found
 
     def _given(self, most: int) -> list[FetchedMessage]:

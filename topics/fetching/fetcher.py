@@ -135,9 +135,11 @@ class Fetcher:
             if place in self._places:
                 self._places[place].is_paused = paused
 
-    def wait(self, seconds: float) -> None:
-        """Return when records or failures are ready, or when the time is over."""
-        self._loop.run_until_complete(self._wait(seconds))
+    def wait(self, seconds: float, before: Mapping[Place, int] | None = None) -> None:
+        """Return when records or failures are ready for `take` with the same `before`, or when the time is
+        over.
+        """
+        self._loop.run_until_complete(self._wait(seconds, before))
 
     def failures(self) -> list[tuple[Place, int, int]]:
         """Return partitions that cannot be fetched, each with its position and the error code; each failure
@@ -242,24 +244,28 @@ class Fetcher:
 
     # -- requests -----------------------------------------------------------------------------------------
 
-    @property
-    def _has_some(self) -> bool:
+    def _has_some(self, before: Mapping[Place, int] | None) -> bool:
         return any(
             partition.failure is not None
             or (
                 not partition.is_paused
-                and (partition.fetched is not None or (partition.is_behind and self._is_at_end(partition)))
+                and self._is_ready(partition, None if before is None else before.get(place))
             )
-            for partition in self._places.values()
+            for place, partition in self._places.items()
         )
+
+    def _is_ready(self, partition: _Partition, stop: int | None) -> bool:
+        if partition.fetched is not None:
+            return not _is_beyond(partition.fetched, stop)
+        return partition.is_behind and self._is_at_end(partition)
 
     @staticmethod
     def _is_at_end(partition: _Partition) -> bool:
         return partition.stable is not None and partition.position >= partition.stable
 
-    async def _wait(self, seconds: float) -> None:
+    async def _wait(self, seconds: float, before: Mapping[Place, int] | None) -> None:
         deadline = time.monotonic() + seconds
-        while not self._has_some:
+        while not self._has_some(before):
             self._plan()
             left = deadline - time.monotonic()
             waits = {*self._requests.values(), *([self._waiting] if self._waiting else [])}

@@ -93,6 +93,14 @@ def test_what_a_worker_passed_over_is_not_inflated_and_nor_is_what_it_had_not_co
     assert offsets(fetcher.take(100, {HERE: 11})) == [7, 8, 9, 10], "it was processed, whatever the limit is"
 
 
+def test_a_wait_does_not_end_because_of_batches_that_must_not_be_opened(fetcher: Fetcher) -> None:
+    answer(fetcher, HERE, batch(0, 2) + batch(2, 1), 3)
+    assert fetcher._has_some(None)
+    assert fetcher._has_some({HERE: 2})
+    assert offsets(fetcher.take(100, {HERE: 2})) == [0, 1]
+    assert not fetcher._has_some({HERE: 2})
+
+
 def test_an_aborted_bomb_is_not_inflated(fetcher: Fetcher, inflated: list[int]) -> None:
     answer(fetcher, HERE, batch(0, 4, BOMB, producer=7) + batch(4, 1), 5, [(7, 0)])
     assert offsets(fetcher.take(100)) == [4]
