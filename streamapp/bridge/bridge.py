@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from confluent_kafka import KafkaError, Message
+from confluent_kafka import KafkaError, Message, TopicPartition
 
 from streamapp.bridge.declared import DeclaredClasses, NotReadError
 from streamapp.bridge.label_studio import LabelStudio, LabelStudioError
@@ -33,6 +33,7 @@ from topics.codecs import encode_labels
 from topics.definitions import TopicNames
 from topics.errors import BrokerError
 from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.message import REFUSED
 
 logger = logging.getLogger(__name__)
 
@@ -123,13 +124,28 @@ class Bridge:
 
     def _bring_out(self) -> None:
         """Read the requests that come within a moment, and commit them when the tool has them."""
-        messages = self._good(self._consumer.consume(BATCH, POLL_S))
-        if not messages:
+        messages = self._consumer.consume(BATCH, POLL_S)
+        good = self._good(messages)
+        ends = self._ends(messages)
+        if not ends:
             return
-        requests = [request for run in _by_partition(messages) for request in requests_of(run)]
-        self._until_done(lambda: self._add(requests))
+        requests = [request for run in _by_partition(good) for request in requests_of(run)]
+        if requests:
+            self._until_done(lambda: self._add(requests))
         if not self._stop.is_set():
-            self._consumer.commit(asynchronous=False, offsets=_behind(messages))
+            self._consumer.commit(asynchronous=False, offsets=ends)
+
+    def _ends(self, messages: Iterable[Message]) -> list[TopicPartition]:
+        """Return the offsets to commit: after the last record or refused batch of each partition."""
+        ends: dict[tuple[str, int], int] = {}
+        for message in messages:
+            error, end = message.error(), int(message.offset() or 0) + 1
+            if error is not None and error.code() not in REFUSED:
+                continue
+            place = str(message.topic()), int(message.partition() or 0)
+            # An error stands for a batch at its first offset; the consumer's position is after the batch.
+            ends[place] = max(ends.get(place, 0), end, self._consumer.next_offset(place))
+        return [TopicPartition(*place, end) for place, end in ends.items()]
 
     def _add(self, requests: Sequence[Any]) -> None:
         if self._known is None:
@@ -292,10 +308,3 @@ def _by_partition(messages: Sequence[Message]) -> list[list[Message]]:
     for message in messages:
         runs.setdefault(message.partition(), []).append(message)
     return list(runs.values())
-
-
-def _behind(messages: Sequence[Message]) -> list[Any]:
-    from confluent_kafka import TopicPartition
-
-    ends = {(str(m.topic()), int(m.partition() or 0)): int(m.offset() or 0) + 1 for m in messages}
-    return [TopicPartition(topic, partition, offset) for (topic, partition), offset in ends.items()]

@@ -26,6 +26,7 @@ from topics.clients.cluster import TIMEOUT_S, Cluster
 from topics.clients.without_group import without_group
 from topics.errors import BrokerError, CatalogueError
 from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.message import REFUSED
 
 logger = logging.getLogger(__name__)
 
@@ -136,6 +137,7 @@ class TopicReader(ABC):
     def _take(self) -> None:
         """Read the records that come within a moment, and store them."""
         runs: dict[tuple[str, int], list[Message]] = defaultdict(list)
+        ends: dict[tuple[str, int], int] = {}
         count = size = 0
         wait = POLL_S
         while count < self.batch_records and size < BATCH_BYTES:
@@ -148,15 +150,19 @@ class TopicReader(ABC):
             if error is not None:
                 if error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - librdkafka's own codes look so
                     self._raise_or_log(error, topic)
+                    if error.code() in REFUSED and topic is not None and partition is not None:
+                        ends[topic, partition] = self._consumer.next_offset((topic, partition))
+                        count += 1
                 elif topic is not None and partition is not None and offset is not None:
                     self._ends(topic, partition, offset)
                 continue
             assert topic is not None and partition is not None
             runs[topic, partition].append(message)
+            ends[topic, partition] = (offset or 0) + 1
             count += 1
             size += len(message.value() or b"")
-        if runs:
-            self._store(runs, {place: (found[-1].offset() or 0) + 1 for place, found in runs.items()})
+        if ends:
+            self._store(runs, ends)
 
     def _raise_or_log(self, error: KafkaError, topic: str | None) -> None:
         """Raise an error that waiting cannot cure; a broker that cannot be reached may come back."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import time
 import uuid
 from collections import defaultdict
 from collections.abc import Mapping
@@ -28,6 +29,8 @@ pytestmark = pytest.mark.broker
 
 GROWN_KB = 400_000
 """More than the bound and what is copied of it; a bomb alone becomes as much."""
+NOW_MS = time.time_ns() // 1_000_000
+"""Retention would delete older records, at a moment of the broker's choice."""
 OFFSETS = [0, 1, 22, 23, 44, 45]
 
 
@@ -42,13 +45,13 @@ def place_of_bombs(broker: Broker) -> tuple[dict[str, Any], TopicNames]:
     kafka = {"bootstrap.servers": broker.bootstrap_servers}
     names = TopicNames(f"bombs-{uuid.uuid4().hex[:8]}.")
     admin.create(kafka, names, 1)
-    body = encode_records([Record(b"m", bytes(20 << 20), (), 0)] * 20)
+    body = encode_records([Record(b"m", bytes(20 << 20), (), NOW_MS)] * 20)
     bombs = [(bytes(cramjam.zstd.compress(body)), 4), (gzip.compress(body, 1), 1)]
     del body
     for topic in (names.instances, names.label_requests, names.dead_letters):
         with RawClient(broker.bootstrap_servers, topic, 0) as producer:
             for number in range(3):
-                producer.write([Record(b"m", b"%d" % (2 * number + each), (), 1000) for each in range(2)])
+                producer.write([Record(b"m", b"%d" % (2 * number + each), (), NOW_MS) for each in range(2)])
                 if number < len(bombs):
                     producer.write_body(bombs[number][0], 20, bombs[number][1])
     return kafka, names
@@ -59,6 +62,7 @@ class Kept(TopicReader):
 
     def _begin(self, origin: dict[str, str]) -> bool:
         self.offsets = defaultdict[str, list[int]](list)
+        self.positions: dict[tuple[str, int], int] = {}
         return False
 
     def _stored(self, topic: str) -> Mapping[int, int]:
@@ -67,6 +71,7 @@ class Kept(TopicReader):
     def _store(self, runs: Runs, positions: Positions) -> None:
         for (topic, _), messages in runs.items():
             self.offsets[topic] += [message.offset() or 0 for message in messages]
+        self.positions |= positions
 
     def _ends(self, topic: str, partition: int, offset: int) -> None:
         self.stop()
@@ -81,6 +86,7 @@ def test_the_web_application_the_oracle_a_replay_and_the_dead_letters_go_on(
     reader = Kept(kafka, "bombs.", (names.label_requests,))
     reader.run()
     assert reader.offsets[names.label_requests] == OFFSETS
+    assert reader.positions == {(names.label_requests, 0): OFFSETS[-1] + 1}
 
     requests = RequestTopic(
         kafka, names.label_requests, f"oracle-{uuid.uuid4()}", lambda: None, lambda _: None
@@ -106,3 +112,20 @@ def test_the_web_application_the_oracle_a_replay_and_the_dead_letters_go_on(
     assert peak_kb() - before < GROWN_KB
     told = [record.getMessage() for record in caplog.records if "becomes more than" in record.getMessage()]
     assert len(told) == 2 * 4, caplog.text
+
+
+def test_the_web_application_keeps_a_position_after_a_bomb_at_the_end(broker: Broker) -> None:
+    """Else each start would read the bomb again."""
+    kafka = {"bootstrap.servers": broker.bootstrap_servers}
+    names = TopicNames(f"bombs-{uuid.uuid4().hex[:8]}.")
+    admin.create(kafka, names, 1)
+    too_large = cramjam.zstd.compress(encode_records([Record(b"m", bytes(17 << 20), (), NOW_MS)] * 4))
+    with RawClient(broker.bootstrap_servers, names.label_requests, 0) as producer:
+        producer.write([Record(b"m", b"1", (), NOW_MS)])
+        producer.write_body(bytes(too_large), 4, 4)
+    reader = Kept(kafka, "bombs.", (names.label_requests,))
+    reader.run()
+    assert (reader.offsets, reader.positions) == (
+        {names.label_requests: [0]},
+        {(names.label_requests, 0): 5},
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import uuid
 from collections import Counter
 from collections.abc import Iterator
@@ -13,8 +14,13 @@ from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
 
+import cramjam
 import pytest
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
+from confluent_kafka.admin import AdminClient
 
+from benchmarks.chaos.raw_client import RawClient
+from benchmarks.chaos.wire import Record, encode_records
 from streamapp.bridge.bridge import Bridge, BridgePlan
 from streamapp.bridge.label_studio import LabelStudio
 from streamapp.bridge.webhooks import Webhooks
@@ -92,6 +98,34 @@ def test_nothing_is_asked_or_sent_twice(broker: Any, tmp_path: Path) -> None:
         "a bridge without its state sends again"
     )
     assert {each["annotator"] for each in found} == {"label-studio:1"}
+
+
+def test_a_refused_batch_at_the_end_is_read_once(
+    broker: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kafka = {"bootstrap.servers": broker.bootstrap_servers}
+    names = TopicNames(f"bridge-{uuid.uuid4().hex[:8]}.")
+    admin.create(kafka, names, PARTITIONS)
+    plan = BridgePlan(names, f"{names.prefix}label-studio", tmp_path / "state.sqlite", sweep_s=3600)
+    ask(kafka, names, "a")
+    now_ms = time.time_ns() // 1_000_000  # retention deletes older records
+    too_large = encode_records([Record(b"m", bytes(17 << 20), (), now_ms)] * 4)
+    for partition in range(PARTITIONS):
+        with RawClient(broker.bootstrap_servers, names.label_requests, partition) as producer:
+            producer.write_body(bytes(cramjam.zstd.compress(too_large)), 4, 4)
+    group = [TopicPartition(names.label_requests, partition) for partition in range(PARTITIONS)]
+
+    def committed() -> list[int]:
+        admin_client = AdminClient(kafka)
+        (answer,) = admin_client.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(plan.group_id, group)]
+        ).values()
+        return sorted(each.offset for each in answer.result(PATIENCE).topic_partitions)
+
+    with Stub() as stub, running(kafka, plan, stub):
+        wait_until(lambda: committed() == [4, 4, 5], PATIENCE, lambda: f"{committed()}\n{caplog.text}")
+    assert caplog.text.count("becomes more than") == PARTITIONS
+    assert len(stub.tasks) == 1
 
 
 def test_replays_are_sent_once_and_a_class_that_is_shut_out_never(
