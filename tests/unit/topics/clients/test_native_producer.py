@@ -134,12 +134,13 @@ def test_properties_that_do_not_go_together_are_refused_alike(away: dict[str, An
 
 def test_steps_of_a_transaction_fail_alike(away: dict[str, Any]) -> None:
     group = group_metadata("a group", Membership(-1, "", None))
+    offsets = [TopicPartition("t", 0, 1), TopicPartition("t", 1, 2, metadata="progress")]
     found = []
     for opener in OPENERS:
         client = opener(Told(), away | {"transactional.id": "a"})
         failures = [
             failure_of(client.begin_transaction),
-            failure_of(client.send_offsets_to_transaction, [TopicPartition("t", 0, 1)], group, 0.01),
+            failure_of(client.send_offsets_to_transaction, offsets, group, 0.01),
             failure_of(client.init_transactions, 0.01),
             failure_of(client.commit_transaction, 0.01),
         ]

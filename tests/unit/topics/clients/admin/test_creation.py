@@ -113,6 +113,20 @@ def test_a_request_without_an_answer_in_time_is_sent_again_and_its_topics_are_ou
     assert set(create(KAFKA, NAMES, 4).created) == set(NAMES.all())
 
 
+def test_requests_that_never_have_an_answer_end_with_patience(busy: Callable[..., BusyBroker]) -> None:
+    broker = busy(4, answers=[KafkaError.REQUEST_TIMED_OUT] * 1000)
+    with pytest.raises(BrokerError):
+        create(KAFKA, NAMES, 4, timeout=30)
+    assert broker.now < 33
+
+
+def test_a_topic_has_one_partition_at_least(busy: Callable[..., BusyBroker]) -> None:
+    busy(1)
+    assert set(create(KAFKA, NAMES, 1).created) == set(NAMES.all())
+    with pytest.raises(ValueError, match=r"topics.partitions=0 must be at least 1"):
+        create(KAFKA, NAMES, 0)
+
+
 def test_the_end_of_patience_names_what_is_missing_and_how_to_go_on(busy: Callable[..., BusyBroker]) -> None:
     broker = busy(4, steps=10_000)
     with pytest.raises(BrokerError) as raised:
