@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from contextlib import closing
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException
@@ -19,7 +19,7 @@ from topics.clients.admin import creation
 from topics.clients.admin.creation import create
 from topics.clients.cluster import Cluster
 from topics.definitions import TopicNames
-from topics.errors import BrokerError
+from topics.errors import BrokerError, CatalogueError
 from topics.patience import Patience
 
 KAFKA = {"bootstrap.servers": "none:1"}
@@ -44,6 +44,7 @@ class BusyBroker:
         leaders act."""
         self._partitions, self._answers, self.steps = partitions, list(answers), steps
         self.topics: set[str] = set()
+        self.hidden: set[str] = set()
         self.now = 0.0
 
     def poll(self, seconds: float) -> None:
@@ -63,14 +64,16 @@ class BusyBroker:
     def list_topics(self, **_: float) -> Any:
         leader = 1 if self.steps <= 1 else -1
         partitions = {number: SimpleNamespace(leader=leader) for number in range(self._partitions)}
-        return SimpleNamespace(topics={n: SimpleNamespace(partitions=partitions) for n in self.topics})
+        return SimpleNamespace(
+            topics={n: SimpleNamespace(partitions=partitions) for n in self.topics - self.hidden}
+        )
 
     def list_offsets(self, asked: Mapping[Any, Any], **_: float) -> dict[Any, Future[Any]]:
         code = KafkaError.NOT_LEADER_FOR_PARTITION if self.steps > 0 else None
         return {tp: answered(code or SimpleNamespace(offset=0)) for tp in asked}
 
     def describe_topics(self, *_: Any, **__: float) -> dict[str, Future[Any]]:
-        return {}
+        return {name: answered(KafkaError.TOPIC_AUTHORIZATION_FAILED) for name in self.hidden & self.topics}
 
 
 @pytest.fixture
@@ -83,6 +86,10 @@ def busy(monkeypatch: pytest.MonkeyPatch) -> Callable[..., BusyBroker]:
         class Known(Cluster):
             client = broker
             complaint = ""
+
+            def __init__(self, *arguments: Any, **named: Any) -> None:
+                super().__init__(*arguments, **named)
+                self._client = cast("Any", broker)
 
             def topics(self) -> dict[str, Any]:
                 return dict(broker.list_topics().topics)
@@ -125,6 +132,32 @@ def test_a_topic_has_one_partition_at_least(busy: Callable[..., BusyBroker]) -> 
     assert set(create(KAFKA, NAMES, 1).created) == set(NAMES.all())
     with pytest.raises(ValueError, match=r"topics.partitions=0 must be at least 1"):
         create(KAFKA, NAMES, 0)
+
+
+def test_a_topic_that_another_client_creates_at_the_same_moment_is_not_ours(
+    busy: Callable[..., BusyBroker],
+) -> None:
+    busy(4, answers=[KafkaError.TOPIC_ALREADY_EXISTS])
+    creation = create(KAFKA, NAMES, 4)
+    assert (creation.created, set(creation.existed)) == ((), set(NAMES.all()))
+
+
+def test_a_topic_that_this_client_may_not_see_is_not_waited_for(busy: Callable[..., BusyBroker]) -> None:
+    broker = busy(4)
+    name = next(iter(NAMES.all()))
+    broker.hidden = {name}
+    with pytest.raises(CatalogueError, match=f"topic '{name}' must allow Describe"):
+        create(KAFKA, NAMES, 4)
+    assert broker.now < 5
+
+
+def test_partitions_whose_leader_refuses_requests_are_counted(busy: Callable[..., BusyBroker]) -> None:
+    busy(4, steps=1)
+    count = 4 * len(NAMES.all())
+    with pytest.raises(
+        BrokerError, match=f"a leader that answers: {count}, of busy.*, busy.*, busy.* and 1[0-9] more"
+    ):
+        create(KAFKA, NAMES, 4, timeout=0)
 
 
 def test_the_end_of_patience_names_what_is_missing_and_how_to_go_on(busy: Callable[..., BusyBroker]) -> None:
