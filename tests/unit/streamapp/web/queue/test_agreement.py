@@ -70,3 +70,13 @@ def test_a_vote_can_be_taken_back_and_is_given_once(jury: LabelQueue) -> None:
     assert jury.undo("ann", NOW + 50).number == card.number
     with pytest.raises(Refused, match="nothing to undo"):
         jury.undo("ann", NOW + 50)
+
+
+def test_an_agreed_label_has_the_time_of_the_last_vote(jury: LabelQueue) -> None:
+    ask(jury, REQUEST)
+    for who, at in (("bob", NOW + 1), ("ann", NOW + 9), ("cy", NOW + 5)):
+        card = jury.next_card(who, at)
+        assert card is not None
+        jury.answer(who, card.number, "a", at, new_class=True)
+    (going,) = jury.due(NOW + 200)
+    assert (going.annotator, going.timestamp) == ("ann+bob+cy", NOW + 9)

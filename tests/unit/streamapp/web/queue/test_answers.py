@@ -26,6 +26,15 @@ def test_what_has_expired_is_neither_asked_nor_taken(queue: LabelQueue) -> None:
         queue.answer("ann", card.number, "a", NOW + 401)
 
 
+def test_an_answer_in_the_last_moment_is_taken(queue: LabelQueue) -> None:
+    ask(queue, replace(REQUEST, expires_ms=NOW + 50))
+    card = queue.next_card("ann", NOW)
+    assert card is not None
+    queue.tidy(NOW + 50)
+    queue.answer("ann", card.number, "a", NOW + 50)
+    assert queue.counts(NOW + 50).undoable == 1
+
+
 def test_a_stream_of_the_past_expires_by_its_own_clock(queue: LabelQueue) -> None:
     ask(queue, named("old", asked_ms=1000, expires_ms=1050))
     queue.tidy(NOW)

@@ -156,6 +156,19 @@ def test_above_the_limit_the_least_useful_go(queue: LabelQueue) -> None:
     assert queue.counts(NOW).dropped == 3
 
 
+def test_the_range_of_a_feature_is_that_of_all_requests_of_its_model(queue: LabelQueue) -> None:
+    numbers = (2.0, -1.0, 7.5, 3.0)
+    requests = [
+        replace(named(f"i{n}", 0.5), features={"x": x, "text": "a"}) for n, x in enumerate(numbers[:3])
+    ]
+    other = replace(named("other", 0.1), key="other", features={"x": 99.0})
+    ask(queue, *requests[:2], other)
+    ask(queue, requests[2], replace(requests[0], features={"x": numbers[3]}))
+    card = queue.next_card("ann", NOW)
+    assert card is not None
+    assert card.ranges == {"x": Range(-1.0, 7.5, 4)}
+
+
 def test_a_card_says_of_what_its_ranges_are(queue: LabelQueue) -> None:
     seen = {"x": Range(-1.5, 1e300, 12_345), "other": Range(0.0, 0.0, 3)}
     ask(queue, named("silent", 0.5, asked_ms=NOW - 1), replace(named("talks", 0.9), seen=seen))
