@@ -171,7 +171,7 @@ def copy_axes(axes: tuple[str | int, ...], source: Any, target: Any, values: Int
     """Copy an array into one that may be larger.
 
     Axes grow at their ends. The axis of values grows where the room of each attribute ends. values: the new
-    place of each old place, -1: none.
+    place of each old place.
     """
     corner = tuple(slice(size) for size in source.shape)
     if "value" not in axes:
@@ -181,9 +181,7 @@ def copy_axes(axes: tuple[str | int, ...], source: Any, target: Any, values: Int
     where = [*corner]
     where[axis] = slice(None)
     slices, old_slices = np.moveaxis(target[tuple(where)], axis, 0), np.moveaxis(source, axis, 0)
-    for old, new in enumerate(values):
-        if new >= 0:
-            slices[new] = old_slices[old]
+    slices[values] = old_slices
 
 
 @kernel

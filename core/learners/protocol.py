@@ -73,6 +73,7 @@ from core.kernels.jit import FLOATS, INTS, WORDS
 from core.plugin import Parameters, made_of
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
+from core.tree import layout as at
 from core.tree.conditions import Branch
 from core.tree.layout import Floats, Ints
 from core.tree.outline import Outline
@@ -247,9 +248,10 @@ class BlockLayout(ABC):
         """Return the weight of labels up to which nothing depends on the number of attributes.
 
         Up to this weight a feature may be added before its first value comes. A negative weight means that
-        answers depend on the number already, for instance where subsets of the attributes are sampled.
+        answers depend on the number already, for instance where subsets of the attributes are sampled: here,
+        as soon as a label was learned.
         """
-        return -1.0
+        return -1.0 if ints[at.MODEL_LABELS] else 0.0
 
     def summary(self, ints: Ints, t: int) -> BlockSummary:
         return BlockSummary()

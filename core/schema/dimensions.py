@@ -111,10 +111,10 @@ def _appended(schema: Schema, first: int, old: Dimensions) -> Dimensions:
 
 def values_carried(old: Dimensions, new: Dimensions) -> npt.NDArray[np.int64]:
     """Return, for each position on the value axis of a schema, its position on the axis of a grown schema."""
-    index = np.full(old.values, -1, dtype=np.int64)
-    for attribute, (first, size) in old.value_places.items():
-        index[first : first + size] = new.value_places[attribute][0] + np.arange(size)
-    return index
+    rooms = np.array(old.rooms, dtype=np.int64)
+    firsts = np.array([new.value_places[column][0] for column in old.nominal], dtype=np.int64)
+    moved = firsts - (np.cumsum(rooms) - rooms)
+    return np.arange(old.values) + np.repeat(moved, rooms)
 
 
 def _room(values: int, is_open: bool) -> int:
