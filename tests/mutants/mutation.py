@@ -112,6 +112,8 @@ def _children(node: ast.AST, inside: bool) -> Iterator[ast.AST]:
     """Yield what is executed below a node: no annotations, decorators, docstrings, messages."""
     if isinstance(node, ast.JoinedStr | ast.Raise) or _is_log(node):
         return
+    if isinstance(node, ast.keyword) and node.arg == "strict":  # zip(…, strict=True) only asserts
+        return
     if isinstance(node, _FUNCTIONS):
         yield from node.body
     elif isinstance(node, ast.AnnAssign):

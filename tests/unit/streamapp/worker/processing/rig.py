@@ -265,12 +265,16 @@ class Worker:
     ) -> None:
         await self.deliver_runs(records(partition, *offsets, topic=topic, values=values))
 
-    async def deliver_runs(self, *runs: Run, late: bool = False) -> None:
-        """Deliver runs of different partitions at once; `late`: fetched before the last rebalance."""
+    async def deliver_runs(self, *runs: Run, late: bool = False, epoch: int | None = None) -> None:
+        """Deliver runs of different partitions at once; `late`: fetched before the last rebalance.
+
+        `epoch`: the epoch of the driver in which they were fetched, if it is another one than now.
+        """
         for run in runs:
             if (positions := self.group.positions.get(run.raw.partition)) is not None:
                 positions[run.topic] = run.position
-        await self._deliver(runs[0].raw.partition, runs, self.group.epoch - late)
+        fetched = self.group.epoch - late if epoch is None else epoch
+        await self._deliver(runs[0].raw.partition, runs, fetched)
 
     async def tick(self, partition: int = 0) -> None:
         """Give an opportunity to commit although nothing has arrived."""

@@ -1,5 +1,6 @@
 """Assignments: a partition comes with its state, keeps it or gives it up, and waits where it has to."""
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -8,6 +9,7 @@ from streamapp.errors import NotYetError
 from streamapp.worker.journal.entry import Skip
 from streamapp.worker.restore.progress import RestoreProgress
 from tests.positions import at
+from tests.unit.streamapp.settled import settled
 from tests.unit.streamapp.worker.processing.rig import GUARANTEES, Worker, run
 
 RESTORES = "grove_restore_seconds_count"
@@ -79,6 +81,20 @@ def test_a_partition_whose_last_records_were_not_committed_is_restored() -> None
     run(story)
 
 
+def test_a_partition_of_which_nothing_was_committed_begins_again_with_a_new_task() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        await w.assign()
+        assert w.outputs.tasks[0] == []
+        await w.deliver(0)
+        await w.commit()
+        assert w.outputs.tasks[0] == [0]
+        assert w.offsets == {("instances", 0): 1}
+
+    run(story)
+
+
 def test_a_partition_waits_for_the_transaction_of_another_worker() -> None:
     async def story(w: Worker) -> None:
         w.kafka.unstable = 1
@@ -146,6 +162,25 @@ def test_where_a_partition_begins_at_the_end_is_committed_before_it_lives(exactl
         again = Worker(exactly_once, commit_start=True, kafka=w.kafka)  # after a crash; the log has grown
         await again.assigned(0)
         assert await again.restore(0, instances=9) == at(instances=7)
+
+    run(story, exactly_once, commit_start=True)
+
+
+@GUARANTEES
+def test_a_partition_does_not_begin_if_the_commit_before_that_of_its_start_ends_the_worker(
+    exactly_once: bool,
+) -> None:
+    async def story(w: Worker) -> None:
+        await w.assigned(0, 1)
+        await w.bring_to_life(0, instances=0)
+        await w.deliver(0)
+        await w.begin_commit()
+        starting = asyncio.ensure_future(w.restore(1, instances=5))
+        await settled()
+        w.answer_flush(RuntimeError("lost"))
+        assert await starting is None
+        assert isinstance(w.ended, RuntimeError)
+        assert ("instances", 1) not in w.offsets
 
     run(story, exactly_once, commit_start=True)
 

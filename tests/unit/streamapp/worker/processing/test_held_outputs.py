@@ -6,7 +6,7 @@ import pytest
 
 from streamapp.worker.journal.entry import Step
 from tests.unit.streamapp.settled import settled
-from tests.unit.streamapp.worker.processing.rig import Worker, hold, run
+from tests.unit.streamapp.worker.processing.rig import Worker, hold, records, run
 
 
 def test_at_least_once_a_few_outputs_pass_a_commit_and_the_others_wait_for_it(
@@ -64,6 +64,23 @@ def test_while_the_producer_has_no_room_the_loop_goes_on_and_no_run_is_processed
         w.outputs.room.set()
         await asyncio.gather(first, second)
         assert w.outputs.sent == [0, 0]
+        await w.commit()
+        assert w.offsets == {("instances", 0): 1, ("instances", 1): 1}
+
+    run(story, exactly_once=False)
+
+
+def test_gathered_outputs_wait_for_room_before_the_driver_fetches_more() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign(0, 1)
+        w.outputs.fill()
+        delivery = asyncio.ensure_future(w.deliver_runs(records(0, 0), records(1, 0)))
+        await w.until(lambda: delivery.done() or w.outputs.draining)
+        assert w.outputs.draining
+        await settled()
+        assert not delivery.done()
+        w.outputs.room.set()
+        await delivery
         await w.commit()
         assert w.offsets == {("instances", 0): 1, ("instances", 1): 1}
 

@@ -18,6 +18,9 @@ def test_markers_after_the_last_record_are_committed_too(exactly_once: bool) -> 
         await w.commit()
         assert w.offsets == {("instances", 0): 4}
         assert w.metric(LOST, topic="instances") == 0
+        w.markers_up_to(6)
+        await w.commit()
+        assert w.kafka.entries(0)[-1].steps == (Step("instances", 6, count=0),), "no record is left out"
 
     run(story, exactly_once)
 

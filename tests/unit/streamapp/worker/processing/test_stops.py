@@ -13,8 +13,9 @@ def test_what_is_delivered_while_a_worker_ends_is_not_processed_any_more() -> No
     async def story(w: Worker) -> None:
         await w.assign()
         await w.deliver(0)
+        epoch = w.group.epoch
         await w.stop()
-        await w.deliver_runs(records(0, 1), late=True)
+        await w.deliver_runs(records(0, 1), epoch=epoch)
         await w.commit("stopping")
         assert (w.outputs.sent, w.snapshots(0)) == ([0], [(b"[0]", at(instances=1))])
         assert w.offsets == {("instances", 0): 1}
