@@ -96,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FOLDER",
         help="folders of topics and streamapp, with the closest tests",
     )
+    parser.add_argument("--flat", action="store_true", help="without the folders in these folders")
     parser.add_argument("--seed", type=int, default=1, help="of the sample of each folder")
     parser.add_argument("--list", action="store_true", help="only say which mutants there are")
     return parser

@@ -46,8 +46,13 @@ _Named = tuple[str, Mutant, str]
 """A mutant with the key of its result and its module's text."""
 
 
-def run(folders: Sequence[str], sample: int, seed: int, seconds: float, budget: float, again: bool) -> int:
-    """Try a sample of each folder's mutants; print survivors, and a table of all that was tried."""
+def run(
+    folders: Sequence[str], sample: int, seed: int, seconds: float, budget: float, again: bool, flat: bool
+) -> int:
+    """Try a sample of each folder's mutants; print survivors, and a table of all that was tried.
+
+    flat: without the folders in these folders.
+    """
     for slow in ("numba", "numpy", "pytest"):
         importlib.import_module(slow)  # once: the process of a mutant that is imported has it then
     file = KEPT / "closest.jsonl"
@@ -56,7 +61,9 @@ def run(folders: Sequence[str], sample: int, seed: int, seconds: float, budget: 
     rows = []
     with file.open("a", encoding="utf-8") as kept:
         for top in folders:
-            samples = {folder: _sample(folder, sample, seed) for folder in _with_modules(top)}
+            samples = {
+                folder: _sample(folder, sample, seed) for folder in ([top] if flat else _with_modules(top))
+            }
             done = (KILLED,) if again else _RESULTS
             waiting = [
                 each for named in samples.values() for each in named if results.get(each[0]) not in done

@@ -26,6 +26,7 @@ from streamapp.worker.processing.pipeline import (
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Alert, DeadLetter, Effects, Evaluated, Origin, Requests
 from streamapp.worker.task.error_isolation import process_isolated
+from streamapp.worker.task.models.swap_file import SwapFileError
 from streamapp.worker.task.task import TaskRun
 from streamapp.worker.transport.runs import Run
 from topics.clients.partitioner import partition_of
@@ -189,6 +190,36 @@ def test_runs_that_are_read_together_lead_to_what_they_lead_to_by_themselves(
         assert read == 2 * 3 + 3 * 2, "but those of the first turn, from which the shape is learned"
 
     asyncio.run(story())
+
+
+def test_of_runs_that_are_processed_together_one_fails_and_the_others_have_their_results(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lost = SwapFileError("the disk lost a model")
+
+    def fail(run: TaskRun) -> Effects:
+        raise lost
+
+    pipeline = Traced(monkeypatch).pipeline
+    tasks = [pipeline.new_task(partition) for partition in range(3)]
+
+    def runs_of(begin: int) -> list[Run]:
+        columns = [*range(begin, begin + 9)], [0] * 9, [b"k"] * 9, [b'{"id":"1","features":{"x":1}}'] * 9
+        raws = [RawRecords("grove.instances", partition, *columns, [()] * 9) for partition in range(3)]
+        return [Run(raw.topic, raw, begin + 9) for raw in raws]
+
+    for task, one in zip(tasks, runs_of(0), strict=True):  # from which the shape of the records is learned
+        process_isolated(task, TaskRun("instances", one.raw), lambda raw, effects: [])
+    some = runs_of(9)
+    read = pipeline.read_together(some)
+    monkeypatch.setattr(tasks[1], "process", fail)
+    done = pipeline.process_together(list(zip(tasks, some, read, strict=True)))
+    assert done[1] is lost
+    for partition in (0, 2):
+        results = done[partition]
+        assert isinstance(results, Results)
+        assert (results.run, results.step.to) == (some[partition], 18)
+        assert [len(each.values) for each in results.records] == [9]
 
 
 def test_what_fails_when_runs_are_read_together_is_left_to_their_tasks(
