@@ -296,7 +296,7 @@ class ModelTable:
                     sampled,
                     0,
                     SAMPLED_FOR_EVALUATION,
-                    "NOT_SAMPLED or who has sampled it (label_account.py)",
+                    "NOT_SAMPLED or a source of samples (label_account.py)",
                 )
             )
         if importance is not None:
@@ -304,7 +304,7 @@ class ModelTable:
         for name, column, smallest, largest, rule in given:
             bad = np.flatnonzero(~((column >= smallest) & (column <= largest)))
             if len(bad):
-                msg = f"{name}={column[bad[0]]} of row {bad[0]} must be {rule}; hand over what was answered"
+                msg = f"{name}={column[bad[0]]} of row {bad[0]} must be {rule}; pass the answer's own columns"
                 raise SchemaError(msg)
 
     def _run(self, rows: _Rows, answers: Answers, mode: int) -> None:

@@ -211,7 +211,7 @@ def _build(text: str) -> Spec:
     if spec.evaluation.share > spec.budget.limit:
         msg = (
             f"evaluation.share={spec.evaluation.share} must be at most budget.limit={spec.budget.limit}: "
-            "its labels are asked for within the budget"
+            "evaluation requests its labels within the budget"
         )
         raise ParameterError(msg)
     return spec

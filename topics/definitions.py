@@ -82,7 +82,7 @@ LABELS = Topic(
 FEATURE_VALUES = Topic(
     "feature-values",
     "in",
-    "instance id, values of features that were asked for, and which are not available",
+    "instance id, values of requested features, names of features that are not available",
     retention_ms=7 * DAY_MS,
     max_message_bytes=BLOCK_BYTES,
     optional=True,
@@ -114,18 +114,18 @@ LABEL_REQUESTS = Topic(
 FEATURE_REQUESTS = Topic(
     "feature-requests",
     "out",
-    "request id, instance id, names of features, their cost, what is known, expiry",
+    "request id, instance id, names of features, their cost, the known features, expiry",
     retention_ms=7 * DAY_MS,
     max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
     optional=True,
 )
 DRIFT_ALERTS = Topic(
-    "drift-alerts", "out", "detector, level, error rate, node, what was done", retention_ms=30 * DAY_MS
+    "drift-alerts", "out", "detector, level, error rate, node, action", retention_ms=30 * DAY_MS
 )
 MODEL_EVENTS = Topic(
     "model-events",
     "out",
-    "what happened to a model: created, split, revised, pruned, drift, reset, deleted, …",
+    "events of a model: created, split, revised, pruned, drift, reset, deleted, …",
     retention_ms=90 * DAY_MS,
     max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
@@ -140,7 +140,7 @@ EVALUATIONS = Topic(
 DEAD_LETTERS = Topic(
     "dead-letters",
     "out",
-    "the untouched record, with headers that say why",
+    "the unchanged record, with the reason in its headers",
     retention_ms=90 * DAY_MS,
     max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
 )
@@ -149,7 +149,7 @@ DEAD_LETTERS = Topic(
 JOURNAL = Topic(
     "journal",
     "internal",
-    "what a commit processed of this partition, in which order",
+    "the records that a commit processed, in their order",
     retention_ms=UNLIMITED,
     key="none",
     max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
@@ -168,7 +168,7 @@ SNAPSHOTS = Topic(
 AUDIT = Topic(
     "audit",
     "internal",
-    "what a user of the web application did, when, to which record",
+    "actions of the web application's users: the user, the time, the record",
     retention_ms=365 * DAY_MS,
     key="user",
     of_web=True,

@@ -152,7 +152,10 @@ def _checked(x: Floats, y: npt.NDArray[np.integer], values: Sequence[int]) -> tu
         raise GroveError(msg)
     values_of = np.array(values if len(values) else [0] * x.shape[1], dtype=np.int64)
     if len(values_of) != x.shape[1] or values_of.min() < 0:
-        msg = f"values={list(values)} must say of each of {x.shape[1]} attributes how many it has, 0: numeric"
+        msg = (
+            f"values={list(values)} must hold the number of values of each of {x.shape[1]} attributes, "
+            "0: numeric"
+        )
         raise GroveError(msg)
     if codes.min() < 0:
         msg = f"y={codes.min()} must be a class code from 0 on: leave rows without a label out"

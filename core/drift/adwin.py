@@ -39,7 +39,7 @@ PROBLEMS: Final = (
     f"rows in use must be a whole number from 0 to {ROWS}",
     f"buckets of a row must be a whole number from 0 to {BUCKETS}, in the last row in use at least 1",
     "rows beyond those in use must be empty",
-    "inputs in the window must be those of its buckets",
+    "inputs in the window must be the sum of its buckets",
     "inputs since the last reset must be a number",
 )
 

@@ -27,7 +27,7 @@ MOA: Final = 3
 """Word of ``params[at:]``: whether MOA's formulas are used."""
 
 PROBLEMS: Final = (
-    "level must be that of control, a warning or a drift",
+    "level must be control (0), warning (1) or drift (2)",
     "inputs and errors must be numbers of at least 0",
 )
 

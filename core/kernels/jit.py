@@ -127,7 +127,7 @@ def cache_directory(generators: bool = False, module: str = "", file: Path | Non
             return path
     except (OSError, RuntimeError) as error:
         warnings.warn(
-            f"kernels are compiled anew by every process: no cache directory can be written ({error}); "
+            f"kernels are compiled again by every process: no cache directory can be written ({error}); "
             "set NUMBA_CACHE_DIR to a writable directory",
             RuntimeWarning,
             stacklevel=2,

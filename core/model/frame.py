@@ -64,7 +64,7 @@ class Frame:
         body = _FIXED.size + head_size
         end = body + body_size
         if len(data) != end + DIGEST:
-            msg = f"{name}={len(data)} bytes must be {end + DIGEST}: it is cut off or goes on"
+            msg = f"{name}={len(data)} bytes must be {end + DIGEST}: it is cut off, or too long"
             raise FrameError(msg)
         view = memoryview(data)
         if view[end:] != _hash(view[:end]):

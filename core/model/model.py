@@ -189,9 +189,7 @@ class Model:
         if schema is self.schema:
             return
         if not schema.extends(self.schema):
-            msg = (
-                "schema must extend the model's: the same attributes, values and classes first, then new ones"
-            )
+            msg = "schema must extend the model's: its attributes, values and classes first, then new entries"
             raise SchemaError(msg)
         if schema.n_attributes > self.schema.n_attributes and not self.takes_attributes:
             msg = "schema must have the model's attributes: after the first split no feature can be added"
@@ -211,7 +209,7 @@ class Model:
             ("max_classes", spec.max_classes == now.max_classes),
         ):
             if not same:
-                msg = f"{what} must stay as it is while a model lives; begin it anew with the new spec"
+                msg = f"{what} must stay as it is while a model lives; create it again with the new spec"
                 raise SpecError(msg)
         plan = Plan.of(spec, self.schema)
         ints = buffers.relayout(self.plan, self.ints, plan, buffers.blocks(self.plan, self.ints))

@@ -138,7 +138,7 @@ def read(data: bytes | memoryview) -> tuple[Plan, Ints]:
     header, kind, start = _read_header(data)
     end = start + header.words * at.WORD
     if len(data) != end + _CHECKSUM.size:
-        msg = f"snapshot={len(data)} bytes must be {end + _CHECKSUM.size}: it is cut off or goes on"
+        msg = f"snapshot={len(data)} bytes must be {end + _CHECKSUM.size}: it is cut off, or too long"
         raise SnapshotError(msg)
     if _CHECKSUM.unpack_from(data, end)[0] != zlib.crc32(memoryview(data)[:end]):
         msg = "snapshot must match its checksum: it was altered on its way"

@@ -36,15 +36,15 @@ from core.tree.layout import Ints
 
 SENTENCES: Final = (
     "counters must be from 0 to 2**53",
-    "classes must be from 0 to those of the schema",
-    "level must be that of control, a warning or a drift",
+    "classes must be from 0 to the number of classes in the schema",
+    "level must be control (0), warning (1) or drift (2)",
     "a background block is stale (1) or not (0)",
-    "values seen must be from 0 to those there is room for, all of them unless the attribute is open",
-    "evaluation counts must add up to the judged predictions",
-    "the position in the window must follow from the judged predictions",
-    "window counts must be those of the codes in the window",
-    "what baselines got right must follow from the labels in the window, and be no more than was compared",
-    "sums over sampled records must be numbers of at least 0, and hits no more than what was sampled",
+    "values seen must be from 0 to the room for values, and all of it unless the attribute is open",
+    "evaluation counts must add up to the evaluated predictions",
+    "the position in the window must follow from the number of evaluated predictions",
+    "window counts must equal the numbers of codes in the window",
+    "hits of baselines must follow from the labels in the window, and be at most the compared predictions",
+    "sums over sampled records must be numbers of at least 0, and hits at most the sampled records",
 )
 (
     COUNTERS,

@@ -44,4 +44,4 @@ def _header_problems(model: HasBlocks) -> Iterator[str]:
     if not 0 <= ints[at.MODEL_RESERVED] <= ints[at.MODEL_REQUESTS]:
         yield "requests for the evaluation must be among the requests"
     if ints[at.MODEL_CLASSES] < model.schema.declared_classes:
-        yield f"classes={ints[at.MODEL_CLASSES]} must be at least the declared ones"
+        yield f"classes={ints[at.MODEL_CLASSES]} must be at least the number of declared classes"

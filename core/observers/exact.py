@@ -17,8 +17,8 @@ FIRST: Final = 1
 PARTS: Final = 3
 
 PROBLEMS: Final = (
-    "values of an attribute must be a whole number of them, at most its capacity",
-    "classes of the values must be among those that the model knows",
+    "the number of values of an attribute must be an integer from 0 to its capacity",
+    "classes of the values must be known classes of the model",
 )
 
 LN_FLOOR: Final = math.log(1e-300)

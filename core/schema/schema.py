@@ -173,9 +173,9 @@ class Schema:
         if self.n_classes >= self.max_classes:
             msg = (
                 f"class={label!r} must be one of the {self.n_classes} classes known: max_classes="
-                f"{self.max_classes} lets in no more; create the model anew with a larger max_classes in its "
-                "spec (boct, criterion km, and gini in theory, are for 2 classes: take h-tree, or another "
-                "criterion), or leave it out"
+                f"{self.max_classes} has no room for more; create the model again with a larger max_classes "
+                "in its spec (boct, criterion km, and gini in theory, are for 2 classes: take h-tree, or "
+                "another criterion), or leave it out"
             )
             raise TooManyClassesError(msg)
         return self._with(names=self.class_names.with_more((label,)))

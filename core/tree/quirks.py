@@ -35,31 +35,54 @@ SPLIT_TAKES_OVER: Final = 1 << 23
 SILENT_AT_MISSING: Final = 1 << 24
 
 MEANINGS: Final[dict[int, str]] = {
-    STOPS_AT_MISSING: "A record ends at the inner node that cannot place its value, and teaches it nothing.",
-    ABSENT_BRANCHES: "A branch by value that no class touches does not exist until its value is learned.",
-    EMPTY_VOTES: "A leaf without weight votes nothing, not as its parent; naive Bayes then says class 0.",
-    MULTIPLIED_DENSITIES: "Naive Bayes multiplies densities, which may underflow, and adds no logarithms.",
-    ROUNDED_MASSES: "A Gaussian's mass below a threshold loses the density there and gets it back, rounded.",
-    MERIT_OF_NULL: "Not to split has a merit and may be best; a leaf where it is alone begins anew.",
-    LAST_OF_EQUALS: "Of equal merits the last is best, and what is no number beats all.",
+    STOPS_AT_MISSING: (
+        "A record ends at the inner node that cannot place its value, and that node does not learn from it."
+    ),
+    ABSENT_BRANCHES: "A branch for a value without records does not exist until the value is learned.",
+    EMPTY_VOTES: "A leaf without weight has no votes instead of its parent's; naive Bayes predicts class 0.",
+    MULTIPLIED_DENSITIES: (
+        "Naive Bayes multiplies densities, which may underflow, instead of adding logarithms."
+    ),
+    ROUNDED_MASSES: (
+        "The density at a threshold is subtracted from a Gaussian's mass below it and added again, with "
+        "rounding."
+    ),
+    MERIT_OF_NULL: (
+        "The null split has a merit and may be the best; a leaf without another candidate is made again."
+    ),
+    LAST_OF_EQUALS: "The last of equal merits is the best, and a merit that is NaN is above all numbers.",
     SUGGESTS_UNFIT: "A test with a branch that is too small is suggested, with a merit of minus infinity.",
     EMPTY_VALUES: "Values and branches without weight are suggested too; Gini divides by their weight.",
     TESTS_AGAIN: "An attribute that has a branch for each value above may be tested again.",
-    INHERITED_COUNTS: "Schedules count class masses, inherited ones too, and by them the classes met.",
-    RANGE_OF_NODE: "The range of merits is of the classes a node has votes for, not of all that are known.",
-    PERIOD_OF_TREE: "Inner nodes are evaluated at every so many records of the tree, not of the node.",
-    REVISED_IS_NEW: "A node that gets a test counts its evaluations anew, but keeps their sums of merits.",
-    REPLACES_ONLY: "A revision neither prunes nor moves a threshold, nor asks for a merit above 0.",
-    USED_ABOVE: "A nominal test of an attribute that is remembered as used above is not installed.",
-    KEEPS_BACKGROUND: "A warning that passes leaves its background tree; the next warning begins another.",
-    FOLLOWED_IMPURITY: "Candidates' merits follow each record, masses below 1 as 1, less what all share.",
-    EXCHANGES_ONLY: "A new candidate needs another's place; if more were half of all tests, two are chosen.",
+    INHERITED_COUNTS: (
+        "Schedules count class masses with inherited mass, and take the classes of a node from them."
+    ),
+    RANGE_OF_NODE: (
+        "The range of merits depends on the classes with votes at the node, not on all known classes."
+    ),
+    PERIOD_OF_TREE: "Evaluations of inner nodes have a period in records of the tree, not of the node.",
+    REVISED_IS_NEW: (
+        "A node that gets a test counts its evaluations from 0 again, but keeps their sums of merits."
+    ),
+    REPLACES_ONLY: "A revision neither prunes nor moves a threshold, and needs no merit above 0.",
+    USED_ABOVE: "A nominal test of an attribute that is marked as used above is not installed.",
+    KEEPS_BACKGROUND: "A background tree stays when its warning ends; the next warning starts another tree.",
+    FOLLOWED_IMPURITY: (
+        "Each record updates the merits of candidates; masses below 1 count as 1, and the common term is "
+        "left out."
+    ),
+    EXCHANGES_ONLY: (
+        "A new candidate only replaces an old one; an attempt chooses 2 if the usual number is more than "
+        "half of all tests."
+    ),
     COLD_STARTS: "A leaf of one class that is due for its first candidates waits for another cold start.",
-    NOTHING_INHERITED: "No node inherits weight or keeps it under a test, so that a new leaf votes nothing.",
-    CLASS_COUNTED: "The class counts as one attribute more in bounds.",
-    LAST_OF_TWO: "Of two classes with equal weight in a leaf the second wins.",
-    SPLIT_TAKES_OVER: "An alternate tree takes its node's place once its leaf would split, proven or not.",
-    SILENT_AT_MISSING: "Where a value is missing nobody votes, and a branch that does not exist never grows.",
+    NOTHING_INHERITED: "No node inherits weight or keeps it under a test, so that a new leaf has no votes.",
+    CLASS_COUNTED: "Bounds count the class as one more attribute.",
+    LAST_OF_TWO: "The second of two classes with equal weight in a leaf wins.",
+    SPLIT_TAKES_OVER: (
+        "An alternate tree replaces its node as soon as its leaf would split, with or without proof."
+    ),
+    SILENT_AT_MISSING: "No leaf votes if a value is missing, and a branch that does not exist never grows.",
 }
 """The meaning of each quirk, in the order of the bits."""
 

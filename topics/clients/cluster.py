@@ -161,7 +161,7 @@ class Cluster:
                 raise CatalogueError(self.access.denied("topic", name, "Describe"))
             message = (
                 f"topic {name!r} does not exist at {self.address}; create it with 'grove topics create' "
-                f"or set topics.prefix to the one in use"
+                f"or set topics.prefix to the prefix in use"
             )
             raise CatalogueError(message)
         return counts[name]

@@ -415,7 +415,7 @@ def _check(
             message = f"name must be a place in names, which are {len(headers.names)}"
             raise ValueError(message)
         if len(headers.values) != m:
-            message = f"{len(headers.values)} values of {m} headers: they must be as many"
+            message = f"values={len(headers.values)} must be one for each of the {m} headers"
             raise ValueError(message)
         first = headers.first
         if len(first) and (first[0] < 0 or first[-1] > m or (np.diff(first) < 0).any()):
@@ -423,7 +423,7 @@ def _check(
             raise ValueError(message)
     for name, length in lengths.items():
         if length != n:
-            message = f"{length} {name} of {n} records: they must be as many"
+            message = f"{name}={length} must be one for each of the {n} records"
             raise ValueError(message)
     for each in (values, keys) if headers is None else (values, keys, headers.values):
         if not isinstance(each.buffer, bytes):

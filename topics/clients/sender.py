@@ -104,7 +104,7 @@ class _Failures:
 
     def ended(self, error: KafkaError | None) -> None:
         """Note the error that ended the client; None: unknown."""
-        why = "its lines in the log say why" if error is None else self.explain(error)
+        why = "see its lines in the log" if error is None else self.explain(error)
         self.fatal = self.fatal or BrokerError(f"the producer has failed for good: {why}")
 
     def explain(self, error: KafkaError, topic: str = "") -> str:

@@ -131,9 +131,7 @@ def _check(
     if len(value) > limits.record_max_bytes:
         return Flaw(Reason.TOO_LARGE, f"{len(value)} bytes; record.max.bytes={limits.record_max_bytes}")
     if is_undecodable(headers):
-        return Flaw(
-            Reason.BAD_HEADER, "the name of one of its headers is not UTF-8, as Kafka wants them to be"
-        )
+        return Flaw(Reason.BAD_HEADER, "the name of one of its headers is not UTF-8, which Kafka requires")
     given = content_type(headers)
     wire = wire_of_value(value) if given is None else wire_of_content_type(given)
     if wire is None:

@@ -54,7 +54,7 @@ def _record(head: Any, data: bytearray, at: int) -> tuple[Record, int]:
         content, at = _bytes(data, at)
         headers.append((name or b"", content))
     if at != end:
-        msg = f"a record of {size} bytes ends {at - end:+} bytes behind its end"
+        msg = f"a record of {size} bytes ends {at - end:+} bytes after its end"
         raise ValueError(msg)
     timestamp = head.first_timestamp + timestamp_delta
     if head.timestamp_type == head.LOG_APPEND_TIME:

@@ -63,7 +63,7 @@ class OraclePlan:
         for name in idle:
             if getattr(self, name):
                 what = "features" if self.features else "labels"
-                message = f"{name}={getattr(self, name)} must be 0 where {what} are asked for"
+                message = f"{name}={getattr(self, name)} must be 0 for requests of {what}"
                 raise ValueError(message)
         if self.delay.unit != "seconds" and self.delay.amount:
             message = (

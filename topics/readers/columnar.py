@@ -157,8 +157,8 @@ class ColumnarDataset(FileDataset):
                 (field.name, field.type) for field in self._schema
             ]:
                 message = (
-                    f"its columns must be those of {self.paths[0]}, of the same types; files that are read "
-                    "one after the other have the same columns"
+                    f"its columns must be the columns of {self.paths[0]} with their types; all files of a "
+                    "stream have the same columns"
                 )
                 raise DatasetError(message, str(path))
             first = 0
@@ -351,7 +351,7 @@ def _class_labels(schema: pa.Schema, path: Path) -> Mapping[str, list[str]]:
         try:
             told = json.loads(schema.metadata[_FEATURES]).get("info", {}).get("features")
         except (ValueError, AttributeError):
-            message = "its metadata 'huggingface' must be a JSON object; save the dataset anew"
+            message = "its metadata 'huggingface' must be a JSON object; save the dataset again"
             raise DatasetError(message, str(path)) from None
     return {
         str(column): [str(name) for name in each["names"]]

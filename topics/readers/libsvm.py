@@ -183,7 +183,7 @@ class LibsvmDataset(FileDataset):
             if not colon or not _INDEX.fullmatch(index):
                 return f"{pair[:40]!r} must be index:value; rows look like '+1 3:1 11:0.5'"
             if int(index) < self._first:
-                return f"index {index} must be at least 1; if the file counts from 0, say --zero-based"
+                return f"index {index} must be at least 1; if the file counts from 0, add --zero-based"
             if int(index) - self._first >= self._limit:
                 most = self._limit - 1 + self._first
                 return f"index {index} must be at most {most} (features={self._limit})"
@@ -195,7 +195,7 @@ class LibsvmDataset(FileDataset):
             if "," in value:
                 return (
                     f"{pair[:40]!r} has a comma; blanks separate pairs, and numbers have a point (1:0.5); "
-                    "if this is no LIBSVM, say --format csv"
+                    "if this is no LIBSVM, add --format csv"
                 )
             if value.lower() != "nan" and not _finite(value):
                 return f"{pair[:40]!r} must have a finite number (or nan for missing) after the colon"
@@ -274,7 +274,7 @@ def _label_complaint(label: str) -> str:
     if _APART.search(label):
         return (
             f"{label[:40]!r} must be a label and pairs with blanks between them, such as '+1 3:1 11:0.5'; if "
-            "this is no LIBSVM, say --format csv"
+            "this is no LIBSVM, add --format csv"
         )
     if ":" in label:
         return f"label {label[:40]!r} must be one finite number; the line begins with a pair"

@@ -31,10 +31,10 @@ _VOWPAL = re.compile(
     rb"[+-]?[0-9.]+(?:[ \t]+[^\s|]+)*[ \t]+\|\w*[ \t]+(?:\S+[ \t]+)*[^\s:|]+:[+-]?[0-9.]+[ \t\r]*\n"
 )
 _NO_TABLES = (
-    (_JSON, "JSON; write it as CSV or Parquet, or say --format csv if it is a table"),
+    (_JSON, "JSON; write it as CSV or Parquet, or add --format csv if it is a table"),
     (_MARKUP, "a page of HTML or XML; fetch the file itself, or write its table as CSV"),
     (_POINTER, "a pointer of Git LFS and not the file; fetch the file with git lfs pull"),
-    (_VOWPAL, "input of Vowpal Wabbit; write it as LIBSVM or CSV, or say --format csv if it is a table"),
+    (_VOWPAL, "input of Vowpal Wabbit; write it as LIBSVM or CSV, or add --format csv if it is a table"),
 )
 
 

@@ -20,7 +20,7 @@ LONGEST_LINE = 64 << 20
 
 NEVER_CLOSED = (
     'a quote " is opened and never closed; close it, write """" for a quote alone in a cell, or read quotes '
-    "as characters like others (--no-quotes)"
+    "as ordinary characters (--no-quotes)"
 )
 
 _GZIP = b"\x1f\x8b"

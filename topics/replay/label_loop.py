@@ -140,7 +140,7 @@ class LabelLoop:
     def missing(self) -> str:
         """The records that each group had yet to process at the last check, in words."""
         left = [f"{station.group} has {n:,} of {station.topic}" for station, n in self._behind.items() if n]
-        return "; ".join(left) or "the broker does not say how far the groups are"
+        return "; ".join(left) or "the broker does not report the positions of the groups"
 
     def _committed(self, station: Station) -> list[int]:
         """Return the group's position in each partition; without a position, the log's beginning."""

@@ -39,8 +39,8 @@ PER_WORD: Final = 8
 
 PROBLEMS: Final = (
     "labels let go must be a number of at least 0",
-    "records held must be from 0 to the window's, and the next one's place be inside of it, behind them",
-    "counts of codes must be those of the codes in the window",
+    "records held must be from 0 to the size of the window, and the next place inside of it, after them",
+    "counts of codes must equal the numbers of codes in the window",
 )
 
 LEADING_BITS: Final = 48

@@ -327,7 +327,8 @@ class BoctLayout(TreeLayout):
                 labels
                 and tree.masses[node].tolist()[:2] != [labels - positives, positives][: tree.shape.classes]
             ):
-                yield f"leaf {node}: masses={tree.masses[node].tolist()} must be those of its {labels} labels"
+                masses = tree.masses[node].tolist()
+                yield f"leaf {node}: masses={masses} must be the counts of its {labels} labels"
             if leaf[at.ROW_NODE] != node:
                 yield f"leaf {node}: it must have its number in the table of leaves"
             values = kept[first : first + int(leaf[rows.COUNT]), 1:].view(np.float64)

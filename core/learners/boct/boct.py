@@ -89,7 +89,7 @@ class Plugin(Learner):
         if self.bound != "credible" and self.heterogeneity != "entropy":
             msg = (
                 f"heterogeneity={self.heterogeneity!r} must be 'entropy' with bound {self.bound!r}, whose "
-                "width is that of a gain in bits"
+                "width is for a gain in bits"
             )
             raise ParameterError(msg)
 

@@ -16,11 +16,11 @@ from core.tree.routing import leaf_at, node_at
 
 PROBLEMS: Final = (
     *trees.PROBLEMS,
-    "rows must be counted from 0 to those there is room for, as many as the leaves keep",
+    "the number of rows must be from 0 to the room for rows, and the sum of the leaves' rows",
     "a tree has numeric tests and tests for one value, and every leaf record is a leaf's",
     "extents of rows must lie inside of the block, each row in one of them at most",
     "rows of a leaf are positive, labelled, kept, and have room, from fewer to more",
-    "labelled rows come first, with class 0 or 1, and as many positive ones as are counted",
+    "labelled rows come first, with class 0 or 1, and the count of positive rows must be their number",
     "counters of a search must be from 0 to 2**53",
     "labels a leaf has seen, and its class counts, must be numbers of at least 0",
 )

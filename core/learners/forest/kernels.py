@@ -44,7 +44,7 @@ PROBLEMS = (
     *trees.PROBLEMS,
     "a forest at rest has no step to go on with, and no member has anything due",
     "trees made for a member must be from 0 to 2**53, and so must be a tree's number",
-    "what a member predicted right must be a weight from 0 to that of all it predicted",
+    "the weight of a member's right predictions must be from 0 to the weight of all its predictions",
 )
 AT_REST, MADE, JUDGED = range(len(trees.PROBLEMS) + 1, len(PROBLEMS) + 1)
 

@@ -35,7 +35,7 @@ def _repeated_multiway(model: Any, tree: TreeView) -> Iterator[str]:
         test = above[number] if kind not in (at.LEAF, at.ABSENT) else -1
         while test >= 0:
             if nodes[test][1] == attribute:
-                yield f"node {number} must not test what a multiway test above it has used up"
+                yield f"node {number} must not test the attribute of a multiway test above it"
                 return
             test = above[test]
 

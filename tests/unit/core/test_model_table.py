@@ -153,7 +153,7 @@ def test_a_prediction_that_no_answer_can_have_given_is_refused(predicted):
     """It would be counted in another row of the evaluation, or outside of it."""
     table = table_of(TWO)
     before = table.model(0).snapshot()
-    rule = rf"predicted={predicted} of row 1 must be from -1 to the last class code of its model; hand over"
+    rule = rf"predicted={predicted} of row 1 must be from -1 to the last class code of its model; pass"
     with pytest.raises(SchemaError, match=rule):
         learn(table, np.ones((3, 2)), [0, 1, 1], [-1, predicted, 1])
     assert table.model(0).snapshot() == before
@@ -165,7 +165,7 @@ def test_a_prediction_that_no_answer_can_have_given_is_refused(predicted):
     [
         (
             {"sampled": np.array([0, 3], np.int8)},
-            "sampled=3 of row 1 must be NOT_SAMPLED or who has sampled it",
+            "sampled=3 of row 1 must be NOT_SAMPLED or a source of samples",
         ),
         ({"sampled": np.array([-1, 0], np.int8)}, "sampled=-1 of row 0 must be"),
         ({"importance": np.array([1.0, np.nan])}, "importance=nan of row 1 must be finite and at least 0"),

@@ -126,7 +126,7 @@ def _count_differences(
             if count != expected:
                 message = (
                     f"topic {name!r} has {count} partitions, {reference!r} has {expected}; "
-                    f"they must be equal (co-partition group {group!r}): make the topic anew"
+                    f"they must be equal (co-partition group {group!r}): create the topic again"
                 )
                 differences.append(TopicDifference(name, "partitions", str(count), str(expected), message))
         if partitions is not None and expected != partitions:

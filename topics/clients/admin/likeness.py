@@ -102,7 +102,7 @@ def _check(cluster: Cluster, names: TopicNames, present: Mapping[str, int], part
     for name, count in present.items():
         if count != partitions:
             message = (
-                f"topic {name!r} exists with {count} partitions, partitions={partitions} are wanted; choose "
+                f"topic {name!r} exists with {count} partitions, not partitions={partitions}; choose "
                 f"another prefix, --partitions {count}, or delete the topics of {names.prefix!r}"
             )
             raise CatalogueError(message)

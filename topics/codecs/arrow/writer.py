@@ -65,7 +65,7 @@ def _features(features: Features, roles: frozenset[str]) -> dict[str, Any]:
         raise CodecError(message)
     taken = roles.intersection(features.names)
     if taken:
-        message = f"feature {min(taken)!r} must have another name: in arrow it is a column of its own"
+        message = f"feature {min(taken)!r} must have another name: arrow uses this name for a column"
         raise CodecError(message)
     columns: dict[str, Any] = {}
     for number, name in enumerate(features.names):

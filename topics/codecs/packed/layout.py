@@ -103,5 +103,7 @@ def read_header(value: bytes, kind: int) -> Header | Flaw:
     header = Header(kind, value_bytes, flags, id_bytes, count, label)
     open_ended = kind == PREDICTION or flags & HAS_ANNOTATOR
     if len(value) < header.known_bytes or (len(value) > header.known_bytes and not open_ended):
-        return Flaw(Reason.WRONG_LENGTH, f"{len(value)} bytes; the header says {header.known_bytes}")
+        return Flaw(
+            Reason.WRONG_LENGTH, f"{len(value)} bytes; the header has lengths for {header.known_bytes}"
+        )
     return header

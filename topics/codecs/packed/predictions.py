@@ -96,7 +96,7 @@ def read_predictions(value: bytes) -> list[PredictionRow]:
     classes, size = _class_names(value[at:], header.count)
     path = value[at + size :].decode()
     if path and not header.flags & HAS_EXPLANATION:
-        message = f"{len(value)} bytes; what the header says ends at {at + size}"
+        message = f"{len(value)} bytes; the parts of the header end at {at + size}"
         raise ValueError(message)
     label = classes[header.label] if 0 <= header.label < len(classes) else None
     return [PredictionRow(name, label, dict(zip(classes, probabilities, strict=True)), version, path or None)]

@@ -82,7 +82,7 @@ class ArffDataset(FileDataset):
             if a != b:
                 message = (
                     f"attribute {a[0]!r} must be declared like attribute {b[0]!r} of {self.paths[0]}; "
-                    f"files that are read one after the other have the same attributes"
+                    f"all files of a stream have the same attributes"
                 )
                 raise DatasetError(message, str(path), header.attributes[number].line)
         if len(declared) != len(expected):

@@ -121,7 +121,7 @@ class ArffRows:
         index = int(text_of(pair[0]))
         if not last < index < self._width:
             message = (
-                f"index {index} must be greater than the one before it and at most {self._width - 1} "
+                f"index {index} must be greater than the index before it and at most {self._width - 1} "
                 f"(the first attribute has index 0)"
             )
             raise ArffLineError(message)

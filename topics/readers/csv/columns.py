@@ -87,7 +87,7 @@ def named(rows: Sequence[Record], header: bool, path: str) -> Named:
             first = first[:-1]
         elif len(rows) > 2:
             message = (
-                f"{len(first)} values must be {width} as in the lines below; leave out what stands before "
+                f"{len(first)} values must be {width} as in the lines below; leave out the lines before "
                 f"the header or the first row with --skip-lines {rows[0].end_line - 1}"
             )
             raise DatasetError(message, path, rows[0].line)
@@ -276,16 +276,16 @@ def _is_nominal(
         return False
     other = other_form(set(words), numbers)
     if other:
-        message = f"column {name!r} has {other}; if they are names, say --nominal {name}"
+        message = f"column {name!r} has {other}; if they are names, add --nominal {name}"
         raise DatasetError(message, path)
     odd, number = sum(words.values()), cells.numbers
     below_all = odd < number and odd <= MOST_TOTALS and min(cells.lines.values()) > cells.last_number
     if number > 1 and (below_all or odd <= max(1, (odd + number) // RARE)):
         word = min(words, key=cells.lines.__getitem__)
-        names = "say --header if this line holds the names, " if cells.lines[word] == first else ""
+        names = "add --header if this line holds the names, " if cells.lines[word] == first else ""
         message = (
             f"{name}={word[:60]!r} is a word in a column of numbers ({number:,} of its first "
-            f"{odd + number:,} cells); {names}delete the line, name what stands for a missing value "
+            f"{odd + number:,} cells); {names}delete the line, name the word for a missing value "
             f"(--missing {word[:20]!r}), or declare the column nominal (--nominal {name})"
         )
         raise DatasetError(message, path, cells.lines[word])

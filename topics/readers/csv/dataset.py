@@ -71,7 +71,7 @@ class CsvDataset(FileDataset):
         self._dialect = Dialect(form.delimiter, quotes, numbers, words)
         self.header = has_header([row.cells for row in form.first], words) if header is None else header
         if header is None and self.header and len(form.first) == 1:
-            message = "has no rows below its header; name a file with at least one, or say --no-header"
+            message = "has no rows below its header; name a file with rows, or add --no-header"
             raise DatasetError(message, path)
         columns = named(form.first, self.header, path)
         options = ColumnOptions(target, labelled, nominal, ignore, classes)
@@ -123,8 +123,8 @@ class CsvDataset(FileDataset):
         columns: Named = named(form.first, True, str(path))
         if columns.names != self._columns.names:
             message = (
-                f"columns {', '.join(columns.names)} must be those of {self.paths[0]}: "
-                f"{', '.join(self._columns.names)}; files that are read one after the other have one header"
+                f"columns {', '.join(columns.names)} must be the columns of {self.paths[0]}: "
+                f"{', '.join(self._columns.names)}; all files of a stream have one header"
             )
             raise DatasetError(message, str(path), form.first[0].line)
 

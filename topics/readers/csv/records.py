@@ -111,7 +111,7 @@ def _quoted(text: str, at: int, delimiter: str, line: int) -> tuple[list[str], i
                 message = (
                     f"a quoted cell begins here and ends on line {start + inside.count(chr(10))}, where "
                     f"{after[:20]!r} follows its quote: a quote is missing or too many; mend it, or read "
-                    "quotes as characters like others (--no-quotes)"
+                    "quotes as ordinary characters (--no-quotes)"
                 )
                 raise QuoteError(message, start)
             cells.append(inside.replace('""', QUOTE) + after)

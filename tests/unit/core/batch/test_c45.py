@@ -174,7 +174,7 @@ def test_a_deep_tree_has_room():
         ({}, [[1.0]], [-1], [], "y=-1 must be a class code"),
         ({}, [[1.0], [np.inf]], [0, 1], [], "must be finite or NaN"),
         ({}, [[3.0]], [0], [3], "must have codes from 0 to 2"),
-        ({}, [[3.0]], [0], [0, 2], "must say of each of 1 attributes"),
+        ({}, [[3.0]], [0], [0, 2], "must hold the number of values of each of 1 attributes"),
         ({}, np.zeros((0, 2)), [], [], "n and d at least 1"),
     ],
 )

@@ -98,8 +98,8 @@ def test_a_file_holds_what_was_put_into_it():
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda d: d[:-1], "it is cut off or goes on"),
-        (lambda d: d + b"x", "it is cut off or goes on"),
+        (lambda d: d[:-1], "it is cut off, or too long"),
+        (lambda d: d + b"x", "it is cut off, or too long"),
         (lambda d: d[:30] + bytes([d[30] ^ 1]) + d[31:], "must match its checksum"),
         (lambda d: d[:8] + b"\2" + d[9:], "has format 2; this build reads format 1"),
         (lambda d: b"grovemdl" + d[8:], "it is no exported model"),

@@ -94,7 +94,7 @@ def test_a_truncated_snapshot_is_refused(data, length):
 
 
 def test_something_appended_is_refused(data):
-    with pytest.raises(SnapshotError, match="cut off or goes on"):
+    with pytest.raises(SnapshotError, match="cut off, or too long"):
         Model.restore(data + b"\0")
 
 

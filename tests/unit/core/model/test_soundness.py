@@ -85,7 +85,7 @@ CASES = [
     ("numeric", lambda m, w: at.MODEL_BACKGROUND_STALE, 2, "stale"),
     ("halves", section(at.PLAN_VALUES_SEEN), 1, "values seen must be"),
     ("numeric", beyond(EVALUATION, at.EVALUATION_NEXT), FAR, "position in the window"),
-    ("numeric", beyond(EVALUATION, at.EVALUATION_COUNT), -1, "judged predictions"),
+    ("numeric", beyond(EVALUATION, at.EVALUATION_COUNT), -1, "evaluated predictions"),
     ("numeric", beyond(EVALUATION, at.EVALUATION_IMPORTANCE), bits(np.nan), "sums over sampled"),
     ("numeric", beyond(EVALUATION, at.EVALUATION_FIELDS + at.EVALUATION_ROWS * 2), -1, "window counts"),
     ("drift=adwin", beyond(DETECTOR, adwin.ROWS_USED), bits(1e12), "adwin: rows in use must be"),
@@ -96,27 +96,27 @@ CASES = [
     ("drift=page_hinkley", DETECTOR, bits(np.nan), "page_hinkley: inputs must be"),
     ("query=variable_uncertainty", section(at.PLAN_QUERY), bits(np.nan), "the threshold must be"),
     ("query=rate", beyond(section(at.PLAN_QUERY), rate.NEXT), FAR, "rate: records held must be"),
-    ("query=rate", beyond(section(at.PLAN_QUERY), rate.BY_CODE), 7, "rate: counts of codes must be"),
+    ("query=rate", beyond(section(at.PLAN_QUERY), rate.BY_CODE), 7, "rate: counts of codes must equal"),
     ("budget=window", section(at.PLAN_BUDGET), bits(-1.0), "window: recent requests"),
-    ("numeric_observer=exact", record(at.LEAF_FIELDS + 2), bits(99.0), "exact: values of an attribute"),
+    ("numeric_observer=exact", record(at.LEAF_FIELDS + 2), bits(99.0), "exact: the number of values"),
     ("numeric_observer=exact", record(at.LEAF_FIELDS + 4 + 16), bits(5.0), "exact: classes of the values"),
     ("numeric_observer=histogram", section(at.PLAN_SHARED), bits(1e9), "histogram: first values"),
-    ("imac-waits", candidate(None), FAR, "imac: candidates must be"),
+    ("imac-waits", candidate(None), FAR, "imac: the number of candidates"),
     ("imac-waits", candidate(candidates.ATTRIBUTE), FAR, "imac: each candidate must be"),
     ("imac-waits", candidate(candidates.TEST), at.ABSENT, "imac: tests of candidates"),
     ("numeric", tree(at.TREE_NODES), 0, "nodes and leaf records must be"),
     ("numeric", tree(at.TREE_PATHS), 2, "paths are counted"),
-    ("numeric", tree(at.TREE_FREE), FAR, "leaf records must be those of nodes and the free ones"),
-    ("numeric", tree(at.TREE_FREE), 0, "leaf records must be those of nodes and the free ones"),
+    ("numeric", tree(at.TREE_FREE), FAR, "each leaf record must belong to one node, or be free"),
+    ("numeric", tree(at.TREE_FREE), 0, "each leaf record must belong to one node, or be free"),
     ("numeric", tree(at.TREE_LEAVES), 99, "leaves, splits and depth"),
-    ("numeric", root(at.NODE_KIND), 7, "main tree: node 0: kinds must be"),
+    ("numeric", root(at.NODE_KIND), 7, "main tree: node 0: the kind of a node must be"),
     ("numeric", root(at.NODE_ATTRIBUTE), FAR, "node 0: an attribute must be"),
     ("numeric", root(at.NODE_ATTRIBUTE), -1, "node 0: an attribute must be"),
-    ("numeric", root(at.NODE_CHILD), 1 << 36, "node 0: children must lie behind"),
-    ("numeric", root(at.NODE_CHILD), 0, "node 0: children must lie behind"),
-    ("numeric", root(at.NODE_CHILDREN), 3, "node 0: children must lie behind"),
+    ("numeric", root(at.NODE_CHILD), 1 << 36, "node 0: children must lie after"),
+    ("numeric", root(at.NODE_CHILD), 0, "node 0: children must lie after"),
+    ("numeric", root(at.NODE_CHILDREN), 3, "node 0: children must lie after"),
     ("numeric", root(at.NODE_PARENT), 1, "node 0 must be the root"),
-    ("numeric", root(at.NODE_REACH), FAR, "classes a node has met"),
+    ("numeric", root(at.NODE_REACH), FAR, "classes of a node must be"),
     ("numeric", record(at.LEAF_NODE), 0, "leaf record must be the node's own"),
     ("numeric", record(at.LEAF_OBSERVED), bits(np.inf), "weight a leaf has seen"),
 ]
@@ -167,7 +167,7 @@ def test_a_file_is_refused_before_it_can_answer(made, tmp_path):
     crafted = mutate.wrapped(model, mutate.apply(words, [(root(at.NODE_CHILD)(model, words), 1 << 36)]))
     for data in (crafted, model_file.wrap({"key": "k"}, crafted)):
         path.write_bytes(data)
-        with pytest.raises(SnapshotError, match="children must lie behind"):
+        with pytest.raises(SnapshotError, match="children must lie after"):
             Model.load(path)
     heavy = record(at.LEAF_OBSERVED)(model, words)
     path.write_bytes(mutate.wrapped(model, mutate.apply(words, [(heavy, bits(1e9))])))

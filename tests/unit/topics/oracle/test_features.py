@@ -98,9 +98,9 @@ def test_its_topics():
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        ({"features": True, "declined": 0.1}, "declined=0.1 must be 0 where features are asked for"),
-        ({"features": True, "error_rate": 0.1}, "error_rate=0.1 must be 0 where features are asked for"),
-        ({"unavailable": 0.1}, "unavailable=0.1 must be 0 where labels are asked for"),
+        ({"features": True, "declined": 0.1}, "declined=0.1 must be 0 for requests of features"),
+        ({"features": True, "error_rate": 0.1}, "error_rate=0.1 must be 0 for requests of features"),
+        ({"unavailable": 0.1}, "unavailable=0.1 must be 0 for requests of labels"),
         ({"features": True, "unavailable": 1.5}, "unavailable=1.5 must be a share from 0 to 1"),
     ],
 )

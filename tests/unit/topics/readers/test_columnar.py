@@ -142,7 +142,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path) -> None:
     refused(when, "header has no meaning for parquet files", header=True)
     refused(when, "must all be of one format, arrow; these are parquet", format="arrow")
     other = parquet(tmp_path / "other", {"at": pa.array([1.0]), "y": pa.array(["a"])})
-    refused([other, when], "when: its columns must be those of .*other", ignore=["at"])
+    refused([other, when], "when: its columns must be the columns of .*other", ignore=["at"])
     empty = parquet(tmp_path / "empty", {"x": pa.array([], pa.int64()), "y": pa.array([], pa.string())})
     refused(empty, "empty: has no rows")
     broken = tmp_path / "broken"

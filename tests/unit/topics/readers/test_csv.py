@@ -282,7 +282,9 @@ def test_several_files_are_one_set(tmp_path):
     [(x, y)] = dataset.batches()
     assert x.tolist() == [[1, 0], [2, 1], [3, 0]] and y.tolist() == [0, 1, 0]
     second.write_text("a,d,k\n2,v,y\n")
-    with pytest.raises(DatasetError, match=r"2.csv.gz:1: columns a, d, k must be those of .*1.csv: a, c, k"):
+    with pytest.raises(
+        DatasetError, match=r"2.csv.gz:1: columns a, d, k must be the columns of .*1.csv: a, c, k"
+    ):
         list(dataset.batches())
 
 

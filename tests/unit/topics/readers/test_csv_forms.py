@@ -325,6 +325,6 @@ def test_rows_and_headers_without_values_are_no_titles(tmp_path: Path) -> None:
 
 def test_a_header_that_is_taken_for_a_row_has_its_remedy(tmp_path: Path) -> None:
     with pytest.raises(
-        DatasetError, match=r"set\.csv:1: f1='Id' .* say --header if this line holds the names"
+        DatasetError, match=r"set\.csv:1: f1='Id' .* add --header if this line holds the names"
     ):
         opened(tmp_path, "Id,a,Class\n1,2,Class\n2,3,q\n")

@@ -68,7 +68,7 @@ def test_indices_in_any_order_and_from_zero(read):
         ("1 a:2", "'a:2' must be index:value"),
         ("1 1.5:2", "'1.5:2' must be index:value"),
         ("1 -1:2", "'-1:2' must be index:value"),
-        ("1 0:2", "index 0 must be at least 1; if the file counts from 0, say --zero-based"),
+        ("1 0:2", "index 0 must be at least 1; if the file counts from 0, add --zero-based"),
         ("1 1:2x", "'1:2x' must have a finite number"),
         ("1 1:", "'1:' must be index:value without a blank after the colon"),
         ("1 1: 2", "'1:' must be index:value without a blank after the colon"),
@@ -153,7 +153,7 @@ def test_against_an_obvious_parser(read):
         ("1;1:0.5;2:0.25\n0;1:1.5;2:2\n", 1, "must be a label and pairs with blanks between them"),
         ("1 1:1\n1:2 2:3\n", 2, "label '1:2' must be one finite number; the line begins with a pair"),
         ("cat 1:1\ndog 2:1\n", 1, "label 'cat' must be one finite number"),
-        ("1 1:1\r\n0 0:1\r\n", 2, "if the file counts from 0, say --zero-based"),
+        ("1 1:1\r\n0 0:1\r\n", 2, "if the file counts from 0, add --zero-based"),
     ],
 )
 def test_files_that_break_a_rule_of_libsvm_are_not_taken_for_csv(tmp_path, text, line, rule):

@@ -123,7 +123,7 @@ def test_texts_of_other_formats_are_named(tmp_path, content, kind):
 def test_a_text_that_resembles_another_format_can_be_a_table(tmp_path):
     path = tmp_path / "set.csv"
     path.write_text('{"a":1},p\n{"a":2},q\n')
-    with pytest.raises(DatasetError, match="say --format csv"):
+    with pytest.raises(DatasetError, match="add --format csv"):
         open_dataset(path)
     assert open_dataset(path, "csv").target == "f2"
     path.write_text('"{""a"":1}",p\n"{""a"":2}",q\n')

@@ -10,11 +10,11 @@ from core.learners.hoeffding.schedules._imac import candidates
 from core.tree import layout as at
 
 PROBLEMS: Final = (
-    "candidates must be a whole number of them, for which there is room",
-    "each candidate must be another attribute, and one that is said to be a candidate",
-    "tests of candidates must be of their attributes' kind",
+    "the number of candidates must be from 0 to the room for candidates",
+    "each candidate must be another attribute, with the state of a candidate",
+    "tests of candidates must have the kind of their attributes",
     "an attribute must be away, a candidate, potential or illegal",
-    "classes that the range was reckoned with must be from 0 to those of the schema",
+    "classes in the range of merits must be from 0 to the number of classes in the schema",
 )
 
 

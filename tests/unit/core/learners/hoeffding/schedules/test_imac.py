@@ -157,7 +157,7 @@ def test_damaged_candidates_are_found():
     with pytest.raises(GroveError, match="candidate, potential or illegal"):
         validate.check(table.model(0))
     header.view(np.int64)[candidates.COUNT] = 99
-    with pytest.raises(GroveError, match="for which there is room"):
+    with pytest.raises(GroveError, match="from 0 to the room for candidates"):
         validate.check(table.model(0))
 
 
