@@ -61,6 +61,7 @@ def main() -> int:
             options.seconds,
             options.budget,
             options.again,
+            options.flat,
         )
     mutants = _mutants(options.files)
     if options.list:
