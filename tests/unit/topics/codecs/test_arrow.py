@@ -341,3 +341,13 @@ def test_texts_that_cells_share_may_not_unpack_to_much_more_than_the_block(kind:
     assert reason == Reason.TOO_LARGE
     assert "its dictionaries and views unpack to 20,000,000 bytes of text; " in detail
     assert "may have 16,777,216: send fewer rows" in detail
+
+
+@pytest.mark.parametrize(("batches", "is_good"), [(4095, True), (4096, False)])
+def test_a_block_has_at_most_4096_messages(batches: int, is_good: bool) -> None:
+    """The schema is one of them, and each batch."""
+    table = pa.table({"a": np.arange(batches, dtype=np.float64)})
+    decoded = instance(stream(table.to_reader(max_chunksize=1).read_all()))
+    assert len(decoded) == (batches if is_good else 0)
+    if not is_good:
+        assert only_flaw(decoded) == ("bad-block", "the block must have at most 4,096 messages")

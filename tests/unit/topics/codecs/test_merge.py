@@ -62,3 +62,24 @@ def test_bad_records_beside_records_of_one_format_have_their_outcomes(decode: Ca
     decoded = decode(run_of([None, good, good], keys=[b"k", b"k", b""]))
     assert reasons(decoded) == {0: "null-value", 2: "missing-key"}
     assert (decoded.record.tolist(), decoded.ids) == ([1], ["i"])
+
+
+FEATURES = Features.of(["a"], [[1.0], [1.0]])
+
+
+@pytest.mark.parametrize(
+    ("blocks", "decode"),
+    [
+        (encode_instances(FEATURES, labels=["y", "x"], ids=["r0", "r1"], format="arrow"), decode_instances),
+        (encode_labels(["r0", "r1"], ["y", "x"], features=FEATURES, format="arrow"), decode_labels),
+    ],
+)
+def test_records_of_several_formats_without_a_bad_one_are_all_there(
+    blocks: list[bytes], decode: Callable[..., Any]
+) -> None:
+    json = b'{"id":"j%d","features":{"a":1},"label":"x"}'
+    decoded = decode(run_of([json % 1, *blocks, json % 2]))
+    assert decoded.malformed == []
+    assert decoded.record.tolist() == [0, 1, 1, 2]
+    assert list(decoded.ids) == ["j1", "r0", "r1", "j2"]
+    assert classes(decoded) == ["x", "y", "x", "x"]
