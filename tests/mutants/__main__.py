@@ -60,8 +60,9 @@ def main() -> int:
             options.seed,
             options.seconds,
             options.budget,
-            options.again,
-            options.flat,
+            again=options.again,
+            flat=options.flat,
+            plain=options.plain,
         )
     mutants = _mutants(options.files)
     if options.list:
@@ -98,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         help="folders of topics and streamapp, with the closest tests",
     )
     parser.add_argument("--flat", action="store_true", help="without the folders in these folders")
+    parser.add_argument("--plain", action="store_true", help="without the compiler: no wait for its cache")
     parser.add_argument("--seed", type=int, default=1, help="of the sample of each folder")
     parser.add_argument("--list", action="store_true", help="only say which mutants there are")
     return parser

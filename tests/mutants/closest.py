@@ -47,11 +47,19 @@ _Named = tuple[str, Mutant, str]
 
 
 def run(
-    folders: Sequence[str], sample: int, seed: int, seconds: float, budget: float, again: bool, flat: bool
+    folders: Sequence[str],
+    sample: int,
+    seed: int,
+    seconds: float,
+    budget: float,
+    *,
+    again: bool,
+    flat: bool,
+    plain: bool,
 ) -> int:
     """Try a sample of each folder's mutants; print survivors, and a table of all that was tried.
 
-    flat: without the folders in these folders.
+    again: survivors are tried again. flat: without the folders in these folders. plain: without the compiler.
     """
     for slow in ("numba", "numpy", "pytest"):
         importlib.import_module(slow)  # once: the process of a mutant that is imported has it then
@@ -68,7 +76,7 @@ def run(
             waiting = [
                 each for named in samples.values() for each in named if results.get(each[0]) not in done
             ]
-            compiled = [each for each in waiting if not _has_kernels(each[2])]
+            compiled = [each for each in waiting if not (plain or _has_kernels(each[2]))]
             for group in (compiled, [each for each in waiting if each not in compiled]):
                 if group and time.monotonic() - begun < seconds:
                     for (key, mutant, _), result in _tried(top, group, budget, group is compiled):

@@ -1,14 +1,24 @@
 """Keys, null values, sizes, content types, envelopes: what is judged before a value is parsed."""
 
+from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 import orjson
 import pytest
 
 from tests.unit.topics.codecs.samples import cells, keys_of, only_flaw, reasons, run_of
-from topics.codecs import CONTENT_TYPES, Limits, decode_controls, decode_instances, encode_instances
+from topics.codecs import (
+    CONTENT_TYPES,
+    Limits,
+    decode_controls,
+    decode_instances,
+    decode_labels,
+    encode_instances,
+)
 from topics.codecs.content_types import content_type, wire_of_content_type, wire_of_value
 from topics.columns.records import Features
+from topics.columns.spans import Spans
 
 GOOD = b'{"features":{"a":1}}'
 
@@ -93,6 +103,26 @@ def test_too_large() -> None:
     decoded = decode_instances(run_of([GOOD, GOOD + b" "]), limits)
     assert reasons(decoded) == {1: "too-large"}
     assert decoded.malformed[0].detail == f"{len(GOOD) + 1} bytes; record.max.bytes={len(GOOD)}"
+
+
+@pytest.mark.parametrize("decode", [decode_instances, decode_labels])
+def test_a_run_that_is_one_buffer_is_screened_record_by_record(decode: Callable[..., Any]) -> None:
+    """This is what the worker's own fetching gives to the codecs."""
+    good = b'{"id":"i","features":{"a":1},"label":"x"}'
+    limits = Limits(record_max_bytes=len(good))
+    for bad, reason in ((None, "null-value"), (good + b" ", "too-large")):
+        run = run_of([good, good, good])
+        run.values = Spans.of([good, bad, good])
+        decoded = decode(run, limits)
+        assert reasons(decoded) == {1: reason}
+        assert decoded.record.tolist() == [0, 2]
+
+
+def test_a_limit_is_at_least_one() -> None:
+    for field in fields(Limits):
+        Limits(**{field.name: 1})
+        with pytest.raises(ValueError, match=f"{field.name}=0 must be at least 1"):
+            Limits(**{field.name: 0})
 
 
 def test_the_header_wins_over_the_first_byte() -> None:
