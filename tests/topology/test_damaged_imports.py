@@ -164,7 +164,7 @@ def test_damaged_controls_leave_a_partition_that_imports_and_answers(rounds: int
             sent += draw.choices(sent, k=2)
         partition.feed(*(Record("controls", b"k", value) for value in sent))
     assert {letter.reason for letter in partition.dead_letters} <= {
-        *("bad-control", "not-json", "unknown-command", "wrong-type", "empty-record")
+        *("bad-control", "not-json", "unknown-command", "wrong-type", "missing-field", "empty-record")
     }
     partition.feed(
         *(Record("controls", b"k", value) for value in control_values(FILE, "y", size=500, replace=True))
