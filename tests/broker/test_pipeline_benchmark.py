@@ -141,22 +141,6 @@ def test_java_peers_in_both_guarantees(broker):
         assert line["ratio"] == pytest.approx(ours["records_per_second"] / line["records_per_second"], 0.01)
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
-        (["--with", "loop", "--format", "arrow"], "loop has json, packed"),
-        (["--with", "river", "--guarantees", "exactly_once"], "river has at_least_once"),
-        (["--without-us"], "name peers with --with"),
-        (["--guarantees", "perhaps"], "known are at_least_once, exactly_once"),
-        (["--compat", "moa", "--spec", "{}"], "write it there"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(broker, words, says):
-    done = start(broker, *words)
-    assert done.returncode == 2
-    assert says in done.stderr
-
-
 @pytest.mark.nightly
 def test_guarantees_beside_each_other(broker):
     words = ["--guarantees", "at_least_once,exactly_once", "--format", "packed", "--records", "60000"]

@@ -2,7 +2,7 @@
 
     python -m tests.property.progress [all]
 
-A case is a spec of the registry and a pattern of weights: two patterns a spec, in turn, or all of them.
+A case is a spec of the registry and a pattern of weights: one pattern a spec, in turn, or all of them.
 Compiled code that does not come back cannot be stopped from within, so each case is under a watchdog that
 ends the process with a trace of where it stands.
 """
@@ -111,8 +111,8 @@ def main(every_pattern):
             continue
         seen.add(spec)
         chosen = list(patterns(np.random.default_rng(len(seen))))
-        turn = len(seen) % (len(chosen) // 2) * 2
-        for name, weight in chosen if every_pattern else chosen[turn : turn + 2]:
+        turn = len(seen) % len(chosen)
+        for name, weight in chosen if every_pattern else chosen[turn : turn + 1]:
             print(json.dumps([spec.learner.to_dict(), name]), flush=True)
             faulthandler.dump_traceback_later(PATIENCE_S, exit=True)
             learn(spec, weight, len(seen))

@@ -82,7 +82,7 @@ def test_the_tier_says_how_many_examples_are_made(tmp_path: Path) -> None:
 
 PROPERTIES = """
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 def limit(request):
@@ -111,6 +111,7 @@ def of_the_machine(request):
         print("machine", limit(request))
 
 TestMachine = Machine.TestCase
+TestMachine.settings = settings(max_examples=1, stateful_step_count=1)
 """
 
 

@@ -119,10 +119,8 @@ RISKS = {
 }
 
 
-@pytest.mark.parametrize(
-    "deltas",
-    [pytest.param(deltas, marks=() if len(deltas) > 1 else pytest.mark.nightly) for deltas in RISKS],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("deltas", RISKS)
 def test_risks_agree_with_the_simulation_of_the_specification(deltas: tuple[float, ...]) -> None:
     """Means of 24 runs after 100, 200, 500 and 1,000 labels, within four standard errors of their difference.
 

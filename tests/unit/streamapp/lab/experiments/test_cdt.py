@@ -138,6 +138,7 @@ def test_no_tree_is_right_more_often_than_bayes(random_trees: list[Row]) -> None
     assert all(row["performance"] > 0.5 for row in compared)
 
 
+@pytest.mark.nightly
 def test_of_trees_of_one_size_the_c_tree_is_above_the_h_tree(random_trees: list[Row]) -> None:
     """CDT's claim of Figure 3, for trees after the same records; docs/experiments.md says where it fails."""
     lines = experiment("cdt-figure3").report(random_trees).tables["figure3-sizes"]
