@@ -15,12 +15,14 @@ no word is used so, ``PROBLEMS`` is empty.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core import spelling
 from core.errors import ParameterError
+from core.kernels.records import Record, parameter_record
 
 
 def number(
@@ -66,6 +68,8 @@ class Parameters:
     """Checked, frozen parameters; ``to_dict`` returns them."""
 
     family: ClassVar[str]
+    NUMBERS: ClassVar[tuple[str, ...]] = ()
+    """Names of what ``constants`` returns, for plug-ins that define it; else of the numeric parameters."""
 
     def __post_init__(self) -> None:
         for declared in dataclasses.fields(self):
@@ -91,10 +95,19 @@ class Parameters:
         """Return whether a model's state means the same under these parameters as under ``before``."""
         return self.name == before.name
 
+    @classmethod
+    @functools.cache
+    def record(cls) -> type[Record]:
+        """Return the record in which kernels find the numeric parameters by name, all as float64."""
+        return parameter_record(cls, cls.NUMBERS or cls._numeric())
+
+    @classmethod
+    def _numeric(cls) -> tuple[str, ...]:
+        return tuple(f.name for f in dataclasses.fields(cls) if f.metadata.get("type"))
+
     def constants(self) -> tuple[float, ...]:
         """Return the numeric parameters in the order of their fields, for the kernels."""
-        values = (getattr(self, f.name) for f in dataclasses.fields(self) if f.metadata.get("type"))
-        return tuple(float(value) for value in values)
+        return tuple(float(getattr(self, name)) for name in self._numeric())
 
 
 def made_of(plugin: Any, parameters: dict[str, Any], owner: str) -> Any:

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import pkgutil
 from collections.abc import Container
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any, Final
 
+from core import layout as layout
 from core import spelling
 from core.errors import UnknownPluginError
 from core.kernels import jit
 from core.kernels.jit import kernel
+from core.kernels.native.record_types import type_of
+from core.kernels.records import Record
 
 FAMILIES: Final = {
     "learners": "core.learners",
@@ -113,6 +117,7 @@ def dispatch(
     otherwise: int | None = None,
     signature: str | None = None,
     inline: tuple[str, ...] = (),
+    by_offset: str = "",
 ) -> Any:
     """Return compiled code that calls a function of the plug-in with a given kind.
 
@@ -128,7 +133,7 @@ def dispatch(
     members = list(enumerate(modules(family)))
     inlined = frozenset(kind for kind, name in enumerate(names(family)) if name in inline)
     name = f"{PACKAGES[family]}.{function}"
-    return dispatch_to(members, name, parameters, otherwise, signature, inlined)
+    return dispatch_to(members, name, parameters, otherwise, signature, inlined, by_offset)
 
 
 def dispatch_to(
@@ -138,25 +143,49 @@ def dispatch_to(
     otherwise: int | None = None,
     signature: str | None = None,
     inlined: Container[int] = (),
+    by_offset: str = "",
 ) -> Any:
     """Return compiled code that calls a function of one of these modules by kind: the last part of ``name``.
 
     No other dispatcher may have the same full name.
+
+    A function may declare a record of its own for a parameter, by the annotation: it gets the same words with
+    the names of its record. The parameter ``p`` is the record of the plug-in's numeric parameters.
     """
     function = name.rpartition(".")[2]
     having = {kind: member for kind, member in members if hasattr(member, function)}
+    if by_offset:
+        having = {
+            kind: _with_names(member, function, parameters, by_offset) for kind, member in having.items()
+        }
+    given = parameters.split(", ")
+    records = {kind: _own_records(member, function, given) for kind, member in having.items()}
     scope: dict[str, Any] = {f"of_{kind}": getattr(member, function) for kind, member in having.items()}
     branches = list(having)
     if signature is not None and not jit.DISABLED:
         branches = [kind for kind in having if kind in inlined]
-        there = {kind: (member.__name__, getattr(member, function)) for kind, member in having.items()}
-        there = {kind: member for kind, member in there.items() if kind not in inlined}
-        scope["there"] = jit.kernel_table(name, signature, parameters.split(", "), there, len(members))
-    last = f"there(kind, {parameters})" if "there" in scope else f"of_{branches.pop()}({parameters})"
+        there = {
+            kind: (member.__name__, getattr(member, function))
+            for kind, member in having.items()
+            if kind not in inlined
+        }
+        types = {
+            kind: {number: type_of(record) for number, record in records[kind].items()} for kind in there
+        }
+        scope["there"] = jit.kernel_table(name, signature, given, there, len(members), types)
+    calls = {}
+    for kind in having:
+        arguments = list(given)
+        for number, record in records[kind].items():
+            scope[f"Record_{kind}_{number}"] = record
+            words = given[number]
+            arguments[number] = f"Record_{kind}_{number}({words}.ints, {words}.floats, {words}.start)"
+        calls[kind] = f"of_{kind}({', '.join(arguments)})"
+    last = f"there(kind, {parameters})" if "there" in scope else calls[branches.pop()]
     lines = [f"def {function}(kind, {parameters}):"]
     for kind in branches:
         lines.append(f"    if kind == {kind}:")
-        lines.append(f"        return of_{kind}({parameters})")
+        lines.append(f"        return {calls[kind]}")
     if otherwise is not None:
         lines.append(f"    if not ({sum(1 << kind for kind in having)} >> kind) & 1:")
         lines.append(f"        return {otherwise}")
@@ -164,6 +193,43 @@ def dispatch_to(
     exec("\n".join(lines), scope)  # noqa: S102
     return kernel(scope[function])
 
+
+def _with_names(member: ModuleType, function: str, parameters: str, by_offset: str) -> Any:
+    """Return a member whose function takes records; one that takes offsets is wrapped."""
+    kernel_function = getattr(member, function)
+    body = getattr(kernel_function, "py_func", kernel_function)
+    if not {"params", "ints", "floats", "share"} & set(inspect.signature(body).parameters):
+        return member
+    scope: dict[str, Any] = {"by_offset": kernel_function, "__name__": member.__name__}
+    source = f"def {function}({parameters}):\n    return by_offset({by_offset})"
+    exec(compile(source, str(member.__file__), "exec"), scope)  # noqa: S102
+    wrapper = SimpleNamespace(
+        __name__=member.__name__, Plugin=member.Plugin if hasattr(member, "Plugin") else None
+    )
+    setattr(wrapper, function, kernel(scope[function]))
+    wrapper.wraps = True
+    return wrapper
+
+
+def _own_records(member: ModuleType, function: str, parameters: list[str]) -> dict[int, type[Record]]:
+    """Return the records that a module's function declares for its parameters, by number."""
+    kernel_function = getattr(member, function)
+    body = getattr(kernel_function, "py_func", kernel_function)
+    own: dict[int, type[Record]] = {}
+    names = list(inspect.signature(body).parameters)
+    for number, (parameter, name) in enumerate(zip(parameters, names, strict=True)):
+        if parameter == PARAMETERS:
+            if not hasattr(member, "wraps"):
+                own[number] = member.Plugin.record()
+            continue
+        declared = body.__globals__.get(body.__annotations__.get(name))
+        if inspect.isclass(declared) and issubclass(declared, Record):
+            own[number] = declared
+    return own
+
+
+PARAMETERS: Final = "p"
+"""The parameter of dispatched functions that stands for the numeric parameters of the plug-in."""
 
 SINGULAR = {
     "streams": "generator",

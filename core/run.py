@@ -26,10 +26,13 @@ from core.active.label_query import ask, sample_for_evaluation
 from core.drift import base as drift
 from core.evaluation import count_prediction
 from core.kernels.jit import address_of, kernel, part, prefetch, row_of, start_of, words_at
+from core.kernels.records import Words
+from core.layout.learning import Row, Work
+from core.layout.plan import PlanRecord
 from core.learners import protocol as learners
 from core.tree import layout as at
-from core.tree.columns import gather
-from core.tree.prefetch import WIDTH
+from core.tree.byoffset.columns import gather
+from core.tree.byoffset.prefetch import WIDTH
 
 # Modes
 LABELLED: Final = 0
@@ -272,6 +275,7 @@ def run(
         look_ahead(addresses_of, models, address_of(cells), x.shape[1], row, n)
         ints, floats = words_at(addresses_of[models[row]])
         plan, params = words_at(plans_of[models[row]])
+        record_plan = PlanRecord(plan, params, 0)
         record, y, w = row_of(x, row), int(labels[row]), weights[row]
         xs = gather(plan, record, columns)
         kind, t = plan[at.PLAN_LEARNER], ints[at.MODEL_FIRST]
@@ -279,7 +283,7 @@ def run(
         if row >= routed_until and plan[at.PLAN_ROUTE_AHEAD] != 0 and is_stretch(models, row, n):
             d = x.shape[1]
             rows = part(cells, row * d, WIDTH * d)
-            if route_ahead(kind, plan, ints, floats, t, rows, d, ends):
+            if route_ahead(kind, record_plan, Words(ints, floats, t), rows, d, ends):
                 routed_until = row + WIDTH
         if row < routed_until:
             place = ends[WIDTH - (routed_until - row)]
@@ -304,7 +308,14 @@ def run(
                 prepared = prepared_at[models[row]] if mode == ANSWER_ONLY else nothing
                 if row >= played:
                     best, place, hint = answer(
-                        kind, plan, params, ints, floats, t, place, record, xs, w, prepared, scratch, shares
+                        kind,
+                        record_plan,
+                        Words(ints, floats, t),
+                        place,
+                        Row(record, xs, y, w),
+                        prepared,
+                        scratch,
+                        shares,
                     )
                     if place < 0:
                         cursor[CURSOR_BLOCK], cursor[CURSOR_PLACE] = t, hint
@@ -336,7 +347,12 @@ def run(
                 if not asked[row] or sampled_at[row] != NOT_SAMPLED or plan[at.PLAN_SAMPLED_DETECTION] == 0:
                     error = 0.0 if predictions[row] == y else 1.0
                     detector, detector_at = plan[at.PLAN_DRIFT], plan[at.PLAN_DRIFT + 1]
-                    level = detect(detector, params, detector_at, floats, plan[at.PLAN_DETECTOR], error)
+                    level = detect(
+                        detector,
+                        Words(plan, params, detector_at),
+                        Words(ints, floats, plan[at.PLAN_DETECTOR]),
+                        error,
+                    )
                     if level != ints[at.MODEL_LEVEL]:
                         ints[at.MODEL_LEVEL] = level
                         reason = LEVEL_CHANGED
@@ -349,7 +365,13 @@ def run(
             else:
                 t, place, hint = block_at(ints, learned), np.int64(at.NOT_ANSWERED), nothing
             outcome, place = learn(
-                kind, plan, params, ints, floats, t, place, record, xs, y, w, hint, scratch, vote_buffer
+                kind,
+                record_plan,
+                Words(ints, floats, t),
+                place,
+                Row(record, xs, y, w),
+                hint,
+                Work(scratch, vote_buffer),
             )
             if outcome != at.GROW_FIRST:
                 learned += 1

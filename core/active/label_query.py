@@ -27,10 +27,13 @@ from core.active.budgets import base as budgets
 from core.active.label_account import NOT_SAMPLED, SAMPLED_BY_STRATEGY, SAMPLED_FOR_EVALUATION
 from core.active.queries import base as queries
 from core.kernels.jit import kernel
+from core.kernels.records import Words
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 from core.learners import protocol as learners
 from core.numeric import rng
 from core.tree import layout as at
-from core.tree.statistics import known_classes
+from core.tree.byoffset.statistics import known_classes
 
 decide = queries.dispatcher()
 decide_at_leaf = queries.leaf_dispatcher()
@@ -71,7 +74,9 @@ def ask(
         number = ints[at.MODEL_RECORDS]
         returned = budgets.returned_requests(params, budget_at, ints)
         spent = budgets.spent_requests(plan, ints, returned, number)
-        if is_open(budget, params, budget_at, floats, budget_state, spent, returned, number):
+        if is_open(
+            budget, Words(plan, params, budget_at), Words(ints, floats, budget_state), spent, returned, number
+        ):
             answer, chance = decide_here(plan, params, ints, floats, t, place, shares, scratch, number)
             if plan[at.PLAN_SLICE] == 0:
                 importance = importance_of(plan, ints, floats, answer != queries.NO, chance)
@@ -81,7 +86,7 @@ def ask(
                 floats[plan[at.PLAN_EVALUATION] + at.EVALUATION_UNREPRESENTED] += 1.0
         asked = answer != queries.NO
         sampled = SAMPLED_BY_STRATEGY if answer == queries.AT_RANDOM else sampled
-    spend(budget, params, budget_at, floats, budget_state, asked, reserved)
+    spend(budget, Words(plan, params, budget_at), Words(ints, floats, budget_state), asked, reserved)
     # Adding 0 is cheaper than a branch that the processor mispredicts.
     ints[at.MODEL_REQUESTS] += int(asked)
     ints[at.MODEL_RESERVED] += int(reserved)
@@ -96,20 +101,16 @@ def decide_here(
     strategy, first, state = plan[at.PLAN_STRATEGY], plan[at.PLAN_STRATEGY + 1], plan[at.PLAN_QUERY]
     kind, columns = plan[at.PLAN_LEARNER], plan[at.PLAN_COLUMNS]
     limit = params[plan[at.PLAN_BUDGETING + 1] + budgets.LIMIT]
+    record, block, model = PlanRecord(plan, params, 0), Words(ints, floats, t), ModelHeader(ints, floats, 0)
+    p, own = Words(plan, params, first), Words(ints, floats, state)
     if columns & at.LEAVES != 0:
-        table, stride, rows, row = leaf_table(kind, plan, ints, t, place)
-        return decide_at_leaf(
-            strategy, plan, params, first, ints, floats, state, limit, table, stride, rows, row, number
-        )
+        leaves = leaf_table(kind, record, block, place)
+        return decide_at_leaf(strategy, record, p, model, own, limit, leaves, number)
     share, lead, weight = 0.5, 0.0, 0.0
     if columns != 0:
-        share, lead, weight = uncertainty(
-            kind, plan, params, ints, floats, t, place, shares, scratch, columns
-        )
-    classes = known_classes(ints)
-    return decide(
-        strategy, plan, params, first, ints, floats, state, limit, share, lead, weight, classes, number
-    )
+        share, lead, weight = uncertainty(kind, record, block, place, shares, scratch, columns)
+    seen = queries.Uncertainty(share, lead, weight, known_classes(ints), number)
+    return decide(strategy, record, p, model, own, limit, seen)
 
 
 @kernel

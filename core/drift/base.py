@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core import registry
-from core.kernels.jit import FLOATS
 from core.plugin import Parameters, choice
 
 IN_CONTROL: Final = 0
@@ -53,15 +52,20 @@ def dispatcher() -> Any:
     return registry.dispatch(
         "drift",
         "update",
-        "params, at, floats, state, error",
-        signature=f"int64({FLOATS}, int64, {FLOATS}, int64, float64)",
+        "p, state, error",
+        signature="int64(Words, Words, float64)",
         inline=("none",),
+        by_offset="p.floats, p.start, state.floats, state.start, error",
     )
 
 
 def problem_dispatcher() -> Any:
     """Return ``problem(kind, …)`` over all detectors."""
-    signature = f"int64({FLOATS}, int64, {FLOATS}, int64)"
     return registry.dispatch(
-        "drift", "problem", "params, at, floats, state", otherwise=0, signature=signature
+        "drift",
+        "problem",
+        "p, state",
+        otherwise=0,
+        signature="int64(Words, Words)",
+        by_offset="p.floats, p.start, state.floats, state.start",
     )

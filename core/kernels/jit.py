@@ -39,18 +39,16 @@ os.environ["NUMBA_DISABLE_INTEL_SVML"] = "1"
 
 import numpy as np
 
+from core.kernels.native import pointers
 from core.kernels.native.address import Addresses
 from core.kernels.native.call_graph import calls
 from core.kernels.native.inner_kernel import OPTIONS, InnerKernel
+from core.kernels.native.signatures import resolved
 from core.kernels.native.sources import reached_from
 
 # numba and llvmlite have partial and sometimes wrong types, so they count as untyped.
 numba: Any = importlib.import_module("numba")
 llvm: Any = importlib.import_module("llvmlite.binding")
-ir: Any = importlib.import_module("llvmlite.ir")
-types: Any = numba.types
-cgutils: Any = importlib.import_module("numba.core.cgutils")
-arrayobj: Any = importlib.import_module("numba.np.arrayobj")
 intrinsic: Any = importlib.import_module("numba.extending").intrinsic
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -181,14 +179,25 @@ class _Entry:
         "_dispatcher",
         "_is_busy",
         "_place",
+        "_records",
         "_signature",
         "is_alone",
         "is_optional",
         "owner",
     )
 
-    def __init__(self, body: Callable[..., Any], signature: str, owner: str, is_alone: bool) -> None:
-        """Take the function, its signature, and the module for which it is compiled."""
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        signature: str,
+        owner: str,
+        is_alone: bool,
+        records: dict[int, Any] | None = None,
+    ) -> None:
+        """Take the function, its signature, and the module for which it is compiled.
+
+        records: numba types, by parameter, that replace those of the signature (signatures.py).
+        """
         generators = body.__module__.startswith("core.streams")
         file = Path(body.__code__.co_filename)
         is_elsewhere = "." in body.__module__ and _ROOT not in file.parents
@@ -198,6 +207,7 @@ class _Entry:
             numba.config.CACHE_DIR = str(directory)
         self._dispatcher = numba.njit(cache=directory is not None, **OPTIONS)(body)
         self._signature = signature
+        self._records = records
         self._call: Any = None
         self._place: tuple[Addresses, int] | None = None
         self.__wrapped__ = body
@@ -220,7 +230,7 @@ class _Entry:
                     for entry in _called_at[called_at]:
                         if not entry.is_optional or entry.owner in _wanted:
                             entry.compile()
-                self._dispatcher.compile(self._signature)
+                self._dispatcher.compile(resolved(self._signature, self._records))
                 if self._place is not None:
                     addresses, number = self._place
                     addresses.write(number, self._dispatcher)
@@ -266,17 +276,24 @@ def outlined(entry: Any, is_optional: bool = False) -> Any:
 
 
 def kernel_table(
-    name: str, signature: str, parameters: list[str], members: dict[int, tuple[str, Any]], n: int
+    name: str,
+    signature: str,
+    parameters: list[str],
+    members: dict[int, tuple[str, Any]],
+    n: int,
+    records: dict[int, dict[int, Any]] | None = None,
 ) -> Any:
     """Return an object that kernels call with a number below n and the parameters: it runs that member.
 
-    members: by number, the module for which a kernel is compiled, and the inner kernel. Each member becomes
-    an entry kernel, compiled separately when its module is needed (``compile_for``).
+    members: by number, the module for which a kernel is compiled, and the inner kernel; records: by number,
+    the numba types of a member's own records, by parameter. Each member becomes an entry kernel, compiled
+    separately when its module is needed (``compile_for``).
     """
     addresses = Addresses(name, signature, n)
     entries = []
     for number, (owner, inner) in members.items():
-        entry = _Entry(inner.py_func, signature, owner, is_alone=True)
+        own = (records or {}).get(number)
+        entry = _Entry(inner.py_func, signature, owner, is_alone=True, records=own)
         entry.lie_at(addresses, number, is_optional=True)
         entries.append(entry)
     call = addresses.call_numbered(parameters)
@@ -355,6 +372,10 @@ def _plain_part(array: Any, start: int, n: int) -> Any:
     return array[start : start + n]
 
 
+def _plain_tail(array: Any, start: int) -> Any:
+    return array[start:]
+
+
 def _plain_bits(value: float) -> Any:
     return np.float64(value).view(np.int64)
 
@@ -375,94 +396,8 @@ def _plain_prefetch(address: int) -> None:
     pass
 
 
-# Compiled versions: (typing context, argument types) -> (signature, generator of the instructions)
-
-
-def _int_pointer(_typing: Any, _address: Any) -> Any:
-    return types.CPointer(types.int64)(types.int64), _cast_to_pointer
-
-
-def _float_pointer(_typing: Any, _address: Any) -> Any:
-    return types.CPointer(types.float64)(types.int64), _cast_to_pointer
-
-
-def _cast_to_pointer(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
-
-
-def _part(_typing: Any, words: Any, _start: Any, _n: Any) -> Any:
-    return words(words, types.intp, types.intp), _step
-
-
-def _step(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    return builder.gep(arguments[0], [arguments[1]])
-
-
-def _row_of(_typing: Any, array: Any, _row: Any) -> Any:
-    return types.CPointer(array.dtype)(array, types.intp), _first_word
-
-
-def _first_word(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Return the pointer to the first element of a row of a C-ordered array."""
-    array = arrayobj.make_array(signature.args[0])(context, builder, arguments[0])
-    columns = cgutils.unpack_tuple(builder, array.shape)[1]
-    return builder.gep(array.data, [builder.mul(arguments[1], columns)])
-
-
-def _start_of(_typing: Any, array: Any) -> Any:
-    return types.CPointer(array.dtype)(array), _first_element
-
-
-def _first_element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    return arrayobj.make_array(signature.args[0])(context, builder, arguments[0]).data
-
-
-def _bits(_typing: Any, _value: Any) -> Any:
-    return types.int64(types.float64), _bitcast
-
-
-def _from_bits(_typing: Any, _value: Any) -> Any:
-    return types.float64(types.int64), _bitcast
-
-
-def _bitcast(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    return builder.bitcast(arguments[0], context.get_value_type(signature.return_type))
-
-
-def _address_of(_typing: Any, words: Any) -> Any:
-    return types.int64(words), _pointer_as_number
-
-
-def _pointer_as_number(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    return builder.ptrtoint(arguments[0], context.get_value_type(signature.return_type))
-
-
-def _stay_apart(_typing: Any) -> Any:
-    return types.void(), _refuse_inlining
-
-
-def _refuse_inlining(context: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
-    builder.function.attributes.discard("alwaysinline")
-    builder.function.attributes.add("noinline")
-    return context.get_dummy_value()
-
-
-def _prefetch(_typing: Any, _address: Any) -> Any:
-    return types.void(types.int64), _call_prefetch
-
-
-def _call_prefetch(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
-    function = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(ir.VoidType(), [byte, number, number, number]), "llvm.prefetch.p0"
-    )
-    # Arguments: for writing, to be kept in all caches, data.
-    builder.call(function, [builder.inttoptr(arguments[0], byte), number(1), number(3), number(1)])
-    return context.get_dummy_value()
-
-
 def _compiled_words_at() -> Callable[[int], tuple[Any, Any]]:
-    ints_at, floats_at = intrinsic(_int_pointer), intrinsic(_float_pointer)
+    ints_at, floats_at = intrinsic(pointers.int_pointer), intrinsic(pointers.float_pointer)
 
     @kernel
     def words_at(address: int) -> tuple[Any, Any]:
@@ -474,26 +409,29 @@ def _compiled_words_at() -> Callable[[int], tuple[Any, Any]]:
 words_at: Callable[[Any], tuple[Any, Any]] = _plain_words_at if DISABLED else _compiled_words_at()
 """Return the words at an address as (int64[:], float64[:])."""
 
-row_of: Callable[[Any, int], Any] = _plain_row_of if DISABLED else intrinsic(_row_of)
+row_of: Callable[[Any, int], Any] = _plain_row_of if DISABLED else intrinsic(pointers.row_of)
 """Return the words of a row of a C-ordered array, which must outlive them."""
 
-start_of: Callable[[Any], Any] = _plain_start_of if DISABLED else intrinsic(_start_of)
+start_of: Callable[[Any], Any] = _plain_start_of if DISABLED else intrinsic(pointers.start_of)
 """Return the elements of a contiguous array, which must outlive them, without its owner and length."""
 
-part: Callable[[Any, int, int], Any] = _plain_part if DISABLED else intrinsic(_part)
+tail: Callable[[Any, int], Any] = _plain_tail if DISABLED else intrinsic(pointers.tail)
+"""Return the words from ``start`` on."""
+
+part: Callable[[Any, int, int], Any] = _plain_part if DISABLED else intrinsic(pointers.part)
 """Return the n words from ``start`` on."""
 
-bits: Callable[[float], Any] = _plain_bits if DISABLED else intrinsic(_bits)
+bits: Callable[[float], Any] = _plain_bits if DISABLED else intrinsic(pointers.bits)
 """Return the bits of a float64 as int64."""
 
-from_bits: Callable[[Any], Any] = _plain_from_bits if DISABLED else intrinsic(_from_bits)
+from_bits: Callable[[Any], Any] = _plain_from_bits if DISABLED else intrinsic(pointers.from_bits)
 """Return the float64 with these bits."""
 
-stay_apart: Callable[[], None] = _plain_stay_apart if DISABLED else intrinsic(_stay_apart)
+stay_apart: Callable[[], None] = _plain_stay_apart if DISABLED else intrinsic(pointers.stay_apart)
 """Keep the calling kernel a separate function: tight loops in large functions lack registers."""
 
-address_of: Callable[[Any], int] = _plain_address_of if DISABLED else intrinsic(_address_of)
+address_of: Callable[[Any], int] = _plain_address_of if DISABLED else intrinsic(pointers.address_of)
 """Return the address of the first of some words."""
 
-prefetch: Callable[[int], None] = _plain_prefetch if DISABLED else intrinsic(_prefetch)
+prefetch: Callable[[int], None] = _plain_prefetch if DISABLED else intrinsic(pointers.prefetch)
 """Request the cache line at an address, which need not be valid."""

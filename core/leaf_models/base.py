@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core import registry
-from core.kernels.jit import FLOATS, WORDS
+from core.kernels.jit import FLOATS
 from core.plugin import Parameters
 
 
@@ -49,22 +49,26 @@ class LeafModel(Parameters):
         """Write the sections of a new leaf from its parent's; the default writes nothing."""
 
 
+_PLACE = "plan.ints, plan.floats, tree.ints, tree.floats, tree.start, node.start, row.x, row.xs"
+
+
 def dispatcher() -> tuple[Any, Any]:
     """Return ``votes(kind, …)`` and ``account(kind, …)`` over all leaf models."""
     return (
         registry.dispatch(
             "leaf_models",
             "votes",
-            "plan, params, ints, floats, t, node, x, xs, scratch, out",
-            signature=f"UniTuple(int64, 2)({WORDS}, int64, int64, {FLOATS}, {FLOATS}, {FLOATS}, {FLOATS})",
+            "plan, p, tree, node, row, scratch, out",
+            signature=f"UniTuple(int64, 2)(PlanRecord, Words, Tree, Node, Row, {FLOATS}, {FLOATS})",
             inline=("mc", "nba"),
+            by_offset=f"{_PLACE}, scratch, out",
         ),
         registry.dispatch(
             "leaf_models",
             "account",
-            "plan, params, ints, floats, t, node, x, xs, label, weight, leaf_hint, scratch, vote_buffer",
-            signature=f"void({WORDS}, int64, int64, {FLOATS}, {FLOATS}, int64, float64, int64, {FLOATS},"
-            f" {FLOATS})",
+            "plan, p, tree, node, row, hint, work",
+            signature="void(PlanRecord, Words, Tree, Node, Row, int64, Work)",
             inline=("mc", "nb", "nba"),
+            by_offset=f"{_PLACE}, row.label, row.weight, hint, work.scratch, work.votes",
         ),
     )

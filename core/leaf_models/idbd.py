@@ -14,8 +14,8 @@ from core.numeric.idbd import START, idbd_output, idbd_step, idbd_tune
 from core.numeric.moments import deviation, standard_score
 from core.observers.nominal import code_of
 from core.tree import layout as at
-from core.tree.routing import leaf_at
-from core.tree.statistics import is_active
+from core.tree.byoffset.routing import leaf_at
+from core.tree.byoffset.statistics import is_active
 
 # Rows of the section "scale", and of a unit
 WEIGHT: Final = 0

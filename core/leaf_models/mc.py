@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from core.kernels.jit import kernel
 from core.leaf_models.base import LeafModel
 from core.tree import layout as at
-from core.tree.statistics import all_weight, voting_masses
+from core.tree.byoffset.statistics import all_weight, voting_masses
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.kernels.jit import kernel, stay_apart
+from core.kernels.records import Words
+from core.layout.plan import PlanRecord
 from core.leaf_models import mc
 from core.leaf_models.base import LeafModel
 from core.numeric.special import LN2, exp, in_vectors, log2
 from core.observers import base as observers
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.routing import leaf_at
-from core.tree.statistics import is_active
+from core.tree.byoffset.routing import leaf_at
+from core.tree.byoffset.statistics import is_active
 
 log_densities_numeric, densities_numeric = observers.numeric_dispatcher()[-2:]
 log_densities_nominal, densities_nominal = observers.nominal_dispatcher()[-2:]
@@ -71,11 +73,29 @@ def scores(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
     if plan[at.PLAN_NUMERIC] > 0:
         kind = plan[at.PLAN_NUMERIC_OBSERVER]
-        log_densities_numeric(kind, plan, params, floats, statistics, k, xs, scratch, out)
+        log_densities_numeric(
+            kind,
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
+            Words(ints, floats, statistics),
+            k,
+            xs,
+            scratch,
+            out,
+        )
     if plan[at.PLAN_NOMINAL] > 0:
         statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
         kind = plan[at.PLAN_NOMINAL_OBSERVER]
-        log_densities_nominal(kind, plan, params, ints, floats, statistics, k, x, scratch, out)
+        log_densities_nominal(
+            kind,
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]),
+            Words(ints, floats, statistics),
+            k,
+            x,
+            scratch,
+            out,
+        )
     return first_maximum(out, k), LOGARITHMS
 
 
@@ -84,11 +104,27 @@ def _multiply(plan, params, ints, floats, t: int, leaf: int, k: int, x, xs, out)
     """Multiply the class shares by the densities (MOA)."""
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
     if plan[at.PLAN_NUMERIC] > 0:
-        densities_numeric(plan[at.PLAN_NUMERIC_OBSERVER], plan, params, floats, statistics, k, xs, out)
+        densities_numeric(
+            plan[at.PLAN_NUMERIC_OBSERVER],
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
+            Words(ints, floats, statistics),
+            k,
+            xs,
+            out,
+        )
     if plan[at.PLAN_NOMINAL] > 0:
         statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
         kind = plan[at.PLAN_NOMINAL_OBSERVER]
-        densities_nominal(kind, plan, params, ints, floats, statistics, k, x, out)
+        densities_nominal(
+            kind,
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]),
+            Words(ints, floats, statistics),
+            k,
+            x,
+            out,
+        )
 
 
 @kernel

@@ -9,8 +9,8 @@ from core.leaf_models import mc, nb
 from core.leaf_models.base import LeafModel
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.routing import leaf_at
-from core.tree.statistics import is_active
+from core.tree.byoffset.routing import leaf_at
+from core.tree.byoffset.statistics import is_active
 
 
 @dataclass(frozen=True, slots=True)

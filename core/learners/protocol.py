@@ -69,7 +69,7 @@ import numpy as np
 from core import registry
 from core.errors import GroveError
 from core.events import Event
-from core.kernels.jit import FLOATS, INTS, WORDS
+from core.kernels.jit import FLOATS, INTS
 from core.plugin import Parameters, made_of
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
@@ -427,39 +427,44 @@ def _inlined(function: str) -> frozenset[int]:
 
 
 @functools.cache
-def _dispatch(function: str, parameters: str, signature: str, otherwise: int | None = None) -> Any:
+def _dispatch(
+    function: str, parameters: str, signature: str, otherwise: int | None = None, by_offset: str = ""
+) -> Any:
     members = [(kind, importlib.import_module(name)) for kind, name in enumerate(modules())]
     for _, module in members:
         if otherwise is None and not hasattr(module, function):
             msg = f"{module.__name__} must have the kernel {function}({parameters}): every learner has one"
             raise GroveError(msg)
     return registry.dispatch_to(
-        members, f"core.learners.{function}", parameters, otherwise, signature, _inlined(function)
+        members, f"core.learners.{function}", parameters, otherwise, signature, _inlined(function), by_offset
     )
+
+
+_BLOCK = "plan.ints, plan.floats, block.ints, block.floats, block.start"
 
 
 def dispatcher() -> tuple[Any, Any, Any]:
     """Return ``answer(kind, …)``, ``learn(kind, …)`` and ``route_ahead(kind, …)`` over all learners."""
-    common, types = (
-        "plan, params, ints, floats, t, place, x, xs",
-        f"{WORDS}, int64, int64, {FLOATS}, {FLOATS}",
-    )
     return (
         _dispatch(
             "answer",
-            f"{common}, weight, prepared, scratch, shares",
-            f"UniTuple(int64, 3)({types}, float64, int64, {FLOATS}, {FLOATS})",
+            "plan, block, place, row, prepared, scratch, shares",
+            f"UniTuple(int64, 3)(PlanRecord, Words, int64, Row, int64, {FLOATS}, {FLOATS})",
+            by_offset=f"{_BLOCK}, place, row.x, row.xs, row.weight, prepared, scratch, shares",
         ),
         _dispatch(
             "learn",
-            f"{common}, label, weight, hint, scratch, vote_buffer",
-            f"UniTuple(int64, 2)({types}, int64, float64, int64, {FLOATS}, {FLOATS})",
+            "plan, block, place, row, hint, work",
+            "UniTuple(int64, 2)(PlanRecord, Words, int64, Row, int64, Work)",
+            by_offset=f"{_BLOCK}, place, row.x, row.xs, row.label, row.weight, hint, work.scratch,"
+            " work.votes",
         ),
         _dispatch(
             "route_ahead",
-            "plan, ints, floats, t, xs, d, ends",
-            f"boolean({INTS}, {INTS}, {FLOATS}, int64, {FLOATS}, int64, {INTS})",
+            "plan, block, xs, d, ends",
+            f"boolean(PlanRecord, Words, {FLOATS}, int64, {INTS})",
             otherwise=False,
+            by_offset="plan.ints, block.ints, block.floats, block.start, xs, d, ends",
         ),
     )
 
@@ -468,8 +473,9 @@ def uncertainty_dispatcher() -> Any:
     """Return ``uncertainty(kind, …)`` over all learners."""
     return _dispatch(
         "uncertainty",
-        "plan, params, ints, floats, t, place, shares, scratch, columns",
-        f"UniTuple(float64, 3)({WORDS}, int64, int64, {FLOATS}, {FLOATS}, int64)",
+        "plan, block, place, shares, scratch, columns",
+        f"UniTuple(float64, 3)(PlanRecord, Words, int64, {FLOATS}, {FLOATS}, int64)",
+        by_offset=f"{_BLOCK}, place, shares, scratch, columns",
     )
 
 
@@ -481,16 +487,20 @@ def has_leaf_table(learner: Learner) -> bool:
 def leaf_table_dispatcher() -> Any:
     """Return ``leaf_table(kind, …)`` over the learners that have it."""
     members = [(kind, importlib.import_module(name)) for kind, name in enumerate(modules())]
-    signature = f"UniTuple(int64, 4)({INTS}, {INTS}, int64, int64)"
-    parameters = "plan, ints, t, place"
-    return registry.dispatch_to(members, "core.learners.leaf_table", parameters, signature=signature)
+    return registry.dispatch_to(
+        members,
+        "core.learners.leaf_table",
+        "plan, block, place",
+        signature="LeafTable(PlanRecord, Words, int64)",
+    )
 
 
 def problem_dispatcher() -> Any:
     """Return ``block_problem(kind, …)`` over all learners."""
     return _dispatch(
         "block_problem",
-        "plan, params, ints, floats, t, blank_address",
-        f"int64({WORDS}, int64, int64)",
+        "plan, block, blank_address",
+        "int64(PlanRecord, Words, int64)",
         otherwise=0,
+        by_offset=f"{_BLOCK}, blank_address",
     )

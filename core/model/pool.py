@@ -14,15 +14,19 @@ import numpy.typing as npt
 
 from core import registry, run
 from core.active.label_query import uncertainty
+from core.active.queries import base as queries
 from core.active.queries.rate import score_of
 from core.kernels.jit import kernel, row_of, words_at
+from core.kernels.records import Words
+from core.layout.learning import Row
+from core.layout.plan import PlanRecord
 from core.learners.protocol import workspace_of
 from core.model.model import Model
 from core.model.prediction import preparation
 from core.tree import layout as at
-from core.tree.columns import gather
+from core.tree.byoffset.columns import gather
+from core.tree.byoffset.statistics import known_classes
 from core.tree.layout import Floats, Ints
-from core.tree.statistics import known_classes
 
 COLUMNS: Final = at.SHARE | at.LEAD | at.WEIGHT
 
@@ -85,16 +89,24 @@ def look_at(where, x, prediction, place, score, shares, workspace) -> bool:
         shares[0, :] = 0.0
         nothing: Any = np.int64(-1)
         best, end, _ = run.answer(
-            kind, plan, params, ints, floats, t, nothing, record, xs, 1.0, where[PREPARED], scratch, votes
+            kind,
+            PlanRecord(plan, params, 0),
+            Words(ints, floats, t),
+            nothing,
+            Row(record, xs, -1, 1.0),
+            where[PREPARED],
+            scratch,
+            votes,
         )
         if end < 0:
             return True
         prediction[row], place[row] = best, end
         if where[SCORED] >= 0:
             share, lead, weight = uncertainty(
-                kind, plan, params, ints, floats, t, end, votes, scratch, COLUMNS
+                kind, PlanRecord(plan, params, 0), Words(ints, floats, t), end, votes, scratch, COLUMNS
             )
             score[row] = score_of(
-                where[SCORED], share, lead, weight, known_classes(ints), ints[at.MODEL_LABELS] + 1
+                where[SCORED],
+                queries.Uncertainty(share, lead, weight, known_classes(ints), ints[at.MODEL_LABELS] + 1),
             )
     return False

@@ -27,6 +27,8 @@ from core.errors import SnapshotError
 from core.evaluation import largest_class
 from core.kernels import jit
 from core.kernels.jit import kernel, words_at
+from core.kernels.records import Words
+from core.layout.plan import PlanRecord
 from core.learners import protocol as learners
 from core.model.buffers import block_places
 from core.plan import Plan
@@ -130,7 +132,9 @@ def inspect(plan_address: int, address: int, blank_address: int) -> int:
         found = section_problem(plan, params, ints, floats)
     t, block = ints[at.MODEL_FIRST], 0
     while found == SOUND and t < ints[at.MODEL_WORDS]:
-        found = block_problem(plan[at.PLAN_LEARNER], plan, params, ints, floats, t, blank_address)
+        found = block_problem(
+            plan[at.PLAN_LEARNER], PlanRecord(plan, params, 0), Words(ints, floats, t), blank_address
+        )
         if found != SOUND and found & PLUGIN == 0:
             found = of_plugin(at.PLAN_LEARNER, found)
         found = in_block(block, found)
@@ -257,15 +261,15 @@ def baselines_problem(plan, ints, section: int, judged: int, inside: int) -> int
 def section_problem(plan, params, ints, floats) -> int:
     """Return a problem of the states of plug-ins that a model has once, or SOUND."""
     kind, first = plan[at.PLAN_DRIFT], plan[at.PLAN_DRIFT + 1]
-    number = detector_problem(kind, params, first, floats, plan[at.PLAN_DETECTOR])
+    number = detector_problem(kind, Words(plan, params, first), Words(ints, floats, plan[at.PLAN_DETECTOR]))
     if number != SOUND:
         return of_plugin(at.PLAN_DRIFT, number)
     kind, first = plan[at.PLAN_STRATEGY], plan[at.PLAN_STRATEGY + 1]
-    number = strategy_problem(kind, params, first, ints, floats, plan[at.PLAN_QUERY])
+    number = strategy_problem(kind, Words(plan, params, first), Words(ints, floats, plan[at.PLAN_QUERY]))
     if number != SOUND:
         return of_plugin(at.PLAN_STRATEGY, number)
     kind, first = plan[at.PLAN_BUDGETING], plan[at.PLAN_BUDGETING + 1]
-    number = budget_problem(kind, params, first, floats, plan[at.PLAN_BUDGET])
+    number = budget_problem(kind, Words(plan, params, first), Words(ints, floats, plan[at.PLAN_BUDGET]))
     if number != SOUND:
         return of_plugin(at.PLAN_BUDGETING, number)
     return SOUND

@@ -38,10 +38,11 @@ nominal  ``update_nominal(plan, params, ints, floats, at, label, x, weight)``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from core import registry
-from core.kernels.jit import FLOATS, INTS, WORDS
+from core.kernels.jit import FLOATS
+from core.kernels.records import name_tuple
 from core.plugin import Parameters
 
 
@@ -80,54 +81,108 @@ class Observer(Parameters):
         statistics[...] = 0.0
 
 
-def _dispatch(function: str, parameters: str, signature: str, otherwise: int | None = None) -> Any:
-    return registry.dispatch("observers", function, parameters, otherwise, signature)
+class Candidates(NamedTuple):
+    """Thresholds proposed for numeric attributes, and the class masses on their sides."""
+
+    left: Any
+    """float64[class, column]: mass at or below the threshold; column = (attribute - start)·n + candidate."""
+    right: Any
+    """float64[class, column]: mass above it."""
+    value: Any
+    """float64[column]: the thresholds, NaN: no candidate."""
+
+
+name_tuple(Candidates, "float64[:, ::1]", "float64[:, ::1]", "float64[::1]")
+
+
+def _dispatch(
+    function: str,
+    parameters: str,
+    signature: str | None = None,
+    otherwise: int | None = None,
+    by_offset: str = "",
+) -> Any:
+    return registry.dispatch("observers", function, parameters, otherwise, signature, by_offset=by_offset)
+
+
+_STATISTICS = "PlanRecord, Words, Words, int64"
+_NUMERIC = "plan.ints, plan.floats, statistics.floats, statistics.start"
+_NOMINAL = "plan.ints, plan.floats, statistics.ints, statistics.floats, statistics.start"
 
 
 def numeric_dispatcher() -> tuple[Any, ...]:
     """Return update, propose, candidates, masses, log densities and densities over the numeric observers."""
-    common, types = "plan, params, floats, at, k", f"{INTS}, {FLOATS}, {FLOATS}, int64, int64"
-    candidates = f"void({types}, int64, int64, float64[:, ::1], float64[:, ::1], float64[::1])"
+    common = "plan, p, statistics, k"
     return (
         _dispatch(
             "update_numeric",
-            "plan, params, floats, at, label, xs, weight",
-            f"boolean({types}, {FLOATS}, float64)",
+            "plan, p, statistics, label, xs, weight",
+            f"boolean({_STATISTICS}, {FLOATS}, float64)",
+            by_offset=f"{_NUMERIC}, label, xs, weight",
         ),
-        _dispatch("propose_numeric", f"{common}, start, end, left, right, value", candidates),
-        registry.dispatch("observers", "candidates_numeric", "plan, params"),
+        _dispatch(
+            "propose_numeric",
+            f"{common}, start, end, candidates",
+            f"void({_STATISTICS}, int64, int64, Candidates)",
+            by_offset=f"{_NUMERIC}, k, start, end, candidates.left, candidates.right, candidates.value",
+        ),
+        _dispatch("candidates_numeric", "plan, p", by_offset="plan.ints, plan.floats"),
         _dispatch(
             "masses_numeric",
             f"{common}, position, value, left, right",
-            f"void({types}, int64, float64, float64[::1], float64[::1])",
+            f"void({_STATISTICS}, int64, float64, float64[::1], float64[::1])",
+            by_offset=f"{_NUMERIC}, k, position, value, left, right",
         ),
         _dispatch(
             "log_densities_numeric",
             f"{common}, xs, scratch, out",
-            f"void({types}, {FLOATS}, {FLOATS}, {FLOATS})",
+            f"void({_STATISTICS}, {FLOATS}, {FLOATS}, {FLOATS})",
+            by_offset=f"{_NUMERIC}, k, xs, scratch, out",
         ),
-        _dispatch("densities_numeric", f"{common}, xs, out", f"void({types}, {FLOATS}, {FLOATS})"),
+        _dispatch(
+            "densities_numeric",
+            f"{common}, xs, out",
+            f"void({_STATISTICS}, {FLOATS}, {FLOATS})",
+            by_offset=f"{_NUMERIC}, k, xs, out",
+        ),
     )
 
 
 def rough_dispatcher() -> Any:
     """Return ``propose_roughly`` over the numeric observers that have it."""
-    parameters = "plan, params, floats, at, k, left, right, value"
-    signature = (
-        f"int64({INTS}, {FLOATS}, {FLOATS}, int64, int64, float64[:, ::1], float64[:, ::1], float64[::1])"
+    return _dispatch(
+        "propose_roughly",
+        "plan, p, statistics, k, candidates",
+        f"int64({_STATISTICS}, Candidates)",
+        by_offset=f"{_NUMERIC}, k, candidates.left, candidates.right, candidates.value",
     )
-    return _dispatch("propose_roughly", parameters, signature)
 
 
 def nominal_dispatcher() -> tuple[Any, ...]:
     """Return update, masses, may be multiway, log densities and densities over the nominal observers."""
-    common, types = "plan, params, ints, floats, at, k", f"{WORDS}, int64, int64"
     return (
-        registry.dispatch("observers", "update_nominal", "plan, params, ints, floats, at, label, x, weight"),
-        registry.dispatch("observers", "masses_nominal", "plan, floats, at, k, start, end, out"),
-        registry.dispatch("observers", "may_be_multiway", "plan, params, values"),
-        registry.dispatch("observers", "log_densities_nominal", f"{common}, x, scratch, out"),
-        _dispatch("densities_nominal", f"{common}, x, out", f"void({types}, {FLOATS}, {FLOATS})"),
+        _dispatch(
+            "update_nominal",
+            "plan, p, statistics, label, x, weight",
+            by_offset=f"{_NOMINAL}, label, x, weight",
+        ),
+        _dispatch(
+            "masses_nominal",
+            "plan, statistics, k, start, end, out",
+            by_offset="plan.ints, statistics.floats, statistics.start, k, start, end, out",
+        ),
+        _dispatch("may_be_multiway", "plan, p, values", by_offset="plan.ints, plan.floats, values"),
+        _dispatch(
+            "log_densities_nominal",
+            "plan, p, statistics, k, x, scratch, out",
+            by_offset=f"{_NOMINAL}, k, x, scratch, out",
+        ),
+        _dispatch(
+            "densities_nominal",
+            "plan, p, statistics, k, x, out",
+            f"void({_STATISTICS}, {FLOATS}, {FLOATS})",
+            by_offset=f"{_NOMINAL}, k, x, out",
+        ),
     )
 
 
@@ -136,11 +191,16 @@ def problem_dispatcher() -> tuple[Any, Any]:
     return (
         _dispatch(
             "problem",
-            "plan, params, floats, at, k",
-            f"int64({INTS}, {FLOATS}, {FLOATS}, int64, int64)",
+            "plan, p, statistics, k",
+            f"int64({_STATISTICS})",
             otherwise=0,
+            by_offset=f"{_NUMERIC}, k",
         ),
         _dispatch(
-            "problem_shared", "plan, params, floats", f"int64({INTS}, {FLOATS}, {FLOATS})", otherwise=0
+            "problem_shared",
+            "plan, p, model",
+            "int64(PlanRecord, Words, ModelHeader)",
+            otherwise=0,
+            by_offset="plan.ints, plan.floats, model.floats",
         ),
     )

@@ -5,22 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from core.kernels.jit import kernel, part
-from core.tree import layout as at
+from core.layout.plan import PlanRecord
 
 
 @kernel
-def behind(plan) -> int:
+def unused_scratch(plan: PlanRecord) -> int:
     """Return the first word of scratch that leaf models do not use; float64[3·d + K] follow."""
-    return max(4 * plan[at.PLAN_ATTRIBUTES], 2 * plan[at.PLAN_CLASSES])
+    return max(4 * plan.attributes, 2 * plan.classes)
 
 
 @kernel
-def gather(plan, x, scratch) -> Any:
+def gather(plan: PlanRecord, x, scratch) -> Any:
     """Return the numeric attributes of a record side by side: part of x if contiguous, else a copy."""
-    n = plan[at.PLAN_NUMERIC]
-    if plan[at.PLAN_CONTIGUOUS] != 0:
+    n = plan.numeric
+    if plan.contiguous != 0:
         return part(x, 0, n)
-    table = plan[at.PLAN_NUMERIC_TABLE]
     for a in range(n):
-        scratch[a] = x[plan[table + a]]
+        scratch[a] = x[plan.numeric_column(a)]
     return part(scratch, 0, n)

@@ -78,7 +78,7 @@ def is_missing(tree: TreeView, node: int, value: float) -> bool:
 
 
 def end_of(tree: TreeView, x: Floats, stop_at_missing: bool, unknown: Mask | None = None) -> int:
-    """Return the node where a record ends: like core.tree.routing.route, without counting.
+    """Return the node where a record ends: like core.tree.byoffset.routing.route, without counting.
 
     ``stop_at_missing``: MOA's rule for values that a test cannot place; ``unknown`` (bool[d]): the record
     ends where one of these attributes is tested.

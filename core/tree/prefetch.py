@@ -17,29 +17,27 @@ from __future__ import annotations
 from typing import Any, Final
 
 from core.kernels.jit import kernel, stay_apart
-from core.tree import layout as at
+from core.layout.tree import TREE_HEADER, Tree
 
 WIDTH: Final = 8
 """Records that are routed together."""
 
 
-# Kinds of tests (PLAN_ROUTE_AHEAD)
+# Kinds of tests (PlanRecord.route_ahead)
 NONE: Final = 0
 THRESHOLDS: Final = 1
 HALVES: Final = 2
 
 
 @kernel
-def route_ahead(kind: int, ints, floats, t: int, xs, d: int, ends) -> None:
-    """Write the node records where WIDTH records end, or -1 for all of them; kind: THRESHOLDS or HALVES.
+def route_ahead(kind: int, tree: Tree, xs, d: int, ends) -> None:
+    """Write the places (first words of nodes) where WIDTH records end, or -1 for all of them.
 
-    xs: float64[WIDTH·d], one record after another; ends: int64[WIDTH].
+    kind: THRESHOLDS or HALVES; xs: float64[WIDTH·d], one record after another; ends: int64[WIDTH].
     """
     for i in range(WIDTH):
-        ends[i] = t + at.TREE_HEADER
-    missed = (
-        descend(ints, floats, t, xs, d, ends) if kind == THRESHOLDS else halve(ints, floats, t, xs, d, ends)
-    )
+        ends[i] = tree.start + TREE_HEADER
+    missed = descend(tree, xs, d, ends) if kind == THRESHOLDS else halve(tree, xs, d, ends)
     if missed != 0:
         for i in range(WIDTH):
             ends[i] = -1
@@ -49,22 +47,22 @@ def _descent(is_unplaced: Any) -> Any:
     """Return the kernel ``descend``; is_unplaced: kernel that returns whether a test cannot place a value."""
 
     @kernel
-    def descend(ints, floats, t: int, xs, d: int, ends) -> int:
+    def descend(tree: Tree, xs, d: int, ends) -> int:
         """Go down to the leaves; return non-zero if a test cannot place one of the values."""
         stay_apart()
-        stride = ints[t + at.TREE_NODE_STRIDE]
-        first = t + at.TREE_HEADER
+        stride = tree.node_stride
+        first = tree.start + TREE_HEADER
         missed = 0
         moved = 1
         while moved != 0:
             moved = 0
             for i in range(WIDTH):
-                node = ends[i]
-                value = xs[i * d + ints[node + at.NODE_ATTRIBUTE]]
-                child = 1 if value > floats[node + at.NODE_VALUE] else 0
-                below = first + (ints[node + at.NODE_CHILD] + child) * stride
+                node = tree.node_of(ends[i])
+                value = xs[i * d + node.attribute]
+                child = 1 if value > node.value else 0
+                below = first + (node.child + child) * stride
+                moved |= below ^ ends[i]
                 ends[i] = below
-                moved |= below ^ node
                 missed |= 1 if is_unplaced(value) else 0
         return missed
 

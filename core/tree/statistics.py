@@ -7,10 +7,11 @@ from typing import Any, Final
 import numpy as np
 
 from core.kernels.jit import kernel, outlined
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
+from core.layout.tree import ABSENT, LEAF, Leaf, Node, Tree
 from core.numeric import rng
-from core.tree import layout as at
 from core.tree import quirks
-from core.tree.routing import node_at
 
 SLACK: Final = 1e-6
 """MOA's sum of masses is rounded: a leaf may be due slightly before the weight of its schedule."""
@@ -22,87 +23,84 @@ _ROUNDING_KEY: Final = rng.stream_key(0, rng.ROUNDING)
 
 
 @kernel
-def voting_masses(plan, ints, floats, t: int, node: int) -> int:
-    """Return the first word of the class masses that a node votes with: its parent's if it is empty.
+def voting_node(plan: PlanRecord, tree: Tree, node: Node) -> Node:
+    """Return the node whose class masses a node votes with: its parent if it is empty.
 
     A parent always has weight. In MOA an empty branch votes with its own zeros, but a branch that does not
     exist yet votes with the masses of its parent.
     """
-    parent = ints[node + at.NODE_PARENT]
-    if parent >= 0:
-        lender = node_at(ints, t, parent) + at.NODE_FIELDS
-        if ints[node + at.NODE_KIND] == at.ABSENT:
+    if node.parent >= 0:
+        lender = tree.node(node.parent)
+        if node.kind == ABSENT:
             return lender
-        if plan[at.PLAN_QUIRKS] & quirks.EMPTY_VOTES == 0:
-            masses = node + at.NODE_FIELDS
-            for c in range(ints[at.MODEL_CLASSES]):
-                if floats[masses + c] > 0.0:
-                    return masses
+        if not plan.has(quirks.EMPTY_VOTES):
+            for c in range(tree.model.classes):
+                if node.masses[c] > 0.0:
+                    return node
             return lender
-    return node + at.NODE_FIELDS
+    return node
 
 
 @kernel
-def is_active(ints, node: int) -> bool:
+def is_active(node: Node) -> bool:
     """Return whether a node is a leaf with a leaf record; a leaf without one counts its classes only."""
-    return bool(ints[node + at.NODE_KIND] == at.LEAF and ints[node + at.NODE_SLOT] >= 0)
+    return bool(node.kind == LEAF and node.slot >= 0)
 
 
 @kernel
-def largest_share(ints, floats, node: int) -> float:
-    """Return the largest class share at a node, ½ for an empty one (ALGORITHMS section 9.2) [D22]."""
+def largest_share(masses, classes: int) -> float:
+    """Return the largest share of the class masses, ½ without weight (ALGORITHMS section 9.2) [D22]."""
     total = 0.0
     largest = 0.0
-    for c in range(ints[at.MODEL_CLASSES]):
-        mass = floats[node + at.NODE_FIELDS + c]
-        total += mass
-        largest = max(largest, mass)
+    for c in range(classes):
+        total += masses[c]
+        largest = max(largest, masses[c])
     return largest / total if total > 0.0 else 0.5
 
 
 @kernel
-def two_largest(ints, floats, counts: int) -> tuple[float, float]:
-    """Return the two largest of the class counts from word ``counts`` on."""
+def two_largest(counts, classes: int) -> tuple[float, float]:
+    """Return the two largest of the class counts."""
     largest = 0.0
     second = 0.0
-    for c in range(ints[at.MODEL_CLASSES]):
-        count = floats[counts + c]
-        second = max(second, min(count, largest))
-        largest = max(largest, count)
+    for c in range(classes):
+        second = max(second, min(counts[c], largest))
+        largest = max(largest, counts[c])
     return largest, second
 
 
 @kernel
-def known_classes(ints) -> float:
+def known_classes(model: ModelHeader) -> float:
     """Return the number of known classes, at least 2: a second class is always possible."""
-    return float(max(ints[at.MODEL_CLASSES], 2))
+    return float(max(model.classes, 2))
 
 
 @kernel
-def count_label(ints, floats, node: int, leaf: int, label: int, weight: float, number: int) -> None:
+def count_label(node: Node, leaf: Leaf, label: int, weight: float, number: int) -> None:
     """Count a label at a leaf: in the class masses of the node, and in the leaf's counts.
 
     ``number``: number of the record in its tree.
     """
-    mass, seen = node + at.NODE_FIELDS + label, leaf + at.LEAF_FIELDS + label
-    if ints[node + at.NODE_REACH] <= label:
-        ints[node + at.NODE_REACH] = label + 1
-    if max(floats[mass], floats[leaf + at.LEAF_OBSERVED]) > LARGE * weight:
-        for word in (mass, seen, leaf + at.LEAF_OBSERVED):
-            floats[word] = sum_here(floats[word], weight, number)
+    masses, seen = node.masses, leaf.seen
+    if node.reach <= label:
+        node.reach = label + 1
+    if max(masses[label], leaf.observed) > LARGE * weight:
+        masses[label] = sum_here(masses[label], weight, number)
+        seen[label] = sum_here(seen[label], weight, number)
+        leaf.observed = sum_here(leaf.observed, weight, number)
         return
-    floats[mass] += weight
-    floats[seen] += weight
-    floats[leaf + at.LEAF_OBSERVED] += weight
+    masses[label] += weight
+    seen[label] += weight
+    leaf.observed += weight
 
 
 @kernel
-def add_weight(floats, word: int, weight: float, number: int) -> None:
-    """Add weight to a total, for record ``number``: a much larger total grows by the weight on average."""
-    if floats[word] > LARGE * weight:
-        floats[word] = sum_here(floats[word], weight, number)
+def add_weight(totals, c: int, weight: float, number: int) -> None:
+    """Add weight to totals[c], for record ``number``: a much larger total grows by the weight on average."""
+    if totals[c] > LARGE * weight:
+        totals[c] = sum_here(totals[c], weight, number)
     else:
-        floats[word] += weight
+        totals[c] += weight
 
 
 @kernel("float64(float64, float64, int64)")
@@ -136,38 +134,38 @@ later = kernel(weight_after)
 
 
 @kernel
-def count_attempt(ints, t: int, leaf: int) -> None:
+def count_attempt(tree: Tree, leaf: Leaf) -> None:
     """Count a split attempt: tests were ranked. A leaf of one class has no tests to rank."""
-    ints[t + at.TREE_ATTEMPTS] += 1
-    ints[leaf + at.LEAF_ATTEMPTS] += 1
+    tree.attempts += 1
+    leaf.attempts += 1
 
 
 @kernel
-def evidence(plan, ints, floats, node: int, leaf: int) -> float:
+def evidence(plan: PlanRecord, node: Node, leaf: Leaf, classes: int) -> float:
     """Return n, the weight that bounds count [D8]: without records that observers left out."""
-    if plan[at.PLAN_INHERITED] == 0:
-        return own_evidence(floats, leaf)
-    return all_weight(ints, floats, node) - floats[leaf + at.LEAF_LEFT_OUT]
+    if plan.inherited == 0:
+        return own_evidence(leaf)
+    return all_weight(node, classes) - leaf.left_out
 
 
 @kernel
-def own_evidence(floats, leaf: int) -> float:
+def own_evidence(leaf: Leaf) -> float:
     """Return the weight of the records in a leaf's statistics."""
-    return floats[leaf + at.LEAF_OBSERVED] - floats[leaf + at.LEAF_LEFT_OUT]
+    return leaf.observed - leaf.left_out
 
 
 @kernel
-def reckoned_weight(plan, ints, floats, node: int, leaf: int) -> float:
+def reckoned_weight(plan: PlanRecord, node: Node, leaf: Leaf, classes: int) -> float:
     """Return the weight by which schedules count: for MOA with inherited weight."""
-    if plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS == 0:
-        return floats[leaf + at.LEAF_OBSERVED]
-    return all_weight(ints, floats, node)
+    if not plan.has(quirks.INHERITED_COUNTS):
+        return leaf.observed
+    return all_weight(node, classes)
 
 
 @kernel
-def all_weight(ints, floats, node: int) -> float:
+def all_weight(node: Node, classes: int) -> float:
     """Return the weight of a node's class masses, with inherited weight; summed in the order of classes."""
     total = 0.0
-    for c in range(ints[at.MODEL_CLASSES]):
-        total += floats[node + at.NODE_FIELDS + c]
+    for c in range(classes):
+        total += node.masses[c]
     return total

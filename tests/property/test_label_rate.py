@@ -19,7 +19,7 @@ from core.model.model import Model
 from core.model_table import Answers, ModelTable
 from core.schema.schema import Attribute, Schema
 from core.tree import layout as at
-from core.tree.routing import node_at
+from core.tree.byoffset.routing import node_at
 from tests.tiers import examples
 from tests.unit.core.builders import spec_of
 

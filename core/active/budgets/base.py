@@ -47,8 +47,18 @@ class Budget(Parameters):
 def dispatcher() -> tuple[Any, Any]:
     """Return ``is_open(kind, …)`` and ``spend(kind, …)`` over all budgets."""
     return (
-        registry.dispatch("budgets", "is_open", "params, at, floats, state, spent, returned, t"),
-        registry.dispatch("budgets", "spend", "params, at, floats, state, asked, reserved"),
+        registry.dispatch(
+            "budgets",
+            "is_open",
+            "p, state, spent, returned, number",
+            by_offset="p.floats, p.start, state.floats, state.start, spent, returned, number",
+        ),
+        registry.dispatch(
+            "budgets",
+            "spend",
+            "p, state, asked, reserved",
+            by_offset="p.floats, p.start, state.floats, state.start, asked, reserved",
+        ),
     )
 
 
@@ -71,4 +81,10 @@ def spent_requests(plan, ints, returned: int, t: int) -> float:
 
 def problem_dispatcher() -> Any:
     """Return ``problem(kind, …)`` over the budgets that have it."""
-    return registry.dispatch("budgets", "problem", "params, at, floats, state", otherwise=0)
+    return registry.dispatch(
+        "budgets",
+        "problem",
+        "p, state",
+        otherwise=0,
+        by_offset="p.floats, p.start, state.floats, state.start",
+    )

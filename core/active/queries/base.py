@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from core import registry, spelling
 from core.errors import ParameterError
-from core.kernels.jit import FLOATS, INTS
+from core.kernels.records import name_tuple
 from core.learners.protocol import Learner, has_leaf_table
 from core.plugin import Parameters
 from core.tree.layout import LEAVES
@@ -74,14 +74,38 @@ def learners() -> tuple[str, ...]:
     return tuple(spelling.of_spec("learners", name) for name in registry.names("learners"))
 
 
+class Uncertainty(NamedTuple):
+    """How sure the model is of a record that it has answered: the input of strategies."""
+
+    share: float
+    """Largest class share at the place where the record ended."""
+    lead: float
+    """Its lead over the second share, among the labels that it rests on."""
+    weight: float
+    """Weight of these labels."""
+    classes: float
+    """Number of known classes, at least 2."""
+    number: int
+    """The record's number: t of the papers."""
+
+
+name_tuple(Uncertainty, "float64", "float64", "float64", "float64", "int64")
+
+_STRATEGY = "plan.ints, plan.floats, p.start, model.ints, model.floats, state.start, limit"
+_TYPES = "PlanRecord, Words, ModelHeader, Words, float64"
+_UNCERTAINTY = (
+    "uncertainty.share, uncertainty.lead, uncertainty.weight, uncertainty.classes, uncertainty.number"
+)
+
+
 def dispatcher() -> Any:
     """Return ``decide(kind, …)`` over all strategies that look at one place at most."""
     return registry.dispatch(
         "queries",
         "decide",
-        "plan, params, at, ints, floats, state, limit, share, lead, weight, classes, t",
-        signature=f"Tuple((int64, float64))({INTS}, {FLOATS}, int64, {INTS}, {FLOATS}, int64, float64,"
-        " float64, float64, float64, float64, int64)",
+        "plan, p, model, state, limit, uncertainty",
+        signature=f"Tuple((int64, float64))({_TYPES}, Uncertainty)",
+        by_offset=f"{_STRATEGY}, {_UNCERTAINTY}",
     )
 
 
@@ -90,9 +114,19 @@ def leaf_dispatcher() -> Any:
     return registry.dispatch(
         "queries",
         "decide_at_leaf",
-        "plan, params, at, ints, floats, state, limit, table, stride, leaves, leaf, t",
-        signature=f"Tuple((int64, float64))({INTS}, {FLOATS}, int64, {INTS}, {FLOATS}, int64, float64, int64,"
-        " int64, int64, int64, int64)",
+        "plan, p, model, state, limit, leaves, number",
+        signature=f"Tuple((int64, float64))({_TYPES}, LeafTable, int64)",
+        by_offset=f"{_STRATEGY}, leaves.first, leaves.stride, leaves.rows, leaves.row, number",
+    )
+
+
+def score_dispatcher() -> Any:
+    """Return ``score(kind, …)`` over the strategies that can rank records."""
+    return registry.dispatch(
+        "queries",
+        "score",
+        "uncertainty",
+        by_offset=_UNCERTAINTY,
     )
 
 
@@ -101,7 +135,8 @@ def problem_dispatcher() -> Any:
     return registry.dispatch(
         "queries",
         "problem",
-        "params, at, ints, floats, state",
+        "p, state",
         otherwise=0,
-        signature=f"int64({FLOATS}, int64, {INTS}, {FLOATS}, int64)",
+        signature="int64(Words, Words)",
+        by_offset="p.floats, p.start, state.ints, state.floats, state.start",
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from core import registry
 from core.active.budgets.base import returned_requests, spent_requests
-from core.active.queries.base import AT_RANDOM, NO, UNKNOWN, YES, Query
+from core.active.queries.base import AT_RANDOM, NO, UNKNOWN, YES, Query, Uncertainty, score_dispatcher
 from core.kernels.jit import bits, kernel
 from core.numeric import rng
 from core.plugin import Parameters, choice, count, number
@@ -107,7 +107,7 @@ class Plugin(Query):
         return isinstance(before, Plugin) and (before.score, before.window) == (self.score, self.window)
 
 
-score_of = registry.dispatch("queries", "score", "share, lead, weight, classes, t")
+score_of = score_dispatcher()
 
 
 @kernel
@@ -188,7 +188,7 @@ def decide(
     if rate <= 0.0:  # the evaluation uses the whole limit
         return NO, UNKNOWN
     wanted = max(wanted_rate(plan, params, ints, floats, state, limit, rate, t), floor)
-    code = code_of(score_of(int(params[at + KIND]), share, lead, weight, classes, t))
+    code = code_of(score_of(int(params[at + KIND]), Uncertainty(share, lead, weight, classes, t)))
     chance = chance_of(ints, state, code, floor, wanted)
     enter(ints, state, window, code)
     u = rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS)

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from core.kernels.native.signatures import resolved
+
 numba: Any = importlib.import_module("numba")
 cgutils: Any = importlib.import_module("numba.core.cgutils")
 llvm: Any = importlib.import_module("llvmlite.binding")
@@ -29,7 +31,8 @@ class Addresses:
         """Take a unique name: cached code finds the words by it."""
         self.name = f"streamgrove.{name}"
         self.words = np.zeros(n, dtype=np.int64)
-        self._parameters, self._result = numba.core.sigutils.normalize_signature(signature)
+        made = resolved(signature)
+        self._parameters, self._result = made.args, made.return_type
         llvm.add_symbol(self.name, self.words.ctypes.data)
 
     def write(self, number: int, dispatcher: Any) -> None:
@@ -47,7 +50,7 @@ class Addresses:
 
     def call_numbered(self, parameters: list[str]) -> Any:
         """Return a function for kernels that calls the address with a number, with these parameters."""
-        return self._intrinsic(["number", *parameters])
+        return self._intrinsic(["member", *parameters])
 
     def _intrinsic(self, names: list[str]) -> Any:
         numbered = [numba.types.int64] if len(names) > len(self._parameters) else []

@@ -8,7 +8,7 @@ from typing import ClassVar
 from core.kernels.jit import kernel
 from core.learners.arrays import Array, ArrayLearner, array_at
 from core.tree import layout as at
-from core.tree.statistics import add_weight, two_largest
+from core.tree.byoffset.statistics import add_weight, two_largest
 
 
 @dataclass(frozen=True, slots=True)

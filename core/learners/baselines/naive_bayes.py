@@ -15,8 +15,8 @@ from core.observers import gaussian, nominal
 from core.plugin import choice
 from core.tree import layout as at
 from core.tree import quirks
+from core.tree.byoffset.statistics import add_weight
 from core.tree.layout import Floats, Ints
-from core.tree.statistics import add_weight
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from core.learners.protocol import HasBlocks, Room
 from core.schema.dimensions import Dimensions
 from core.tree import allocation, views
 from core.tree import layout as at
-from core.tree.children import connect
+from core.tree.byoffset.children import connect
 from core.tree.layout import Ints, TreeShape
 from core.tree.views import TreeView
 

@@ -9,6 +9,9 @@ import numpy as np
 
 from core.errors import ParameterError, SchemaError
 from core.kernels.jit import WORDS, address_of, kernel, outlined, register, row_of, words_at
+from core.layout.learning import LeafTable
+from core.layout.plan import PlanRecord
+from core.layout.tree import LEAF_FIELDS, Tree
 from core.learners.boct import bound_table, soundness
 from core.learners.boct import leaf_rows as rows
 from core.learners.boct.blocks import BoctLayout
@@ -19,10 +22,10 @@ from core.plugin import Parameters, choice, count, flag, number
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
 from core.tree import layout as at
-from core.tree import prefetch
+from core.tree.byoffset import prefetch
+from core.tree.byoffset.routing import UNCOUNTED, arrive, leaf_at
+from core.tree.byoffset.routing import count as count_record
 from core.tree.layout import Floats, Ints
-from core.tree.routing import UNCOUNTED, arrive, leaf_at
-from core.tree.routing import count as count_record
 
 PROBLEMS = soundness.PROBLEMS
 block_problem = soundness.block_problem
@@ -265,10 +268,10 @@ def uncertainty(
 
 
 @kernel
-def leaf_table(plan, ints, t: int, place: int) -> tuple[int, int, int, int]:
-    """Return the first row of the table of leaves, words of a row, number of rows, and the place's row."""
-    table = leaf_at(ints, t, 0) + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-    return table, ints[t + at.TREE_LEAF_STRIDE], ints[t + at.TREE_SLOTS], ints[place + at.NODE_SLOT]
+def leaf_table(plan: PlanRecord, tree: Tree, place: int) -> LeafTable:
+    """Return the table of leaves, and the place's row."""
+    first = tree.leaf(0).start + LEAF_FIELDS + plan.classes
+    return LeafTable(first, tree.leaf_stride, tree.slots, tree.node_of(place).slot)
 
 
 class Leaves(NamedTuple):

@@ -36,7 +36,7 @@ from core.learners.boct import leaf_rows as rows
 from core.learners.boct.bound_table import EXHAUSTIVE, SIZES, bound_of, rough_bound
 from core.numeric.sorting import sort_pairs
 from core.tree import layout as at
-from core.tree.routing import node_at
+from core.tree.byoffset.routing import node_at
 
 MARGIN: Final = 1e-9
 LEAD: Final = 0.2

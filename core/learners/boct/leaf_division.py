@@ -9,7 +9,7 @@ import numpy as np
 from core.kernels.jit import kernel, words_at
 from core.learners.boct import leaf_rows as rows
 from core.tree import layout as at
-from core.tree.routing import leaf_at, node_at
+from core.tree.byoffset.routing import leaf_at, node_at
 
 # Counts of one branch: int64
 ROWS: Final = 0

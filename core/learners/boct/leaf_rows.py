@@ -26,7 +26,7 @@ from core.kernels.jit import kernel, words_at
 from core.learners.boct.bound_table import CAPACITY, SIZES
 from core.numeric import rng
 from core.tree import layout as at
-from core.tree.routing import leaf_at
+from core.tree.byoffset.routing import leaf_at
 
 # Kinds of the size W
 STREAM: Final = 0

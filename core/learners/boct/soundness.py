@@ -12,7 +12,7 @@ from core.learners.boct import leaf_rows as rows
 from core.learners.hoeffding import soundness as trees
 from core.problems import MOST, SOUND, at_place
 from core.tree import layout as at
-from core.tree.routing import leaf_at, node_at
+from core.tree.byoffset.routing import leaf_at, node_at
 
 PROBLEMS: Final = (
     *trees.PROBLEMS,

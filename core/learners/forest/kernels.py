@@ -36,9 +36,9 @@ from core.learners.forest.resampling import times
 from core.learners.hoeffding import kernels as trees
 from core.problems import MOST, SOUND, of_plugin
 from core.tree import layout as at
-from core.tree.columns import behind, gather
-from core.tree.routing import UNCOUNTED, arrive, count, node_at
-from core.tree.statistics import known_classes
+from core.tree.byoffset.columns import behind, gather
+from core.tree.byoffset.routing import UNCOUNTED, arrive, count, node_at
+from core.tree.byoffset.statistics import known_classes
 
 PROBLEMS = (
     *trees.PROBLEMS,

@@ -11,6 +11,10 @@ from typing import Any
 from core.drift import adwin
 from core.drift.base import DRIFT
 from core.kernels.jit import address_of, called, kernel, part
+from core.kernels.records import Words
+from core.layout.learning import Row
+from core.layout.plan import PlanRecord
+from core.layout.tree import Node, Tree
 from core.learners.forest import layout as of
 from core.learners.forest.resampling import seen_by
 from core.learners.hat.kernels import learn_tree
@@ -18,7 +22,7 @@ from core.learners.hoeffding import kernels as trees
 from core.learners.hoeffding.plain_split import SPLIT_WORDS
 from core.learners.hoeffding.split_attempt import attempt_here
 from core.tree import layout as at
-from core.tree.columns import behind
+from core.tree.byoffset.columns import behind
 
 
 @kernel
@@ -56,7 +60,14 @@ def vote_seen(
     for c in range(ints[at.MODEL_CLASSES]):
         shares[c] = 0.0
     return trees.votes(
-        plan[at.PLAN_LEAF_MODEL], plan, params, ints, floats, t, node, seen, side_by_side, scratch, shares
+        plan[at.PLAN_LEAF_MODEL],
+        PlanRecord(plan, params, 0),
+        Words(plan, params, plan[at.PLAN_LEAF_MODEL + 1]),
+        Tree(ints, floats, t),
+        Node(ints, floats, node),
+        Row(seen, side_by_side, -1, 1.0),
+        scratch,
+        shares,
     )
 
 

@@ -16,7 +16,7 @@ from core.learners.forest import layout as of
 from core.numeric import rng
 from core.numeric.special import in_vectors
 from core.tree import layout as at
-from core.tree.columns import gather
+from core.tree.byoffset.columns import gather
 
 MOST: Final = rng.MOST_EVENTS
 """Maximum of times that a member learns a record."""

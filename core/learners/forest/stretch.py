@@ -41,9 +41,9 @@ from core.learners.forest.resampling import chances_of, draw_subset, masked, tim
 from core.learners.hoeffding.plain_split import SPLIT_WORDS
 from core.learners.hoeffding.split_attempt import attempt_here
 from core.tree import layout as at
-from core.tree.columns import behind, gather
+from core.tree.byoffset.columns import behind, gather
+from core.tree.byoffset.routing import arrive, count
 from core.tree.layout import Floats
-from core.tree.routing import arrive, count
 
 # State of a stretch (int64[STATE_WORDS])
 FIRST: Final = 0  # first row; END is the row after the last

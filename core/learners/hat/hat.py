@@ -13,8 +13,8 @@ from core.plugin import Parameters, count, flag, number
 from core.schema.dimensions import Dimensions
 from core.tree import layout as at
 from core.tree import quirks
+from core.tree.byoffset.statistics import weight_after
 from core.tree.layout import Floats, Ints
-from core.tree.statistics import weight_after
 from core.tree.views import TreeView
 
 ALIASES: Final = ("hoeffding_adaptive_tree",)

@@ -19,14 +19,18 @@ import math
 from core.drift import adwin
 from core.drift.base import IN_CONTROL
 from core.kernels.jit import address_of, called, kernel, part
+from core.kernels.records import Words
+from core.layout.learning import Row
+from core.layout.plan import PlanRecord
+from core.layout.tree import Node, Tree
 from core.learners.hat.due import GOES, JUDGED, LAST, ORDER, SPLITS, STARTS, TAKES_OVER
 from core.learners.hat.resampling import times_over
 from core.learners.hoeffding import kernels as trees
 from core.learners.hoeffding.split_attempt import attempt_here
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.columns import behind
-from core.tree.routing import arrive, arrive_from, count, node_at
+from core.tree.byoffset.columns import behind
+from core.tree.byoffset.routing import arrive, arrive_from, count, node_at
 
 PROBLEMS = trees.PROBLEMS
 block_problem = trees.block_problem
@@ -218,9 +222,17 @@ def predict(plan, params, ints, floats, t: int, node: int, seen, xs, scratch) ->
     own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], k)
     for c in range(k):
         own[c] = 0.0
-    return trees.votes(plan[at.PLAN_LEAF_MODEL], plan, params, ints, floats, t, node, seen, xs, scratch, own)[
-        0
-    ]
+    best, _ = trees.votes(
+        plan[at.PLAN_LEAF_MODEL],
+        PlanRecord(plan, params, 0),
+        Words(plan, params, plan[at.PLAN_LEAF_MODEL + 1]),
+        Tree(ints, floats, t),
+        Node(ints, floats, node),
+        Row(seen, xs, -1, 1.0),
+        scratch,
+        own,
+    )
+    return best
 
 
 @kernel

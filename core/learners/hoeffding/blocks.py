@@ -19,11 +19,11 @@ from core.schema.dimensions import Dimensions, values_carried
 from core.schema.schema import Schema
 from core.tree import allocation, outline, quirks, views
 from core.tree import layout as at
+from core.tree.byoffset.routing import sum_paths
+from core.tree.byoffset.statistics import SLACK
 from core.tree.conditions import Branch, end_of, path_to
 from core.tree.layout import Floats, Ints, TreeShape
 from core.tree.outline import Outline
-from core.tree.routing import sum_paths
-from core.tree.statistics import SLACK
 from core.tree.views import TreeView
 
 MAX_SHAPES: Final = 64

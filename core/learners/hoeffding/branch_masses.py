@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from core.kernels.jit import kernel, outlined, words_at
+from core.kernels.records import Words
+from core.layout.plan import PlanRecord
 from core.observers import base as observers
 from core.tree import layout as at
-from core.tree.routing import leaf_at, node_at
+from core.tree.byoffset.routing import leaf_at, node_at
 
 masses_numeric = observers.numeric_dispatcher()[3]
 masses_nominal = observers.nominal_dispatcher()[1]
@@ -84,14 +86,26 @@ def divide_leaf(
         position = numeric_position(plan, attribute)
         statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
         kind = plan[at.PLAN_NUMERIC_OBSERVER]
-        masses_numeric(kind, plan, params, floats, statistics, k, position, value, out[0], out[1])
+        masses_numeric(
+            kind,
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
+            Words(ints, floats, statistics),
+            k,
+            position,
+            value,
+            out[0],
+            out[1],
+        )
         return
     entry = nominal_entry(plan, attribute)
     first, room = plan[entry + at.NOMINAL_FIRST], plan[entry + at.NOMINAL_ROOM]
     counts = np.empty((k, room))
     statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
     kind = plan[at.PLAN_NOMINAL_OBSERVER]
-    masses_nominal(kind, plan, floats, statistics, k, first, first + room, counts)
+    masses_nominal(
+        kind, PlanRecord(plan, params, 0), Words(ints, floats, statistics), k, first, first + room, counts
+    )
     for c in range(k):
         divide_nominal(counts[c], test, int(value), out, c)
 

@@ -7,6 +7,10 @@ of the family share this module: the plan holds their differences.
 from __future__ import annotations
 
 from core.kernels.jit import address_of, kernel
+from core.kernels.records import Words
+from core.layout.learning import Row, Work
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
 from core.leaf_models import base as leaf_models
 from core.learners.hoeffding import soundness
 from core.learners.hoeffding.reevaluation import is_revisited
@@ -14,9 +18,16 @@ from core.learners.hoeffding.schedules import base as schedules
 from core.learners.hoeffding.split_attempt import attempt_here
 from core.observers import base as observers
 from core.tree import layout as at
-from core.tree import prefetch
-from core.tree.routing import UNCOUNTED, arrive, count, leaf_at, node_at
-from core.tree.statistics import add_weight, all_weight, count_label, is_active, largest_share, two_largest
+from core.tree.byoffset import prefetch
+from core.tree.byoffset.routing import UNCOUNTED, arrive, count, leaf_at, node_at
+from core.tree.byoffset.statistics import (
+    add_weight,
+    all_weight,
+    count_label,
+    is_active,
+    largest_share,
+    two_largest,
+)
 
 votes, account = leaf_models.dispatcher()
 update_numeric = observers.numeric_dispatcher()[0]
@@ -49,7 +60,14 @@ def answer(
     if prepared == at.COUNTS:
         count(ints, floats, t, node, weight)
     best, leaf_hint = votes(
-        plan[at.PLAN_LEAF_MODEL], plan, params, ints, floats, t, node, x, xs, scratch, shares
+        plan[at.PLAN_LEAF_MODEL],
+        PlanRecord(plan, params, 0),
+        Words(plan, params, plan[at.PLAN_LEAF_MODEL + 1]),
+        Tree(ints, floats, t),
+        Node(ints, floats, node),
+        Row(x, xs, -1, weight),
+        scratch,
+        shares,
     )
     return best, node, leaf_hint
 
@@ -119,19 +137,13 @@ def train(
     if kind == at.LEAF:
         account(
             plan[at.PLAN_LEAF_MODEL],
-            plan,
-            params,
-            ints,
-            floats,
-            t,
-            node,
-            x,
-            xs,
-            label,
-            weight,
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_LEAF_MODEL + 1]),
+            Tree(ints, floats, t),
+            Node(ints, floats, node),
+            Row(x, xs, label, weight),
             leaf_hint,
-            scratch,
-            vote_buffer,
+            Work(scratch, vote_buffer),
         )
     ints[t + at.TREE_LABELS] += 1
     due = False
@@ -142,16 +154,38 @@ def train(
         if plan[at.PLAN_NUMERIC] > 0:
             statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
             observer = plan[at.PLAN_NUMERIC_OBSERVER]
-            if not update_numeric(observer, plan, params, floats, statistics, label, xs, weight):
+            if not update_numeric(
+                observer,
+                PlanRecord(plan, params, 0),
+                Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
+                Words(ints, floats, statistics),
+                label,
+                xs,
+                weight,
+            ):
                 floats[leaf + at.LEAF_LEFT_OUT] += weight
         if plan[at.PLAN_NOMINAL] > 0:
             statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
             update_nominal(
-                plan[at.PLAN_NOMINAL_OBSERVER], plan, params, ints, floats, statistics, label, x, weight
+                plan[at.PLAN_NOMINAL_OBSERVER],
+                PlanRecord(plan, params, 0),
+                Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]),
+                Words(ints, floats, statistics),
+                label,
+                x,
+                weight,
             )
         if ints[node + at.NODE_KIND] == at.LEAF or plan[at.PLAN_WATCHES] != 0:
             schedule = plan[at.PLAN_SCHEDULE]
-            if observe(schedule, plan, params, ints, floats, t, node, leaf, x, xs, label, weight):
+            if observe(
+                schedule,
+                PlanRecord(plan, params, 0),
+                Words(plan, params, plan[at.PLAN_SCHEDULE + 1]),
+                Tree(ints, floats, t),
+                Node(ints, floats, node),
+                Leaf(ints, floats, leaf),
+                Row(x, xs, label, weight),
+            ):
                 due = True
                 if revises:
                     floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] = 1.0

@@ -16,8 +16,8 @@ from core.plugin import Parameters, choice, count, number
 from core.schema.dimensions import Dimensions
 from core.tree import layout as at
 from core.tree import prefetch, quirks
+from core.tree.byoffset.statistics import SLACK
 from core.tree.layout import Floats, Ints
-from core.tree.statistics import SLACK
 from core.tree.views import TreeView
 
 AXES: dict[str, str] = {

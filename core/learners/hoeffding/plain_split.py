@@ -13,8 +13,8 @@ from core.kernels.jit import FLOATS, kernel, outlined, words_at
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.branch_masses import branches_of, divide_here
 from core.tree import layout as at
-from core.tree.children import connect_here
-from core.tree.routing import leaf_at, node_at
+from core.tree.byoffset.children import connect_here
+from core.tree.byoffset.routing import leaf_at, node_at
 
 # The words that describe a split (float64[SPLIT_WORDS + class])
 NODE: Final = 0  # number of the node

@@ -16,6 +16,8 @@ import numpy as np
 
 from core.criteria import base as criteria
 from core.kernels.jit import kernel
+from core.kernels.records import Words
+from core.layout.plan import PlanRecord
 from core.learners.hoeffding.ranking import complement, untested
 from core.observers import base as observers
 from core.tree import layout as at
@@ -80,12 +82,21 @@ def scan_numeric(plan, params, floats, leaf: int, k: int, leaders) -> None:
     """Add the merits of the thresholds of all numeric attributes."""
     kind, criterion = plan[at.PLAN_NUMERIC_OBSERVER], plan[at.PLAN_CRITERION]
     share = params[plan[at.PLAN_CRITERION + 1]]
-    candidates = candidates_numeric(kind, plan, params)
+    candidates = candidates_numeric(
+        kind, PlanRecord(plan, params, 0), Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1])
+    )
     d = plan[at.PLAN_NUMERIC]
     n = d * candidates
     left, right, thresholds = np.empty((k, n)), np.empty((k, n)), np.empty(n)
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-    d = propose_roughly(kind, plan, params, floats, statistics, k, left, right, thresholds)
+    d = propose_roughly(
+        kind,
+        PlanRecord(plan, params, 0),
+        Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
+        Words(plan, floats, statistics),
+        k,
+        observers.Candidates(left, right, thresholds),
+    )
     n = d * candidates
     mixed, weight = np.empty(n), np.empty(n)
     mixed_right, weight_right = np.empty(n), np.empty(n)
@@ -123,7 +134,7 @@ def scan_nominal(plan, params, ints, floats, t: int, node: int, leaf: int, k: in
     d, n, seen = plan[at.PLAN_NOMINAL], plan[at.PLAN_VALUES], plan[at.PLAN_VALUES_SEEN]
     equal, other, totals = np.empty((k, n)), np.empty((k, n)), np.empty((k, d))
     statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-    masses_nominal(kind, plan, floats, statistics, k, 0, n, equal)
+    masses_nominal(kind, PlanRecord(plan, params, 0), Words(ints, floats, statistics), k, 0, n, equal)
     complement(plan, k, 0, d, equal, other, totals)
     mixed, weight = np.empty(n), np.empty(n)
     mixed_other, weight_other = np.zeros(n), np.zeros(n)
@@ -132,7 +143,13 @@ def scan_nominal(plan, params, ints, floats, t: int, node: int, leaf: int, k: in
     impurity_roughly(criterion, totals, k, d, mixed_before, weight_before)
     halves = True  # attributes of two values have only the multiway test
     for j in range(d):
-        halves = halves and ints[seen + j] == 2 and may_be_multiway(kind, plan, params, 2)
+        halves = (
+            halves
+            and ints[seen + j] == 2
+            and may_be_multiway(
+                kind, PlanRecord(plan, params, 0), Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]), 2
+            )
+        )
     if not halves:
         impurity_roughly(criterion, other, k, n, mixed_other, weight_other)
     usable = untested(plan, ints, t, node)
@@ -144,7 +161,12 @@ def scan_nominal(plan, params, ints, floats, t: int, node: int, leaf: int, k: in
         first = plan[entry + at.NOMINAL_FIRST]
         end = first + ints[seen + j]
         merit = -math.inf
-        multiway = may_be_multiway(kind, plan, params, end - first)
+        multiway = may_be_multiway(
+            kind,
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]),
+            end - first,
+        )
         if multiway and end > first:
             merit = rough_multiway(share, first, end, base, mixed, weight)
         if not multiway or end - first != 2:

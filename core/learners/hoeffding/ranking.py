@@ -13,10 +13,12 @@ import numpy as np
 
 from core.criteria import base as criteria
 from core.kernels.jit import WORDS, kernel, outlined, words_at
+from core.kernels.records import Words
+from core.layout.plan import PlanRecord
 from core.observers import base as observers
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.routing import node_at
+from core.tree.byoffset.routing import node_at
 
 # Words of a ranking (float64[RANKING_WORDS])
 BEST_ATTRIBUTE: Final = 0  # NO_SPLIT: not to split is best
@@ -158,12 +160,23 @@ def suggest_numeric(
     """Write the best thresholds of the numeric attributes start … end-1; the smallest of equals."""
     kind, criterion = plan[at.PLAN_NUMERIC_OBSERVER], plan[at.PLAN_CRITERION]
     share = params[plan[at.PLAN_CRITERION + 1]]
-    candidates = candidates_numeric(kind, plan, params)
+    candidates = candidates_numeric(
+        kind, PlanRecord(plan, params, 0), Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1])
+    )
     d = end - start
     n = d * candidates
     left, right, thresholds = np.empty((k, n)), np.empty((k, n)), np.empty(n)
     statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-    propose_numeric(kind, plan, params, floats, statistics, k, start, end, left, right, thresholds)
+    propose_numeric(
+        kind,
+        PlanRecord(plan, params, 0),
+        Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
+        Words(plan, floats, statistics),
+        k,
+        start,
+        end,
+        observers.Candidates(left, right, thresholds),
+    )
     k = keep_met(k, n, left, right)
     mixed, weight = np.empty(n), np.empty(n)
     mixed_right, weight_right = np.empty(n), np.empty(n)
@@ -249,7 +262,9 @@ def suggest_nominal(
     last = table + (end - 1) * at.NOMINAL_FIELDS
     n, d = plan[last + at.NOMINAL_FIRST] + plan[last + at.NOMINAL_ROOM] - origin, end - start
     equal, other, totals = np.empty((k, n)), np.empty((k, n)), np.empty((k, d))
-    masses_nominal(kind, plan, floats, statistics, k, origin, origin + n, equal)
+    masses_nominal(
+        kind, PlanRecord(plan, params, 0), Words(ints, floats, statistics), k, origin, origin + n, equal
+    )
     k = keep_met(k, n, equal, equal)
     complement(plan, k, start, end, equal, other, totals)
     if plan[at.PLAN_SORTS] != 0:
@@ -273,7 +288,12 @@ def suggest_nominal(
             stop = first + reach(weight, first, first + plan[entry + at.NOMINAL_ROOM])
         if stop == first:
             continue
-        multiway = may_be_multiway(kind, plan, params, stop - first)
+        multiway = may_be_multiway(
+            kind,
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]),
+            stop - first,
+        )
         if multiway:
             best_multiway(plan, params, attribute, first, stop, base, mixed, weight, merit, test)
         if multiway and stop - first == 2:

@@ -17,14 +17,17 @@ import numpy as np
 from core.bounds import base as bounds
 from core.criteria import base as criteria
 from core.kernels.jit import kernel, outlined, words_at
+from core.kernels.records import Words
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.branch_masses import branches_of, divide_leaf
 from core.learners.hoeffding.schedules import base as schedules
 from core.learners.hoeffding.split_decision import MIN_GAIN, ONLY, OPEN, TIE, describe, half_width
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.routing import leaf_at, node_at
-from core.tree.statistics import count_attempt, later
+from core.tree.byoffset.routing import leaf_at, node_at
+from core.tree.byoffset.statistics import count_attempt, later
 
 # Result of an evaluation (float64[DECISION_WORDS])
 ATTRIBUTE: Final = 0  # ranking.NO_SPLIT: not to split is best
@@ -114,7 +117,15 @@ def reevaluate(plan_address: int, address: int, t: int, node: int, if_hopeless: 
         return False
     count_evaluation(plan, params, ints, floats, t, node, leaf, own, *survey)
     if if_hopeless and (ints[node + at.NODE_KIND] == at.LEAF or plan[at.PLAN_WATCHES] != 0):
-        reschedule_leaf(plan[at.PLAN_SCHEDULE], plan, params, ints, floats, t, node, leaf, *survey)
+        reschedule_leaf(
+            plan[at.PLAN_SCHEDULE],
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_SCHEDULE + 1]),
+            Tree(ints, floats, t),
+            Node(ints, floats, node),
+            Leaf(ints, floats, leaf),
+            schedules.Ranking(survey[0], survey[1], survey[2], survey[3]),
+        )
     return True
 
 

@@ -12,11 +12,15 @@ from typing import Final
 
 from core.drift import adwin
 from core.kernels.jit import kernel, words_at
+from core.kernels.records import Words
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding.schedules import base as schedules
 from core.observers import base as observers
 from core.problems import MOST, SOUND, at_place, of_plugin
 from core.tree import layout as at
-from core.tree.routing import leaf_at, node_at
+from core.tree.byoffset.routing import leaf_at, node_at
 
 PROBLEMS: Final = (
     "nodes and leaf records must be from 1 to the room for them",
@@ -72,7 +76,15 @@ def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int
     """Return a problem of the tree at word t, or SOUND; blank_address: words of an unused leaf record."""
     blank, _ = words_at(blank_address)
     kind = plan[at.PLAN_NUMERIC_OBSERVER]
-    found = of_plugin(at.PLAN_NUMERIC_OBSERVER, shared_problem(kind, plan, params, floats))
+    found = of_plugin(
+        at.PLAN_NUMERIC_OBSERVER,
+        shared_problem(
+            kind,
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
+            ModelHeader(ints, floats, 0),
+        ),
+    )
     if found == SOUND:
         found = nodes_problem(plan, ints, floats, t)
     if found == SOUND and plan[at.PLAN_SUBTREES] != 0:
@@ -261,10 +273,23 @@ def record_problem(plan, params, ints, floats, t: int, number: int, node: int, l
         return WEIGHT
     if plan[at.PLAN_NUMERIC] > 0:
         kind, first = plan[at.PLAN_NUMERIC_OBSERVER], leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-        wrong = numeric_problem(kind, plan, params, floats, first, ints[at.MODEL_CLASSES])
+        wrong = numeric_problem(
+            kind,
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
+            Words(ints, floats, first),
+            ints[at.MODEL_CLASSES],
+        )
         if wrong != SOUND:
             return of_plugin(at.PLAN_NUMERIC_OBSERVER, wrong)
-    wrong = schedule_problem(plan[at.PLAN_SCHEDULE], plan, params, ints, floats, t, node, leaf)
+    wrong = schedule_problem(
+        plan[at.PLAN_SCHEDULE],
+        PlanRecord(plan, params, 0),
+        Words(plan, params, plan[at.PLAN_SCHEDULE + 1]),
+        Tree(ints, floats, t),
+        Node(ints, floats, node),
+        Leaf(ints, floats, leaf),
+    )
     return of_plugin(at.PLAN_SCHEDULE, wrong)
 
 

@@ -15,14 +15,17 @@ import numpy as np
 
 from core.bounds import base as bounds
 from core.kernels.jit import FLOATS, kernel, outlined, words_at
+from core.kernels.records import Words
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding import ranking, split_decision
 from core.learners.hoeffding.plain_split import split_leaf_here
 from core.learners.hoeffding.quick_reject import gap_at_most
 from core.learners.hoeffding.reevaluation import finish_failed_path_here
 from core.learners.hoeffding.schedules import base as schedules
 from core.tree import layout as at
-from core.tree.routing import leaf_at
-from core.tree.statistics import count_attempt
+from core.tree.byoffset.routing import leaf_at
+from core.tree.byoffset.statistics import count_attempt
 
 decision_of = bounds.dispatcher()[1]
 reschedule_leaf = schedules.dispatcher()[1]
@@ -57,7 +60,15 @@ def attempt(plan_address: int, address: int, t: int, node: int, out) -> int:
                 ints[t + at.TREE_ATTEMPTS] += 1
                 return at.GREW
         count_attempt(ints, t, leaf)
-    reschedule_leaf(plan[at.PLAN_SCHEDULE], plan, params, ints, floats, t, node, leaf, *survey)
+    reschedule_leaf(
+        plan[at.PLAN_SCHEDULE],
+        PlanRecord(plan, params, 0),
+        Words(plan, params, plan[at.PLAN_SCHEDULE + 1]),
+        Tree(ints, floats, t),
+        Node(ints, floats, node),
+        Leaf(ints, floats, leaf),
+        schedules.Ranking(survey[0], survey[1], survey[2], survey[3]),
+    )
     return at.LEARNED
 
 
@@ -96,7 +107,15 @@ def reschedule(plan_address: int, address: int, t: int, node: int) -> None:
     survey = ranking.new_survey(plan)
     if plan[at.PLAN_SCHEDULE_RANKED] != 0:
         ranking.survey_here(plan, params, ints, floats, t, leaf, *survey)
-    reschedule_leaf(plan[at.PLAN_SCHEDULE], plan, params, ints, floats, t, node, leaf, *survey)
+    reschedule_leaf(
+        plan[at.PLAN_SCHEDULE],
+        PlanRecord(plan, params, 0),
+        Words(plan, params, plan[at.PLAN_SCHEDULE + 1]),
+        Tree(ints, floats, t),
+        Node(ints, floats, node),
+        Leaf(ints, floats, leaf),
+        schedules.Ranking(survey[0], survey[1], survey[2], survey[3]),
+    )
 
 
 attempt_here: Any = outlined(attempt)

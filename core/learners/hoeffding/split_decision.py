@@ -16,13 +16,15 @@ import numpy as np
 from core.bounds import base as bounds
 from core.criteria import base as criteria
 from core.kernels.jit import kernel, words_at
+from core.kernels.records import Words
+from core.layout.plan import PlanRecord
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.decision import Reason
 from core.observers import base as observers
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.routing import leaf_at
-from core.tree.statistics import evidence
+from core.tree.byoffset.routing import leaf_at
+from core.tree.byoffset.statistics import evidence
 
 OPEN: Final = bounds.OPEN
 GAP: Final = bounds.GAP
@@ -95,7 +97,11 @@ def describe(plan, params, ints, floats, node: int, leaf: int, case) -> None:
     case[bounds.CASE_ATTRIBUTES] = plan[at.PLAN_COUNTED]
     tests = 0
     if plan[at.PLAN_NUMERIC] > 0:
-        tests = candidates_numeric(plan[at.PLAN_NUMERIC_OBSERVER], plan, params)
+        tests = candidates_numeric(
+            plan[at.PLAN_NUMERIC_OBSERVER],
+            PlanRecord(plan, params, 0),
+            Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
+        )
     for j in range(plan[at.PLAN_NOMINAL]):
         tests = max(tests, ints[plan[at.PLAN_VALUES_SEEN] + j])
     case[bounds.CASE_TESTS] = tests

@@ -9,6 +9,7 @@ import numpy as np
 
 from core.drift import base as drift
 from core.kernels.jit import called, kernel
+from core.kernels.records import Words
 from core.learners.ufft import layout as of
 from core.learners.ufft.memory import ring_capacity, row_at
 from core.problems import MOST, SOUND, at_place, of_plugin
@@ -222,5 +223,5 @@ def node_problem(plan, params, ints, floats, t: int, node: int) -> int:
     if not 0 <= ints[node + of.NODE_ERRORS] <= ints[node + of.NODE_INPUTS] <= MOST:
         return WEIGHTS
     kind, first = plan[at.PLAN_NODE_DETECTOR], plan[at.PLAN_NODE_DETECTOR + 1]
-    problem = detector_problem(kind, params, first, floats, node + of.NODE_FIELDS)
+    problem = detector_problem(kind, Words(plan, params, first), Words(ints, floats, node + of.NODE_FIELDS))
     return of_plugin(at.PLAN_NODE_DETECTOR, problem)

@@ -8,6 +8,7 @@ import numpy as np
 
 from core.drift import base as drift
 from core.kernels.jit import WORDS, kernel, outlined
+from core.kernels.records import Words
 from core.learners.ufft import layout as of
 from core.learners.ufft.descent import child_of, write_inputs
 from core.learners.ufft.growing import (
@@ -66,7 +67,7 @@ def watch(plan, params, ints, floats, t: int, node: int, side: int, x, arrival: 
     ints[node + of.NODE_INPUTS] += 1
     ints[node + of.NODE_ERRORS] += 1 if error != 0.0 else 0
     kind, first = plan[at.PLAN_NODE_DETECTOR], plan[at.PLAN_NODE_DETECTOR + 1]
-    level = detect(kind, params, first, floats, node + of.NODE_FIELDS, error)
+    level = detect(kind, Words(plan, params, first), Words(ints, floats, node + of.NODE_FIELDS), error)
     if level == drift.IN_CONTROL:
         ints[node + of.NODE_WARNING] = -1
     elif level == drift.WARNING and ints[node + of.NODE_WARNING] < 0:

@@ -14,7 +14,7 @@ from core.learners.hoeffding.growth import splitting
 from core.learners.hoeffding.growth.revision import close_gap
 from core.tree import layout as at
 from core.tree import views
-from core.tree.children import grow
+from core.tree.byoffset.children import grow
 from core.tree.layout import Ints
 from core.tree.views import TreeView, tree_view
 

@@ -14,7 +14,7 @@ import numpy as np
 from core.learners.hoeffding.decision import HasState
 from core.learners.hoeffding.growth import splitting
 from core.tree import layout as at
-from core.tree.children import grow
+from core.tree.byoffset.children import grow
 from core.tree.layout import Floats
 from core.tree.views import TreeView
 

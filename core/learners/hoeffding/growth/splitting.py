@@ -14,9 +14,9 @@ from core.learners.hoeffding.decision import FORGET, Decision, HasState
 from core.learners.hoeffding.split_decision import REASONS
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.children import connect, grow
+from core.tree.byoffset.children import connect, grow
+from core.tree.byoffset.statistics import weight_after
 from core.tree.layout import Floats
-from core.tree.statistics import weight_after
 from core.tree.views import TreeView, tree_view
 
 SMALL: Final = 8

@@ -15,7 +15,7 @@ from core.learners.hoeffding.split_decision import OPEN, REASONS
 from core.plugin import choice, period
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.statistics import weight_after
+from core.tree.byoffset.statistics import weight_after
 from core.tree.views import TreeView
 
 

@@ -10,7 +10,7 @@ from core.kernels.jit import kernel
 from core.learners.hoeffding import ranking
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.statistics import SLACK, later, reckoned_weight
+from core.tree.byoffset.statistics import SLACK, later, reckoned_weight
 
 FARTHEST: Final = 100_000.0
 """Maximum of weight that a leaf waits for."""

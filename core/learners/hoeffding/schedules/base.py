@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from core import registry
-from core.kernels.jit import FLOATS, WORDS
+from core.kernels.records import name_tuple
 from core.plugin import Parameters
 from core.tree import layout as at
 from core.tree import quirks
@@ -71,22 +71,42 @@ class Schedule(Parameters):
             yield "an attempt is overdue"
 
 
+class Ranking(NamedTuple):
+    """The ranking of an attempt that has not split the leaf."""
+
+    merit: Any
+    """float64[attribute]: merit of the best test of each attribute."""
+    test: Any
+    """int64[attribute]: its kind."""
+    value: Any
+    """float64[attribute]: its threshold or category."""
+    out: Any
+    """float64[RANKING_WORDS] (core/learners/hoeffding/ranking.py)."""
+
+
+name_tuple(Ranking, "float64[::1]", "int64[::1]", "float64[::1]", "float64[::1]")
+
+_LEAF = "plan.ints, plan.floats, tree.ints, tree.floats, tree.start, node.start, leaf.start"
+
+
 def dispatcher() -> tuple[Any, Any]:
     """Return ``observe(kind, …)`` and ``reschedule(kind, …)`` over all schedules."""
-    common, types = "plan, params, ints, floats, t, node, leaf", f"{WORDS}, int64, int64, int64"
+    common, types = "plan, p, tree, node, leaf", "PlanRecord, Words, Tree, Node, Leaf"
     return (
         registry.dispatch(
             "schedules",
             "observe",
-            f"{common}, x, xs, label, weight",
-            signature=f"boolean({types}, {FLOATS}, {FLOATS}, int64, float64)",
+            f"{common}, row",
+            signature=f"boolean({types}, Row)",
             inline=("grace_period",),
+            by_offset=f"{_LEAF}, row.x, row.xs, row.label, row.weight",
         ),
         registry.dispatch(
             "schedules",
             "reschedule",
-            f"{common}, merit, test, value, out",
-            signature=f"void({types}, float64[::1], int64[::1], float64[::1], float64[::1])",
+            f"{common}, ranking",
+            signature=f"void({types}, Ranking)",
+            by_offset=f"{_LEAF}, ranking.merit, ranking.test, ranking.value, ranking.out",
         ),
     )
 
@@ -96,7 +116,8 @@ def problem_dispatcher() -> Any:
     return registry.dispatch(
         "schedules",
         "problem",
-        "plan, params, ints, floats, t, node, leaf",
+        "plan, p, tree, node, leaf",
         otherwise=0,
-        signature=f"int64({WORDS}, int64, int64, int64)",
+        signature="int64(PlanRecord, Words, Tree, Node, Leaf)",
+        by_offset=_LEAF,
     )

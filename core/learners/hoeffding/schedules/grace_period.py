@@ -10,7 +10,7 @@ from core.learners.hoeffding.schedules.base import Schedule
 from core.plugin import period
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.statistics import SLACK, later, reckoned_weight
+from core.tree.byoffset.statistics import SLACK, later, reckoned_weight
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from core.learners.hoeffding.schedules.base import Schedule
 from core.plugin import flag, period
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.statistics import evidence, later, own_evidence, reckoned_weight
+from core.tree.byoffset.statistics import evidence, later, own_evidence, reckoned_weight
 from core.tree.views import TreeView
 
 PROBLEMS, problem = checked.PROBLEMS, checked.problem

@@ -16,7 +16,7 @@ from core.learners.hoeffding.schedules import _waiting as waiting
 from core.learners.hoeffding.schedules.base import Schedule
 from core.plugin import period
 from core.tree import layout as at
-from core.tree.statistics import evidence
+from core.tree.byoffset.statistics import evidence
 
 impurity = criteria.dispatcher()
 

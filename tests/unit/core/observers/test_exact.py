@@ -6,7 +6,7 @@ import pytest
 from core.events import Split
 from core.tree import layout as at
 from core.tree import views
-from core.tree.routing import leaf_at
+from core.tree.byoffset.routing import leaf_at
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
 

@@ -11,7 +11,7 @@ from core.model_table import ANSWER_ONLY, ModelTable
 from core.plan import Plan
 from core.spec import Spec
 from core.tree import layout as at
-from core.tree import prefetch
+from core.tree.byoffset import prefetch
 from tests.unit.core.builders import schema_of
 
 ODD = (math.nan, -1.0, 2.0)

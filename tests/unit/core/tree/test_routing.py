@@ -10,8 +10,8 @@ from core.model.prediction import preparation
 from core.model_table import ANSWER_ONLY, ModelTable
 from core.tree import layout as at
 from core.tree import views
-from core.tree.prefetch import THRESHOLDS, WIDTH, route_ahead
-from core.tree.routing import count_paths
+from core.tree.byoffset.prefetch import THRESHOLDS, WIDTH, route_ahead
+from core.tree.byoffset.routing import count_paths
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
 THREE = schema_of(None, None, None)

@@ -18,7 +18,7 @@ from core.learners.hoeffding.ranking import (
 from core.learners.hoeffding.schedules._imac import candidates
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.routing import node_at
+from core.tree.byoffset.routing import node_at
 
 NO_ATTRIBUTE: Final = -1
 

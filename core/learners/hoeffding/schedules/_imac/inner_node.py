@@ -21,7 +21,7 @@ from core.learners.hoeffding.ranking import new_survey, untested
 from core.learners.hoeffding.schedules._imac import candidates
 from core.learners.hoeffding.schedules._imac import exchange as sets
 from core.tree import layout as at
-from core.tree.statistics import evidence, own_evidence
+from core.tree.byoffset.statistics import evidence, own_evidence
 
 ROUND: Final = 10
 """Number of checks in which every attribute has its turn."""

@@ -9,7 +9,7 @@ from core.numeric import rng
 from core.numeric.consistency import epsilon
 from core.spec import Spec
 from core.tree import layout as at
-from core.tree.routing import leaf_at, node_at
+from core.tree.byoffset.routing import leaf_at, node_at
 from tests.naive.queries import ConfTree, Place, normal
 from tests.unit.core.builders import QUERIES, answer, schema_of, spec_of, table_of
 

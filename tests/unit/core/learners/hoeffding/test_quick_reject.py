@@ -15,7 +15,7 @@ from core.numeric import special
 from core.plan import Plan
 from core.spec import Spec
 from core.tree import layout as at
-from core.tree.routing import node_at
+from core.tree.byoffset.routing import node_at
 from tests.unit.core.builders import schema_of
 
 

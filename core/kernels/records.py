@@ -1,0 +1,152 @@
+"""Records: words of a buffer with fields by name, the same in compiled code and in plain Python.
+
+    class Node(Record):
+        kind: int = word("one of LEAF … ABSENT", low=LEAF, high=ABSENT)
+        value: float = word("threshold or category")
+        masses: Any = words_after(float, "class masses [class]")
+
+    node = Node(ints, floats, start)
+    node.value += 1.0
+    node.masses[label] += weight
+
+A record is a value: ``ints`` and ``floats``, two views of the same words, and ``start``, the position of its
+first word. One declaration gives the offsets (in the order of the fields), the numba type, the class for
+plain Python, the documentation of the words and, with ranges, the check of foreign words. In compiled code a
+field is one load or store at a constant offset. Methods and properties of a record are inner kernels.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from core.kernels.native import record_types
+
+Limit: TypeAlias = int | float | str | None
+"""A bound of a word: a number, or the name of another field of the record; None: no bound."""
+
+
+@dataclass(slots=True, eq=False)
+class Word:
+    """One word of a record: a descriptor that reads and writes it in plain Python."""
+
+    meaning: str
+    low: Limit
+    high: Limit
+    name: str = ""
+    offset: int = 0
+    is_float: bool = False
+
+    def __get__(self, record: Any, owner: type | None = None) -> Any:
+        if record is None:
+            return self
+        return (record.floats if self.is_float else record.ints)[record.start + self.offset]
+
+    def __set__(self, record: Any, value: Any) -> None:
+        (record.floats if self.is_float else record.ints)[record.start + self.offset] = value
+
+
+@dataclass(slots=True, eq=False)
+class WordsAfter:
+    """The words after the fields of a record, as integers or floats: a descriptor for plain Python."""
+
+    is_float: bool
+    meaning: str
+    offset: int = 0
+
+    def __get__(self, record: Any, owner: type | None = None) -> Any:
+        if record is None:
+            return self
+        return (record.floats if self.is_float else record.ints)[record.start + self.offset :]
+
+
+def word(meaning: str, *, low: Limit = None, high: Limit = None) -> Any:
+    """Declare the next word of a record; its annotation, int or float, is its type.
+
+    low, high: the legal range of the word in a foreign buffer, both included.
+    """
+    return Word(meaning, low, high)
+
+
+def words_after(kind: type, meaning: str) -> Any:
+    """Declare a name for the words after the fields, of the type ``kind``, int or float, and any number."""
+    return WordsAfter(kind is float, meaning)
+
+
+class Record:
+    """Words of a buffer; subclasses declare fields."""
+
+    __slots__ = ("floats", "ints", "start")
+
+    FIELDS: ClassVar[dict[str, Word]] = {}
+    """The fields by name, in the order of their offsets."""
+    SIZE: ClassVar[int] = 0
+    """Number of words of the fields."""
+    is_named: ClassVar[bool] = True
+    """Signatures may name the class."""
+
+    def __init__(self, ints: Any, floats: Any, start: Any) -> None:
+        """Take the words as int64 and as float64, and the position of the record's first word."""
+        self.ints = ints
+        self.floats = floats
+        self.start = start
+
+    @property
+    def address(self) -> int:
+        """The address of the buffer, for kernels that get a record from Python."""
+        return int(self.ints.ctypes.data)
+
+    def __init_subclass__(cls) -> None:
+        annotations = inspect.get_annotations(cls)
+        declared = {name: value for name, value in vars(cls).items() if isinstance(value, Word)}
+        for offset, (name, field) in enumerate(declared.items()):
+            field.name, field.offset, field.is_float = name, offset, annotations[name] in ("float", float)
+        for value in vars(cls).values():
+            if isinstance(value, WordsAfter):
+                value.offset = len(declared)
+        cls.FIELDS = declared
+        cls.SIZE = len(declared)
+        fields = {
+            name: (value.offset, value.is_float, isinstance(value, WordsAfter))
+            for name, value in vars(cls).items()
+            if isinstance(value, Word | WordsAfter)
+        }
+        record_types.declare(cls, fields, is_named=cls.is_named)
+
+
+class Words(Record):
+    """Words without names: in signatures, the record that each of several kernels has its own class for."""
+
+    __slots__ = ()
+
+    cells: Any = words_after(float, "all words, as floats")
+
+
+class ParameterRecord(Record):
+    """The numeric parameters of a plug-in."""
+
+    __slots__ = ()
+    is_named = False
+
+
+def offset(record: type[Record], name: str) -> int:
+    """Return the offset of a field from the first word of its record."""
+    return record.FIELDS[name].offset
+
+
+def parameter_record(owner: type, names: tuple[str, ...]) -> type[Record]:
+    """Return a record of float64 parameters with these names; ``owner``: the class that declares them."""
+    fields: dict[str, Any] = {name: word(f"parameter {name}") for name in names}
+    described = {
+        "__annotations__": dict.fromkeys(names, "float"),
+        "__module__": owner.__module__,
+        "__qualname__": f"{owner.__qualname__}.record",
+        "__slots__": (),
+    }
+    return type(f"{owner.__name__}Record", (ParameterRecord,), fields | described)
+
+
+def name_tuple(kind: Any, *fields: str) -> None:
+    """Let signatures name a class of named tuples; fields: the types of its fields in signatures."""
+    record_types.declare_tuple(kind, fields)

@@ -1,0 +1,79 @@
+"""The values that kernels of learners exchange: a record to learn, workspace, places and outcomes."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from core.kernels.records import name_tuple
+
+
+class Row(NamedTuple):
+    """A record that is learned or answered."""
+
+    x: Any
+    """The record, float64[column]; missing values are NaN."""
+    xs: Any
+    """Its numeric attributes, float64[numeric attribute]."""
+    label: int
+    """Code of its class, -1: unknown."""
+    weight: float
+
+
+name_tuple(Row, "CPointer(float64)", "CPointer(float64)", "int64", "float64")
+
+
+class Work(NamedTuple):
+    """Workspace of a run; the content does not matter.
+
+    Both arrays have four words for each attribute and two for each class. After these, ``scratch`` has three
+    words for each attribute, two for each class and SPARE_WORDS, for learners made of other learners.
+    """
+
+    scratch: Any
+    votes: Any
+    """Holds also the words of an event of growth: at least EVENT_WORDS and one for each class."""
+
+
+name_tuple(Work, "CPointer(float64)", "CPointer(float64)")
+
+
+class LeafTable(NamedTuple):
+    """The leaves of a block as a table of words, and the row of the leaf where a record ended."""
+
+    first: int
+    """Word of the first row in the model."""
+    stride: int
+    """Words from row to row."""
+    rows: int
+    row: int
+
+
+name_tuple(LeafTable, "int64", "int64", "int64", "int64")
+
+# Results of learning
+LEARNED: Final = 0
+DECISION_DUE: Final = 1
+"""Learned; the learner has a decision to take before the next record."""
+GROW_FIRST: Final = 2
+"""Nothing was learned: the learner has to grow first, then it is tried again."""
+GREW: Final = 3
+"""Learned and grown; the growth is written to ``Work.votes``."""
+
+# Values for the place of a record in a block that is not known
+FORGOTTEN: Final = -1
+"""The block has answered the record, or another record like it: it is not counted."""
+NOT_ANSWERED: Final = -2
+"""The block meets the record for the first time."""
+NO_ROOM: Final = -3
+"""The block has to grow before it can answer; the hint is the place."""
+
+COUNTS: Final = -1
+"""An answer counts the record; else the address of the result of ``BlockLayout.prepare``, 0: none yet."""
+
+# Columns of the uncertainty at a place, as bits
+SHARE: Final = 1
+LEAD: Final = 2
+"""And the weight that it is based on."""
+WEIGHT: Final = 4
+LEAVES: Final = 8
+"""A table of all leaves, instead of columns of one leaf."""

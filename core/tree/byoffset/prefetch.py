@@ -1,0 +1,87 @@
+"""Routing ahead: eight records go down a tree together, one level at a time.
+
+The way of one record down a tree is a chain of loads, each depending on the previous one, and each test is
+mispredicted half of the time. Eight records go down together, one level at a time and without a branch, so
+that the processor loads for one record while it waits for another. Nothing is written: the leaves that are
+found stay valid until the tree changes its shape. If one of the records has a value that a test cannot place,
+all eight are left to ``arrive``. Only trees whose tests are all of one kind are routed in this way: numeric
+tests, or multiway tests of two values, which are tests for being above 0. Computing all three kinds of tests
+and selecting one costs as much as the mispredictions.
+
+No check for a leaf is needed: a leaf's record contains the test "at most infinity: child 0", and its first
+child is the leaf (layout.end_here).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from core.kernels.jit import kernel, stay_apart
+from core.tree import layout as at
+
+WIDTH: Final = 8
+"""Records that are routed together."""
+
+
+# Kinds of tests (PLAN_ROUTE_AHEAD)
+NONE: Final = 0
+THRESHOLDS: Final = 1
+HALVES: Final = 2
+
+
+@kernel
+def route_ahead(kind: int, ints, floats, t: int, xs, d: int, ends) -> None:
+    """Write the node records where WIDTH records end, or -1 for all of them; kind: THRESHOLDS or HALVES.
+
+    xs: float64[WIDTH·d], one record after another; ends: int64[WIDTH].
+    """
+    for i in range(WIDTH):
+        ends[i] = t + at.TREE_HEADER
+    missed = (
+        descend(ints, floats, t, xs, d, ends) if kind == THRESHOLDS else halve(ints, floats, t, xs, d, ends)
+    )
+    if missed != 0:
+        for i in range(WIDTH):
+            ends[i] = -1
+
+
+def _descent(is_unplaced: Any) -> Any:
+    """Return the kernel ``descend``; is_unplaced: kernel that returns whether a test cannot place a value."""
+
+    @kernel
+    def descend(ints, floats, t: int, xs, d: int, ends) -> int:
+        """Go down to the leaves; return non-zero if a test cannot place one of the values."""
+        stay_apart()
+        stride = ints[t + at.TREE_NODE_STRIDE]
+        first = t + at.TREE_HEADER
+        missed = 0
+        moved = 1
+        while moved != 0:
+            moved = 0
+            for i in range(WIDTH):
+                node = ends[i]
+                value = xs[i * d + ints[node + at.NODE_ATTRIBUTE]]
+                child = 1 if value > floats[node + at.NODE_VALUE] else 0
+                below = first + (ints[node + at.NODE_CHILD] + child) * stride
+                ends[i] = below
+                moved |= below ^ node
+                missed |= 1 if is_unplaced(value) else 0
+        return missed
+
+    return descend
+
+
+@kernel
+def is_missing(value: float) -> bool:
+    """Return whether a value is missing; every other value is at most a threshold or above it."""
+    return value != value
+
+
+@kernel
+def is_no_half(value: float) -> bool:
+    """Return whether a value is neither 0 nor 1; the test of a node of two values is "at most 0"."""
+    return value * (value - 1.0) != 0.0
+
+
+descend: Any = _descent(is_missing)
+halve: Any = _descent(is_no_half)
