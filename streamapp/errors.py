@@ -40,6 +40,6 @@ class ChangelogError(StreamappError):
     def __init__(self, reason: str, directory: str) -> None:
         """`reason`: names topic, partition and offsets; `directory`: where the worker's copy is."""
         super().__init__(
-            f"{reason}: it was made anew, or truncated; while the worker is stopped delete {directory}, its "
-            "copy of it, and start it again: it then reads all that the topic has"
+            f"{reason}: it was created again, or truncated; stop the worker, delete {directory}, its "
+            "copy of it, and start the worker again: it then reads the whole topic"
         )

@@ -13,7 +13,7 @@ import itertools
 import re
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -83,6 +83,36 @@ def _docstrings(path: Path) -> Iterator[Text]:
                 yield Text(path, after.lineno, after.value.value)
 
 
+def strings(place: Path) -> Iterator[Text]:
+    """Yield help texts, error texts and other sentences among the strings of a Python file, or of a folder.
+
+    A sentence has three words at least. What an f-string inserts counts as one word, and so does code between
+    backticks.
+    """
+    for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)} | {
+            id(part)
+            for node in ast.walk(tree)
+            if isinstance(node, ast.JoinedStr)
+            for part in ast.walk(node)
+            if part is not node
+        }
+        for node in ast.walk(tree):
+            if id(node) in inner:
+                continue
+            if isinstance(node, ast.JoinedStr):
+                parts = (part.value if isinstance(part, ast.Constant) else "value" for part in node.values)
+                words = "".join(map(str, parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                words = node.value
+            else:
+                continue
+            words = re.sub(r"`[^`]*`", "`code`", words)
+            if len(_WORD.findall(words)) > 2 and " " in words:
+                yield Text(path, node.lineno, words)
+
+
 def _comments(path: Path) -> Iterator[Text]:
     """Yield comments; lines that follow on each other are one text."""
     first, last, joined = 0, -2, ""
@@ -133,18 +163,18 @@ class Count:
         return 1000 * self.idioms / max(self.words, 1)
 
 
-def count(place: Path) -> Count:
-    """Count words and idioms of a file or folder."""
+def count(place: Path, source: Callable[[Path], Iterator[Text]] = texts) -> Count:
+    """Count words and idioms of a file or folder; source: `texts` or `strings`."""
     total = Count()
-    for text in texts(place):
+    for text in source(place):
         total.words += len(_WORD.findall(text.words))
         total.idioms += sum(len(pattern.findall(text.words)) for pattern in _COMPILED.values())
     return total
 
 
-def matches(place: Path) -> Iterator[tuple[Text, str, str]]:
-    """Yield each text, the kind of idiom and the words around it."""
-    for text in texts(place):
+def matches(place: Path, source: Callable[[Path], Iterator[Text]] = texts) -> Iterator[tuple[Text, str, str]]:
+    """Yield each text, the kind of idiom and the words around it; source: `texts` or `strings`."""
+    for text in source(place):
         for name, pattern in _COMPILED.items():
             for match in pattern.finditer(text.words):
                 around = text.words[max(match.start() - 40, 0) : match.end() + 40]
@@ -156,15 +186,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", metavar="FOLDER")
     parser.add_argument(
+        "--strings", action="store_true", help="Read help texts, error texts and other strings."
+    )
+    parser.add_argument(
         "places", nargs="*", default=["core", "topics", "streamapp", "benchmarks", "docs", "README.md"]
     )
     options = parser.parse_args()
+    source = strings if options.strings else texts
     if options.lines:
-        for text, name, around in matches(ROOT / options.lines):
+        for text, name, around in matches(ROOT / options.lines, source):
             sys.stdout.write(f"{text.path.relative_to(ROOT)}:{text.line}: {name}: … {around} …\n")
         return
     for place in options.places:
-        total = count(ROOT / place)
+        total = count(ROOT / place, source)
         sys.stdout.write(f"{total.rate:6.1f}  {total.idioms:6,} of {total.words:8,} words  {place}\n")
 
 

@@ -75,7 +75,7 @@ class DeclaredClasses:
         except KafkaException as failure:
             raise self._failed(failure.args[0]) from None
         if found is None:
-            message = f"the broker did not say within {TIMEOUT_S:g} s where {self._topic} {partition} ends"
+            message = f"the broker did not report the end of {self._topic} {partition} within {TIMEOUT_S:g} s"
             raise NotReadError(message)
         return int(found[1])
 

@@ -126,5 +126,5 @@ class LabelStudio:
             message = f"{where}: Label Studio does not answer: {reason}"
             raise LabelStudioError(message, passes=True) from None
         except ValueError:
-            message = f"{where}: the answer is no JSON; is --url that of Label Studio?"
+            message = f"{where}: the answer is no JSON; --url must be the address of Label Studio"
             raise LabelStudioError(message, passes=False) from None

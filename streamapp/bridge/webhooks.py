@@ -122,7 +122,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         given = self.headers.get("Authorization", "").encode("latin-1", "replace")
         if not hmac.compare_digest(given, self.server.secret.encode()) and self.server.secret:
-            self._refuse(401, "the header Authorization is not that of GROVE_LABEL_STUDIO_WEBHOOK_SECRET")
+            self._refuse(
+                401, "the header Authorization must have the value of GROVE_LABEL_STUDIO_WEBHOOK_SECRET"
+            )
             return
         if "Origin" in self.headers:
             self._refuse(403, "a label tool sends no header Origin: pages of browsers send no webhooks")

@@ -45,13 +45,13 @@ class FileOptions:
     ] = None
     header: Annotated[
         bool | None,
-        of_data("--header/--no-header", help="Whether a CSV file has one; default: by its content."),
+        of_data("--header/--no-header", help="Whether a CSV file has a header; default: by its content."),
     ] = None
     delimiter: Annotated[
         str | None,
         of_data(
             "--delimiter",
-            help="Between the cells of a CSV file: a character, tab or blanks; default: by its content.",
+            help="Delimiter of the cells of a CSV file: a character, tab or blanks; default: by its content.",
             metavar="CHARACTER",
         ),
     ] = None
@@ -68,7 +68,7 @@ class FileOptions:
         list[str] | None,
         of_data(
             "--missing",
-            help="Word for a missing value in a CSV file; may be repeated.  [default: ? and those of pandas]",
+            help="Word for a missing value in a CSV file; may be repeated.  [default: ? and pandas' words]",
             metavar="WORD",
         ),
     ] = None
@@ -80,7 +80,7 @@ class FileOptions:
         str | None,
         of_data(
             "--thousands",
-            help="What groups digits in a CSV file: , . ' _ or space; default: nothing.",
+            help="Sign between groups of digits in a CSV file: , . ' _ or space; default: none.",
             metavar="CHARACTER",
         ),
     ] = None

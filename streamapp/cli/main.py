@@ -118,7 +118,7 @@ def _failure(error: Exception) -> int:
     if _is_any_of(OURS, error) or isinstance(error, (OSError, UnicodeError)):
         _say(str(error) or type(error).__name__)
         return FAILURE
-    _say(f"a bug, {type(error).__name__}: {error}; please report it with what GROVE_DEBUG=1 shows")
+    _say(f"a bug, {type(error).__name__}: {error}; please report it with the output of GROVE_DEBUG=1")
     return FAILURE
 
 

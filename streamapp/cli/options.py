@@ -39,8 +39,10 @@ Set = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-OnePartition = Annotated[int, typer.Option("--partition", "-p", help="Which one.", metavar="N", min=0)]
-Yes = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+OnePartition = Annotated[
+    int, typer.Option("--partition", "-p", help="Number of the partition.", metavar="N", min=0)
+]
+Yes = Annotated[bool, typer.Option("--yes", help="Do not request a confirmation.")]
 
 
 class Connection(NamedTuple):

@@ -134,7 +134,7 @@ class Display:
             self._console.print(
                 f"{summary.predictions:,} of {summary.instances:,} records answered in "
                 f"{summary.seconds:.1f} s; "
-                f"{summary.features_requested:,} of {summary.features_available:,} features asked for, "
+                f"{summary.features_requested:,} of {summary.features_available:,} features requested, "
                 f"cost {summary.cost:,.0f}; {summary.dead_letters:,} dead letters",
                 soft_wrap=True,
                 highlight=False,
@@ -142,7 +142,7 @@ class Display:
             return
         self._console.print(
             f"{summary.predictions:,} of {summary.instances:,} records answered in {summary.seconds:.1f} s "
-            f"({summary.records_per_second:,.0f} records/s); {summary.labels_requested:,} labels asked for, "
+            f"({summary.records_per_second:,.0f} records/s); {summary.labels_requested:,} labels requested, "
             f"{summary.labels_learned:,} learned; {summary.dead_letters:,} dead letters",
             soft_wrap=True,
             highlight=False,

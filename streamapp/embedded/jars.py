@@ -132,7 +132,7 @@ def _download_from(
                         done += len(chunk)
                         advance(len(chunk))
                 if not jar.matches(scratch):
-                    message = f"{response.url}: the bytes are not the locked ones (SHA-256 or size differs)"
+                    message = f"{response.url}: the bytes differ from the locked file (in SHA-256 or size)"
                     raise DownloadError(message)
     except RequestException as error:
         advance(-done)

@@ -164,7 +164,7 @@ def read_declared(given: str) -> Declared:
         name = each.get("name") if isinstance(each, dict) else None
         if not isinstance(name, str) or name in found or not set(each) <= {"name", *DECLARED}:
             message = (
-                f"--schema: attribute {each!r} must have a 'name' of its own and beside it only "
+                f"--schema: attribute {each!r} must have its own 'name', and no other members than "
                 f"{', '.join(DECLARED)}; the rest follows from the data set"
             )
             raise UsageError(message)

@@ -65,7 +65,7 @@ def _sentence(problem: Any) -> str:
         ".".join(str(part) for part in problem["loc"][1:2]) if attribute == "kafka" else kafka_name(attribute)
     )
     if problem["type"] == "extra_forbidden":
-        return f"unknown setting {name!r}; see 'grove config show' for the known ones"
+        return f"unknown setting {name!r}; see 'grove config show' for the known settings"
     given = "***" if is_secret(name) else problem["input"]
     number = written_as_number(name, given) if problem["type"] == "int_parsing" else ""
     return f"{name}={given} must be {_rule(problem)}{number}; set {env_name(attribute)}"

@@ -80,26 +80,28 @@ class Settings(BaseSettings):
         10_000,
         ge=1000,
         le=900_000,
-        description="The broker ends a dead worker's transaction after so long; until then it hides what "
+        description="Time until the broker ends a dead worker's transaction; before that it hides what "
         "comes after it.",
     )
     snapshot_max_replay_ms: int = Field(
         3000,
         ge=1,
         le=3_600_000,
-        description="A partition is snapshotted when its restore would have to compute for so long.",
+        description="A snapshot of a partition is due when its restore would have to compute for this time.",
     )
     snapshot_max_replay_bytes: int = Field(
-        256 << 20, ge=1, description="Also when a restore would have to read so many bytes of records again."
+        256 << 20,
+        ge=1,
+        description="A snapshot is also due when a restore would have to read this number of bytes again.",
     )
     snapshot_interval_ms: int = Field(
-        60_000, ge=1, description="And at the latest so long after something changed."
+        60_000, ge=1, description="Longest time from a change of a partition to its snapshot."
     )
     num_standby_replicas: int = Field(
         0,
         ge=0,
         le=100,
-        description="How many other workers keep the snapshots of each partition on their disks, so that "
+        description="Number of other workers with the snapshots of each partition on their disks, so that "
         "they need not read them when they take it over.",
     )
     commit_interval_ms: int = Field(100, ge=1, le=3_600_000, description="Time between commits.")
@@ -107,34 +109,39 @@ class Settings(BaseSettings):
         10_000,
         ge=1,
         le=1_000_000,
-        description="Records of a run at most; under load a worker finds by itself how many are worth it.",
+        description="Most records of a run; under load a worker measures which number is the fastest.",
     )
     max_poll_interval_ms: int = Field(
-        300_000, ge=1000, description="A worker that asks for no records for so long leaves the group."
+        300_000,
+        ge=1000,
+        description="Longest time between two polls of a worker; after it the worker leaves the group.",
     )
     session_timeout_ms: int = Field(
-        15_000, ge=1000, description="A worker that is silent for so long is taken out of the group."
+        15_000,
+        ge=1000,
+        description="Time without a heartbeat after which a worker is taken out of the group.",
     )
     input_skew_ms: int = Field(
-        1000, ge=0, description="How far, in record time, one input topic may run ahead of the others."
+        1000, ge=0, description="Longest lead, in record time, of one input topic over the other topics."
     )
     max_task_idle_ms: int = Field(
         0,
         ge=-1,
-        description="How long to wait for records of an input topic that is empty here: 0 only for what the "
-        "broker already has, -1 not at all.",
+        description="Time to wait for records of an input topic that is empty here: 0 only for records that "
+        "the broker already has, -1 not at all.",
     )
     processing_exception_handler: Literal["stop-partition", "dead-letter"] = Field(
         "stop-partition",
-        description="What an unexpected error does: stop its partition, or dead-letter the record.",
+        description="Result of an unexpected error: stop its partition, or dead-letter the record.",
     )
 
     output_headers: Literal["minimal", "full"] = Field(
         "minimal",
-        description="Headers of the answers: only what the input had, or all of them (docs/outcomes.md).",
+        description="Headers of the answers: only the headers of the input, or all (docs/outcomes.md).",
     )
     output_format: Literal["json", "packed"] | None = Field(
-        None, description="Format of the answers to single records; default: that of the record answered."
+        None,
+        description="Format of the answers to single records; default: the format of the answered record.",
     )
 
     state_dir: Path = Field(
@@ -154,8 +161,8 @@ class Settings(BaseSettings):
     models_max_bytes: int = Field(
         0,
         ge=0,
-        description="Bytes of models that a worker keeps in memory between runs; those longest unused lie in "
-        "`state.dir` meanwhile (docs/operations.md). 0: no limit.",
+        description="Most bytes of models in a worker's memory between runs; the longest unused lie in "
+        "`state.dir` until they are used (docs/operations.md). 0: no limit.",
     )
     models_max_classes: int = Field(64, ge=2, le=10_000, description="Classes of a model at most.")
     models_max_attributes: int = Field(
@@ -169,7 +176,8 @@ class Settings(BaseSettings):
     )
 
     pending_keep: Literal["requested", "all"] = Field(
-        "requested", description="Which instances wait for their label: those it was asked for, or all."
+        "requested",
+        description="Instances that wait for their label: instances with a label request, or all.",
     )
     pending_max_bytes: int = Field(
         64 * MIB, ge=4096, description="Bytes of waiting instances per partition at most."
@@ -201,14 +209,14 @@ class Settings(BaseSettings):
         256,
         ge=1,
         le=1 << 20,
-        description="Bytes of the name of a class at most: each answer of its model repeats it.",
+        description="Most bytes of a class name: each answer of its model repeats it.",
     )
     max_output_bytes: int = Field(
         64 << 10,
         ge=4096,
         le=1 << 30,
-        description="Bytes of an output at most, or 64 times those of its record, or 256 for each of its "
-        "rows: whichever is most.",
+        description="Most bytes of an output, or 64 times the bytes of its record, or 256 for each of its "
+        "rows: the largest of the three.",
     )
 
     evaluation_every: int = Field(1000, ge=1, description="Labels between two evaluations of a model.")

@@ -12,8 +12,8 @@ INTRODUCTION = """# Settings
 
 *Made by `grove config show --page > docs/settings.md`; a test compares it with the code.*
 
-Every setting has Kafka's name where Kafka has one. It is looked for in this order, and the first place
-that has it wins: command line flag (`--set NAME=VALUE` knows them all), environment variable, settings file
+Every setting has Kafka's name if Kafka has one. Its value is taken from the first of these places that has
+it: command line flag (`--set NAME=VALUE` for every setting), environment variable, settings file
 (`--config FILE` or `GROVE_CONFIG`), default. Times are in milliseconds, sizes in bytes. Appending `_FILE`
 to a variable makes it the name of a file that holds the value:
 `GROVE_KAFKA_SASL_PASSWORD_FILE=/run/secrets/password`.
@@ -34,21 +34,21 @@ sasl.mechanism = "SCRAM-SHA-512"
 sasl.username = "grove"
 ```
 
-`grove config show` prints what is in force, secrets masked; `grove config check` says what is wrong and
+`grove config show` prints the values in force, secrets masked; `grove config check` prints the errors and
 exits with 78.
 """
 
 CLIENTS = """## Other Kafka properties
 
 `GROVE_KAFKA_<PROPERTY>` (dots to underscores: `GROVE_KAFKA_SECURITY_PROTOCOL`), an entry of `[kafka]` or
-`--set kafka.<property>=VALUE` is passed on to the Kafka clients. The worker's consumer understands
+`--set kafka.<property>=VALUE` is passed on to the Kafka clients. The worker's consumer takes
 `security.protocol`, `sasl.mechanism`, `sasl.username`, `sasl.password`, `ssl.ca.location`, `ssl.ca.pem`,
 `ssl.certificate.location`, `ssl.key.location`, `ssl.key.password`, `ssl.endpoint.identification.algorithm`,
 `auto.offset.reset`, `compression.type`, `fetch.max.bytes`, `fetch.max.wait.ms`, `fetch.min.bytes`,
 `max.partition.fetch.bytes`, `metadata.max.age.ms` and `check.crcs`; producers, replay, oracle and
-administration understand every property of librdkafka. A name that nobody knows ends any command with 78,
-and so does librdkafka's own name of something that Kafka calls otherwise (`fetch.wait.max.ms` must be called
-`fetch.max.wait.ms`). A worker warns of properties that its consumer does not know. Variables that Kubernetes
+administration take every property of librdkafka. An unknown name ends any command with 78, and so does
+librdkafka's own name of a property that has another name in Kafka (`fetch.wait.max.ms` must be
+`fetch.max.wait.ms`). A worker warns of properties that its consumer does not have. Variables that Kubernetes
 sets for a service called `grove-kafka` (`GROVE_KAFKA_SERVICE_HOST`, …) are no properties.
 
 These must not be set:

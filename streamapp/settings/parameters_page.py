@@ -23,30 +23,38 @@ FAMILIES: Final[dict[str, tuple[str, str, str]]] = {
     "learners": (
         "Presets",
         "`learner.name`",
-        "What a tree is by its name, all it is made of can be named beside it; and learners that are none.",
+        "A preset is a tree with chosen parts, which parameters replace. Other learners are no trees.",
     ),
-    "criteria": ("Split criteria", "`learner.criterion`", "How good a split is."),
-    "bounds": ("Bounds", "`learner.bound`", "How sure it must be that the best split is the best."),
-    "schedules": ("Schedules", "`learner.schedule`", "When a leaf makes an attempt to split."),
+    "criteria": ("Split criteria", "`learner.criterion`", "A criterion is the measure of a split's quality."),
+    "bounds": (
+        "Bounds",
+        "`learner.bound`",
+        "A bound is the confidence with which the best split must be the best.",
+    ),
+    "schedules": (
+        "Schedules",
+        "`learner.schedule`",
+        "A schedule sets the times at which a leaf attempts to split.",
+    ),
     "observers": (
         "Attribute observers",
         "`learner.numeric_observer`, `learner.nominal_observer`",
-        "What a leaf keeps of its records.",
+        "An observer holds a leaf's statistics of an attribute.",
     ),
-    "leaf_models": ("Leaf models", "`learner.leaf_model`", "How a leaf predicts."),
+    "leaf_models": ("Leaf models", "`learner.leaf_model`", "A leaf model predicts the class at a leaf."),
     "queries": (
         "Query strategies",
         "`query`",
-        "Whether a label is worth asking for, while the budget is open.",
+        "A strategy decides whether a label is worth a request, while the budget is open.",
     ),
-    "budgets": ("Budgets", "`budget`", "Whether a label may be asked for at all."),
+    "budgets": ("Budgets", "`budget`", "A budget limits the label requests."),
     "acquirers": (
         "Acquirers",
         "`acquire`",
-        "Which features of a record are bought before it is answered ([feature-acquisition.md]"
+        "An acquirer chooses the features to buy before a record is answered ([feature-acquisition.md]"
         "(feature-acquisition.md)).",
     ),
-    "drift": ("Drift detectors", "`drift`", "What watches the errors, and what is done about a drift."),
+    "drift": ("Drift detectors", "`drift`", "A detector watches the errors; the model reacts to a drift."),
 }
 """The families in the order of the page: title, place of the name in a spec, description."""
 
@@ -55,7 +63,7 @@ INTRODUCTION: Final = """# Parameters of a model
 *Made by `grove config show --parameters > docs/parameters.md`; a test compares it with the code.*
 
 The spec of a model is a JSON object (settings: `model.spec`; topic `controls`; `--spec` of `grove
-prequential`). Each part is a name, or an object with a `name` and parameters; what is left out has its
+prequential`). Each part is a name, or an object with a `name` and parameters; missing parts have their
 default:
 
 ```json
@@ -65,8 +73,8 @@ default:
 ```
 
 The parameters of a learner's axes (criterion, bound, schedule, observers, leaf model) stand beside the
-learner's own. What is out of range, unknown, or does not go together is refused with the rule and the remedy.
-How trees differ is in [trees.md](trees.md), strategies and budgets are in
+learner's own. A value that is out of range, unknown or at odds with another value is refused, with the rule
+and the remedy. The differences of trees are in [trees.md](trees.md), strategies and budgets in
 [active-learning.md](active-learning.md).
 """
 
@@ -84,10 +92,10 @@ def page() -> str:
         parts.append(f"\n## {title}\n\n{place}. {meaning}\n")
         common = _common(family)
         if common:
-            who = "All trees" if family == "learners" else "All of them"
+            who = "All trees" if family == "learners" else f"All {title.lower()}"
             parts += [f"\n{who}:\n\n", table(HEAD, common.values())]
         if family == "learners":
-            parts += ["\nThe quirks that hold with a `compat` (core/tree/quirks.py):\n\n", _quirks()]
+            parts += ["\nThe quirks of each `compat` (core/tree/quirks.py):\n\n", _quirks()]
         for name in registry.names(family):
             module = registry.module(family, name)
             is_alike = family != "learners" or issubclass(module.Plugin, HoeffdingLearner)
@@ -156,9 +164,9 @@ def _spec_rows() -> Iterator[Row]:
         yield f"`{part}`", "name or object", code(getattr(defaults, part).spelled), see
     for name, (_, values, default, meaning) in rows_of(EvaluationPlan).items():
         yield f"`evaluation.{name}`", values, default, meaning
-    what = "Of all that is random: strategies, the reserved share."
+    what = "Seed of all random numbers: strategies, the reserved share."
     yield "`seed`", f"0 to {MAX_SEED}", code(defaults.seed), what
-    most = "Classes of a model at most; two where criterion or bound is for two."
+    most = "Most classes of a model; two if the criterion or the bound is for two classes."
     yield "`max_classes`", "1 to 32,767", code(defaults.max_classes), most
     paths = "Predictions come with the path of tests that led to them."
     yield "`explain`", "`true`, `false`", code(defaults.explain), paths
@@ -192,7 +200,7 @@ def _variant(family: str, module: ModuleType, common: dict[str, Row]) -> Iterato
     changed = getattr(plugin, "axis_defaults", {})
     if changed:
         listed = ", ".join(f"`{key}` {code(value)}" for key, value in changed.items())
-        yield f"\nIts axes begin with {listed}.\n"
+        yield f"\nDefaults of its axes: {listed}.\n"
 
 
 def _values(field: dataclasses.Field[Any]) -> str:

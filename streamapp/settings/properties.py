@@ -38,10 +38,10 @@ ELSEWHERE: Final = {
     "send.buffer.bytes": "set socket.send.buffer.bytes instead",
     "receive.buffer.bytes": "set socket.receive.buffer.bytes instead",
     "default.api.timeout.ms": "set socket.timeout.ms instead",
-    "key.serializer": "records have formats of their own (docs/records.md); leave it out",
-    "value.serializer": "records have formats of their own (docs/records.md); leave it out",
-    "key.deserializer": "records have formats of their own (docs/records.md); leave it out",
-    "value.deserializer": "records have formats of their own (docs/records.md); leave it out",
+    "key.serializer": "the formats of records are fixed (docs/records.md); leave it out",
+    "value.serializer": "the formats of records are fixed (docs/records.md); leave it out",
+    "key.deserializer": "the formats of records are fixed (docs/records.md); leave it out",
+    "value.deserializer": "the formats of records are fixed (docs/records.md); leave it out",
     "interceptor.classes": "there are no interceptors; leave it out",
 }
 

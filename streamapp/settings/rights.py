@@ -57,11 +57,11 @@ _SETTINGS_OF_TOPICS: Final = Right(
     "",
     ("DescribeConfigs",),
     prefixed=True,
-    without="settings of topics are not compared, which it says",
+    without="settings of topics are not compared; a warning is logged",
 )
 _GROUP_SEEN: Final = Right("group", "", ("Describe",))
 _TAIL: Final = _topics(
-    SOURCES, "Read", without="`Describe` is enough where no record lies behind the newest snapshot"
+    SOURCES, "Read", without="`Describe` is enough where no record follows the newest snapshot"
 )
 _STATE_READ: Final = (*_TAIL, *_topics((JOURNAL, SNAPSHOTS), "Read"), _GROUP_SEEN)
 _PARTITION_WRITTEN: Final = (
@@ -78,7 +78,7 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         *_topics((JOURNAL, SNAPSHOTS), "Read", "Write"),
         Right("group", "", ("Read",)),
         Right("transactional-id", "-", ("Write",), prefixed=True),
-        *_topics((JOURNAL,), "Delete", without="the journal is not cut off behind its snapshots, and grows"),
+        *_topics((JOURNAL,), "Delete", without="the journal keeps the part before its snapshots, and grows"),
         _SETTINGS_OF_TOPICS,
     ),
     "web": (
@@ -178,28 +178,27 @@ need, in addition to those that `web` has.
 
 INTRODUCTION: Final = """# Rights
 
-*Made by `grove config show --rights > docs/rights.md`; a test compares it with the code, and another one
-gives each command what stands here, and nothing else, on a broker with TLS, SCRAM-SHA-512 and
+*Made by `grove config show --rights > docs/rights.md`. One test compares the page with the code; another
+test gives each command the rights of this table, and no others, on a broker with TLS, SCRAM-SHA-512 and
 `StandardAuthorizer`.*
 
-What each command needs of a broker with access control. Topics stand without their prefix
-(`topics.prefix`), groups and transactional ids behind `<application.id>`; with a `*` everything whose name
-begins so. `Read`, `Write` and `Delete` imply `Describe`. A command that lacks a right ends with one line
-that holds the `kafka-acls` command which grants it. `grove demo` with an address has topics and groups of
-its own: there `topics.prefix` begins with `grove.demo-` and `application.id` with `grove-demo-`. Commands
-that are not here ask the broker nothing.
+The table holds the rights that each command needs at a broker with access control. Names of topics are
+without their prefix (`topics.prefix`), names of groups and transactional ids begin with `<application.id>`;
+a `*` stands for every name that begins so. `Read`, `Write` and `Delete` imply `Describe`. A command that
+lacks a right ends with one line that holds the `kafka-acls` command which grants it. `grove demo` with an
+address uses its own topics and groups: there `topics.prefix` begins with `grove.demo-` and `application.id`
+with `grove-demo-`. Commands that are not in the table need no rights.
 
-`web` is what the pages for annotators and the lists of models need. What its other pages look up takes
-beside these the rights of the commands that they stand for: a tree and a comparison `models show`, an
-explanation `models rebuild`, dead letters `dlq list`, `show`, `replay` and `skip`. A page whose rights are
-missing says which.
+The row `web` is for the pages for annotators and the lists of models. The other pages need, in addition,
+the rights of the commands that do the same: a tree and a comparison `models show`, an explanation
+`models rebuild`, dead letters `dlq list`, `show`, `replay` and `skip`. A page names the rights that it lacks.
 
 """
 
 KAFKA_ACLS: Final = """
-## As kafka-acls has it
+## Commands of kafka-acls
 
-A worker, with one prefix for all topics; this is more than the table, and five commands:
+These five commands grant a worker's rights with one prefix for all topics; this is more than the table:
 
 ```
 kafka-acls --add --allow-principal User:grove --operation Read --operation DescribeConfigs \\
@@ -213,9 +212,9 @@ kafka-acls --add --allow-principal User:grove --operation Write \\
 ```
 
 **`Write` on `controls` is for administrators.** A record there creates, replaces, freezes or deletes any
-model of its partition, and may import one from a file. What is imported is checked word by word
-([Import](portable-models.md#import)), so that it can harm no process; it is a model all the same, and
-answers what it was made to answer. Applications need `Write` on `instances` and `labels` only:
+model of its partition, and may import a model from a file. An imported model is checked word by word
+([Import](portable-models.md#import)), so that it can harm no process; its answers are those for which its
+author made it. Applications need `Write` on `instances` and `labels` only:
 
 ```
 kafka-acls --add --allow-principal User:shop --operation Write --topic grove.instances
@@ -223,9 +222,9 @@ kafka-acls --add --allow-principal User:shop --operation Write --topic grove.lab
 kafka-acls --add --allow-principal User:admin --operation Write --topic grove.controls
 ```
 
-The transactional ids of a worker are `<application.id>-<group.instance.id>`; it needs those of all workers,
-for one ends what another has left open. `models restore`, `models reset` and `dlq skip` write to the
-journal in a transaction whose id begins with `<application.id>-` too.
+The transactional ids of a worker are `<application.id>-<group.instance.id>`. A worker needs the ids of all
+workers, because it ends transactions that another worker has left open. `models restore`, `models reset` and
+`dlq skip` write to the journal in a transaction whose id begins with `<application.id>-` too.
 """
 
 

@@ -29,10 +29,10 @@ OWNED = {
     "enable.auto.commit": "offsets are committed after the outputs; leave it out",
     "enable.auto.offset.store": "offsets are committed after the outputs; leave it out",
     "enable.idempotence": "the producer is always idempotent; leave it out",
-    "acks": "acknowledgement by all replicas is always asked for; leave it out",
+    "acks": "acknowledgement by all replicas is always requested; leave it out",
     "transactional.id": "it is made of application.id and group.instance.id; leave it out",
     "isolation.level": "it is always read_committed; leave it out",
-    "transaction.timeout.ms": "it is a setting of its own; use GROVE_TRANSACTION_TIMEOUT_MS",
+    "transaction.timeout.ms": "the product has a setting for it; use GROVE_TRANSACTION_TIMEOUT_MS",
     "partitioner": "an answer goes to the partition of its question; leave it out",
     "partition.assignment.strategy": "tables and topics must move together; leave it out",
 }
@@ -110,8 +110,8 @@ def _names(settings: Values) -> list[str]:
     if settings.group_instance_id not in (".", ".."):
         return []
     return [
-        f"group.instance.id={settings.group_instance_id} must be a name of its own: '.' and '..' are "
-        "directories that others use; choose another"
+        f"group.instance.id={settings.group_instance_id} must be another name: '.' and '..' are "
+        "directories of the file system; choose a name without them"
     ]
 
 
@@ -120,7 +120,7 @@ def _times(settings: Values) -> list[str]:
     if settings.max_poll_interval_ms < settings.session_timeout_ms:
         found.append(
             f"max.poll.interval.ms={settings.max_poll_interval_ms} must be at least "
-            f"session.timeout.ms={settings.session_timeout_ms}; raise the one or lower the other"
+            f"session.timeout.ms={settings.session_timeout_ms}; raise the first or lower the second"
         )
     if settings.commit_interval_ms >= settings.max_poll_interval_ms:
         found.append(
@@ -134,8 +134,8 @@ def _times(settings: Values) -> list[str]:
         found.append(
             f"commit.interval.ms={settings.commit_interval_ms} must be less than "
             f"transaction.timeout.ms={settings.transaction_timeout_ms} with processing.guarantee="
-            "exactly_once: the broker would end every transaction before it is committed; lower the one or "
-            "raise the other"
+            "exactly_once: the broker would end every transaction before it is committed; lower the first or "
+            "raise the second"
         )
     if settings.pending_ttl_ms <= settings.input_skew_ms:
         found.append(
@@ -151,14 +151,14 @@ def _sizes(settings: Values) -> list[str]:
         found.append(
             f"fetch.decompressed.max.bytes={settings.fetch_decompressed_max_bytes} must be at least "
             f"record.max.bytes={settings.record_max_bytes}, or a batch of one such record is refused; raise "
-            "the one or lower the other"
+            "the first or lower the second"
         )
     if settings.pending_max_bytes >= settings.record_max_bytes or settings.pending_keep == "requested":
         return found
     return [
         *found,
         f"pending.max.bytes={settings.pending_max_bytes} must be at least record.max.bytes="
-        f"{settings.record_max_bytes} with pending.keep=all; raise it or keep only requested ones",
+        f"{settings.record_max_bytes} with pending.keep=all; raise it or keep only requested instances",
     ]
 
 

@@ -76,7 +76,9 @@ class WebPlan:
             )
             raise UsageError(message)
         if self.users is not None and self.proxy is not None:
-            message = "--users and --proxy-header must not be given together: one of them says who comes in"
+            message = (
+                "--users and --proxy-header must not be given together: each of them decides who comes in"
+            )
             raise UsageError(message)
         if (self.certificate is None) != (self.private_key is None):
             message = "--certificate and --private-key must be given together"

@@ -119,7 +119,7 @@ class Guard:
             return await self._sign_in(self._entry.users, Request(scope, receive))
         if who is None:
             if self._entry.proxy is not None:
-                return PlainTextResponse("the proxy in front has not said who you are", 403)
+                return PlainTextResponse("the proxy has not sent the name of the user", 403)
             return RedirectResponse("/sign-in", 303)
         if path == "/sign-out" and scope.get("method") == "POST" and self._entry.users is not None:
             return await self._sign_out(who)
@@ -174,7 +174,7 @@ class Guard:
             return "this page is not one of ours"
         writes = scope["type"] == "websocket" or scope.get("method") not in ("GET", "HEAD")
         if writes and origin is None:
-            return "a request that writes must say its origin"
+            return "a request that writes must have the header Origin"
         return ""
 
     async def _sign_in(self, users: Users, request: Request) -> Response:

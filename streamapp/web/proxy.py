@@ -25,8 +25,8 @@ class Proxy:
         """Read the options of the operator; UsageError if they are wrong."""
         if not trusted:
             message = (
-                f"--proxy-header {header} needs --trusted-proxy ADDRESS: from other addresses anybody could "
-                "send that header"
+                f"--proxy-header {header} needs --trusted-proxy ADDRESS: any client could "
+                "send that header from another address"
             )
             raise UsageError(message)
         try:
@@ -35,7 +35,7 @@ class Proxy:
             message = f"--trusted-proxy must be an address, or a network such as 10.0.0.0/24: {error}"
             raise UsageError(message) from None
         if any(network.prefixlen == 0 for network in networks):
-            message = "--trusted-proxy must not be every address: name that of the proxy"
+            message = "--trusted-proxy must not be every address: give the address of the proxy"
             raise UsageError(message)
         return Proxy(header, networks, frozenset(operators))
 

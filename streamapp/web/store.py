@@ -171,7 +171,7 @@ class Store:
         elif version == 3:
             self._connection.executescript(f"BEGIN; {_FROM_3} PRAGMA user_version = {VERSION}; COMMIT;")
         elif version != VERSION:
-            message = f"it has format {version}, this release knows {VERSION}"
+            message = f"it has format {version}, this release reads format {VERSION}"
             raise sqlite3.DatabaseError(message)
 
     def _open_others(self, path: Path | str) -> None:

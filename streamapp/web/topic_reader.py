@@ -65,7 +65,7 @@ class TopicReader(ABC):
         self._topics = topics
         self._partitions = _partitions(kafka, topics)
         if self._begin(_origin(kafka, prefix, topics)):
-            logger.warning("the topics are not those of the store; it is filled anew")
+            logger.warning("the store is from other topics; it is filled again")
         self._consumer = BoundedConsumer(
             {**without_group(kafka, "earliest"), "error_cb": _log_error}, logger=logger
         )
@@ -131,7 +131,7 @@ class TopicReader(ABC):
                 [TopicPartition(topic, number, self._since_ms) for number in numbers], timeout=TIMEOUT_S
             )
         except KafkaException as failure:
-            message = f"--since: the broker did not say where {topic} begins: {failure.args[0].str()}"
+            message = f"--since: the broker did not report the beginning of {topic}: {failure.args[0].str()}"
             raise BrokerError(message) from None
 
     def _take(self) -> None:

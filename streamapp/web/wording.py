@@ -44,9 +44,9 @@ def _where(card: Card, name: str) -> str:
 def _of_what(card: Card) -> str:
     """Return to which records the ranges of a card belong, and of which time; "": it has none."""
     if card.seen:
-        return "Ranges are those of the records that the model had answered when it asked."
+        return "Ranges are from the records that the model had answered before its request."
     if card.ranges:
-        return "Ranges are those of the requests of this model up to now, not of all that it has seen."
+        return "Ranges are from the requests of this model up to now, not from all its records."
     return ""
 
 
@@ -78,7 +78,7 @@ def place_in(cell: Cell, range_: Range | None, declared: Attribute | None = None
     if declared is not None and declared.low is not None and declared.high is not None:
         low, high = declared.low, declared.high
         if not low <= cell <= high:
-            return f"outside of {low:g} to {high:g}, which the schema says"
+            return f"outside of {low:g} to {high:g}, the range of the schema"
     if range_ is None or range_.n < 2:
         return ""
     low, high, n = range_.low, range_.high, f"{range_.n:,} {of}"

@@ -57,7 +57,7 @@ def event_in_words(event: dict[str, Any]) -> str:
     kind, detail = event["event"], event["detail"]
     node = detail.get("node")
     if kind in ("split", "revised"):
-        done = {"split": "split on", "replaced": "split anew on", "moved": "moved its threshold:"}
+        done = {"split": "split on", "replaced": "split again on", "moved": "moved its threshold:"}
         said = f"node {node} {done.get(str(detail.get('action')), 'split on')} {test_of(detail)}"
         if isinstance(detail.get("former"), dict):
             said += f" (before: {test_of(detail['former'])})"

@@ -63,8 +63,8 @@ def tell_ready(settings: Settings) -> None:
     """Warm the kernels of the models that are created by their first record, and log when it is done."""
     spec = TaskConfig.from_settings(settings).default_spec()
     logger.info(
-        "kernels of %s are ready after %.1f s; those of other learners and plug-ins are compiled, or loaded, "
-        "when a model needs them first",
+        "kernels of %s are ready after %.1f s; kernels of other plug-ins are compiled, or loaded, "
+        "when the first model needs them",
         spec.learner.spelled,
         warm_kernels(spec),
     )

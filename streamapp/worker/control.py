@@ -92,7 +92,7 @@ def refuse(directory: Path, error: StreamappError) -> None:
 
 def _wait(root: Path, name: str, process: int, seconds: float) -> None:
     if not wait_until_free(root, name, seconds):
-        message = f"process {process} ({name}) has not ended within {seconds:g} s; its log says why"
+        message = f"process {process} ({name}) has not ended within {seconds:g} s; see its log"
         raise TooSlowError(message)
 
 
@@ -110,10 +110,10 @@ def _wait_for_parent(root: Path, name: str, process: int, wanted: Path, seconds:
             wanted.unlink()
             raise RefusedError(text.removeprefix(REFUSED))
         if holder(root, name) != process:
-            message = f"process {process} ({name}) has ended; its log says why"
+            message = f"process {process} ({name}) has ended; see its log"
             raise NotRunningError(message)
         if time.monotonic() > deadline:
-            message = f"process {process} ({name}) is not done after {seconds:g} s; its log says why"
+            message = f"process {process} ({name}) is not done after {seconds:g} s; see its log"
             raise TooSlowError(message)
         time.sleep(LOOK_AGAIN)
 
@@ -121,7 +121,7 @@ def _wait_for_parent(root: Path, name: str, process: int, wanted: Path, seconds:
 def _not_running(settings: Settings, name: str) -> str:
     root = settings.state_dir
     running = sorted(path.parent.name for path in root.glob("*/lock") if holder(root, path.parent.name))
-    known = f"running there: {', '.join(running)}" if running else "nobody runs there"
+    known = f"running there: {', '.join(running)}" if running else "no worker runs there"
     asked = name.removesuffix("-parent")
     return (
         f"no worker {settings.group_instance_id or default_instance(0)!r} and no parent of workers {asked!r} "

@@ -60,7 +60,7 @@ def task_gauges(manager: TaskManager) -> Iterator[Metric]:
         ("grove_models_loaded", "Models that live here (model state).", sum(len(t.models) for t in tasks)),
         (
             "grove_models_resident",
-            "Models that are in memory; the others are evicted (process).",
+            "Models that are in memory; all other models are evicted (process).",
             sum(len(t.models) - t.models.cache.n_evicted for t in tasks),
         ),
         (
@@ -110,7 +110,7 @@ def memory_counts(memory: ModelMemory) -> Iterator[Metric]:
         ("grove_model_evictions_total", "Models taken out of memory for models.max.bytes", memory.evictions),
         (
             "grove_model_eviction_bytes_total",
-            "Bytes of evicted models written to state.dir; unchanged ones lie there already",
+            "Bytes of evicted models written to state.dir; unchanged models lie there already",
             memory.written,
         ),
     )
@@ -118,7 +118,7 @@ def memory_counts(memory: ModelMemory) -> Iterator[Metric]:
         yield count(name, f"{meaning} (process).", value)
     yield gauge(
         "grove_shared_bytes",
-        "Bytes of schemas and what belongs to them, each once however many models share it (process).",
+        "Bytes of schemas and their tables, each once however many models share it (process).",
         [((), float(shared.TALLY.bytes))],
     )
 
@@ -141,7 +141,7 @@ def model_gauges(models: Iterable[tuple[Spec, Scale]]) -> Iterator[Metric]:
     )
     yield gauge(
         "grove_label_budget_ratio",
-        "Share of the records answered whose label the budgets grant (nominal) and whose label was asked for "
+        "Share of the records answered whose label the budgets grant (nominal) and whose label was requested "
         "(spent), once there is a record (model state).",
         [(("nominal",), granted / records), (("spent",), asked / records)] if records else [],
         "kind",

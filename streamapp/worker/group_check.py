@@ -47,7 +47,7 @@ def check_again(kafka: Mapping[str, Any], group: str, instance: str, names: Topi
     try:
         check_others(kafka, group, instance, names)
     except TopicsError as error:  # the next rebalance repeats the check
-        logger.warning("who is in the group is not known: %s", error)
+        logger.warning("the members of the group are not known: %s", error)
 
 
 def check_members(members: Iterable[GroupMember], group: str, instance: str, names: TopicNames) -> None:

@@ -170,7 +170,7 @@ class Parent:
     def _obey(self) -> None:
         """Run the number of workers that the file requests; without a file let all of them leave."""
         n = wanted_workers(self.directory)
-        logger.info("%d workers wanted, there are %d", n, len(self.children))
+        logger.info("%d workers requested, there are %d", n, len(self.children))
         try:
             self.scale(n)
         except SettingsError as error:
@@ -225,7 +225,9 @@ class Parent:
             return
         if time.monotonic() - started > SETTLED:
             child.pause = FIRST_PAUSE
-        logger.warning("worker %s ended with %s, starting it anew in %.1f s", child.name, status, child.pause)
+        logger.warning(
+            "worker %s ended with %s, starting it again in %.1f s", child.name, status, child.pause
+        )
         child.restarts += 1
         child.ending.wait(child.pause)
         child.pause = min(2 * child.pause, LONGEST_PAUSE)

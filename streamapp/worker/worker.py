@@ -279,7 +279,9 @@ def check_topics(settings: Settings) -> tuple[int, bool]:
 def tell_unused(settings: Settings) -> None:
     """Warn of properties that have no effect on a worker."""
     for name in sorted(NOT_OF_A_WORKER & settings.kafka.keys()):
-        logger.warning("%s has no effect on a worker: its consumer does not know it (docs/settings.md)", name)
+        logger.warning(
+            "%s has no effect on a worker: its consumer has no such property (docs/settings.md)", name
+        )
 
 
 def tell_unknown() -> None:

@@ -70,7 +70,7 @@ def test_who_came_while_a_partition_was_reset_is_named(
             assert reset(kafka, place.group, place.names, 0) == at()
             return
         who = "early" if what == "stays" else "a worker that has left again"
-        with pytest.raises(ResetError, match=f"partition 0: {who} came meanwhile.* run it again"):
+        with pytest.raises(ResetError, match=f"partition 0: {who} joined during the command.* run it again"):
             reset(kafka, place.group, place.names, 0)
 
 
@@ -85,7 +85,7 @@ def test_who_came_while_a_record_was_skipped_is_named(
     found = skipping.find(kafka, place.group, place.names, 0, "instances", 0)
     with contextlib.ExitStack() as stays:
         meanwhile(monkeypatch, skipping, lambda: stays.enter_context(member(place)))
-        with pytest.raises(ResetError, match="partition 0: early came meanwhile"):
+        with pytest.raises(ResetError, match="partition 0: early joined during the command"):
             skipping.skip(kafka, place.group, place.names, found)
 
 
@@ -102,5 +102,5 @@ def test_who_came_while_a_partition_was_restored_is_named(
         drain(worker)
     with contextlib.ExitStack() as stays:
         meanwhile(monkeypatch, falling_back, lambda: stays.enter_context(member(place)))
-        with pytest.raises(ResetError, match="partition 0: early came meanwhile"):
+        with pytest.raises(ResetError, match="partition 0: early joined during the command"):
             falling_back.fall_back(kafka, place.group, place.names, 0)

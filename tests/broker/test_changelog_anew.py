@@ -55,8 +55,8 @@ def test_one_made_anew_ends_the_worker_with_what_to_do_and_that_helps(place: Ins
         assert worker.wait() == 1, worker.log
         copy = place.directory / "state" / "w"
         assert snapshots in worker.log
-        assert f"while the worker is stopped delete {copy}" in worker.log
-        assert "Traceback" not in worker.log.split("made anew, or truncated")[-1]
+        assert f"stop the worker, delete {copy}" in worker.log
+        assert "Traceback" not in worker.log.split("created again, or truncated")[-1]
         shutil.rmtree(copy)
         worker.start()
         process(place, worker, 20, 5)

@@ -29,7 +29,7 @@ def test_what_is_mended_is_sent_back_and_counts_on(
         said = capsys.readouterr()
         return said.err if code else said.out
 
-    assert "no dead letter is like that" in grove("replay")
+    assert "no dead letter matches" in grove("replay")
     origins = [
         Origin(names.labels, 1, 7, 1_700_000_000_000, b"m", b'{"id": 1}', [("mine", b"\xff")]),
         Origin(names.instances, 1, 8, 1_700_000_000_001, b"other", b"any\xff", ()),

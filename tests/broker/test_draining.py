@@ -82,7 +82,7 @@ def test_a_parent_grows_and_shrinks_and_is_drained(broker: Broker, tmp_path: Pat
         assert grove(parent, "worker", "scale", "1") == (0, "parent team-parent has 1 workers\n")
         assert place.members() == {"team-1"}
         wait_until(lambda: lives(parent.at(port + 1), 4), PATIENCE, lambda: parent.log)
-        assert pids(parent)["team-1"] == before["team-1"], "the others go on"
+        assert pids(parent)["team-1"] == before["team-1"], "all others go on"
 
         with socket.socket() as taken:
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -66,4 +66,4 @@ def test_a_worker_whose_queue_is_full_can_be_stopped_while_the_broker_is_away(
     with place.worker("w") as worker:
         wait_until_full(worker, private_broker, place)
         assert worker.terminate() == 0, "it does not wait for delivery.timeout.ms, which is minutes"
-    assert "hat is uncommitted will be processed again" in worker.log
+    assert "ncommitted records will be processed again" in worker.log

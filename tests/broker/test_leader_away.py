@@ -107,7 +107,7 @@ def test_a_topic_whose_leader_is_away_is_told_and_read_on_when_it_is_back(
             assert producer.flush(PATIENCE) == 0
             wait_until(lambda: len(place.read(place.names.predictions)) == 3, PATIENCE, lambda: worker.log)
             wait_until(lambda: "does not serve" not in worker.page("/livez?verbose")[1], PATIENCE, str)
-            assert "their records wait, the others go on" in worker.log
+            assert "their records wait, all others go on" in worker.log
             assert "the broker serves all partitions again" in worker.log
             assert worker.terminate() == 0
             second.stop(kill=True)

@@ -30,7 +30,7 @@ def test_of_two_workers_of_one_name_on_two_machines_the_first_ends(broker: Broke
             assert first.wait() != 0, first.log
             second.wait_until_ready()
             assert second.terminate() == 0
-    assert "NameTakenError: group.instance.id=w must be one worker's own: another one at" in first.log
+    assert "NameTakenError: group.instance.id=w must be one worker's own: another worker at" in first.log
     assert second.log.count("assigned partitions") == 1, "it was not thrown out again"
 
 

@@ -74,7 +74,7 @@ def test_a_source_made_anew_stops_its_partition_and_a_reset_begins_with_its_firs
         admin.create({"bootstrap.servers": place.servers}, place.names, place.partitions, 1, PATIENCE)
         load(place, 100, 50)  # it reaches further than what was processed
         worker.start()
-        wait_until_stopped(worker, f"so {place.names.instances} was made anew", "'grove models reset")
+        wait_until_stopped(worker, f"so {place.names.instances} was created again", "'grove models reset")
         drain(worker)
         assert main(models(place, "reset")) == 0
         worker.start()

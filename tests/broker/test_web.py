@@ -154,7 +154,7 @@ def test_a_request_is_answered_by_keyboard_alone(
         page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(address)
-        expect(page.get_by_text("Nothing is asked at the moment")).to_be_visible()
+        expect(page.get_by_text("There is no request now")).to_be_visible()
         ask(kafka, names, "order <i>1</i>", "order 2")
         heading = page.get_by_role("heading", level=1)
         expect(heading).to_have_text(f"{KEY.decode()}: which class has order <i>1</i>?")
@@ -175,7 +175,7 @@ def test_a_request_is_answered_by_keyboard_alone(
         press("2", "which class has order 2?")
         press("u", "which class has order <i>1</i>?")
         press("1", "which class has order 2?")
-        press("x", "Nothing is asked at the moment")
+        press("x", "There is no request now")
         wait_until(lambda: len(labels(kafka, names)) == 2, PATIENCE, lambda: str(labels(kafka, names)))
         assert complaints == []
     assert labels(kafka, names) == [
@@ -206,7 +206,7 @@ def test_features_are_given_by_keyboard_alone_and_everything_is_audited(
         page.keyboard.type("x1")
         page.keyboard.press("Enter")
         expect(page.get_by_text("colour is missing")).to_be_visible()
-        page.get_by_label("undeclared is not to be had").focus()
+        page.get_by_label("undeclared is not available").focus()
         page.keyboard.press("Space")
         page.get_by_label("colour", exact=True).click()
         page.get_by_role("option", name="red").click()
@@ -215,7 +215,7 @@ def test_features_are_given_by_keyboard_alone_and_everything_is_audited(
         expect(page.get_by_text("'x1' is no number")).to_be_visible()
         page.get_by_label("age", exact=True).fill("41")
         page.keyboard.press("Enter")
-        expect(page.get_by_text("Nothing is asked at the moment")).to_be_visible()
+        expect(page.get_by_text("There is no request now")).to_be_visible()
 
         def given() -> list[dict[str, Any]]:
             return [orjson.loads(message.value()) for message in read_topic(kafka, names.feature_values)]

@@ -136,7 +136,7 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
             partition = partition_of(KEY.encode(), PARTITIONS)
             page.get_by_label("Its place in instances").fill(f"{partition}:5")
             page.get_by_role("button", name="Explain").click()
-            expect(page.get_by_text("That is what was sent.")).to_be_visible(timeout=patience)
+            expect(page.get_by_text("The sent answer is equal.")).to_be_visible(timeout=patience)
             shoot(page, "model", "desktop")
 
             page.goto(f"{address}compare?first=shop+%3C1%3E&second=plain")

@@ -21,6 +21,27 @@ def test_idioms_are_rare(place: str) -> None:
     assert total.rate <= LIMITS[place], f"python -m tests.english --lines {place}"
 
 
+@pytest.mark.parametrize("place", ["core", "topics", "streamapp"])
+def test_idioms_are_rare_in_help_texts_and_error_texts(place: str) -> None:
+    total = english.count(ROOT / place, english.strings)
+    assert total.words > 500
+    assert total.rate <= LIMITS[place], f"python -m tests.english --strings --lines {place}"
+
+
+def test_strings_with_sentences_are_counted_and_docstrings_are_not(tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(
+        'def run(name: str) -> None:\n    """Say what nobody knows of others."""\n'
+        '    option(help="Of the new topics.")\n'
+        '    raise ValueError(f"{name} must be that of the topic; say `--that of` "\n'
+        '                     f"or {name!r}")\n'
+        '    return "nobody"\n'
+    )
+    texts = sorted(text.words for text in english.strings(module))
+    assert texts == ["Of the new topics.", "value must be that of the topic; say `code` or value"]
+    assert english.count(module, english.strings).idioms == 3
+
+
 def test_each_kind_of_idiom_is_counted(tmp_path: Path) -> None:
     module = tmp_path / "module.py"
     module.write_text(

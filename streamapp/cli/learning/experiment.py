@@ -14,7 +14,9 @@ def experiment(
     name: Annotated[str, typer.Argument(help="Name of the experiment.", metavar="NAME")],
     size: Annotated[
         Literal["quick", "medium", "full"] | None,
-        typer.Option("--size", help="Seconds, minutes, or all that was published.", show_default="medium"),
+        typer.Option(
+            "--size", help="quick: seconds, medium: minutes, full: the published size.", show_default="medium"
+        ),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="The same as --size quick.")] = False,
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Processes.", min=1)] = 1,
@@ -27,7 +29,7 @@ def experiment(
             "--datasets", envvar="GROVE_DATASETS", help="Folder of real data sets.", metavar="FOLDER"
         ),
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run again what has been run.")] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run finished cells again.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the tables as one JSON object.")] = False,
 ) -> None:
     """Run an experiment of the papers, offline: tables as CSV, JSON and Markdown, charts as SVG.

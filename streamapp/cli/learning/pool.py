@@ -15,19 +15,21 @@ def pool(
     data: Data,
     file: FileOptions,
     budget: Annotated[
-        int, typer.Option("--budget", "-b", help="Labels that are bought.", metavar="N", min=1)
+        int, typer.Option("--budget", "-b", help="Number of labels to buy.", metavar="N", min=1)
     ],
     spec: Annotated[
         str, typer.Option("--spec", "-m", help="Model: a learner's name, JSON, or @FILE.", metavar="SPEC")
     ] = '{"learner": "boct", "query": "boct_al"}',
     test: Annotated[
         float,
-        typer.Option("--test", help="Share of the rows that the accuracy is measured on.", metavar="SHARE"),
+        typer.Option("--test", help="Share of rows in the test set.", metavar="SHARE"),
     ] = 0.5,
-    seed: Annotated[int, typer.Option("--seed", help="Of the split and of the draws.", min=0)] = 1,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the split and of the draws.", min=0)] = 1,
     max_bytes: Annotated[
         int,
-        typer.Option("--max-bytes", help="Of the rows in memory, 8 bytes a value.", metavar="BYTES", min=1),
+        typer.Option(
+            "--max-bytes", help="Limit for the rows in memory, 8 bytes a value.", metavar="BYTES", min=1
+        ),
     ] = 2 << 30,
     as_json: Json = False,
 ) -> None:

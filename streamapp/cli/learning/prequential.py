@@ -40,11 +40,11 @@ def prequential(
         str, typer.Option("--spec", "-m", help="Model: a preset's name, JSON, or @FILE.", metavar="SPEC")
     ] = "h-tree",
     records: Annotated[
-        int | None, typer.Option("--records", "-n", help="Stop after so many rows.", min=1)
+        int | None, typer.Option("--records", "-n", help="Number of rows to read; default: all.", min=1)
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option("--save", help="Write the model to FILE in the end, for 'grove tree'.", metavar="FILE"),
+        typer.Option("--save", help="Write the model to FILE at the end, for 'grove tree'.", metavar="FILE"),
     ] = None,
     events: Annotated[
         Path | None,
@@ -115,7 +115,7 @@ def prequential(
         result = run.over_all(advance, on_event)
     for name, values in run.overfull.items():
         typer.echo(
-            f"grove: {name!r} has {values:,} values; the first {MAX_VALUES:,} are known, the others count as "
+            f"grove: {name!r} has {values:,} values; the first {MAX_VALUES:,} are known, all others count as "
             "missing: an ARFF header can declare them all",
             err=True,
         )

@@ -16,10 +16,10 @@ def show(
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of all settings.")] = False,
     page: Annotated[bool, typer.Option("--page", help="Print docs/settings.md.")] = False,
     parameters: Annotated[
-        bool, typer.Option("--parameters", help="Print docs/parameters.md: what a model's spec can say.")
+        bool, typer.Option("--parameters", help="Print docs/parameters.md: the parameters of a model's spec.")
     ] = False,
     rights: Annotated[
-        bool, typer.Option("--rights", help="Print docs/rights.md: what each command needs of the broker.")
+        bool, typer.Option("--rights", help="Print docs/rights.md: the rights that each command needs.")
     ] = False,
 ) -> None:
     """Print every setting in force, secrets masked.

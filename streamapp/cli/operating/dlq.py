@@ -16,15 +16,17 @@ if TYPE_CHECKING:
     from streamapp.tools.dead_letters.skip import Skippable
 
 app = typer.Typer(
-    help="Dead letters: see them, send them back, put a record aside that stops its partition.",
+    help="Dead letters: list them, send them back, skip a record that stops its partition.",
     no_args_is_help=True,
 )
 
 Reasons = Annotated[
     list[str] | None,
-    typer.Option("--reason", help="Only of this one (docs/records.md); may be repeated.", metavar="REASON"),
+    typer.Option(
+        "--reason", help="Only letters with this reason (docs/records.md); may be repeated.", metavar="REASON"
+    ),
 ]
-Key = Annotated[str | None, typer.Option("--key", help="Only of this model key.", metavar="KEY")]
+Key = Annotated[str | None, typer.Option("--key", help="Only letters with this model key.", metavar="KEY")]
 
 
 def skip(
@@ -32,7 +34,7 @@ def skip(
     place: Annotated[
         str,
         typer.Argument(
-            help="The record, as the worker that stopped names it.",
+            help="The record's position, as in the message of the stopped worker.",
             metavar="PARTITION:OFFSET",
             show_default=False,
         ),
@@ -72,7 +74,7 @@ def skip(
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False))
     else:
-        again = " (that was said before)" if found.already else ""
+        again = " (as in an earlier message)" if found.already else ""
         typer.echo(f"it becomes a dead letter when a worker comes to it{again}; start the workers")
 
 
@@ -113,7 +115,7 @@ def list_(
     reasons: Reasons = None,
     key: Key = None,
     limit: Annotated[
-        int, typer.Option("--limit", "-n", help="The newest so many.", metavar="N", min=1)
+        int, typer.Option("--limit", "-n", help="Number of letters, from the newest on.", metavar="N", min=1)
     ] = 100,
     as_json: Json = False,
 ) -> None:
@@ -154,7 +156,7 @@ def show(
     place: Annotated[
         str,
         typer.Argument(
-            help="A dead letter, as the list has it.", metavar="PARTITION:OFFSET", show_default=False
+            help="Position of a dead letter, as in the list.", metavar="PARTITION:OFFSET", show_default=False
         ),
     ],
     as_json: Json = False,
@@ -179,11 +181,14 @@ def show(
 def replay(
     given: SettingsOptions,
     place: Annotated[
-        str | None, typer.Argument(help="Only this one.", metavar="[PARTITION:OFFSET]", show_default=False)
+        str | None,
+        typer.Argument(help="Only this dead letter.", metavar="[PARTITION:OFFSET]", show_default=False),
     ] = None,
     reasons: Reasons = None,
     key: Key = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be sent.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the letters to be sent, and send none.")
+    ] = False,
     yes: Yes = False,
     as_json: Json = False,
 ) -> None:
@@ -218,7 +223,7 @@ def replay(
     for why, n in sorted(found.left.items()):
         typer.echo(f"left out: {n:,}, {why}")
     if not found.n and not found.left:
-        typer.echo("no dead letter is like that; 'grove dlq list' shows what there is")
+        typer.echo("no dead letter matches; 'grove dlq list' shows all dead letters")
 
 
 def _log(given: SettingsOptions) -> "DeadLetterLog":

@@ -8,14 +8,14 @@ from streamapp.cli.options import Json, OnePartition, SettingsOptions
 from streamapp.cli.register import register
 from streamapp.errors import UsageError
 
-app = typer.Typer(help="Read the journal: what each commit processed, snapshots.", no_args_is_help=True)
+app = typer.Typer(help="Read the journal: the records of each commit, snapshots.", no_args_is_help=True)
 
 
 def show(
     given: SettingsOptions,
     partition: OnePartition,
     last: Annotated[
-        int, typer.Option("--last", "-n", help="How many offsets back from the end.", metavar="N", min=1)
+        int, typer.Option("--last", "-n", help="Number of offsets back from the end.", metavar="N", min=1)
     ] = 100,
     as_json: Json = False,
 ) -> None:
@@ -38,7 +38,7 @@ def show(
     topic = names.journal
     count = Cluster(kafka).partition_count(topic)
     if partition >= count:
-        message = f"--partition {partition} must be below {count}: {topic} has so many"
+        message = f"--partition {partition} must be below {count}, the partitions of {topic}"
         raise UsageError(message)
     group = f"{settings.application_id}-journal-show"  # commits nothing
     with LogReader(kafka, group, lambda: False) as reader:

@@ -12,34 +12,44 @@ if TYPE_CHECKING:
 
 def migrate(
     to_prefix: Annotated[
-        str, typer.Option("--to-prefix", help="Of the new topics.", metavar="TEXT", show_default=False)
+        str, typer.Option("--to-prefix", help="Prefix of the new topics.", metavar="TEXT", show_default=False)
     ],
     from_prefix: Annotated[
         str | None,
-        typer.Option("--from-prefix", help="Of the old topics; default: topics.prefix.", metavar="TEXT"),
+        typer.Option(
+            "--from-prefix", help="Prefix of the old topics; default: topics.prefix.", metavar="TEXT"
+        ),
     ] = None,
     partitions: Annotated[
         int | None,
         typer.Option(
-            "--partitions", "-p", help="Of every new topic; default: as many as now.", metavar="N", min=1
+            "--partitions",
+            "-p",
+            help="Partitions of every new topic; default: as before.",
+            metavar="N",
+            min=1,
         ),
     ] = None,
     to_application: Annotated[
         str | None,
         typer.Option(
-            "--to-application-id", help="Of the new workers; default: that of the old ones.", metavar="NAME"
+            "--to-application-id",
+            help="application.id of the new workers; default: as before.",
+            metavar="NAME",
         ),
     ] = None,
     to_servers: Annotated[
         str | None,
         typer.Option(
-            "--to-bootstrap-servers", help="Another cluster, of the same credentials.", metavar="SERVERS"
+            "--to-bootstrap-servers",
+            help="Brokers of another cluster with the same credentials.",
+            metavar="SERVERS",
         ),
     ] = None,
     leave_behind: Annotated[
-        bool, typer.Option("--leave-behind", help="Go on although records were not processed.")
+        bool, typer.Option("--leave-behind", help="Continue although records were not processed.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be done.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the steps, and change nothing.")] = False,
     config: Config = None,
     servers: Servers = None,
     assignments: Set = None,

@@ -13,13 +13,13 @@ from streamapp.errors import UsageError
 from streamapp.tools.model_files.sources import checked, read_file, taken_from, write_file
 
 app = typer.Typer(
-    help="Look at models, take them out of a cluster and into another one, see what they were.",
+    help="Look at models, move them between clusters, look at their earlier states.",
     no_args_is_help=True,
 )
 
 Key = Annotated[str, typer.Argument(help="Model key.", metavar="KEY", show_default=False)]
 Partition = Annotated[
-    int | None, typer.Option("--partition", "-p", help="Only this one.", metavar="N", min=0)
+    int | None, typer.Option("--partition", "-p", help="Only this partition.", metavar="N", min=0)
 ]
 Model = Annotated[
     str, typer.Argument(help="Exported file, or model key.", metavar="FILE|KEY", show_default=False)
@@ -124,11 +124,11 @@ def export(
 def import_(
     given: SettingsOptions,
     file: Annotated[Path, typer.Argument(help="Exported model.", metavar="FILE", show_default=False)],
-    key: Annotated[str | None, typer.Option("--key", help="Key it gets; default: the one it had.")] = None,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Take the place of the model that has the key.")
-    ] = False,
-    wait: Annotated[float, typer.Option("--wait", help="For the workers, seconds.", min=0)] = 60.0,
+    key: Annotated[
+        str | None, typer.Option("--key", help="Key of the model here; default: its key in the file.")
+    ] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace the model that has the key.")] = False,
+    wait: Annotated[float, typer.Option("--wait", help="Seconds to wait for the workers.", min=0)] = 60.0,
 ) -> None:
     """Import a model: it goes on answering and learning under a key, in this cluster or another cluster.
 
@@ -189,12 +189,12 @@ def rebuild(
         str,
         typer.Option(
             "--at",
-            help="Record of the topic instances; an id made by us is one.",
+            help="Position in the topic instances; an id that the worker made is one.",
             metavar="PARTITION:OFFSET",
             show_default=False,
         ),
     ],
-    after: Annotated[bool, typer.Option("--after", help="As it was right after that record.")] = False,
+    after: Annotated[bool, typer.Option("--after", help="The state right after that record.")] = False,
     to: Annotated[
         Path | None, typer.Option("--to", help="Write the model to this file.", metavar="FILE")
     ] = None,
@@ -238,7 +238,7 @@ def restore(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -
     from streamapp.worker.restore.fall_back import fall_back
     from streamapp.worker.task.sources import in_words
 
-    loss = f"Partition {partition} loses what it learned since its snapshot."
+    loss = f"Partition {partition} loses all that was learned since its snapshot."
     place = given_up(given, partition, loss, yes=yes)
     found = fall_back(place.kafka, place.group, place.names, partition)
     lost = ", ".join(

@@ -21,10 +21,10 @@ def tree(
         ),
     ],
     form: Annotated[
-        Literal["text", "json", "dot", "svg"], typer.Option("--format", "-f", help="Output.")
+        Literal["text", "json", "dot", "svg"], typer.Option("--format", "-f", help="Format of the output.")
     ] = "text",
     depth: Annotated[
-        int | None, typer.Option("--depth", "-d", help="Leave out what lies deeper.", min=0)
+        int | None, typer.Option("--depth", "-d", help="Levels to show; default: all.", min=0)
     ] = None,
     importances: Annotated[
         bool,
@@ -34,10 +34,11 @@ def tree(
         ),
     ] = False,
     web: Annotated[
-        str, typer.Option("--web", help="Where the worker's pages are.", metavar="HOST:PORT")
+        str, typer.Option("--web", help="Address of the worker's pages.", metavar="HOST:PORT")
     ] = "127.0.0.1:6066",
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File; default: standard output.", metavar="FILE")
+        Path | None,
+        typer.Option("--output", "-o", help="File to write; default: standard output.", metavar="FILE"),
     ] = None,
 ) -> None:
     """Show the tree of a model: as text, as JSON, for Graphviz, or as a drawing.

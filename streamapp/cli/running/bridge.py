@@ -17,29 +17,36 @@ TOKEN, SECRET = "GROVE_LABEL_STUDIO_TOKEN", "GROVE_LABEL_STUDIO_WEBHOOK_SECRET"
 
 def label_studio(
     given: SettingsOptions,
-    url: Annotated[str, typer.Option("--url", help="Of Label Studio.", metavar="URL", show_default=False)],
+    url: Annotated[
+        str, typer.Option("--url", help="Address of Label Studio.", metavar="URL", show_default=False)
+    ],
     project: Annotated[
         int,
         typer.Option(
-            "--project", help="Its number, as in the address of its page.", min=1, show_default=False
+            "--project",
+            help="Number of the project, as in the address of its page.",
+            min=1,
+            show_default=False,
         ),
     ],
     host: Annotated[
         str, typer.Option("--host", help="Address for webhooks.", metavar="ADDRESS")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", help="Port for webhooks, 0: none are listened for.", min=0, max=65_535)
+        int, typer.Option("--port", help="Port for webhooks; 0: no webhooks.", min=0, max=65_535)
     ] = 0,
     sweep: Annotated[
-        float, typer.Option("--sweep-seconds", help="Look at all annotations so often.", min=1)
+        float, typer.Option("--sweep-seconds", help="Seconds between two reads of all annotations.", min=1)
     ] = 60.0,
     from_name: Annotated[
         str, typer.Option("--choices", help="Name of the Choices in the project.")
     ] = "label",
-    to_name: Annotated[str, typer.Option("--object", help="Name of what they are about.")] = "record",
+    to_name: Annotated[
+        str, typer.Option("--object", help="Name of the object that the choices label.")
+    ] = "record",
     state: Annotated[
         Path | None,
-        typer.Option("--state", help="Which annotations were sent; default: in state.dir.", metavar="FILE"),
+        typer.Option("--state", help="File of the sent annotations; default: in state.dir.", metavar="FILE"),
     ] = None,
 ) -> None:
     """Send label requests to a project of Label Studio as tasks, and its annotations back as labels.

@@ -11,10 +11,12 @@ from streamapp.cli.options import Prefix
 def broker(
     directory: Annotated[
         Path | None,
-        typer.Option("--directory", "-d", help="Keep the data here; default: temporary.", metavar="DIR"),
+        typer.Option(
+            "--directory", "-d", help="Folder of the data; default: a temporary folder.", metavar="DIR"
+        ),
     ] = None,
     port: Annotated[
-        int, typer.Option("--port", "-p", help="Loopback port; 0 takes a free one.", min=0, max=65_535)
+        int, typer.Option("--port", "-p", help="Loopback port; 0: a free port.", min=0, max=65_535)
     ] = 9092,
     heap_mb: Annotated[
         int, typer.Option("--heap", help="Megabytes of Java heap.", min=128, max=65_536)
@@ -23,7 +25,7 @@ def broker(
         bool, typer.Option("--topics/--no-topics", help="Create the topics of the catalogue.")
     ] = False,
     partitions: Annotated[
-        int, typer.Option("--partitions", help="Partitions of each, with --topics.", min=1)
+        int, typer.Option("--partitions", help="Partitions of each topic, with --topics.", min=1)
     ] = 8,
     prefix: Prefix = None,
 ) -> None:
@@ -57,5 +59,5 @@ def broker(
             status = running.wait()
         except KeyboardInterrupt:
             return
-        message = f"the broker ended by itself with status {status}: {running.last_words()}"
+        message = f"the broker ended without a command, with status {status}: {running.last_words()}"
         raise EmbeddedBrokerError(message)

@@ -21,9 +21,7 @@ def demo(
     ] = None,
     records: Annotated[
         int | None,
-        typer.Option(
-            "--records", "-n", help="Only so many rows.  [default: all, with --features 3000]", min=1
-        ),
+        typer.Option("--records", "-n", help="Number of rows.  [default: all, with --features 3000]", min=1),
     ] = None,
     workers: Annotated[int, typer.Option("--workers", "-w", help="Worker processes.", min=1, max=8)] = 1,
     rate: Annotated[
@@ -41,10 +39,10 @@ def demo(
     ] = None,
     features: Annotated[
         bool,
-        typer.Option("--features", help="Records bring no features: three models buy them, in three ways."),
+        typer.Option("--features", help="Records without features: three models buy them, in three ways."),
     ] = False,
     web: Annotated[
-        bool, typer.Option("--web", help="With grove web beside it; it goes on until Ctrl-C.")
+        bool, typer.Option("--web", help="Start grove web too; the demo continues until Ctrl-C.")
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -28,10 +28,13 @@ def generate(
         Literal["counter", "java"] | None,
         typer.Option("--rng", help="counter: record i depends on i alone; java: MOA's bits."),
     ] = None,
-    form: Annotated[Literal["csv", "arff", "libsvm"], typer.Option("--format", "-f", help="Output.")] = "csv",
+    form: Annotated[
+        Literal["csv", "arff", "libsvm"], typer.Option("--format", "-f", help="Format of the output.")
+    ] = "csv",
     header: Annotated[bool, typer.Option("--header/--no-header", help="First line of CSV.")] = True,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File; default: standard output.", metavar="FILE")
+        Path | None,
+        typer.Option("--output", "-o", help="File to write; default: standard output.", metavar="FILE"),
     ] = None,
 ) -> None:
     """Write records of a synthetic stream as CSV, ARFF or LIBSVM.

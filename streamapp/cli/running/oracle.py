@@ -22,13 +22,13 @@ class OracleOptions:
     """Options for answering requests, with the names of the fields of OraclePlan."""
 
     delay: Annotated[
-        str, of_answers("--delay", help="Until the answer: 30s, 250ms, 5min; ~30s: random, 30 s on average.")
+        str, of_answers("--delay", help="Delay of answers: 30s, 250ms, 5min; ~30s: random, 30 s on average.")
     ] = "0s"
     features: Annotated[
         bool, of_answers("--features", help="Answer feature requests, with the values of the row.")
     ] = False
     unavailable: Annotated[
-        float, of_answers("--unavailable", help="Share of features that are not to be had.", min=0, max=1)
+        float, of_answers("--unavailable", help="Share of features that are not available.", min=0, max=1)
     ] = 0.0
     error_rate: Annotated[float, of_answers("--error-rate", help="Share of wrong labels.", min=0, max=1)] = (
         0.0
@@ -41,13 +41,13 @@ class OracleOptions:
         bool,
         of_answers(
             "--event-time",
-            help="Delays in record time: answer at once, with the request's timestamp plus the delay.",
+            help="Delays in record time: answer immediately, with the request's timestamp plus the delay.",
         ),
     ] = False
-    seed: Annotated[int, of_answers("--seed", help="Of all that is random.")] = 1
+    seed: Annotated[int, of_answers("--seed", help="Seed of all random numbers.")] = 1
     annotator: Annotated[str, of_answers("--annotator", help="Name in every label.")] = "oracle"
-    id_prefix: Annotated[str, of_answers("--id-prefix", help="That of the replay.")] = ""
-    loop: Annotated[bool, of_answers("--loop", help="The replay loops over the data.")] = False
+    id_prefix: Annotated[str, of_answers("--id-prefix", help="Prefix that the replay has.")] = ""
+    loop: Annotated[bool, of_answers("--loop", help="The data repeat, as in a replay with --loop.")] = False
     group_id: Annotated[
         str | None,
         of_end(
@@ -55,9 +55,12 @@ class OracleOptions:
             help="Consumer group.  [default: <application.id>-oracle, with --features …-feature-oracle]",
         ),
     ] = None
-    limit: Annotated[int | None, of_end("--limit", help="Stop after so many answers.", min=1)] = None
+    limit: Annotated[
+        int | None, of_end("--limit", help="Number of answers to give; default: no limit.", min=1)
+    ] = None
     idle_seconds: Annotated[
-        float | None, of_end("--idle-seconds", help="Stop when nothing was asked for so long.", min=0.1)
+        float | None,
+        of_end("--idle-seconds", help="Stop after a time without requests; default: never.", min=0.1),
     ] = None
 
     def plan(self, names: "TopicNames", application: str) -> "OraclePlan":

@@ -27,14 +27,15 @@ class ReplayOptions:
     labels: Annotated[
         Literal["with", "apart", "none"],
         of_labels(
-            "--labels", help="with the instance (learned at once), apart on a topic of their own, or none."
+            "--labels",
+            help="Labels in the instances (learned at once), apart on the topic of labels, or none.",
         ),
     ] = "with"
     label_delay: Annotated[
         str,
         of_labels(
             "--label-delay",
-            help="Of labels apart: 200 (rows) or 30s, 250ms, 5min; ~30s: random, 30 s on average.",
+            help="Delay of labels apart: 200 (rows) or 30s, 250ms, 5min; ~30s: random, 30 s on average.",
         ),
     ] = "0"
     label_loss: Annotated[
@@ -43,7 +44,9 @@ class ReplayOptions:
     keys: Annotated[
         list[str] | None, of_keys("--key", "-k", help="Model key; may be repeated.  [default: default]")
     ] = None
-    n_keys: Annotated[int | None, of_keys("--keys", help="So many keys: model-0, model-1, ….", min=1)] = None
+    n_keys: Annotated[int | None, of_keys("--keys", help="Number of keys: model-0, model-1, ….", min=1)] = (
+        None
+    )
     spread: Annotated[
         Literal["each", "round-robin", "zipf"],
         of_keys("--spread", help="Every row to each key, or to one of them."),
@@ -56,19 +59,25 @@ class ReplayOptions:
         int | None,
         of_time(
             "--max-outstanding",
-            help="Wait while so many rows are sent whose labels are not asked for, answered and learned.",
+            help="Limit of sent rows whose labels are not yet requested, answered and learned.",
             metavar="N",
             min=1,
         ),
     ] = None
-    records: Annotated[int | None, of_time("--records", "-n", help="Stop after so many rows.", min=1)] = None
+    records: Annotated[
+        int | None, of_time("--records", "-n", help="Number of rows to send; default: all.", min=1)
+    ] = None
     from_row: Annotated[int, of_time("--from-row", help="Begin (or go on) at this row.", min=0)] = 0
     loop: Annotated[bool, of_time("--loop", help="Begin again at the end, until Ctrl-C.")] = False
     start_ms: Annotated[
         int | None, of_time("--start-ms", help="Timestamp of row 0; default: the time of sending.", min=0)
     ] = None
-    step_ms: Annotated[float, of_time("--step-ms", help="From row to row, with --start-ms.", min=0)] = 1.0
-    format: Annotated[Literal["json", "packed", "arrow"], of_records("--wire", "-w", help="Format.")] = "json"
+    step_ms: Annotated[float, of_time("--step-ms", help="Time from row to row, with --start-ms.", min=0)] = (
+        1.0
+    )
+    format: Annotated[
+        Literal["json", "packed", "arrow"], of_records("--wire", "-w", help="Format of the records.")
+    ] = "json"
     block_rows: Annotated[int, of_records("--block-rows", help="Rows of an arrow block.", min=1)] = 1000
     by_name: Annotated[
         bool, of_records("--by-name/--by-position", help="JSON features by name or as an array.")
@@ -77,7 +86,7 @@ class ReplayOptions:
         list[str] | None,
         of_records(
             "--withhold",
-            help="Feature that instances come without, to be asked for; may be repeated; '*': all.",
+            help="Feature to leave out, for the model to request; may be repeated; '*': all.",
             metavar="NAME",
         ),
     ] = None
@@ -87,11 +96,11 @@ class ReplayOptions:
         str | None,
         of_time(
             "--oracle-group",
-            help="Who answers, for --max-outstanding.  [default: <application.id>-oracle]",
+            help="Consumer group of the oracle, for --max-outstanding.  [default: <application.id>-oracle]",
             metavar="GROUP",
         ),
     ] = None
-    seed: Annotated[int, typer.Option("--seed", help="Of lost labels, random delays, Zipf keys.")] = 1
+    seed: Annotated[int, typer.Option("--seed", help="Seed of lost labels, random delays, Zipf keys.")] = 1
 
     def plan(self, names: "TopicNames") -> "ReplayPlan":
         """The plan of the replay; UsageError if the options make no stream."""
@@ -99,7 +108,7 @@ class ReplayOptions:
         from topics.replay import ReplayPlan
 
         if self.keys and self.n_keys:
-            message = "--keys and --key exclude each other; give the one or the other"
+            message = "--keys and --key exclude each other; give one of them"
             raise UsageError(message)
         given = dict(vars(self))
         n_keys = given.pop("n_keys")
@@ -133,7 +142,7 @@ class TopicOptions:
         list[str] | None,
         of_topics(
             "--from-topic",
-            help="Topic to send again, to the one that its name ends with, or SOURCE=NAME; may be repeated.",
+            help="Topic to send again; its name ends with the target's, or SOURCE=NAME; may be repeated.",
             metavar="TOPIC",
         ),
     ] = None

@@ -32,7 +32,7 @@ def create(
         float | None,
         typer.Option(
             "--timeout",
-            help="Wait so long for the broker; default: 60, and 0.1 more for each partition of each topic.",
+            help="Seconds to wait for the broker; default: 60, and 0.1 for each partition of each topic.",
             metavar="SECONDS",
             min=1,
         ),

@@ -14,22 +14,29 @@ def web(
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on.", metavar="ADDRESS")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="0 takes a free one.", min=0, max=65_535)] = 8080,
+    port: Annotated[
+        int, typer.Option("--port", help="Port to listen on; 0: a free port.", min=0, max=65_535)
+    ] = 8080,
     since: Annotated[
         str | None,
         typer.Option(
             "--since",
-            help="Read requests and labels from this time on, ISO 8601; default: all that is retained.",
+            help="Read requests and labels from this time on, ISO 8601; default: all retained records.",
             metavar="TIME",
         ),
     ] = None,
     users: Annotated[
-        Path | None, typer.Option("--users", help="Who may sign in; needed off loopback.", metavar="FILE")
+        Path | None,
+        typer.Option(
+            "--users",
+            help="File of the users who may sign in; required for other addresses than loopback.",
+            metavar="FILE",
+        ),
     ] = None,
     add_user: Annotated[
         str | None,
         typer.Option(
-            "--add-user", help="Add a user to the file, or set his password, and end.", metavar="NAME"
+            "--add-user", help="Add a user to the file, or set a user's password, and end.", metavar="NAME"
         ),
     ] = None,
     annotator: Annotated[
@@ -37,40 +44,46 @@ def web(
     ] = "web",
     state: Annotated[
         Path | None,
-        typer.Option("--state", help="What is kept; default: web.sqlite in state.dir.", metavar="FILE"),
+        typer.Option(
+            "--state",
+            help="File of the queue and its answers; default: web.sqlite in state.dir.",
+            metavar="FILE",
+        ),
     ] = None,
     lease: Annotated[
-        float, typer.Option("--lease-seconds", help="For so long a card is one annotator's.", min=1)
+        float, typer.Option("--lease-seconds", help="Time for which one annotator has a card.", min=1)
     ] = 300,
     undo: Annotated[
-        float, typer.Option("--undo-seconds", help="For so long an answer can be taken back.", min=0)
+        float, typer.Option("--undo-seconds", help="Time in which an answer can be taken back.", min=0)
     ] = 5,
     guess: Annotated[
         bool, typer.Option("--show-guess/--hide-guess", help="Show the model's guess before the answer.")
     ] = False,
     role: Annotated[
-        str, typer.Option("--role", help="Of --add-user: annotator, or operator.", metavar="ROLE")
+        str, typer.Option("--role", help="Role for --add-user: annotator, or operator.", metavar="ROLE")
     ] = "annotator",
     proxy_header: Annotated[
         str | None,
         typer.Option(
             "--proxy-header",
-            help="Header in which a proxy in front says who is signed in; instead of --users.",
+            help="Header with the signed-in user's name, set by a proxy; instead of --users.",
             metavar="NAME",
         ),
     ] = None,
     trusted_proxy: Annotated[
         list[str] | None,
         typer.Option(
-            "--trusted-proxy", help="Address or network the header is believed from.", metavar="ADDRESS"
+            "--trusted-proxy",
+            help="Address or network of the proxy; the header is ignored from other addresses.",
+            metavar="ADDRESS",
         ),
     ] = None,
     operator: Annotated[
         list[str] | None,
-        typer.Option("--operator", help="With --proxy-header: who is an operator.", metavar="NAME"),
+        typer.Option("--operator", help="With --proxy-header: name of an operator.", metavar="NAME"),
     ] = None,
     agree: Annotated[
-        int, typer.Option("--agree", help="So many annotators answer each request.", min=1, max=99)
+        int, typer.Option("--agree", help="Number of annotators who answer each request.", min=1, max=99)
     ] = 1,
     weighted: Annotated[
         bool,
@@ -80,21 +93,25 @@ def web(
     ] = False,
     sure: Annotated[
         float,
-        typer.Option("--sure-utility", help="Of this utility and less a model is sure.", min=0, max=1),
+        typer.Option(
+            "--sure-utility", help="Largest utility of a request about which a model is sure.", min=0, max=1
+        ),
     ] = 0.1,
     units: Annotated[
         Path | None,
         typer.Option("--units", help="Units of features: a JSON object of texts.", metavar="FILE"),
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option("--certificate", help="Of TLS, with its chain (PEM).", metavar="FILE")
+        Path | None,
+        typer.Option("--certificate", help="TLS certificate with its chain (PEM).", metavar="FILE"),
     ] = None,
     private_key: Annotated[
-        Path | None, typer.Option("--private-key", help="Of the certificate (PEM).", metavar="FILE")
+        Path | None,
+        typer.Option("--private-key", help="Private key of the certificate (PEM).", metavar="FILE"),
     ] = None,
     experiments: Annotated[
         Path,
-        typer.Option("--experiments", help="Folder of results that are shown.", metavar="FOLDER"),
+        typer.Option("--experiments", help="Folder of the results to show.", metavar="FOLDER"),
     ] = Path("experiments"),
 ) -> None:
     """Answer label requests and watch models in the browser (docs/web.md).

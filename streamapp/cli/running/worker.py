@@ -14,10 +14,10 @@ app = typer.Typer()
 
 Name = Annotated[
     str | None,
-    typer.Option("--name", help="group.instance.id: kept over restarts; worker n of many is NAME-n."),
+    typer.Option("--name", help="group.instance.id: constant over restarts; worker n of several is NAME-n."),
 ]
 Timeout = Annotated[
-    float, typer.Option("--timeout", help="Seconds to wait until it is so.", min=0.0, metavar="SECONDS")
+    float, typer.Option("--timeout", help="Seconds to wait for the result.", min=0.0, metavar="SECONDS")
 ]
 
 
@@ -33,7 +33,7 @@ def worker(
         int | None,
         typer.Option(
             "--web-port",
-            help="Port of /livez, /readyz, /metrics; worker n of many has it + n.",
+            help="Port of /livez, /readyz, /metrics; worker n of several has PORT + n.",
             min=0,
             max=65_535,
         ),
@@ -86,7 +86,7 @@ def drain(name: Name = None, timeout: Timeout = 60.0, config: Config = None, ass
 
 
 def scale(
-    workers: Annotated[int, typer.Argument(help="How many workers there shall be; 0 drains all.", min=0)],
+    workers: Annotated[int, typer.Argument(help="Number of workers; 0 drains all.", min=0)],
     name: Name = None,
     timeout: Timeout = 60.0,
     config: Config = None,

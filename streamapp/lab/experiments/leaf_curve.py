@@ -32,7 +32,7 @@ def leaf_curve(leaves: Sequence[int], measure: Sequence[float]) -> Curve:
     If a tree returns to a number of leaves (after a drift), the last time counts.
     """
     if len(leaves) != len(measure):
-        msg = f"leaves={len(leaves)} points must be as many as measure={len(measure)}"
+        msg = f"leaves={len(leaves)} points must equal measure={len(measure)} points"
         raise ValueError(msg)
     found = dict(zip(leaves, measure, strict=True))
     return dict(sorted((int(n), float(value)) for n, value in found.items()))

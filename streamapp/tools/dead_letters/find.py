@@ -71,7 +71,7 @@ class DeadLetterLog:
         """Return the dead letter at a place; OfflineError if there is none."""
         for letter in self.read(DeadLetterFilter(place=place)):
             return letter
-        message = f"topic {self._topic} has no record at {place}; 'grove dlq list' shows what there is"
+        message = f"topic {self._topic} has no record at {place}; 'grove dlq list' shows all dead letters"
         raise OfflineError(message)
 
     def send_back(self, wanted: DeadLetterFilter, *, dry_run: bool) -> Returned:

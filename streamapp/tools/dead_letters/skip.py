@@ -75,7 +75,7 @@ def skip(kafka: Mapping[str, Any], group: str, names: TopicNames, found: Skippab
     """
     now = find(kafka, group, names, found.partition, found.skip.source, found.skip.offset)
     if now.skip.topic_id != found.skip.topic_id:
-        message = f"topic {found.topic} was made anew meanwhile: what lies there is another record"
+        message = f"topic {found.topic} was created again since: its record at this place is another record"
         raise SkipError(message)
     if now.already:
         return
@@ -128,7 +128,7 @@ def _read(reader: LogReader, topic: str, partition: int, offset: int, at: Offset
         message = f"{here} was processed already: {at.position} is the next one, see grove topics describe"
         raise SkipError(message)
     if offset < first:
-        message = f"{here} is gone: retention has left the records from {first} on"
+        message = f"{here} is deleted: retention has left the records from {first} on"
         raise SkipError(message)
     if offset >= end:
         message = (
@@ -138,5 +138,5 @@ def _read(reader: LogReader, topic: str, partition: int, offset: int, at: Offset
     reader.open(topic, partition, offset)
     for raw in reader.up_to(offset + 1):
         return first if at.position is None else at.position, raw
-    message = f"{here} has no record (a marker, or compaction took it); workers go over it by themselves"
+    message = f"{here} has no record (a marker, or compaction removed it); workers pass it without a command"
     raise SkipError(message)

@@ -16,8 +16,8 @@ def left_to_do(report: Report, was: TopicNames, new: NewPlace, environment: Mapp
     found, names = [], new.names
     if left := unprocessed_in_words(report.unprocessed):
         found.append(
-            f"records that were not processed ({left}): read the old topics behind the committed offsets of "
-            "the old group and produce them to the new ones, or give them up"
+            f"records that were not processed ({left}): read the old topics from the committed offsets of "
+            "the old group on and produce these records to the new topics, or give them up"
         )
     found.append(
         f"producers: send to {names.instances}, {names.labels} and {names.controls}, partition by key "
@@ -45,8 +45,8 @@ def left_to_do(report: Report, was: TopicNames, new: NewPlace, environment: Mapp
         )
     found.append(
         f"the old topics ({was.prefix}*) are as they were: to go back, start the old workers again. Delete "
-        "them when all old outputs were read, and nobody will ask 'grove models rebuild' about an answer "
-        "from before: kafka-topics --delete --topic "
+        "them when all old outputs were read, and 'grove models rebuild' is not needed for an answer "
+        "of that time: kafka-topics --delete --topic "
         f"'{was.prefix.replace('.', chr(92) + '.')}({'|'.join(topic.name for topic in CATALOGUE)})'"
     )
     return found

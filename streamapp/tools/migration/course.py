@@ -47,7 +47,8 @@ class Course:
         if was == names and (there == kafka or here.id == other.id):  # a cluster may have many addresses
             where = "" if there == kafka else f": {other.address} is the same cluster"
             message = (
-                f"--to-prefix {names.prefix!r} must not be that of the old topics{where}; choose a new one"
+                f"--to-prefix {names.prefix!r} must not be the prefix of the old topics{where}; "
+                "choose a new prefix"
             )
             raise UsageError(message)
         old = OldPlace(kafka, group, admin.existing(here, was), config)
@@ -65,15 +66,15 @@ class Course:
         if self.new.begun():
             found.append(
                 f"group {self.new.group} has committed offsets of {self.new.names.prefix}*: workers have "
-                "begun there, and what was sent is in effect (see 'grove models list'); to migrate anew "
+                "begun there, and the sent models are in effect (see 'grove models list'); to migrate again "
                 "choose another --to-prefix"
             )
         others, first = self.new.sent_by_others()
         if others:
             found.append(
                 f"{self.new.names.controls} has {others} records that no migration has sent, the first is "
-                f"{first}: instances that wait there would be processed in front of the models, which come "
-                "behind these records; delete the new topics or choose another --to-prefix, and switch the "
+                f"{first}: instances that wait there would be processed before the models, which come "
+                "after these records; delete the new topics or choose another --to-prefix, and switch the "
                 "producers of controls when the models are there"
             )
         if (left := unprocessed_in_words(self.migration.count_unprocessed())) and not leave_behind:

@@ -125,7 +125,7 @@ class Migration:
         if n <= most:
             return ""
         return (
-            f"models.max.count={most} must be at least {n}, for so many models (or more) go to the new "
+            f"models.max.count={most} must be at least {n}, because at least {n} models go to the new "
             "place, and the first worker to start there has all of them for a while; raise it, here (--set) "
             "and for the new workers"
         )
@@ -194,8 +194,8 @@ class Migration:
             now = self._old.committed(partition)
             if any(at is not None and at != positions[source] for source, at in now.items()):
                 message = (
-                    f"workers went on with partition {partition} of the old topics meanwhile; stop them and "
-                    "run it again: what has changed since is sent anew"
+                    f"workers went on with partition {partition} of the old topics during the migration; "
+                    "stop them and run it again: changed models are sent again"
                 )
                 raise MigrationError(message)
 

@@ -46,7 +46,7 @@ def as_text(course: Course, obstacles: list[str], created: list[str], left: list
         f"unread     {unprocessed_in_words(report.unprocessed) or 'nothing'}",
     ]
     if report.others:
-        lines.append(f"others     {len(report.others)} models of the new place are not from the old one")
+        lines.append(f"others     {len(report.others)} models of the new place are not from the old place")
     lines += [f"first      {each}" for each in obstacles]
     lines += [f"then {number:>3}   {each}" for number, each in enumerate(left, 1)]
     return "\n".join(lines)

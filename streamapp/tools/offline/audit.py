@@ -16,9 +16,9 @@ from topics.columns.records import RawRecords
 
 Comparison = Literal["equal", "different", "not-found"]
 SAID: dict[Comparison, str] = {
-    "equal": "that is what was sent",
-    "different": "something else was sent: another release or platform, or a reset of offsets",
-    "not-found": "the topic of predictions does not have it any more, or the record was not answered",
+    "equal": "equal to the sent answer",
+    "different": "another answer was sent: by another release or platform, or before a reset of offsets",
+    "not-found": "not on the topic of predictions any more, or the record was not answered",
 }
 
 
@@ -106,7 +106,7 @@ def as_text(document: dict[str, Any]) -> str:
     if document["record"] is None:
         lines.append("record     there is none at this offset (a marker, or compaction took it)")
     elif prediction is None and not document["put_aside"]:
-        lines.append(f"record     of the model {document['record']!r}: this one was not asked")
+        lines.append(f"record     of the model {document['record']!r}: the other model did not answer")
     if prediction is not None:
         lines += [f"refused    {detail}" for detail in prediction["refused"]]
         for answer in prediction["answers"]:
@@ -120,5 +120,5 @@ def _answer(answer: dict[str, Any]) -> list[str]:
     return [
         f"answer     {answer['id']}: {answer['label'] or 'no class known yet'} ({shares})",
         f"because    {answer['path']}",
-        f"label      {'asked for' if answer['asked'] else 'not asked for'}: {answer['why']}",
+        f"label      {'requested' if answer['asked'] else 'not requested'}: {answer['why']}",
     ]

@@ -145,23 +145,25 @@ class _Reason:
         strategy, counts = self._spec.query.name, self._effects.counts
         before = 0 if self._before is None else self._before.asked
         spent = (
-            f"{before} of {self._records - n} records had been asked for (limit {self._spec.budget.limit:g})"
+            f"{before} of {self._records - n} records had been requested (limit {self._spec.budget.limit:g})"
         )
         if answer.asked:
             if n == 1 and self._after.reserved > (self._before.reserved if self._before else 0):
                 return "drawn at random for the evaluation (evaluation.share)"
-            return f"{strategy} wanted it, and the budget was open: {spent}"
+            return f"{strategy} requested it, and the budget was open: {spent}"
         if self._frozen:
-            return "the model is frozen: it answers, but neither asks nor learns"
+            return "the model is frozen: it answers, but neither requests labels nor learns"
         if n > 1:
-            return f"{strategy} or the budget did not want it, or it came with its label (a row of a block)"
+            return (
+                f"{strategy} or the budget did not request it, or it came with its label (a row of a block)"
+            )
         if counts[counters.LABELLED]:
             return "its label came with it"
         if counts[counters.REPEATED]:
             return "its id is remembered: the instance was answered before"
         if self._after.refused > (self._before.refused if self._before else 0):
             return f"the budget was closed: {spent}"
-        return f"{strategy} did not want it: {spent}"
+        return f"{strategy} did not request it: {spent}"
 
 
 def _account(task: Task, key: str | None) -> Account | None:

@@ -39,7 +39,7 @@ class Installation:
         """Raise OfflineError if the number of a partition is too large."""
         if number >= self.partitions:
             message = (
-                f"partition={number} must be below {self.partitions}: {self.names.instances} has so many"
+                f"partition={number} must be below {self.partitions}: {self.names.instances} has no more"
             )
             raise OfflineError(message)
 

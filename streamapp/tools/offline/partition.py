@@ -113,7 +113,7 @@ class StoredPartition:
         if not self._look.of(self._names.journal, self.number).is_empty():
             message = (
                 f"partition {self.number}: group {self._group} has committed nothing, but there is a "
-                "journal; set application.id to that of the workers. If the group's offsets have expired, "
+                "journal; set application.id to the workers' value. If the group's offsets have expired, "
                 f"'grove models restore --partition {self.number}' takes them from the journal"
             )
             raise OfflineError(message)

@@ -96,7 +96,7 @@ class TimeTravel:
             if replay.task is None or replay.positions is None or not agree(end, replay.positions):
                 message = (
                     f"partition {self._partition}: its journal has no commit at {in_words(end)}; the group's "
-                    "offsets were reset, or the journal is another one"
+                    "offsets were reset, or the journal is another topic"
                 )
                 raise OfflineError(message)
             return Arrived(replay.task, replay.positions, replay.records)
@@ -115,7 +115,7 @@ class TimeTravel:
             assert replay.positions is not None
             return Arrived(replay.task, replay.positions, replay.records, aside)
         message = (
-            f"partition {self._partition}: its journal does not say how instances {offset} was processed"
+            f"partition {self._partition}: its journal does not hold how instances {offset} was processed"
         )
         raise OfflineError(message)
 

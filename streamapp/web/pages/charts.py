@@ -32,7 +32,7 @@ def learning_curve(curves: Mapping[str, Sequence[Point]], events: Sequence[Point
         colour = COLOURS[2 * at % len(COLOURS)]
         other = COLOURS[(2 * at + 1) % len(COLOURS)]
         of = "" if single else f"{cut(name)}: "
-        series.append(_line(f"{of}on labels it asked for", points, "accuracy", colour))
+        series.append(_line(f"{of}on requested labels", points, "accuracy", colour))
         series.append(_line(f"{of}recent", points, "accuracy_windowed", colour, dashed=True))
         unbiased = [each for each in points if each.get("accuracy_unbiased_low") is not None]
         if unbiased:
@@ -346,7 +346,7 @@ def _story(node: Point, classes: Sequence[str], split: Point | None) -> str:
 def split_in_words(split: Point | None) -> str:
     """Return when a node got its test, and by which gap; None: the event is not known."""
     if split is None:
-        return "when it split is not known: before what the topic has, or in a background tree"
+        return "the time of its split is not known: before the topic's first event, or in a background tree"
     when = f"split {moment(split['time_ms'])} after {number(split['version'])} labels"
     return f"{when}; {gap_in_words(split['detail'])}"
 

@@ -61,7 +61,7 @@ class DeadLettersPage:
             self._list = Looking(watching.inspector, self._draw, person)
             self._one = Looking(watching.inspector, self._draw_one, person)
             heading("Skip a record that stops its partition", 2)
-            ui.label("It becomes a dead letter, unprocessed. No worker may run meanwhile.")
+            ui.label("It becomes a dead letter, unprocessed. No worker may run until then.")
             with ui.row().classes("items-end"):
                 at = ui.input("PARTITION:OFFSET").props("maxlength=40")
                 source = ui.select([*SOURCES], value="instances", label="Topic").classes("grove-select")

@@ -65,7 +65,7 @@ class ExperimentsPage:
             elif isinstance(found, PrequentialResult):
                 _draw_run(found)
             else:
-                ui.label("It cannot be read: it is not what grove writes.")
+                ui.label("It cannot be read: its format is not grove's.")
 
 
 def _draw_experiment(found: ExperimentResult) -> None:

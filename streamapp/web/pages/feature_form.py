@@ -9,7 +9,7 @@ from nicegui import ui
 
 from streamapp.web.queue.cards import TEXT_MAX, Attribute, Card, Given
 
-NOT_TO_BE_HAD = "not to be had"
+NOT_TO_BE_HAD = "not available"
 
 
 class FeatureForm:

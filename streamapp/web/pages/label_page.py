@@ -19,7 +19,7 @@ DONT_KNOW, SKIP, UNDO, GUESS = "x", "s", "u", "g"
 CLASS_KEYS: Final = "1234567890abcdefhijklmnopqrtvwyz"
 UNSEEN_MS: Final = 250
 """A key pressed this soon after a card appears was meant for the card before it."""
-NOTHING: Final = "Nothing is asked at the moment. A card appears here by itself."
+NOTHING: Final = "There is no request now. A new card appears here without a reload."
 
 
 class LabelPage:
@@ -246,7 +246,7 @@ class LabelPage:
 
 
 def _guess(card: Card) -> str:
-    told = "The model knows no class yet" if card.prediction is None else f"The model says {card.prediction}"
+    told = "The model has no class yet" if card.prediction is None else f"The model says {card.prediction}"
     if card.rules is not None:
         told += f", because {'of no rule yet' if card.rules == 'all' else card.rules}"
     if card.shares:
@@ -256,7 +256,7 @@ def _guess(card: Card) -> str:
 
 
 def _age(card: Card, now: int) -> str:
-    told = f"asked {span(now - card.asked_ms)} ago"
+    told = f"requested {span(now - card.asked_ms)} ago"
     if card.expires_ms != NEVER:
         left = card.expires_ms - now
         told += f", {span(left)} left" if left > 0 else ", late by the clock"

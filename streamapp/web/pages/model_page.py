@@ -52,8 +52,8 @@ class ModelPage:
             self._state = ui.label().props("role=status")
             heading("Accuracy", 2)
             self._curve = _chart(learning_curve({key: []}), "Accuracy against labels")
-            heading("Labels asked for", 2)
-            self._budget = _chart(budget_chart([], None), "Labels asked for against records")
+            heading("Requested labels", 2)
+            self._budget = _chart(budget_chart([], None), "Requested labels against records")
             heading("Classes of the labels", 2)
             self._classes = _chart(class_history([]), "Shares of the classes against labels")
             heading("What happened", 2)
@@ -146,12 +146,12 @@ class ModelPage:
             }
         )
         if model["cut"]:
-            ui.label("The tree is too large to be drawn: what lies deeper is left out.")
+            ui.label("The tree is too large to be drawn: deeper levels are left out.")
         ui.label(
             "Drag to move, turn the wheel to zoom, click a node to fold it; the more records, the larger."
         )
         chart = ui.echart(tree_chart(nodes, model["classes"], splits)).classes("grove-tree")
-        chart.props('role=img aria-label="The tree; the table below says the same"')
+        chart.props('role=img aria-label="The tree; the table below has the same content"')
         ui.label("Classes of the labels learned").classes("text-bold")
         masses = nodes[0]["masses"] if nodes else []
         _chart(class_shares(model["classes"][: len(masses)], masses), "Shares of the classes").classes(
@@ -196,18 +196,18 @@ class ModelPage:
                         "answer": str(answer["label"] or "no class known yet"),
                         "probabilities": ", ".join(f"{name} {share(p)}" for name, p in shares),
                         "because": cut(str(answer["path"]), 2000),
-                        "label": f"{'asked for' if answer['asked'] else 'not asked for'}: {answer['why']}",
+                        "label": f"{'requested' if answer['asked'] else 'not requested'}: {answer['why']}",
                     }
                 )
-            ui.label({"equal": "That is what was sent."}.get(document["prediction"]["sent"], SENT))
+            ui.label({"equal": "The sent answer is equal."}.get(document["prediction"]["sent"], SENT))
 
 
 CAVEAT: Final = (
-    "The decrease of impurity by the tests of each attribute, averaged over the trees. It says what these "
-    "trees go by, not what causes what: attributes with many values get more than their due, and of several "
-    "that say the same one may get all."
+    "The decrease of impurity by the tests of each attribute, averaged over the trees. It shows the tests of "
+    "these trees, not causes: attributes with many values get too much, and one of several equal attributes "
+    "may get all of it."
 )
-SENT: Final = "What was sent is another answer, or is not on its topic any more."
+SENT: Final = "The sent answer differs, or is not on its topic any more."
 
 
 def _node_row(node: dict[str, Any], classes: list[str], splits: Any) -> dict[str, Any]:

@@ -48,13 +48,13 @@ class PartitionsPage:
         rows = found.answer["rows"]
         members = found.answer["members"]
         behind = sum(row.get("behind", 0) for row in rows)
-        who = ", ".join(members) if members else "nobody: no worker runs"
+        who = ", ".join(members) if members else "no members: no worker runs"
         ui.label(f"Group {found.answer['group']}: {cut(who, 600)}")
         ui.label(f"{number(behind)} records behind in all, at {moment(found.at_ms)} UTC").props("role=status")
         table(COLUMNS, [_row(row) for row in rows], "partition")
         ui.label(
             "Restores are counted by the journal: one each time a worker read the partition's state "
-            "anew, the first included. Behind is counted in offsets, which transaction markers take too."
+            "again, the first included. Behind is counted in offsets, which transaction markers take too."
         )
 
 

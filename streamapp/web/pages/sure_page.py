@@ -39,11 +39,11 @@ class SurePage:
         self._boxes = []
         self._confirm.set_visibility(bool(self._cards))
         if not self._cards:
-            self._heading.set_text("There is nothing that a model asks about and is sure of.")
+            self._heading.set_text("There is no request about which a model is sure.")
             return
         first = self._cards[0]
         self._heading.set_text(
-            f"{first.key} says {first.prediction} to all of these. Untick those that are something else."
+            f"{first.key} predicts {first.prediction} for all of these. Untick the wrong predictions."
         )
         with self._column:
             for card in self._cards:
@@ -92,7 +92,7 @@ class SurePage:
         except Refused as refused:
             self._messages.say(str(refused))
             return
-        self._messages.say("Taken back: you have one of them as a card, the others come again.")
+        self._messages.say("Taken back: you have one of them as a card, the other cards come again.")
         self._cards = []
         await self._next()
         self._draw()

@@ -50,6 +50,8 @@ class Messages:
             ui.navigate.to("/sign-in")
             return False
         counts = self._around.counts()
-        self._status.set_text(f"{counts.open:,} open, {counts.leased:,} with somebody, {counts.sent:,} sent")
+        self._status.set_text(
+            f"{counts.open:,} open, {counts.leased:,} with annotators, {counts.sent:,} sent"
+        )
         self._trouble.set_text(self._around.trouble())
         return True

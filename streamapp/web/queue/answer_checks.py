@@ -17,11 +17,11 @@ def check_given(given: Given, wanted: Sequence[str], declared: Mapping[str, Attr
     """Raise Refused if values are missing, were not requested, or are not allowed by their attributes."""
     names = {*given.features, *given.unavailable}
     if extra := sorted(names - set(wanted)):
-        message = f"{extra[0]} is not asked for, or was given meanwhile."
+        message = f"{extra[0]} is not requested, or was given before."
         raise Refused(message)
     missing = [name for name in wanted if name not in names]
     if missing and not given.finish:
-        message = f"{missing[0]} is missing: give a value, or say that it is not to be had."
+        message = f"{missing[0]} is missing: give a value, or mark it as not available."
         raise Refused(message)
     for reason in given.unavailable.values():
         if reason is not None and not is_name(reason, longest):

@@ -322,7 +322,7 @@ class LabelQueue(Outbox):
         with self._store.transaction() as db:
             asked = self._asked(db, annotator, number, now)
             if asked.kind != "label":
-                message = "This card asks for features, not for a class."
+                message = "This card needs features, not a class."
                 raise Refused(message)
             if label is not None:
                 self._check_class(db, asked.key, label, new_class=new_class)
@@ -350,7 +350,7 @@ class LabelQueue(Outbox):
         with self._store.transaction() as db:
             asked = self._asked(db, annotator, number, now)
             if asked.kind != "features":
-                message = "This card asks for a class, not for features."
+                message = "This card needs a class, not features."
                 raise Refused(message)
             (wanted,) = db.execute("SELECT wanted FROM request WHERE number = ?", (number,)).fetchone()
             names = intake.left(db, asked.key, asked.instance_id, orjson.loads(wanted), asked.asked_ms)
@@ -427,7 +427,7 @@ class LabelQueue(Outbox):
         if db.execute("SELECT 1 FROM class WHERE key = ? AND name = ?", (key, label)).fetchone():
             return
         if not new_class:
-            message = f"Nobody knows a class {label!r} of this model; give it as a new one if it is."
+            message = f"This model has no class {label!r}; give it as a new class if it is one."
             raise Refused(message)
         db.execute("INSERT INTO class VALUES (?, ?, NULL)", (key, label))
 

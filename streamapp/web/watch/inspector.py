@@ -103,7 +103,7 @@ class Inspector:
             late.cancel()
         if not line:
             self._end()
-            message = "the process that looks into the installation has ended; its log says why. Try again"
+            message = "the process that looks into the installation has ended; see its log. Try again"
             raise InspectionError(message)
         self._wait_idle()
         found = orjson.loads(line)

@@ -153,7 +153,7 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
         (
             "Requests",
             (
-                _p("Requests by what became of them", "grove_label_requests_total", by="strategy outcome"),
+                _p("Requests by state", "grove_label_requests_total", by="strategy outcome"),
                 _p("Open requests", "grove_label_requests_outstanding"),
                 _p("Budget", "grove_label_budget_ratio", by="kind", unit="percentunit", mean=True),
             ),
@@ -175,7 +175,7 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
                 _p("Cost, in units of the schemas", "grove_feature_cost_total"),
                 _p("Episodes", "grove_episodes_opened_total", "grove_episodes_dropped_total"),
                 _p(
-                    "Why no more was asked for",
+                    "Reasons for the end of purchases",
                     "grove_episodes_one_region_total",
                     "grove_episodes_none_left_total",
                     "grove_episodes_exhausted_total",

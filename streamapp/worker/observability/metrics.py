@@ -60,7 +60,7 @@ class Metrics:
         self._outcomes: dict[str, Counter] = {}  # children of `records`, by a task's name for the outcome
 
     def _build_info(self) -> None:
-        info = Info("grove_build", "What runs here (process).", registry=self.registry)
+        info = Info("grove_build", "Version of the running code (process).", registry=self.registry)
         packages = {name: metadata.version(name) for name in ("faust-streaming", "aiokafka", "numba")}
         info.info(
             {
@@ -82,8 +82,8 @@ class Metrics:
         self.dead_letters = self._counter("grove_dlq_records", "Dead letters (process).", "reason")
         self.label_requests = self._counter(
             "grove_label_requests",
-            "Label requests by what became of them: sent, and each ends once: answered, declined or expired, "
-            "which may be told up to pending.ttl.ms / 16 later (process).",
+            "Label requests by state: sent, and at the end once answered, declined or expired, "
+            "which is counted up to pending.ttl.ms / 16 later (process).",
             "strategy",
             "outcome",
         )
@@ -156,22 +156,22 @@ class Metrics:
         )
         self.restores = self._counter(
             "grove_restores",
-            "Partitions restored, by what their replay began with: snapshot, older-snapshot (the newest is "
+            "Partitions restored, by the beginning of their replay: snapshot, older-snapshot (the newest is "
             "not whole), reset, or journal (its beginning) (process).",
             "beginning",
         )
         self.snapshots = self._counter("grove_snapshots", "Snapshots completed (process).")
         self.snapshot_bytes = self._counter(
             "grove_snapshot_bytes",
-            "Compressed bytes that the snapshots completed here consist of, shared ones included (process).",
+            "Compressed bytes that the snapshots completed here consist of, with shared parts (process).",
         )
         self.snapshot_seconds = self._seconds(
             "grove_snapshot_seconds", "From the cut to the complete snapshot (process).", _COMMIT_BUCKETS
         )
         self.changelog_records = self._counter(
             "grove_changelog_records",
-            "Parts of snapshots read from their topic: for partitions that are to go live here (active), and "
-            "to keep those of others warm (standby) (process).",
+            "Parts of snapshots read from their topic: for partitions to be processed here (active), and "
+            "to keep other workers' partitions warm (standby) (process).",
             "role",
         )
         self.changelog_bytes = self._counter(

@@ -79,7 +79,9 @@ class AbandonedTransactions:
             for name in sorted(gone) if abort else ():
                 self._abort_of(name)
         except UNKNOWN as error:
-            logger.warning("who is in the group is not known, so nothing is ended for others: %s", error)
+            logger.warning(
+                "the members of the group are not known, so no other worker's transaction is ended: %s", error
+            )
         finally:
             self._lock.release()
 

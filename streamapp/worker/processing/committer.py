@@ -311,4 +311,4 @@ class Committer:
     def _give_up(self, why: str) -> None:
         """Commit nothing any more: a stop does not wait longer for the broker."""
         self.failed = True
-        logger.error("%s; what is uncommitted will be processed again", why)
+        logger.error("%s; uncommitted records will be processed again", why)

@@ -70,7 +70,7 @@ class Partitions(dict[int, Partition]):
         self._health.partitions[number] = PartitionStatus(Stage.STOPPED, str(error))
         self._metrics.partitions_stopped.inc()
         logger.error(
-            "partition %d is stopped, the others go on: %s", number, error, exc_info=error.__cause__ or error
+            "partition %d is stopped, all others go on: %s", number, error, exc_info=error.__cause__ or error
         )
 
     def uncommitted(self, membership: Membership | None) -> dict[int, Partition]:

@@ -74,7 +74,7 @@ class ReadProgress:
     def _note_unserved(self, unserved: Mapping[str, str]) -> None:
         before, self._health.unserved = self._health.unserved, unserved
         if unserved and not before:
-            logger.warning("%s: their records wait, the others go on", self._health.not_served())
+            logger.warning("%s: their records wait, all others go on", self._health.not_served())
         elif before and not unserved:
             logger.info("the broker serves all partitions again")
 

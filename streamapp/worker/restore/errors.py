@@ -21,7 +21,7 @@ class SourceLogError(StreamappError):
     def __init__(self, topic: str, partition: int, position: int, first: int, end: int) -> None:
         super().__init__(
             f"topic {topic} has offsets {first} to {end}, but records up to {position} were processed: it "
-            f"was made anew, or truncated; {ways_out(partition)}"
+            f"was created again, or truncated; {ways_out(partition)}"
         )
 
 
@@ -29,8 +29,8 @@ def ways_out(partition: int) -> str:
     """Return the options of an operator when a source is another topic than before."""
     return (
         f"stop the workers, then 'grove models restore --partition {partition}' lets the models of its "
-        f"newest snapshot go on with what the topic has now, 'grove models reset --partition {partition}' "
-        "gives it new ones"
+        f"newest snapshot go on with the topic's present records, "
+        f"'grove models reset --partition {partition}' gives it new models"
     )
 
 

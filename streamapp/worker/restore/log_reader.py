@@ -268,7 +268,7 @@ class LogReader:
                     raise NotYetError(message)
                 reason = (
                     f"topic {self._topic} ends at offset {self.end}, but records up to {position} were "
-                    "processed: it was made anew, or truncated"
+                    "processed: it was created again, or truncated"
                 )
                 raise RestoreError(self._partition, reason)
 

@@ -57,7 +57,7 @@ class RestoreProgress:
         if total:
             self._say()
             logger.info(
-                "partition %d: restoring, %s records to replay behind the %s",
+                "partition %d: restoring, %s records to replay after the %s",
                 self.partition,
                 f"{total:,}",
                 _IN_WORDS[beginning],

@@ -137,7 +137,7 @@ class Rebuild:
         if tail.first > 0:
             reason = (
                 f"its journal begins at offset {tail.first}, and none of the {len(tried)} snapshots it "
-                "speaks of is whole here (without this worker's state.dir all of their topic is read anew)"
+                "names is complete here (without this worker's state.dir their whole topic is read again)"
             )
             raise RestoreError(self._wanted.partition, reason)
         return tail, Base(garbage=self._keys), "journal"

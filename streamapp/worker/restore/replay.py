@@ -119,7 +119,7 @@ class Replay:
         if step.count is not None and found != step.count and step.skipped != ((at, step.to),):
             reason = (
                 f"{step.count} records of {step.source} from offset {at} to before {step.to} were "
-                f"processed, {found} are left: the topic is compacted, or another one than it was; "
+                f"processed, {found} are left: the topic is compacted, or was created again; "
                 f"{ways_out(self._partition)}"
             )
             raise RestoreError(self._partition, reason)
@@ -137,7 +137,7 @@ class Replay:
                 if letter.reason is Reason.BAD_WEIGHT or Reason.BAD_WEIGHT in dict(letter.rows).values():
                     at = letter.origin
                     logger.warning(
-                        "partition %d: replayed without %s:%d:%d, which an older release may know: %s",
+                        "partition %d: replayed without %s:%d:%d, which an older release may read: %s",
                         self._partition,
                         at.topic,
                         at.partition,

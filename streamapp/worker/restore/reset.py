@@ -127,8 +127,8 @@ def check_group_stayed_empty(kafka: Mapping[str, Any], group: str, names: TopicN
     if members or went_on:
         who = ", ".join(members) or "a worker that has left again"
         message = (
-            f"partition {partition}: {who} came meanwhile, and may have read the journal before this was "
-            "written to it; stop the workers ('grove worker drain') and run it again"
+            f"partition {partition}: {who} joined during the command, and may have read the journal before "
+            "this was written to it; stop the workers ('grove worker drain') and run it again"
         )
         raise ResetError(message)
 

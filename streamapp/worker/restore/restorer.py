@@ -151,8 +151,8 @@ class Restorer:
     def _without_journal(self, difference: EndMismatchError) -> str:
         return (
             f"the group {self._group} has offsets ({in_words(difference.committed)}), but {self._journal} "
-            "is empty: they were committed by a release that kept no journal, or the journal was made anew; "
-            "what was learned before them is not known"
+            "is empty: they were committed by a release that kept no journal, or the journal was created "
+            "again; the state of the models before them is not known"
         )
 
     def _ahead(self, difference: EndMismatchError, partition: int) -> str:
@@ -168,10 +168,10 @@ class Restorer:
         if difference.gone:
             topics = ", ".join(self._topics[source] for source in difference.gone)
             return (
-                f"{difference}: Kafka deletes offsets with their topic, so {topics} was made anew; "
+                f"{difference}: Kafka deletes offsets with their topic, so {topics} was created again; "
                 f"{ways_out(partition)}"
             )
-        return f"{difference}: offsets were reset, or {self._journal} is another one"
+        return f"{difference}: offsets were reset, or {self._journal} is another topic"
 
 
 def check_identity(partition: int, topic_ids: Mapping[str, str], offsets: Mapping[str, Offset]) -> None:
@@ -180,7 +180,7 @@ def check_identity(partition: int, topic_ids: Mapping[str, str], offsets: Mappin
         now = topic_ids[topic]
         if UNKNOWN not in (now, offset.topic_id) and now != offset.topic_id:
             reason = (
-                f"topic {topic} was made anew: its id is {now}, offset {offset.position} is of the one with "
-                f"id {offset.topic_id}; {ways_out(partition)}"
+                f"topic {topic} was created again: its id is {now}, offset {offset.position} is of the topic "
+                f"with id {offset.topic_id}; {ways_out(partition)}"
             )
             raise RestoreError(partition, reason)

@@ -70,7 +70,7 @@ class Index:
             raise DamagedError(message)
         index = Index(found)
         if len(index.copies) != manifest.units or index.size != manifest.size:
-            message = f"the index has {len(index.copies)} units, its manifest says {manifest.units}"
+            message = f"the index has {len(index.copies)} units, its manifest has {manifest.units}"
             raise DamagedError(message)
         return index
 

@@ -38,8 +38,8 @@ async def leave_snapshots(
                     await snapshots.changed.wait()
     except TimeoutError:
         logger.warning(
-            "partitions %s have no snapshot of their end within %.0f s: whoever restores them replays what "
-            "the newest one lacks",
+            "partitions %s have no snapshot of their end within %.0f s: a restore replays the records after "
+            "the newest snapshot",
             snapshots.unfinished(),
             TIMEOUT_S,
         )

@@ -145,7 +145,7 @@ class TaskConfig:
             message = (
                 f"acquire={spec.acquire.spelled!r} must have the topics feature-requests and feature-values, "
                 "which are missing; create them with 'grove topics create' and start the workers again, or "
-                'say "acquire": "none"'
+                'set "acquire": "none"'
             )
             raise SpecError(message)
         return spec

@@ -143,7 +143,7 @@ class ControlsRun:
             raise RefusedCommandError(message)
         self.store.freeze(slot, frozen)
         self._say("frozen" if frozen else "unfrozen", control, slot)
-        return "frozen: answers, but neither asks nor learns" if frozen else "no longer frozen"
+        return "frozen: answers, but neither requests labels nor learns" if frozen else "no longer frozen"
 
     def _reset(self, control: Control) -> str:
         slot = self._slot(control)
@@ -170,7 +170,7 @@ class ControlsRun:
             self.state.episodes.forget_model(control.key)
         if slot != NO_MODEL:
             self._say("reset", control, slot)
-        return "reset: begins anew"
+        return "reset: learns again from the beginning"
 
     def _delete(self, control: Control) -> str:
         slot = self._slot(control)

@@ -241,7 +241,7 @@ def _named(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> Pro
             raise
         except Exception as again:  # noqa: BLE001 - reported
             return ProcessingError(run, record, _cause(again))
-    hint = f" (no record of the run up to offset {run.raw.offsets[-1]} fails by itself)"
+    hint = f" (no record of the run up to offset {run.raw.offsets[-1]} fails alone)"
     return ProcessingError(run, 0, error, hint)
 
 

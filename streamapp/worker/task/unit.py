@@ -92,7 +92,7 @@ def unseal(unit: Unit) -> tuple[dict[str, Any], memoryview]:
         TypeError,
         KeyError,
     ) as error:  # a valid checksum shows that it is whole, not its origin
-        raise damaged(name, f"its head must say kind, key, incarnation and facts: {error!r}") from error
+        raise damaged(name, f"its head must hold kind, key, incarnation and facts: {error!r}") from error
     if named != name:
         raise damaged(name, f"must be stored under its own name, which is {named}")
     return facts, body

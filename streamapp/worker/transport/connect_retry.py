@@ -112,6 +112,6 @@ def _told(client: Any, reason: str) -> str:
     servers = ",".join(f"{host}:{port}" for host, port, _ in client.hosts)
     return (
         f"security.protocol={client._security_protocol} must let both clients of a worker in at {servers}: "
-        f"librdkafka was let in, aiokafka is not: {reason}; correct ssl.* and sasl.* (what only librdkafka "
-        "understands does not do)"
+        f"librdkafka was let in, aiokafka is not: {reason}; correct ssl.* and sasl.* (properties that only "
+        "librdkafka has are not enough)"
     )

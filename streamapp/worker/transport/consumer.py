@@ -312,12 +312,12 @@ class Consumer(driver.Consumer):
         if self._lacks_since is None:
             self._lacks_since = now
             logger.warning(
-                "%s are not assigned with the others: joining the group once more", sorted(missing)
+                "%s are not assigned with the other topics: joining the group once more", sorted(missing)
             )
         elif now - self._lacks_since > LACKING_S:
             message = (
                 f"topics are not co-partitioned: {sorted(missing)} went to another worker, or the group's "
-                f"leader does not know the topic; have all workers leave the group (grove worker "
+                f"leader has no metadata of the topic; have all workers leave the group (grove worker "
                 f"drain), then start them"
             )
             raise RuntimeError(message)

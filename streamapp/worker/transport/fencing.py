@@ -91,7 +91,7 @@ class ForeignAssignment:
         return (
             f"{_member_of(self._coordinator)}: the group goes on giving this worker partitions of "
             f"{', '.join(foreign)}, which it does not read; application.id must be one installation's own: "
-            "give this worker another one (--set application.id=NAME), or have the workers of those topics "
+            "give this worker another name (--set application.id=NAME), or have the workers of those topics "
             "leave the group (grove worker drain), then start it again"
         )
 
@@ -142,6 +142,6 @@ class Fencing:
     def _told(self, host: str) -> str:
         name, group = self._coordinator._group_instance_id, self._coordinator.group_id
         return (
-            f"group.instance.id={name} must be one worker's own: another one at {host} has joined group "
-            f"{group!r} under this name; give each a name of its own (--name), then start this one again"
+            f"group.instance.id={name} must be one worker's own: another worker at {host} has joined group "
+            f"{group!r} under this name; give each worker another name (--name), then start this worker again"
         )

@@ -102,7 +102,7 @@ def _missing(topics: dict[str, str]) -> str:
     return (
         f"{what}. A worker does not go on without a source: create the topics with 'grove topics create' (or "
         "grant Describe and Read), then start the workers again; 'grove models restore' keeps the models of "
-        "a partition whose source was made anew"
+        "a partition whose source was created again"
     )
 
 

@@ -357,7 +357,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 starts = await consumer.beginning_offsets(wanted)
                 ends = await consumer.end_offsets(wanted)
         except (TimeoutError, KafkaTimeoutError):
-            message = f"{_names(partitions)}: the broker does not say where the logs begin and end"
+            message = f"{_names(partitions)}: the broker does not report where the logs begin and end"
             raise NotYetError(message) from None
         return {TP(*tp): (starts[tp], ends[tp]) for tp in wanted}
 

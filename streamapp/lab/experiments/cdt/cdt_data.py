@@ -91,7 +91,7 @@ def load(name: str, data: Path, limit: int | None = None) -> Records:
     files, options = FILES[name]
     dataset = open_dataset([data / file for file in files], **options)
     if not dataset.names:
-        message = f"{data / files[0]} must be the data set {name}; it has no attribute besides the class"
+        message = f"{data / files[0]} must be the data set {name}; it has no attribute but the class"
         raise UsageError(message)
     following = FollowingSchema(dataset, MAX_CLASSES)
     xs, ys, n = [], [], 0

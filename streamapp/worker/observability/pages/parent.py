@@ -152,7 +152,7 @@ def metrics(workers: Sequence[ChildWorker]) -> CollectorRegistry:
     )
     restarts = Gauge(
         "grove_worker_restarts",
-        "How often the parent started it anew (process).",
+        "Number of restarts by the parent (process).",
         ["worker"],
         registry=registry,
     )

@@ -99,10 +99,10 @@ class FeatureValuesRun:
     def _column(self, place: dict[str, int], name: str, episode: Episode) -> int:
         column = place.get(name, -1)
         if column < 0:
-            detail = f"feature {name[:40]!r} is not in the model's schema; answer what was asked for"
+            detail = f"feature {name[:40]!r} is not in the model's schema; send the requested features"
             raise RefusedValuesError(Reason.NOT_ASKED, detail)
         if episode.status[column] not in (ASKED, BOUGHT, UNAVAILABLE):
-            detail = f"feature {name[:40]!r} was not asked for; send what is known with the instance"
+            detail = f"feature {name[:40]!r} was not requested; send known features with the instance"
             raise RefusedValuesError(Reason.NOT_ASKED, detail)
         return column
 

@@ -34,7 +34,9 @@ def note_ignored(
                 first[int(slot)] = min(first.get(int(slot), (row, min(names))), (row, min(names)))
     for slot, (row, feature) in sorted(first.items(), key=lambda each: each[1]):
         store.warn(slot)
-        text = f"feature {feature!r} is not in the model's schema; it and later unknown ones are ignored"
+        text = (
+            f"feature {feature!r} is not in the model's schema; this and later unknown features are ignored"
+        )
         effects.notices.append(Notice("warning", text, store.keys[slot], raw.offsets[record[row]]))
 
 
@@ -48,7 +50,7 @@ def note_values(
     effects.count(counters.VALUES_IGNORED, grown.ignored)
     for row, name in grown.full:
         text = (
-            f"nominal attribute {name!r} has {MAX_VALUES:,} values and takes in no more: later ones count as "
-            "missing; declare its values in the model's schema"
+            f"nominal attribute {name!r} has {MAX_VALUES:,} values and takes in no more: all later values "
+            "count as missing; declare its values in the model's schema"
         )
         effects.notices.append(Notice("warning", text, store.keys[int(model[row])], raw.offsets[record[row]]))

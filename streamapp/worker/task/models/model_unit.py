@@ -65,7 +65,7 @@ def read_model(unit: Unit) -> StoredModel:
         flags: dict[str, Any] = {name: bool(facts[name]) for name in ("open", "frozen", "warned", "fresh")}
         stored = StoredModel(unit.name, model, int(facts["known_classes"]), **flags)
     except (KeyError, TypeError, ValueError, OverflowError) as error:  # the unit may come from any writer
-        raise damaged(unit.name, f"its facts must be those of a model: {error!r}") from error
+        raise damaged(unit.name, f"its facts must describe a model: {error!r}") from error
     if not fits(model, stored.known_classes, is_open=stored.open):
         raise damaged(unit.name, "its facts must fit its snapshot")
     return stored

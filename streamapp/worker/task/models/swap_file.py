@@ -171,4 +171,4 @@ def _nothing() -> None:
 
 
 def _gone() -> SwapFileError:
-    return SwapFileError("evicted models are gone: their task was given up")
+    return SwapFileError("evicted models are deleted: their task was given up")

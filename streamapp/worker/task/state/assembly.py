@@ -61,7 +61,7 @@ class Assembly:
     def finish(self, written: WrittenUnits) -> dict[Any, int]:
         """Put all units in place; return the positions, and note the units as `written`."""
         if not self._units[TASK.kind]:
-            raise damaged(TASK, "must be there: it says what belongs to the task")
+            raise damaged(TASK, "must be there: it lists the units of the task")
         head, _ = unseal(self._units[TASK.kind][0])
         if head["partition"] != self._partition:
             raise damaged(TASK, f"partition={head['partition']} must be {self._partition}")
@@ -88,7 +88,7 @@ class Assembly:
     def _take_model(self, unit: Unit) -> None:
         stored, store = read_model(unit), self._state.store
         if store.slot(unit.name.key) != NO_MODEL:
-            raise damaged(unit.name, "must be the only model of its key, and there is another one")
+            raise damaged(unit.name, "must be the only model of its key, and there is another model")
         store.adopt(stored)
         store.evict_excess()
 
@@ -98,7 +98,7 @@ class Assembly:
             if n != wanted:
                 raise damaged(TASK, f"there must be {wanted} units of kind {kind!r}, and there are {n}")
         if said["checksums"] != found["checksums"]:
-            raise damaged(TASK, "its units must all be those of its cut, and some are of another one")
+            raise damaged(TASK, "its units must all be from its cut, and some are from another cut")
 
     def _ordered(self, kind: str) -> list[Unit]:
         return sorted(self._units[kind], key=lambda unit: int(unit.name.key))

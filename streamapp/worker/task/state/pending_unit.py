@@ -196,7 +196,7 @@ def read_block(unit: Unit) -> Entries:
     if at != len(body) or int(width.sum()) != len(words):
         raise damaged(unit.name, "its columns must fit its body and its features")
     if ((rows["episode"] < 0) | (rows["episode"] > rows["width"])).any():
-        raise damaged(unit.name, "the words of an episode must be among those of its entry")
+        raise damaged(unit.name, "the words of an episode must be among the words of its entry")
     rows["start"] = np.cumsum(width) - width
     start = int(unit.name.key)
     return Entries(PendingBlock(start, start + n, bool(facts["closed"])), names, rows, words, present)

@@ -125,7 +125,7 @@ def test_ufodt_buys_features_of_any_file_and_names_once_where_its_thresholds_com
         ("[]", "--schema [] must be an object with 'attributes' alone, a list"),
         ('{"attributes": [], "classes": []}', "must be an object with 'attributes' alone, a list"),
         ('{"attributes": [{"name": "x", "kind": "nominal"}]}', "only range, cost, thresholds"),
-        ('{"attributes": [{"name": "x"}, {"name": "x"}]}', "must have a 'name' of its own"),
+        ('{"attributes": [{"name": "x"}, {"name": "x"}]}', "must have its own 'name'"),
         (
             '{"attributes": [{"name": "x", "range": [1]}]}',
             "range=[1] of attribute 'x' must be a list of two numbers",
@@ -323,7 +323,7 @@ def test_values_that_a_schema_does_not_take_in_are_told(
     assert main(["prequential", "--json", "--data", str(tmp_path / "rows.csv"), "--target", "class"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["labels"] == 2060
-    assert "grove: 'name' has 1,030 values; the first 1,024 are known, the others count as missing" in err
+    assert "grove: 'name' has 1,030 values; the first 1,024 are known, all others count as missing" in err
 
 
 MAJORITY = '{"learner": {"name": "h-tree", "leaf_model": "mc"}}'

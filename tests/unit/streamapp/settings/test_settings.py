@@ -170,10 +170,10 @@ class TestRules:
             ),
             (
                 {"commit_interval_ms": 10_000, "transaction_timeout_ms": 10_000},
-                "lower the one or raise the other",
+                "lower the first or raise the second",
             ),
-            ({"group_instance_id": ".."}, "group.instance.id=.. must be a name of its own"),
-            ({"group_instance_id": "."}, "group.instance.id=. must be a name of its own"),
+            ({"group_instance_id": ".."}, "group.instance.id=.. must be another name"),
+            ({"group_instance_id": "."}, "group.instance.id=. must be another name"),
             ({"group_instance_id": "../x"}, "group.instance.id=../x must be"),
             ({"group_instance_id": "a/b"}, "group.instance.id=a/b must be"),
             ({"pending_ttl_ms": 500}, "pending.ttl.ms=500 must be more than input.skew.ms=1000"),

@@ -104,7 +104,7 @@ def test_nothing_is_found_on_any_page(tmp_path: Path) -> None:
             page.get_by_label("Name").fill("ann")
             page.get_by_label("Password").fill(PASSWORD)
             page.keyboard.press("Enter")
-            expect(page.get_by_text("Nothing is asked at the moment")).to_be_visible()
+            expect(page.get_by_text("There is no request now")).to_be_visible()
             look_at("nothing")
             key, now = f"shop{kind}", now_ms()
             features: dict[str, Cell] = {"amount": 12.5, "country": "DE", "items": 3.0}
@@ -134,7 +134,7 @@ def test_nothing_is_found_on_any_page(tmp_path: Path) -> None:
             look_at("label")
             assert re.search(r"skipHijack\W+true", page.content()), "its bar for requests has no name"
             page.goto(f"{address}sure")
-            expect(heading).to_contain_text("to all of these")
+            expect(heading).to_contain_text("for all of these")
             look_at("sure")
             page.get_by_role("button", name="Those ticked").click()
             expect(page.get_by_text("5 times fraud")).to_be_visible()
@@ -142,7 +142,7 @@ def test_nothing_is_found_on_any_page(tmp_path: Path) -> None:
             expect(heading).to_contain_text("which class has")
             page.wait_for_timeout(400)
             page.keyboard.press("2")
-            expect(page.get_by_text("Nothing is asked at the moment")).to_be_visible()
+            expect(page.get_by_text("There is no request now")).to_be_visible()
             wanted = replace(
                 asked, request_id="q", instance_id="loan-17", wanted=("income", "bureau"), cost=5.0
             )

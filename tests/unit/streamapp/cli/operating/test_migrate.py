@@ -18,7 +18,7 @@ NOWHERE = "127.0.0.1:1"
     ("arguments", "status", "says"),
     [
         ([], 64, "Missing option '--to-prefix'"),
-        (["--to-prefix", "grove."], 64, "--to-prefix 'grove.' must not be that of the old topics"),
+        (["--to-prefix", "grove."], 64, "--to-prefix 'grove.' must not be the prefix of the old topics"),
         (["--to-prefix", "a b"], 64, "--to-prefix 'a b' must consist of letters, digits"),
         (["--to-prefix", "b.", "--partitions", "0"], 64, "'--partitions'"),
         (["--to-prefix", "b.", "--set", "nonsense=1"], 64, "--set nonsense: no such setting"),

@@ -10,7 +10,7 @@ from streamapp.lab.experiments.leaf_curve import at_sizes, grid, leaf_curve, mea
 
 def test_the_last_measure_at_every_number_of_leaves():
     assert leaf_curve([1, 1, 2, 2, 4, 2], [0.5, 0.6, 0.7, 0.8, 0.9, 0.65]) == {1: 0.6, 2: 0.65, 4: 0.9}
-    with pytest.raises(ValueError, match="leaves=1 points must be as many as measure=2"):
+    with pytest.raises(ValueError, match="leaves=1 points must equal measure=2"):
         leaf_curve([1], [0.1, 0.2])
 
 

@@ -106,8 +106,8 @@ def test_of_no_source_whose_records_must_be_processed(monkeypatch: pytest.Monkey
         (59, "instances", "grove.instances partition 3 offset 59 was processed already: 60 is the next"),
         (100, "instances", "offset 100 is not there yet: the log ends at 100"),
         (10**30, "labels", "is not there yet"),
-        (8, "labels", "grove.labels partition 3 offset 8 is gone: .* from 10 on"),
-        (HOLE, "instances", f"offset {HOLE} has no record .a marker, or compaction took it"),
+        (8, "labels", "grove.labels partition 3 offset 8 is deleted: .* from 10 on"),
+        (HOLE, "instances", f"offset {HOLE} has no record .a marker, or compaction removed it"),
     ],
 )
 def test_others_cannot_be_skipped(offset: int, source: SourceName, reason: str) -> None:
@@ -138,7 +138,7 @@ def test_not_of_a_partition_that_cannot_be_restored() -> None:
     with pytest.raises(EndMismatchError):
         kafka.look_up(70)
     kafka.at[NAMES.instances] = Offset(60, "old")
-    with pytest.raises(RestoreError, match=r"grove\.instances was made anew"):
+    with pytest.raises(RestoreError, match=r"grove\.instances was created again"):
         kafka.look_up(70)
 
 
@@ -215,6 +215,6 @@ def test_it_is_not_written_for_another_record(monkeypatch: pytest.MonkeyPatch) -
         Writing(kafka, monkeypatch),
         replace(kafka.look_up(70), skip=Skip(4, "instances", 70, "before")),
     )
-    with pytest.raises(SkipError, match=r"grove\.instances was made anew meanwhile"):
+    with pytest.raises(SkipError, match=r"grove\.instances was created again since"):
         writing.skip(found)
     assert writing.written == []

@@ -238,7 +238,9 @@ def test_workers_that_go_on_meanwhile_are_noticed() -> None:
         def flush(self) -> None:
             here.moved = 1
 
-    with pytest.raises(MigrationError, match="workers went on with partition 0 of the old topics meanwhile"):
+    with pytest.raises(
+        MigrationError, match="workers went on with partition 0 of the old topics during the migration"
+    ):
         Migration(here, Awaking(2), CONFIG).run()
 
 

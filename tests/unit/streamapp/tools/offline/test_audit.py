@@ -73,8 +73,8 @@ def test_the_model_the_answer_its_reasons_and_that_it_was_sent() -> None:
     assert model_file.unwrap(result.file).head["taken"]["positions"]["instances"] == 280
     text = as_text(document)
     assert "answer     i140: low (high 0.0000, low 1.0000)" in text
-    assert "label      not asked for: its label came with it" in text
-    assert text.endswith("sent       that is what was sent")
+    assert "label      not requested: its label came with it" in text
+    assert text.endswith("sent       equal to the sent answer")
 
 
 def test_before_and_after_differ_by_the_record() -> None:
@@ -88,7 +88,7 @@ def test_before_and_after_differ_by_the_record() -> None:
 def test_of_another_key_there_is_the_model_but_no_answer() -> None:
     document = found("other", "3:280").document
     assert (document["model"]["records"], document["prediction"], document["record"]) == (140, None, "m")
-    assert "of the model 'm': this one was not asked" in as_text(document)
+    assert "of the model 'm': the other model did not answer" in as_text(document)
 
 
 def test_before_its_first_record_there_is_no_model() -> None:

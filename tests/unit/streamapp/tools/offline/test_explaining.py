@@ -79,17 +79,17 @@ def test_why_a_label_was_asked_for_or_not() -> None:
     assert why(archive, 0) == "its label came with it"
     assert (
         why(archive, 1)
-        == "always wanted it, and the budget was open: 0 of 1 records had been asked for (limit 1)"
+        == "always requested it, and the budget was open: 0 of 1 records had been requested (limit 1)"
     )
     archive.instances({"id": "u3", "features": {"x": 1}})
     assert why(archive, 400) == "its id is remembered: the instance was answered before"
     archive.control("freeze")
     archive.instances({"id": "f", "features": {"x": 1}})
-    assert why(archive, 401) == "the model is frozen: it answers, but neither asks nor learns"
-    assert why(learned(NEVER), 3).startswith("never did not want it: 0 of 3 records had been")
+    assert why(archive, 401) == "the model is frozen: it answers, but neither requests labels nor learns"
+    assert why(learned(NEVER), 3).startswith("never did not request it: 0 of 3 records had been")
     tight = learned({"query": "always", "budget": {"name": "count", "limit": 0.01}})
-    closed = "the budget was closed: 1 of 3 records had been asked for (limit 0.01)"
-    assert why(tight, 1).startswith("always wanted it")
+    closed = "the budget was closed: 1 of 3 records had been requested (limit 0.01)"
+    assert why(tight, 1).startswith("always requested it")
     assert why(tight, 3) == closed
     drawn = learned({"query": "never", "evaluation": {"share": 0.5}})
     assert "drawn at random for the evaluation (evaluation.share)" in {why(drawn, n) for n in (1, 3, 5, 7)}

@@ -85,7 +85,7 @@ def test_a_card_is_answered_undone_and_answered_by_keys(queue: LabelQueue) -> No
         await page.press("s")
         await user.should_see("second: skipped")
         await page.press("1")
-        await user.should_see("Nothing is asked at the moment.")
+        await user.should_see("There is no request now.")
 
     simulate(queue, story)
     due = queue.due(now_ms() + 60_000)
@@ -102,7 +102,7 @@ def test_buttons_do_the_same_and_a_class_may_be_new(queue: LabelQueue) -> None:
         user.find("Answer with it").click()
         await user.should_see("which class has second?", retries=100)
         user.find("I do not know (x)").click()
-        await user.should_see("Nothing is asked at the moment.", retries=100)
+        await user.should_see("There is no request now.", retries=100)
 
     simulate(queue, story, hide_guess=False)
     assert {each.label for each in queue.due(now_ms() + 60_000)} == {"brand new", None}
@@ -220,14 +220,14 @@ def test_sure_ones_are_confirmed_together_and_taken_back_together(queue: LabelQu
     async def play() -> None:
         async with user_simulation(root) as user:
             await user.open("/")
-            await user.should_see("k says a to all of these.", retries=100)
+            await user.should_see("k predicts a for all of these.", retries=100)
             await user.should_see(NASTY)
             next(box for box in pages[0]._boxes if "s1:" in box.text).set_value(False)
             user.find("Those ticked are a").click()
             await user.should_see("3 times a.", retries=100)
             user.find("Undo").click()
             await user.should_see("Taken back", retries=100)
-            await user.should_see("k says a to all of these.", retries=100)
+            await user.should_see("k predicts a for all of these.", retries=100)
             user.find("Those ticked are a").click()
             await user.should_see("times a.", retries=100)
 

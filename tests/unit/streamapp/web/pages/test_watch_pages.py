@@ -74,7 +74,7 @@ def test_a_model_is_shown_though_its_tree_cannot_be_had(
     async def story(user: Any) -> None:
         await user.should_see(NASTY)
         await user.should_see("accuracy 75.0 %, 1 splits, 0 drifts", retries=100)
-        await user.should_see("its log says why", retries=100)
+        await user.should_see("see its log", retries=100)
 
     monkeypatch.setattr(sys, "executable", "/bin/false")
     play(lambda: ModelPage(watching, Person("ann"), NASTY), story)
@@ -85,7 +85,7 @@ def test_two_curves_are_compared(watching: Watching, monkeypatch: pytest.MonkeyP
 
     async def story(user: Any) -> None:
         await user.should_see("Compare two models")
-        await user.should_see("its log says why", retries=100)
+        await user.should_see("see its log", retries=100)
         names = {each["name"] for each in pages[0]._chart.options["series"]}
         assert f"{NASTY}: recent" in names
         assert "k3: recent" in names
@@ -98,7 +98,7 @@ def test_dead_letters_and_results_say_when_there_are_none(
     watching: Watching, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def nobody(user: Any) -> None:
-        await user.should_see("its log says why", retries=100)
+        await user.should_see("see its log", retries=100)
 
     async def none(user: Any) -> None:
         await user.should_see("There is no result in", retries=100)

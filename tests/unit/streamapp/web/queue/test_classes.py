@@ -18,7 +18,7 @@ def test_a_class_that_nobody_knows_has_to_be_said_to_be_new(queue: LabelQueue) -
     card = queue.next_card("ann", NOW)
     assert card is not None
     assert card.classes == ("a",)
-    with pytest.raises(Refused, match="Nobody knows a class 'B'"):
+    with pytest.raises(Refused, match="This model has no class 'B'"):
         queue.answer("ann", card.number, "B", NOW)
     for bad in ("", "x" * 1025, "a\nb"):
         with pytest.raises(Refused, match=r"1 to 1,024 bytes"):

@@ -21,7 +21,7 @@ def test_features_are_given_and_sent(queue: LabelQueue) -> None:
     card = queue.next_card("ann", NOW)
     assert card is not None
     assert (card.wanted, card.cost) == (("age", "colour"), 2.0)
-    with pytest.raises(Refused, match="asks for features"):
+    with pytest.raises(Refused, match="needs features"):
         queue.answer("ann", card.number, "a", NOW)
     with pytest.raises(Refused, match="colour is missing"):
         queue.give("ann", card.number, Given({"age": 4.0}), NOW)
@@ -42,7 +42,7 @@ def test_features_are_given_and_sent(queue: LabelQueue) -> None:
         (Given({"age": 1.0, "colour": 3.0}), "this feature has texts"),
         (Given({"age": 1.0, "colour": "green"}), "'green' is none of red, blue"),
         (Given({"age": 1.0, "colour": ""}), "1 to 1,024 bytes"),
-        (Given({"age": 1.0, "colour": "red", "size": 1.0}), "size is not asked for"),
+        (Given({"age": 1.0, "colour": "red", "size": 1.0}), "size is not requested"),
         (Given({"age": 1.0}, {"colour": "x" * 2000}), "A reason must have"),
     ],
 )

@@ -177,9 +177,9 @@ def test_a_card_says_of_what_its_ranges_are(queue: LabelQueue) -> None:
     assert talks.seen == seen
     table = features_table(talks, {})
     assert "from -1.5 to 1e+300 (12,345 records)" in table
-    assert "<caption>Ranges are those of the records that the model had answered when it asked.<" in table
+    assert "<caption>Ranges are from the records that the model had answered before its request.<" in table
     assert silent is not None
     assert silent.seen == {}
     table = features_table(silent, {})
     assert "as in all 2 requests" in table
-    assert "<caption>Ranges are those of the requests of this model up to now, not of all" in table
+    assert "<caption>Ranges are from the requests of this model up to now, not from all" in table

@@ -61,7 +61,7 @@ def test_what_is_not_known_now_is_seen_later(caplog: pytest.LogCaptureFixture) -
     group.see("a", "b")
     group.away = True
     assert group.see("a") == []
-    assert "who is in the group is not known" in caplog.text
+    assert "the members of the group are not known" in caplog.text
     group.away = False
     assert group.see("a") == ["b"]
 

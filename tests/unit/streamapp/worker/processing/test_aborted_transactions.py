@@ -136,7 +136,7 @@ def test_an_abort_that_a_stop_gives_up_is_no_crash(
         assert (w.kafka.aborts, w.outputs.sent) == (1, [0]), "nothing goes on after it"
 
     run(story, exactly_once)
-    assert "the broker is away; what is uncommitted will be processed again" in caplog.text
+    assert "the broker is away; uncommitted records will be processed again" in caplog.text
 
 
 @GUARANTEES

@@ -69,7 +69,7 @@ def test_what_waits_for_a_leader_does_not_make_the_worker_dead_and_what_is_serve
     run(story)
     told = [record.message for record in caplog.records if "serve" in record.message]
     assert told == [
-        "the broker does not serve labels-0 (no leader is known): their records wait, the others go on",
+        "the broker does not serve labels-0 (no leader is known): their records wait, all others go on",
         "the broker serves all partitions again",
     ]
 

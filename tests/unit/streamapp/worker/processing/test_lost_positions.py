@@ -44,8 +44,8 @@ def test_a_log_that_ends_before_our_position_stops_its_partition_and_nothing_is_
 
     run(story)
     assert (
-        "partition 0 is stopped, the others go on: topic instances has offsets 0 to 1, but records up to 2 "
-        "were processed: it was made anew, or truncated; stop the workers, then 'grove models restore "
+        "partition 0 is stopped, all others go on: topic instances has offsets 0 to 1, but records up to 2 "
+        "were processed: it was created again, or truncated; stop the workers, then 'grove models restore "
     ) in caplog.text
 
 

@@ -23,7 +23,7 @@ def test_an_unexpected_error_stops_its_partition_and_the_others_go_on(
         assert w.metric("grove_partitions_stopped_total") == 1
 
     run(story)
-    assert "partition 0 is stopped, the others go on: topic=instances partition=0 offset=1" in caplog.text
+    assert "partition 0 is stopped, all others go on: topic=instances partition=0 offset=1" in caplog.text
 
 
 @GUARANTEES

@@ -54,6 +54,6 @@ def test_a_stop_that_gives_up_handing_outputs_over_is_no_crash(caplog: pytest.Lo
         await waiting
         await w.commit("stopping", timeout_s=1.0)
         assert (w.ended, w.offsets) == (None, {})
-        assert "stopping: outputs are lost; what is uncommitted will be processed again" in caplog.text
+        assert "stopping: outputs are lost; uncommitted records will be processed again" in caplog.text
 
     run(story, exactly_once=False)

@@ -40,7 +40,7 @@ def test_the_log_has_its_begin_and_how_far_it_is_every_few_seconds(caplog: pytes
         told.progress.replayed(100)
     assert [record.message for record in caplog.records] == [
         "partition 3: restoring from snapshot 4.16 of 7 units, 89 bytes",
-        "partition 3: restoring, 1,000 records to replay behind the newest whole snapshot",
+        "partition 3: restoring, 1,000 records to replay after the newest whole snapshot",
         "partition 3: replayed 400 of 1,000 records in 5 s",
         "partition 3: replayed 800 of 1,000 records in 10 s",
     ]

@@ -49,6 +49,6 @@ def test_a_record_of_a_weight_that_is_refused_today_is_left_out_and_named(
     else:
         (text,) = said
         assert text.startswith(
-            "partition 3: replayed without t.instances:3:1, which an older release may know: "
+            "partition 3: replayed without t.instances:3:1, which an older release may read: "
         )
         assert "weight=1e+20 must be above 0 and at most 1e+09" in text

@@ -217,7 +217,7 @@ def test_two_restores_of_a_partition_may_be_told_its_offsets_at_once(restorer_of
         (committed(), "'grove models restore --partition 3' lets it go on where the journal ends"),
         (
             committed(controls=2),
-            "Kafka deletes offsets with their topic, so grove.instances was made anew; stop",
+            "Kafka deletes offsets with their topic, so grove.instances was created again; stop",
         ),
         (committed(controls=2, instances=8), "offsets were reset"),
     ],
@@ -235,7 +235,9 @@ def test_an_offset_that_is_gone_is_no_missing_record(
 
 def test_an_offset_of_a_topic_that_was_made_anew_is_none_of_the_new_one() -> None:
     ids = {"grove.controls": "C", "grove.instances": "new", "grove.feature-values": "F", "grove.labels": ""}
-    with pytest.raises(RestoreError, match="topic grove.instances was made anew: its id is new, offset 7 is"):
+    with pytest.raises(
+        RestoreError, match="topic grove.instances was created again: its id is new, offset 7 is"
+    ):
         check_identity(3, ids, of(Offset(None, ""), Offset(7, "old"), Offset(7, "L")))
     check_identity(3, ids, of(Offset(0, "C"), Offset(7, ""), Offset(7, "L")))
 

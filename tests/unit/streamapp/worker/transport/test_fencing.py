@@ -64,7 +64,7 @@ def test_a_member_whose_name_is_in_the_group_as_another_ends() -> None:
         w.become_unknown()
         assert not await w.join()
         assert w.joined == 1
-        assert "group.instance.id=w must be one worker's own: another one at 10.0.0.7" in str(w.reports[0])
+        assert "group.instance.id=w must be one worker's own: another worker at 10.0.0.7" in str(w.reports[0])
         assert w.reports[0].exit_code == 78
 
     asyncio.run(story())

@@ -69,7 +69,7 @@ def test_every_altered_byte_of_every_unit_is_noticed(units: list[Unit]) -> None:
     ],
 )
 def test_a_head_that_says_nothing_is_noticed_whoever_sealed_it(head: bytes) -> None:
-    with pytest.raises(DamagedStateError, match="unit task: its head must say kind, key"):
+    with pytest.raises(DamagedStateError, match="unit task: its head must hold kind, key"):
         unseal(Unit(TASK, FRAME.seal(head, ())))
 
 
@@ -133,7 +133,7 @@ def test_a_unit_left_over_from_an_earlier_cut_is_noticed() -> None:
     assert assemble(list((old | new).values())).digest() == partition.task.digest()
     for name in new.keys() & old.keys():
         stale = old | new | {name: old[name]}
-        with pytest.raises(DamagedStateError, match="some are of another one|must|there"):
+        with pytest.raises(DamagedStateError, match="some are from another cut|must|there"):
             assemble(list(stale.values()))
 
 
@@ -167,8 +167,8 @@ def test_other_versions_kinds_and_partitions_are_refused(units: list[Unit]) -> N
     [
         ({"known_classes": 0}, "must fit its snapshot"),
         ({"known_classes": 1 << 40}, "must fit its snapshot"),
-        ({"known_classes": None}, "must be those of a model: TypeError"),
-        ({"known_classes": "two"}, "must be those of a model: ValueError"),
+        ({"known_classes": None}, "must describe a model: TypeError"),
+        ({"known_classes": "two"}, "must describe a model: ValueError"),
     ],
 )
 def test_facts_that_contradict_their_model_are_refused(
