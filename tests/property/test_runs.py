@@ -42,9 +42,14 @@ class Log:
     st.integers(0, 20),
     st.integers(1, 6),
     st.lists(st.tuples(st.sampled_from(TOPICS), st.integers(0, 7)), max_size=60),
+    st.integers(1, 7),
 )
 def test_every_record_once_in_order(
-    content: dict[str, list[tuple[int, int]]], skew: int, max_records: int, fetches: list[tuple[str, int]]
+    content: dict[str, list[tuple[int, int]]],
+    skew: int,
+    max_records: int,
+    fetches: list[tuple[str, int]],
+    step: int,
 ) -> None:
     sources = {topic: Log(content[topic]) for topic in TOPICS}
     merged = TimeOrder(
@@ -56,6 +61,9 @@ def test_every_record_once_in_order(
         merged.add(topic, sources[topic].fetch(n))
         while run := merged.next_run(0.0):
             assert 1 <= len(run.raw) <= max_records
+            if len(run.raw) > step:
+                run, rest = run.cut(step)
+                merged.give_back(rest, step)
             out += [
                 (run.topic, offset, ts)
                 for offset, ts in zip(run.raw.offsets, run.raw.timestamps, strict=True)

@@ -31,6 +31,7 @@ from streamapp.worker.processing.model_loading import reload
 from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.effects.effects import Effects, Notice
 from streamapp.worker.task.error_isolation import process_isolated, process_together
+from streamapp.worker.task.instances.growth import STEP
 from streamapp.worker.task.models.memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.sources import SOURCES, source_topics
@@ -79,6 +80,7 @@ class Results:
     records: list[OutputRecords]
     step: Step
     input_bytes: int  # of the records of the run
+    rest: runs.Run | None = None  # the records that were too many for one step, not processed
 
     @property
     def size(self) -> int:
@@ -168,7 +170,8 @@ class Pipeline:
         they are ready, their answers are encoded in one call. The event loop runs nothing else during this.
         """
         found: list[Results | Exception | None] = [None] * len(some)
-        ready = [number for number, each in enumerate(some) if _is_ready(*each)]
+        share = STEP // max(1, len(some))
+        ready = [number for number, each in enumerate(some) if _is_ready(*each, share)]
         if len(ready) < 2:
             return found
         started = time.perf_counter()
@@ -201,11 +204,15 @@ class Pipeline:
         run: runs.Run,
         is_ours: Callable[[], bool],
         instances: Instances | None = None,
+        *,
+        runs_of_step: int = 1,
     ) -> Results | None:
         """Return the results of a run; None if `is_ours` returns False once its models are in memory.
 
-        `instances`: of the run, if they are read already. Raise ProcessingError, with the record, if our own
-        code fails; SwapFileError if models are lost.
+        `instances`: of the run, if they are read already; `runs_of_step`: runs that share the work of a step
+        (Task.leading): the results may be those of the first records of the run, and have the rest.
+
+        Raise ProcessingError, with the record, if our own code fails; SwapFileError if models are lost.
         """
         try:
             await self._load_models(task, run)
@@ -220,20 +227,26 @@ class Pipeline:
         size = spans.value_bytes
         is_large = size >= LARGE_RUN or spans.values.longest >= LARGE_RECORD
         if not is_large and not _has_many_headers(run.raw.headers):
-            return self._compute(task, run, size, instances)
+            return self._compute(task, run, size, instances, runs_of_step)
         async with self._tasks_lock:
             if not is_ours():
                 return None
-            return await _to_the_end(lambda: self._compute(task, run, size))
+            return await _to_the_end(lambda: self._compute(task, run, size, None, runs_of_step))
 
-    def _compute(self, task: Task, run: runs.Run, size: int, instances: Instances | None = None) -> Results:
+    def _compute(
+        self, task: Task, run: runs.Run, size: int, instances: Instances | None, runs_of_step: int
+    ) -> Results:
         started = time.perf_counter()
         source = self._sources[run.topic]
-        of_task = TaskRun(source, run.raw, instances, run.position)
+        whole = TaskRun(source, run.raw, instances, run.position)
+        of_task, rest = task.leading(whole, STEP // runs_of_step), None
+        if len(of_task.raw) < len(run.raw):
+            run, rest = run.cut(len(of_task.raw))
+            size = run.raw.spans.value_bytes
         effects, records = process_isolated(task, of_task, self._encode, run.skipped, run.refused)
         self._metrics.computed(source, time.perf_counter() - started)
         step = step_of(source, run.raw, run.position, effects, run.refused)
-        return Results(run, effects, records, step, size)
+        return Results(run, effects, records, step, size, rest)
 
     async def _load_models(self, task: Task, run: runs.Run) -> None:
         """Load the models that a run names into memory."""
@@ -271,10 +284,15 @@ class Pipeline:
             _say(results.run, notice)
 
 
-def _is_ready(task: Task, run: runs.Run, instances: Instances | None) -> bool:
-    """Return whether a run was read together with other runs, and needs no models loaded."""
+def _is_ready(task: Task, run: runs.Run, instances: Instances | None, most: int) -> bool:
+    """Return whether a run was read together with other runs, needs no models loaded, and is one step.
+
+    `most`: work of a step (Task.leading).
+    """
     is_read = instances is not None and not any_headers(run.raw.headers)
-    return is_read and not (run.skipped or run.refused) and not task.models.cache.n_evicted
+    if not is_read or run.skipped or run.refused or task.models.cache.n_evicted:
+        return False
+    return len(task.leading(TaskRun("instances", run.raw, instances), most).raw) == len(run.raw)
 
 
 def _has_many_headers(headers: Sequence[Headers]) -> bool:

@@ -266,8 +266,9 @@ class TaskManager:
             run = replace(run, skipped=offsets_to_skip(partition.skips, source, run.raw.offsets))
         began = self._clock()
         try:
+            is_ours = partial(self._is_ours, delivery, number, partition)
             results = await self._pipeline.process(
-                partition.task, run, partial(self._is_ours, delivery, number, partition), instances
+                partition.task, run, is_ours, instances, runs_of_step=len(delivery.runs)
             )
         except asyncio.CancelledError:  # it may be processed, but is never noted
             self.partitions.drop(number)
@@ -280,6 +281,8 @@ class TaskManager:
             return
         if results is None or self.committer.failed:
             return
+        if results.rest is not None:
+            delivery.rest.append(results.rest)
         try:
             self._settle(partition, number, results, self._clock() - began)
         except AbortedError:

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from streamapp.worker.task.acquisition.course import Course
 from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.effects.effects import Effects, join
 from streamapp.worker.task.effects.record_error import RecordError
+from streamapp.worker.task.instances.growth import STEP, leading_records
 from streamapp.worker.task.instances.single import SingleInstances
 from streamapp.worker.task.models.memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
@@ -35,6 +36,7 @@ from streamapp.worker.task.unit import Unit
 from topics.columns.records import Controls, FeatureValues, Instances, Labels, RawRecords
 
 CODE: Final = {name: source.load() for name, source in SOURCES.items()}
+GROWING: Final = ("instances", "labels")  # sources whose records may add to models
 MANY_PARTS: Final = 8  # parts of a run of instances from which it is worth decoding the run as a whole
 
 
@@ -126,6 +128,25 @@ class Task:
     def clock(self) -> int | None:
         """Event time of the partition, ms since the epoch; None before the first record."""
         return self._state.time.clock
+
+    def leading(self, run: TaskRun, most: int = STEP) -> TaskRun:
+        """Return a run, decoded, or its first records, if all of them would add too much to models at once.
+
+        `most`: work of the additions, see instances/growth.py. The rest is a later run: cuts change nothing.
+        """
+        raw, batch = run.raw, run.batch
+        if len(raw) < 2 or run.source not in GROWING:
+            return run
+        if batch is None:
+            try:
+                batch = CODE[run.source].decode(raw, self.config.limits)
+            except Exception:  # noqa: BLE001 - the same happens in `process`, where the record is found
+                return run
+        assert isinstance(batch, Instances | Labels)
+        n = leading_records(self._state, batch, len(raw), most)
+        if n == len(raw):
+            return replace(run, batch=batch)
+        return TaskRun(run.source, raw.part(0, n), position=raw.offsets[n])
 
     def process(self, run: TaskRun) -> Effects:
         """Process a run and return its effects.

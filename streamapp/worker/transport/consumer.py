@@ -144,20 +144,20 @@ class Consumer(driver.Consumer):
         spent, started = 0.0, now
         for some in together(runs, most):
             began = time.thread_time()
-            await self._deliver(epoch, some[0].raw.partition, some)
-            seconds = time.thread_time() - began
-            self._size.note(sum(len(run.raw) for run in some), seconds)
+            records = await self._deliver(epoch, some[0].raw.partition, some)
+            self._size.note(records, seconds := time.thread_time() - began)
             spent += seconds
         self._round_s += pace.ROUND_WEIGHT * (spent - self._round_s)
         self._round_lasts += pace.ROUND_WEIGHT * (time.monotonic() - started - self._round_lasts)
         return epoch == self.epoch
 
-    async def _deliver(self, epoch: int, partition: int, runs: Sequence[Run]) -> None:
+    async def _deliver(self, epoch: int, partition: int, runs: Sequence[Run]) -> int:
+        """Deliver runs and return the number of records that were processed."""
         if epoch != self.epoch:
-            return  # taken away during the run: going live again reads the run again
+            return 0  # taken away during the run: going live again reads the run again
         if not self.flow_active:
             self.abandon()  # the worker stops: undelivered runs must not count as processed
-            return
+            return 0
         delivery = self._delivery = Delivery(partition, tuple(runs), epoch, self.loop.create_future())
         # Faust requires one place for a message, and does not use it.
         tp = TP(runs[0].topic if runs else self.wiring.topics[0], partition)
@@ -168,6 +168,7 @@ class Consumer(driver.Consumer):
         message.value = cast(Any, delivery)  # Faust's type is bytes; the schema passes it through
         await self.callback(message)
         await delivery.done
+        return delivery.give_back(self._orders if epoch == self.epoch else {})
 
     async def _recover(self, records: Mapping[TP, list[Any]]) -> None:
         """Give a table's records to Faust, one event each: they are large and few."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import faust
 
-from streamapp.worker.transport.runs import Run
+from streamapp.worker.transport.runs import Run, TimeOrder
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,11 +20,21 @@ class Delivery:
     runs: tuple[Run, ...]
     epoch: int  # counts assignments; a delivery of an earlier epoch is void
     done: asyncio.Future[None]
+    rest: list[Run] = field(default_factory=list)  # records that were too many for one step, not processed
 
     def finish(self) -> None:
         """Let the driver continue."""
         if not self.done.done():
             self.done.set_result(None)
+
+    def give_back(self, orders: Mapping[int, TimeOrder]) -> int:
+        """Give unprocessed records back to the orders they came from; return the number of other records."""
+        records = {run.raw.partition: len(run.raw) for run in self.runs}
+        for run in self.rest:
+            records[run.raw.partition] -= len(run.raw)
+            if run.raw.partition in orders:
+                orders[run.raw.partition].give_back(run, records[run.raw.partition])
+        return sum(records.values())
 
 
 class DeliverySchema(faust.Schema[Any, Any]):

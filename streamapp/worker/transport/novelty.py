@@ -1,8 +1,8 @@
 """Novelty: whether records look as if each of them brought something new, by a sample, before they are read.
 
-A list of names that no record had before costs tens of microseconds to read, and a feature that is new to a
-model hundreds; known names cost less than one. Runs grow while they are cheap (`run_size.py`), so the first
-run of strange records would be large: it is cut before it is handed out.
+A list of names that no record had before costs tens of microseconds to read; known names cost less than one.
+Runs grow while they are cheap (`run_size.py`), so the first run of strange records would be large: it is cut
+before it is read. When it is read, the task counts what it would add (`task/instances/growth.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from topics.columns.spans import VALUE, RecordSpans
 
 NOVEL_RECORDS: Final = 256
-"""Records of a run in which each may be of another kind: some 100 ms, or 150 ms when busy."""
+"""Records of a run in which each may be of another kind: they are read in some 10 ms."""
 
 SAMPLE: Final = 32
 KINDS: Final = 8

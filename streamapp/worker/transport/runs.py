@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from streamapp.worker.transport.novelty import NOVEL_RECORDS, look_novel
 from topics.columns.records import RawRecords
@@ -66,6 +66,18 @@ class Run:
         default_factory=lambda: NO_REFUSED
     )  # by the offset of the record that stands for the batch
 
+    def cut(self, n: int) -> tuple[Run, Run]:
+        """Return the run of the first n records, and the run of the others; there are more than n."""
+        raw, end = self.raw, self.raw.offsets[n]
+        first, rest = (
+            {offset: batch for offset, batch in self.refused.items() if (offset < end) is is_first}
+            for is_first in (True, False)
+        )
+        return (
+            replace(self, raw=raw.part(0, n), position=end, refused=first),
+            replace(self, raw=raw.part(n, len(raw)), refused=rest),
+        )
+
 
 class ReadAhead:
     """Fetched records of one topic partition that wait for their turn."""
@@ -82,6 +94,7 @@ class ReadAhead:
         self._record_bytes = 0.0  # mean of the newest fetch
         self._refused: dict[int, RefusedBatch] = {}  # by the offset of the record that stands for the batch
         self._inflated = 0
+        self._most = math.inf  # records of the next run
 
     @property
     def inflated(self) -> int:
@@ -133,7 +146,8 @@ class ReadAhead:
 
     def take(self, limit: float, max_records: int) -> Run:
         """Hand out at least one record, and more while their timestamps are at most `limit`."""
-        most = min(self._n, max_records)
+        most = int(min(self._n, max_records, self._most))
+        self._most *= 2
         if self._record_bytes:
             most = min(most, max(1, int(MAX_RUN_BYTES / self._record_bytes)))
         if most > NOVEL_RECORDS and look_novel(self._parts[0].part(0, min(len(self._parts[0]), most))):
@@ -153,6 +167,16 @@ class ReadAhead:
             self._n -= due
         raw = RawRecords.over(self.topic, self.partition, RecordSpans.joined(taken))
         return Run(self.topic, raw, self.next, refused=self._refused_up_to(raw.offsets[-1]))
+
+    def give_back(self, run: Run, processed: int) -> None:
+        """Take back the end of the last run, of which only so many records were processed.
+
+        The next runs are small as well: each run is decoded before it is cut.
+        """
+        self._parts.appendleft(run.raw.spans)
+        self._n += len(run.raw)
+        self._refused.update(run.refused)
+        self._most = 2 * processed
 
     def _refused_up_to(self, last: int) -> Mapping[int, RefusedBatch]:
         """Hand out the refused batches of a run that ends at an offset."""
@@ -232,6 +256,10 @@ class TimeOrder:
         chosen = min(full, key=lambda ahead: ahead.head)  # the first of equals: causal order
         records = self._max_records if most is None else min(most, self._max_records)
         return chosen.take(self._limit(chosen, full), records)
+
+    def give_back(self, run: Run, processed: int) -> None:
+        """Take back the end of the last run of a topic, of which only so many records were processed."""
+        self.topics[run.topic].give_back(run, processed)
 
     def _limit(self, chosen: ReadAhead, full: list[ReadAhead]) -> float:
         limit: float = math.inf

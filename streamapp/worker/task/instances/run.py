@@ -135,7 +135,7 @@ class InstancesRun(InstanceRows):
         while len(rest):
             stretch = rest[: self._end_of_record(rest, look_ahead)]
             left = self._answer_ready_rows(stretch)
-            look_ahead = LOOK_AHEAD if len(left) else 2 * look_ahead
+            look_ahead = 2 * (len(stretch) - len(left))
             rest = np.concatenate((left, rest[len(stretch) :])) if len(left) else rest[len(stretch) :]
 
     def _end_of_record(self, rest: Ints64, n: int) -> int:

@@ -179,6 +179,11 @@ class Placement:
         layout = self._layout(features, columns)
         return layout is not None and layout.identity and not layout.nominal
 
+    def has_layout(self, features: Features, columns_uid: int) -> bool:
+        """Return whether the layout of a group's names in a schema's columns is kept."""
+        shape = features.values.shape[1] if features.names is None else features.names
+        return (shape, columns_uid) in self._layouts
+
     def place(self, parts: Sequence[Part], n: int, width: int) -> Placed:
         """Return the features of the parts as a matrix of n rows and at least `width` columns.
 

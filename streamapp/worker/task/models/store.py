@@ -78,6 +78,7 @@ class ModelStore:
         self.has_acquired = False  # whether there was ever a model that buys features
         self.incarnation = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # number of its life in this partition
         self.incarnations = 0  # lives that have begun
+        self.latest_words = 0  # of the model that was made last: a hint for the next, which no result has
         self.families = Families(self._plain_schema)
         self.changes = ModelChanges(self.record)
         self._gone: dict[UnitName, None] = {}  # lives in the last cut that ended since, perhaps undone
@@ -168,7 +169,9 @@ class ModelStore:
         """Make a model and return its slot, or NO_MODEL if the worker has its maximum number of models."""
         if not self.quota.take():
             return NO_MODEL
-        slot = self._add(self._new(spec, schema))
+        model = self._new(spec, schema)
+        self.latest_words = len(model.ints)
+        slot = self._add(model)
         self._fresh.add(slot)
         self._slots[key], self.keys[slot] = slot, key
         self._begin(slot, schema)

@@ -74,6 +74,7 @@ class Outputs:
         # Faults and delays
         self.together = False  # small runs are processed in one go
         self.output_bytes = 0  # of each record
+        self.step = 1 << 30  # records that a task processes at once
         self.fails: Exception | None = None  # a flush
         self.refuses: Exception | None = None  # the output of a run
         self.will_not: Exception | None = None  # be handed over
@@ -115,7 +116,13 @@ class Outputs:
             return error
 
     async def process(
-        self, task: OffsetsTask, run: Run, is_ours: Callable[[], bool], instances: int | None
+        self,
+        task: OffsetsTask,
+        run: Run,
+        is_ours: Callable[[], bool],
+        instances: int | None,
+        *,
+        runs_of_step: int,
     ) -> Any:
         if self.readies is not None:
             try:
@@ -139,6 +146,7 @@ class Outputs:
         if b"lost" in run.raw.values:
             message = "the disk lost a model"
             raise SwapFileError(message)
+        run, rest = run.cut(self.step) if len(run.raw) > self.step else (run, None)
         self.skipped += sorted(run.skipped)
         task += run.raw.offsets
         if self.bug is not None:
@@ -146,7 +154,8 @@ class Outputs:
         n_bytes = sum(len(value or b"") for value in run.raw.values)
         source: Any = run.topic
         size = n_bytes + self.output_bytes * len(run.raw)
-        return SimpleNamespace(run=run, size=size, step=Step(source, run.position), input_bytes=n_bytes)
+        step = Step(source, run.position)
+        return SimpleNamespace(run=run, rest=rest, size=size, step=step, input_bytes=n_bytes)
 
     # -- sender
 

@@ -265,27 +265,29 @@ class Worker:
     ) -> None:
         await self.deliver_runs(records(partition, *offsets, topic=topic, values=values))
 
-    async def deliver_runs(self, *runs: Run, late: bool = False, epoch: int | None = None) -> None:
-        """Deliver runs of different partitions at once; `late`: fetched before the last rebalance.
+    async def deliver_runs(self, *runs: Run, late: bool = False, epoch: int | None = None) -> list[Run]:
+        """Deliver runs of different partitions at once; return what the manager gives back of them.
 
-        `epoch`: the epoch of the driver in which they were fetched, if it is another one than now.
+        `late`: fetched before the last rebalance; `epoch`: the epoch of the driver in which they were
+        fetched, if it is another one than now.
         """
         for run in runs:
             if (positions := self.group.positions.get(run.raw.partition)) is not None:
                 positions[run.topic] = run.position
         fetched = self.group.epoch - late if epoch is None else epoch
-        await self._deliver(runs[0].raw.partition, runs, fetched)
+        return (await self._deliver(runs[0].raw.partition, runs, fetched)).rest
 
     async def tick(self, partition: int = 0) -> None:
         """Give an opportunity to commit although nothing has arrived."""
         await self._deliver(partition, (), self.group.epoch)
 
-    async def _deliver(self, partition: int, runs: tuple[Run, ...], epoch: int) -> None:
+    async def _deliver(self, partition: int, runs: tuple[Run, ...], epoch: int) -> Delivery:
         delivery = Delivery(partition, runs, epoch, asyncio.get_running_loop().create_future())
         try:
             await self.manager.process(delivery)
         finally:
             assert delivery.done.done(), "the driver waits for it"
+        return delivery
 
     async def cancel_delivery(self, partition: int) -> None:
         """Cancel a delivery of a record while a thread computes it."""

@@ -275,3 +275,24 @@ def test_a_task_is_given_up_only_when_no_thread_computes_with_it(what: str) -> N
         assert w.here == ([0] if what == "revoked" else [])
 
     run(story)
+
+
+@GUARANTEES
+def test_records_that_are_too_many_for_a_step_are_given_back_unprocessed(exactly_once: bool) -> None:
+    async def story(w: Worker) -> None:
+        await w.assign(0, 1)
+        w.outputs.step = 2
+        w.kafka.without_record |= {2, 3}
+        left = await w.deliver_runs(records(0, 0, 1, 4, 5, 6), records(1, 0, 1))
+        assert w.outputs.tasks == {0: [0, 1], 1: [0, 1]}
+        assert [run.raw.offsets for run in left] == [[4, 5, 6]]
+        await w.commit()
+        assert w.offsets == {("instances", 0): 4, ("instances", 1): 2}, "only what was processed"
+        left = await w.deliver_runs(*left)
+        assert [(run.raw.offsets, run.position) for run in left] == [([6], 7)]
+        assert await w.deliver_runs(*left) == []
+        await w.commit()
+        assert w.offsets == {("instances", 0): 7, ("instances", 1): 2}
+        assert w.outputs.tasks[0] == w.outputs.sent[:2] + w.outputs.sent[4:] == [0, 1, 4, 5, 6]
+
+    run(story, exactly_once)

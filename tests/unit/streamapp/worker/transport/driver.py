@@ -159,6 +159,10 @@ class Driver:
         """Faust stops the worker, or a rebalance begins: nothing is to be delivered."""
         self._consumer.flow_active = False
 
+    def abandon(self) -> None:
+        """The group takes the partitions away."""
+        self._consumer.abandon()
+
     def revoke(self) -> None:
         self._consumer.membership = None
 

@@ -7,6 +7,7 @@ import pytest
 from faust.types import TP
 
 from streamapp.errors import ChangelogError, NotYetError
+from streamapp.worker.transport.delivery import Delivery
 from streamapp.worker.transport.pace import FETCH_S, PAUSE_MAX_S, ROUND_ROOM
 from streamapp.worker.transport.rounds import together
 from streamapp.worker.transport.runs import MAX_RUN_BYTES, FetchedColumns, Run
@@ -36,6 +37,40 @@ def test_a_run_that_a_stop_leaves_undelivered_is_not_called_processed() -> None:
     assert fetch.changelogs == {TP("table", 0)}
     assert driver.delivered == [0]
     assert driver.moved == []
+
+
+def test_records_that_were_too_many_for_a_step_come_after_other_partitions_had_their_turn() -> None:
+    orders = [order_of(partition) for partition in (0, 1)]
+    for order in orders:
+        order.add("topic", columns(0, 1))
+    driver = Driver(*orders)
+    processed: list[tuple[int, list[int]]] = []
+
+    def process_one_each(delivery: Delivery) -> None:
+        for run in delivery.runs:
+            first, *rest = run.cut(1) if len(run.raw) > 1 else (run,)
+            processed.append((first.raw.partition, [*first.raw.offsets]))
+            delivery.rest.extend(rest)
+
+    driver.on_delivery = process_one_each
+    asyncio.run(driver.turn())
+    asyncio.run(driver.turn())
+    assert processed == [(0, [0]), (1, [0]), (0, [1]), (1, [1])]
+    assert [order.topics["topic"].next for order in orders] == [2, 2]
+
+
+def test_records_of_an_earlier_assignment_are_not_given_back() -> None:
+    order = order_of(0)
+    order.add("topic", columns(0, 1))
+    driver = Driver(order)
+
+    def revoke(delivery: Delivery) -> None:
+        delivery.rest.append(delivery.runs[0].cut(1)[1])
+        driver.abandon()
+
+    driver.on_delivery = revoke
+    asyncio.run(driver.turn())
+    assert len(order.topics["topic"]) == 0, "the task of the next assignment reads them again"
 
 
 @pytest.mark.parametrize(

@@ -139,6 +139,11 @@ def test_a_run_hands_out_the_batches_that_its_records_stand_for() -> None:
     assert (list(first.raw.offsets), list(first.refused), first.position) == ([0, 1, 2], [2], 6)
     second = ahead.take(float("inf"), 10)
     assert (list(second.raw.offsets), list(second.refused), second.position) == ([6, 7, 8], [8], 12)
+    third, rest = second.cut(1)
+    assert (list(third.raw.offsets), list(third.refused), third.position) == ([6], [], 7)
+    ahead.give_back(rest, 1)
+    fourth = ahead.take(float("inf"), 10)
+    assert (list(fourth.raw.offsets), list(fourth.refused), fourth.position) == ([7, 8], [8], 12)
 
 
 def test_partitions_together_hold_no_more_than_a_batch_may_become_and_what_one_fetch_brings() -> None:

@@ -212,6 +212,24 @@ def named(names: Sequence[str]) -> FetchedColumns:
     return FetchedColumns(RecordSpans.of(range(n), [10] * n, [b"key"] * n, values, [()] * n), n, n)
 
 
+def test_a_run_that_was_too_much_comes_again_in_runs_that_grow() -> None:
+    merged = order()
+    merged.add("instances", columns([10] * 100))
+    run = merged.next_run(0.0)
+    assert run is not None
+    first, rest = run.cut(3)
+    assert ([*first.raw.offsets], first.position) == ([0, 1, 2], 3)
+    merged.give_back(rest, len(first.raw))
+    assert merged.topics["instances"].next == 3
+    merged.add("instances", columns([10] * 50, first=100))
+    lengths, offsets = [], [*first.raw.offsets]
+    while run := merged.next_run(0.0):
+        lengths.append(len(run.raw))
+        offsets += run.raw.offsets
+    assert lengths == [6, 12, 24, 48, 57]
+    assert offsets == [*range(150)]
+
+
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_records_that_each_name_something_new_come_in_small_runs(share: float) -> None:
     merged = order(max_records=5000)
