@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--records", type=int, help="rows to use (generators: 1,000,000; files: all)")
     parser.add_argument("--leaf-model", default="mc", choices=["mc", "nb", "nba"])
     parser.add_argument(
-        "--compat", choices=["moa"], help="our tree with MOA's quirks (the others do not change)"
+        "--compat", choices=["moa"], help="our tree with MOA's quirks (other learners do not change)"
     )
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--systems", default="streamgrove,moa,river", help="of " + ", ".join(SYSTEMS))

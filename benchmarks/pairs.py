@@ -46,7 +46,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--format", choices=("json", "packed"), default="json")
     parser.add_argument("--pairs", type=int, default=300_000, help="pairs, the first two thirds to warm up")
     parser.add_argument("--delay", type=int, default=20_000, help="pairs between an instance and its label")
-    parser.add_argument("--annotators", type=int, default=0, help="who gives the labels; 0: not said")
+    parser.add_argument("--annotators", type=int, default=0, help="annotators of the labels; 0: unknown")
     parser.add_argument("--repeated", action="store_true", help="each run of labels comes a second time")
     parser.add_argument("--labels", choices=("in-time", "early", "late", "own"), default="in-time")
     parser.add_argument("--handler", choices=("stop-partition", "dead-letter"), default="stop-partition")

@@ -81,7 +81,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="one JSON object per system")
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--table", action="store_true", help="where the microseconds of a record go")
-    what.add_argument("--pairs", action="store_true", help="instances and labels on topics of their own")
+    what.add_argument("--pairs", action="store_true", help="instances and labels on separate topics")
     what.add_argument("--latency", action="store_true", help="from produce to visible answer, beside an echo")
     parser.add_argument("--rate", type=int, default=5000, help="--latency: records per second")
     parser.add_argument("--seconds", type=float, default=30.0, help="--latency: how long, after the warm-up")
@@ -110,7 +110,7 @@ def arguments() -> argparse.Namespace:
     if given.guarantees and (given.table or given.pairs):
         parser.error("--guarantees is for a backlog or --latency; leave out --table or --pairs")
     if given.without_us and not given.peers:
-        parser.error("--without-us leaves nobody to measure; name peers with --with")
+        parser.error("--without-us leaves no system to measure; name peers with --with")
     if given.spec and given.compat:
         parser.error("--compat is of the H-Tree; with --spec write it there")
     for name, system in [(peer, each) for peer in given.peers for each in PEERS[peer]]:

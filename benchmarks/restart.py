@@ -88,7 +88,7 @@ class Trial:
                 member.page("/readyz") is not None for member in self.members
             )
 
-        self.members[0].wait(ready, "and the others did not share all partitions")
+        self.members[0].wait(ready, "and the other workers did not share all partitions")
 
     def feed(self) -> None:
         """Start a producer that runs longer than the trial."""
@@ -188,7 +188,7 @@ def add_trial_arguments(parser: argparse.ArgumentParser, rate: int) -> None:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.restart", description=__doc__.splitlines()[0])
-    parser.add_argument("--guarantees", default=",".join(GUARANTEES), help="one after the other")
+    parser.add_argument("--guarantees", default=",".join(GUARANTEES), help="guarantees, in this order")
     add_trial_arguments(parser, rate=2000)
     parser.add_argument("--json", action="store_true", help="one line for each event, as it is known")
     given = parser.parse_args()

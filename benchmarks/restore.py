@@ -199,7 +199,7 @@ WHAT = ("models", "model", "tail")
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.restore", description=__doc__.splitlines()[0])
-    parser.add_argument("--what", default=",".join(WHAT), help="one after the other")
+    parser.add_argument("--what", default=",".join(WHAT), help="parts, in this order")
     parser.add_argument("--guarantee", choices=GUARANTEES, default="exactly_once")
     parser.add_argument("--models", type=int, default=10_000)
     parser.add_argument("--rows", type=int, default=3_000, help="that the single large model learns")

@@ -99,12 +99,12 @@ def await_snapshots(
         ]
         return all(found)
 
-    first.wait(whole, "and the other one had not all of it in snapshots")
+    first.wait(whole, "and the other worker had not all of it in snapshots")
     parts = sum(Cluster(bootstrap).ends(names.snapshots, given.partitions))
     read = "grove_changelog_records_total"
     first.wait(
         lambda: sum(member.metric(read, STANDBY) for member in trial.members) >= parts * standbys,
-        "and the other one had not read all parts of snapshots",
+        "and the other worker had not read all parts of snapshots",
     )
     return parts
 
@@ -161,7 +161,7 @@ def arguments() -> argparse.Namespace:
         prog="python -m benchmarks.takeover", description=__doc__.splitlines()[0]
     )
     parser.add_argument("--models", type=int, default=10_000, help="of about 10 kB each")
-    parser.add_argument("--ends", default=",".join(ENDS), help="how the worker ends, one after the other")
+    parser.add_argument("--ends", default=",".join(ENDS), help="ends of the worker, in this order")
     parser.add_argument("--guarantee", choices=GUARANTEES, default="exactly_once")
     add_trial_arguments(parser, rate=1000)
     parser.add_argument("--json", action="store_true", help="one line for each, as it is known")

@@ -62,13 +62,13 @@ def _json(size: int) -> Iterator[WorstRecord]:
         return WorstRecord(name, "instances", "json", value, reason, 0 if reason else 1, **more)
 
     half = _filled(b'{"features":{"x":1},"note":"', b"a", b'"}', size)
-    yield record("a member nobody reads", half, plain=True)
+    yield record("a member without a reader", half, plain=True)
     yield record("escapes in it", _filled(b'{"features":{"x":1},"note":"', b"\\u00e9", b'"}', size))
     yield record("white space", _filled(b'{"features":{"x":1}', b" ", b"}", size))
     yield record("an array of numbers", _filled(b'{"features":[1', b",1", b"]}", size), "too-large")
     yield record("empty objects", _filled(b'{"features":[1],"note":[1', b",{}", b"]}", size), "too-large")
     most = _filled(b'{"features":[1],"note":[1', b",{}", b"]}", size, VALUES // 2 - 8)
-    yield record("as many objects as may be", most)
+    yield record("the most objects", most)
     yield record("nested arrays", b'{"features":[1],"note":' + b"[" * (size // 2), "too-large")
     deep = b"[" * 1000 + b"]" * 1000
     yield record("deep arrays", _filled(b'{"features":[1],"note":[1', b"," + deep, b"]}", size, 64))
@@ -100,10 +100,10 @@ def _wide_json(size: int) -> Iterator[WorstRecord]:
 
     numbers, many = document(ATTRIBUTES, float), document(16_384, float)
     texts = document(ATTRIBUTES, lambda i: f"{i:06}" + "v" * min(TEXT - 8, size // ATTRIBUTES // 2))
-    yield record("a first record of as many features as may be", numbers)
-    yield record("of as many nominal ones", texts)
+    yield record("a first record of the most features", numbers)
+    yield record("of the most nominal features", texts)
     yield record("a first record of too many", many, "too-many-features")
-    yield record("as many new features as may be", numbers, before=before)
+    yield record("the most new features", numbers, before=before)
     yield record("more than the model takes in", many, before=before)
     yield record("more than a record names", document(20_000, float), "too-many-features")
 
@@ -114,7 +114,7 @@ def _labels(size: int) -> Iterator[WorstRecord]:
     early = _filled(b'{"id":"a","label":"b","note":"', b"a", b'"}', size)
     before = b'{"features":{"x":1}}'
     yield WorstRecord("an early label", "labels", "json", early, before=before, plain=True)
-    yield WorstRecord("as many features of its own as may be", "labels", "json", wide)
+    yield WorstRecord("the most separate features", "labels", "json", wide)
     many = _filled(b'{"id":"a","label":"b","note":[1', b",[]", b"]}", size)
     yield WorstRecord("empty arrays", "labels", "json", many, "too-large")
     n = min(ROWS, size // 40)
@@ -140,14 +140,14 @@ def _controls(size: int) -> Iterator[WorstRecord]:
     yield record("a part of an import", part | {"data": base64.b64encode(data).decode()}, plain=True)
     yield record("a part that is no base64", part | {"data": "!" * (size - 200)}, "bad-control")
     wide = [{"name": f"{'n' * min(1000, size // ATTRIBUTES - 60)}{i:06}"} for i in range(ATTRIBUTES)]
-    yield record("a schema of as many attributes as may be", create(attributes=wide))
+    yield record("a schema of the most attributes", create(attributes=wide))
     attribute = {
         "name": "c",
         "kind": "nominal",
         "values": values(min(size // 110, 1 << 15), 100),
         "open": True,
     }
-    yield record("an attribute of as many values as may be", create(attributes=[attribute]))
+    yield record("an attribute of the most values", create(attributes=[attribute]))
     attribute = attribute | {"values": values(size // 12, 7)}
     too_many = "bad-control" if size >= 8 << 20 else None  # 4 MiB of values
     yield record("of seven bytes each", create(attributes=[attribute]), too_many)
@@ -166,7 +166,7 @@ def _packed(size: int) -> Iterator[WorstRecord]:
         value = encode_instances(Features.of(None, np.ones((1, n))), format="packed")[0]
         return WorstRecord(name, "instances", "packed", value, reason, 0 if reason else 1, **more)
 
-    yield record("as many features as may be", ATTRIBUTES, plain=True)
+    yield record("the most features", ATTRIBUTES, plain=True)
     yield record("more than a model has", size // 8 - 4, "too-many-features")
     yield record("of another length", size // 8 - 4, "wrong-schema", before=b'{"features":[1]}')
 

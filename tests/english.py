@@ -1,7 +1,8 @@
-"""Idioms per 1,000 words of docstrings, comments and pages: a measure of plain English.
+"""Idioms per 1,000 words of docstrings, comments, pages and strings: a measure of plain English.
 
 ``python -m tests.english`` prints a table by folder; ``python -m tests.english --lines FOLDER`` prints each
-sentence that a pattern matches, with its file and line. CONTRIBUTING.md has the rules that stand behind it.
+sentence that a pattern matches, with its file and line. With ``--strings`` both read help texts, error texts
+and other strings instead. CONTRIBUTING.md has the rules.
 """
 
 from __future__ import annotations

@@ -195,7 +195,7 @@ def _check_labels(findings: Findings, servers: str, prefix: str, partitions: int
         name = json.loads(message.value() or b"{}")["id"]
         if (message.key(), name) not in asked:
             findings.labels_unasked += 1
-            findings.note(f"a label of {name}, which nobody asked for")
+            findings.note(f"a label of {name}, which no model has requested")
 
 
 def _check_journal(

@@ -100,7 +100,7 @@ def check_purchases(
     open_still = {each[:2] for each in asked} - stops.keys()
     found.unanswered = len(open_still)
     for place in sorted(open_still)[:3]:
-        found.note(f"{place}: asked for, and not answered")
+        found.note(f"{place}: requested, and not answered")
     return found
 
 
@@ -119,12 +119,12 @@ def _asked(
         free = brought.get((key, instance), frozenset[str]())
         if known := sorted({*names} & ({*request["known"]} | free)):
             found.asked_known += len(known)
-            found.note(f"{key} {instance}: {known} asked for, and known")
+            found.note(f"{key} {instance}: {known} requested, and known")
         if not math.isclose(request["cost"], sum(prices[name] for name in names), abs_tol=1e-9):
             found.asked_wrongly += 1
             found.note(f"{key} {instance}: {names} offered for {request['cost']}")
     found.features_asked = asked.total()
-    found.asked_twice = _beyond_first(found, asked, "asked for again")
+    found.asked_twice = _beyond_first(found, asked, "requested again")
     found.asked_twice += sum(n - 1 for n in ids.values())
     return asked
 

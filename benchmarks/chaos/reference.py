@@ -78,7 +78,7 @@ class Reference:
             whole = skipped == ((start, to),)  # none of it was processed
             records = [] if whole else list(self._logs[source].between(number, start, to))
             if count is not None and not whole and len(records) != count:
-                message = f"{source}[{number}] up to {to}: {len(records)} records, the journal says {count}"
+                message = f"{source}[{number}] up to {to}: {len(records)} records, the journal holds {count}"
                 raise ChaosError(message)
             records = [r for r in records if not any(first <= r.offset < end for first, end in skipped)]
             if records:

@@ -104,7 +104,7 @@ class Member:
         """Raise if the process has ended unexpectedly."""
         assert self._process is not None
         if (code := self._process.poll()) is not None:
-            raise self._failed(f"ended by itself with exit code {code}")
+            raise self._failed(f"ended without a command, with exit code {code}")
 
     def _failed(self, what: str) -> MemberFailed:
         tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-20:])

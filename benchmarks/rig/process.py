@@ -68,7 +68,7 @@ class Child:
         """Raise if the process has ended unexpectedly."""
         code = self._running.poll()
         if code is not None:
-            raise self.failed(f"ended by itself with exit code {code}")
+            raise self.failed(f"ended without a command, with exit code {code}")
 
     def failed(self, what: str) -> ChildFailed:
         tail = "\n".join(self._log.read_text(errors="replace").splitlines()[-30:])
@@ -87,7 +87,7 @@ class Child:
         for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
-        raise self.failed("has no memory of its own any more")
+        raise self.failed("does not have its memory any more")
 
 
 def cpu_of(pid: int) -> float:

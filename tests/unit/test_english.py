@@ -21,7 +21,7 @@ def test_idioms_are_rare(place: str) -> None:
     assert total.rate <= LIMITS[place], f"python -m tests.english --lines {place}"
 
 
-@pytest.mark.parametrize("place", ["core", "topics", "streamapp"])
+@pytest.mark.parametrize("place", ["core", "topics", "streamapp", "benchmarks"])
 def test_idioms_are_rare_in_help_texts_and_error_texts(place: str) -> None:
     total = english.count(ROOT / place, english.strings)
     assert total.words > 500
