@@ -91,6 +91,8 @@ def strings(place: Path) -> Iterator[Text]:
     backticks.
     """
     for path in [place] if place.is_file() else sorted(place.rglob("*.py")):
+        if path.suffix != ".py":
+            continue
         tree = ast.parse(path.read_text())
         inner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)} | {
             id(part)
