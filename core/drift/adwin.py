@@ -8,32 +8,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from core.drift.base import DRIFT, IN_CONTROL, Detector
+from core.drift.base import DRIFT, IN_CONTROL, Detector, clear
 from core.errors import ParameterError
 from core.kernels.jit import called, kernel
+from core.kernels.records import Record, word, words_after
+from core.layout.model import Floats
 from core.plugin import choice, count, flag, number
 
-# State: fields, then the rows from the youngest to the oldest
-TICKS: Final = 0  # inputs since the window was last started
-WIDTH: Final = 1  # inputs in the window, their sum and squared deviations from their mean
-TOTAL: Final = 2
-SQUARES: Final = 3
-ROWS_USED: Final = 4
-ALARM: Final = 5
-FIELDS: Final = 6
-
-# A row: its number of buckets, then (sum, squared deviations) of each, the oldest first
 BUCKETS: Final = 5
-ROW: Final = 1 + 2 * (BUCKETS + 1)
+"""Most buckets of a row that stay."""
 ROWS: Final = 26
 """The window has room for 5·(2^26 - 1) inputs, that is 335 million; then the oldest bucket is dropped."""
-
-# Words of ``params[at:]``
-TWO_SIDED: Final = 4
-KEEP_NEWER: Final = 5
-MOA: Final = 6
 
 PROBLEMS: Final = (
     f"rows in use must be a whole number from 0 to {ROWS}",
@@ -42,6 +29,36 @@ PROBLEMS: Final = (
     "inputs in the window must be the sum of its buckets",
     "inputs since the last reset must be a number",
 )
+
+
+class BucketRow(Record):
+    """A row of buckets, the oldest first."""
+
+    buckets: float = word("number of buckets")
+    sums: Any = words_after(float, "sum and squared deviations of each bucket; one bucket more has room")
+
+
+BUCKET_ROW_WORDS: Final = BucketRow.SIZE + 2 * (BUCKETS + 1)
+
+
+class AdwinState(Record):
+    """The window as an exponential histogram."""
+
+    ticks: float = word("inputs since the window was last started")
+    width: float = word("inputs in the window")
+    total: float = word("sum of the inputs in the window")
+    squares: float = word("squared deviations of these inputs from their mean")
+    rows_used: float = word("rows that have buckets, and the rows before them")
+    alarm: float = word("1.0: the last input was a drift")
+
+    def row(self, number: int) -> BucketRow:
+        """Return a row of buckets; row 0 is the youngest."""
+        start = self.start + FIRST_ROW + number * BUCKET_ROW_WORDS
+        return BucketRow(self.ints, self.floats, start)
+
+
+FIRST_ROW: Final = AdwinState.SIZE
+STATE_WORDS: Final = FIRST_ROW + ROWS * BUCKET_ROW_WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +75,16 @@ class Plugin(Detector):
     an empty window starts, as in River. With ``compat="moa"`` both sides of a cut must have two inputs more,
     and the mean must rise above the mean before the last input [D68].
     """
+
+    NUMBERS: ClassVar[tuple[str, ...]] = (
+        "confidence",
+        "clock",
+        "min_part",
+        "min_window",
+        "two_sided",
+        "keep_newer",
+        "is_moa",
+    )
 
     confidence: float = number(0.002, above=0.0, below=1.0)
     """Probability that a window without a change is cut."""
@@ -86,123 +113,129 @@ class Plugin(Detector):
                 raise ParameterError(msg)
 
     def constants(self) -> tuple[float, ...]:
-        """Return the parameters in the order of the kernels' words."""
+        """Return the parameters in the order of NUMBERS."""
         return (*Detector.constants(self), float(self.compat == "moa"))
 
     def initial(self) -> tuple[float, ...]:
-        return (0.0,) * (FIELDS + ROWS * ROW)
+        return (0.0,) * STATE_WORDS
 
-    def error_rate(self, state: Any) -> float:
-        return float(state[TOTAL] / state[WIDTH]) if state[WIDTH] else 0.0
+    def error_rate(self, state: Floats) -> float:
+        """Return the mean of the window."""
+        window = AdwinState.over(state)
+        return float(window.total / window.width) if window.width else 0.0
+
+
+AdwinParameters: Any = Plugin.record()
+"""The record of the parameters, for kernels that call the detector by its module."""
 
 
 @kernel
-def update(params, at: int, floats, state: int, error: float) -> int:
-    """Take in one error (1.0) or success (0.0) and return the level; state: float64[344]."""
-    return take_in(params, at, floats, state, error)
+def update(p, state: AdwinState, error: float) -> int:
+    """Take in one error (1.0) or success (0.0) and return the level."""
+    return take_in(p, state, error)
 
 
 @called
-def take_in(params, at: int, floats, state: int, error: float) -> int:
+def take_in(p, state: AdwinState, error: float) -> int:
     """Do the work of ``update`` as a call that is not inlined: most models have another detector."""
-    if floats[state + ALARM] != 0.0 and params[at + KEEP_NEWER] == 0.0:
-        for word in range(FIELDS + ROWS * ROW):
-            floats[state + word] = 0.0
-    earlier = floats[state + TOTAL] / floats[state + WIDTH] if floats[state + WIDTH] > 0.0 else 0.0
-    insert(floats, state, error)
-    floats[state + TICKS] += 1.0
-    confidence, clock, min_part, min_window = params[at], params[at + 1], params[at + 2], params[at + 3]
+    if state.alarm != 0.0 and p.keep_newer == 0.0:
+        clear(state, STATE_WORDS)
+    earlier = state.total / state.width if state.width > 0.0 else 0.0
+    insert(state, error)
+    state.ticks += 1.0
     # Both are integers: a remainder of floats costs more than the whole rest for most inputs.
-    if int(floats[state + TICKS]) % int(clock) != 0 or floats[state + WIDTH] <= min_window:
+    if int(state.ticks) % int(p.clock) != 0 or state.width <= p.min_window:
         return IN_CONTROL
-    is_moa = params[at + MOA] != 0.0
-    before = earlier if is_moa else floats[state + TOTAL] / floats[state + WIDTH]
-    least = min_part + 2.0 if is_moa else min_part
+    is_moa = p.is_moa != 0.0
+    before = earlier if is_moa else state.total / state.width
+    least = p.min_part + 2.0 if is_moa else p.min_part
     was_cut = False
-    while is_cut(floats, state, confidence, min_part, least):
+    while is_cut(state, p.confidence, p.min_part, least):
         was_cut = True
-        drop_oldest(floats, state)
-    has_risen = floats[state + TOTAL] > before * floats[state + WIDTH]
-    alarm = was_cut and (has_risen or params[at + TWO_SIDED] != 0.0)
-    floats[state + ALARM] = 1.0 if alarm else 0.0
+        drop_oldest(state)
+    has_risen = state.total > before * state.width
+    alarm = was_cut and (has_risen or p.two_sided != 0.0)
+    state.alarm = 1.0 if alarm else 0.0
     return DRIFT if alarm else IN_CONTROL
 
 
 @kernel
-def insert(floats, state: int, error: float) -> None:
+def insert(state: AdwinState, error: float) -> None:
     """Add an input to the window as a bucket, and merge buckets where a row has six."""
-    width = floats[state + WIDTH]
+    width = state.width
     if width > 0.0:
-        distance = error - floats[state + TOTAL] / width
-        floats[state + SQUARES] += width * distance * distance / (width + 1.0)
-    floats[state + WIDTH] = width + 1.0
-    floats[state + TOTAL] += error
-    floats[state + ROWS_USED] = max(floats[state + ROWS_USED], 1.0)
+        distance = error - state.total / width
+        state.squares += width * distance * distance / (width + 1.0)
+    state.width = width + 1.0
+    state.total += error
+    state.rows_used = max(state.rows_used, 1.0)
     total, squares, size = error, 0.0, 1.0
     for r in range(ROWS):
-        row = state + FIELDS + r * ROW
-        n = int(floats[row])
-        floats[row + 1 + 2 * n] = total
-        floats[row + 2 + 2 * n] = squares
-        floats[row] = n + 1.0
+        row = state.row(r)
+        n = int(row.buckets)
+        row.sums[2 * n] = total
+        row.sums[2 * n + 1] = squares
+        row.buckets = n + 1.0
         if n < BUCKETS:
             return
         if r == ROWS - 1:
-            drop_oldest(floats, state)
+            drop_oldest(state)
             return
-        distance = floats[row + 1] - floats[row + 3]
-        total = floats[row + 1] + floats[row + 3]
-        squares = floats[row + 2] + floats[row + 4] + distance * distance / (2.0 * size)
-        shift(floats, row, 2)
+        distance = row.sums[0] - row.sums[2]
+        total = row.sums[0] + row.sums[2]
+        squares = row.sums[1] + row.sums[3] + distance * distance / (2.0 * size)
+        drop_buckets(row, 2)
         size *= 2.0
-        floats[state + ROWS_USED] = max(floats[state + ROWS_USED], r + 2.0)
+        state.rows_used = max(state.rows_used, r + 2.0)
 
 
 @kernel
-def shift(floats, row: int, gone: int) -> None:
-    n = int(floats[row]) - gone
-    for word in range(2 * n):
-        floats[row + 1 + word] = floats[row + 1 + 2 * gone + word]
-    for word in range(2 * n, 2 * (n + gone)):
-        floats[row + 1 + word] = 0.0
-    floats[row] = n
+def drop_buckets(row: BucketRow, dropped: int) -> None:
+    """Remove the oldest buckets of a row; the places that become free are zeros."""
+    left = int(row.buckets) - dropped
+    for position in range(2 * left):
+        row.sums[position] = row.sums[2 * dropped + position]
+    for position in range(2 * left, 2 * (left + dropped)):
+        row.sums[position] = 0.0
+    row.buckets = left
 
 
 @kernel
-def drop_oldest(floats, state: int) -> None:
-    r = int(floats[state + ROWS_USED]) - 1
-    row = state + FIELDS + r * ROW
+def drop_oldest(state: AdwinState) -> None:
+    """Remove the oldest bucket from the window."""
+    r = int(state.rows_used) - 1
+    row = state.row(r)
     size = 2.0**r
-    rest = floats[state + WIDTH] - size
-    floats[state + TOTAL] -= floats[row + 1]
-    floats[state + WIDTH] = rest
+    rest = state.width - size
+    state.total -= row.sums[0]
+    state.width = rest
     if rest > 0.0:
-        distance = floats[row + 1] / size - floats[state + TOTAL] / rest
-        floats[state + SQUARES] -= floats[row + 2] + size * rest * distance * distance / (size + rest)
-    shift(floats, row, 1)
-    while r >= 0 and floats[state + FIELDS + r * ROW] == 0.0:
+        distance = row.sums[0] / size - state.total / rest
+        state.squares -= row.sums[1] + size * rest * distance * distance / (size + rest)
+    drop_buckets(row, 1)
+    while r >= 0 and state.row(r).buckets == 0.0:
         r -= 1
-    floats[state + ROWS_USED] = r + 1.0
+    state.rows_used = r + 1.0
 
 
 @kernel
-def is_cut(floats, state: int, confidence: float, min_part: float, least: float) -> bool:
+def is_cut(state: AdwinState, confidence: float, min_part: float, least: float) -> bool:
     """Return whether the means on the two sides of a border between buckets differ (the paper's ε_cut).
 
     Each side must have ``least`` inputs; ``min_part`` is a term of ε_cut.
     """
-    width, total = floats[state + WIDTH], floats[state + TOTAL]
+    width, total = state.width, state.total
     if width < 2.0 * least:
         return False
-    variance = floats[state + SQUARES] / width
+    variance = state.squares / width
     logarithm = math.log(2.0 * math.log(width)) - math.log(confidence)
-    older, older_total, size = 0.0, 0.0, 2.0 ** floats[state + ROWS_USED]
-    for r in range(int(floats[state + ROWS_USED]) - 1, -1, -1):
+    older, older_total, size = 0.0, 0.0, 2.0**state.rows_used
+    for r in range(int(state.rows_used) - 1, -1, -1):
         size /= 2.0
-        row = state + FIELDS + r * ROW
-        for bucket in range(int(floats[row])):
+        row = state.row(r)
+        for bucket in range(int(row.buckets)):
             older += size
-            older_total += floats[row + 1 + 2 * bucket]
+            older_total += row.sums[2 * bucket]
             newer = width - older
             if newer < least:
                 return False
@@ -215,19 +248,19 @@ def is_cut(floats, state: int, confidence: float, min_part: float, least: float)
 
 
 @kernel
-def problem(params, at: int, floats, state: int) -> int:
-    used = floats[state + ROWS_USED]
+def problem(p, state: AdwinState) -> int:
+    used = state.rows_used
     if not 0.0 <= used <= ROWS or used != math.floor(used):
         return 1
     width, size = 0.0, 1.0
     for r in range(ROWS):
-        n = floats[state + FIELDS + r * ROW]
+        n = state.row(r).buckets
         if not 0.0 <= n <= BUCKETS or n != math.floor(n) or (r + 1.0 == used and n == 0.0):
             return 2
         if r >= used and n != 0.0:
             return 3
         width += n * size
         size *= 2.0
-    if floats[state + WIDTH] != width:
+    if state.width != width:
         return 4
-    return 0 if 0.0 <= floats[state + TICKS] < math.inf else 5
+    return 0 if 0.0 <= state.ticks < math.inf else 5

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core import registry
+from core.kernels.jit import kernel
+from core.kernels.records import Record, Words
+from core.layout.model import Floats
 from core.plugin import Parameters, choice
 
 IN_CONTROL: Final = 0
@@ -19,11 +22,10 @@ LEVELS: Final = ("in-control", "warning", "drift")
 class Detector(Parameters):
     """Monitors the errors of predictions made before training.
 
-    The module's kernel ``update(params, at, floats, state, error) -> level`` gets the parameters at
-    ``params[at:]`` and the state at ``floats[state:]``. ``initial`` returns the state of a new model. After a
+    The module's kernel ``update(p, state, error) -> level`` gets the parameters by name (``p.warm_up``) and
+    the state, for which the module declares a record. ``initial`` returns the state of a new model. After a
     drift a detector is reset at its next input, so that the alarm can be read (ADWIN keeps the newer part).
-    ``problem(params, at, floats, state) -> int`` returns the number of a sentence if the state is invalid
-    (core/plugin.py).
+    ``problem(p, state) -> int`` returns the number of a sentence if the state is invalid (core/plugin.py).
 
     Detectors follow their papers and agree with River. Where MOA's formulas differ, ``compat="moa"`` selects
     them; it is a parameter of the detector, independent of the learner's ``compat`` [D68].
@@ -42,9 +44,17 @@ class Detector(Parameters):
         """Return the state of a new model."""
         return ()
 
-    def error_rate(self, state: Any) -> float:
-        """Return the detector's estimate of the error rate (state: float64[n])."""
+    def error_rate(self, state: Floats) -> float:
+        """Return the detector's estimate of the error rate; state: float64[n], its words."""
         return 0.0
+
+
+@kernel
+def clear(state: Record, words: int) -> None:
+    """Write zeros to this number of words of a state."""
+    cells = Words(state.ints, state.floats, state.start).cells
+    for position in range(words):
+        cells[position] = 0.0
 
 
 def dispatcher() -> Any:
@@ -55,7 +65,6 @@ def dispatcher() -> Any:
         "p, state, error",
         signature="int64(Words, Words, float64)",
         inline=("none",),
-        by_offset="p.floats, p.start, state.floats, state.start, error",
     )
 
 
@@ -67,5 +76,4 @@ def problem_dispatcher() -> Any:
         "p, state",
         otherwise=0,
         signature="int64(Words, Words)",
-        by_offset="p.floats, p.start, state.floats, state.start",
     )

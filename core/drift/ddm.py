@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector
 from core.kernels.jit import kernel
+from core.kernels.records import Record, word
+from core.layout.model import Floats
 from core.plugin import count, number
 
-# State: inputs since the last reset plus one, error rate p, smallest p+s with its p and s, errors, alarm
-N: Final = 0
-P: Final = 1
-MIN_SUM: Final = 2
-MIN_P: Final = 3
-MIN_S: Final = 4
-ERRORS: Final = 5
-ALARM: Final = 6
-
 PROBLEMS: Final = ("inputs must be a number of at least 1", "the error rate must be from 0 to 1")
+
+
+class DdmState(Record):
+    """The errors since the last reset."""
+
+    n: float = word("inputs since the last reset plus one")
+    p: float = word("error rate")
+    min_sum: float = word("smallest p + s, with s the standard deviation of p")
+    min_p: float = word("p of the smallest sum")
+    min_s: float = word("s of the smallest sum")
+    errors: float = word("errors")
+    alarm: float = word("1.0: the last input was a drift")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,45 +49,43 @@ class Plugin(Detector):
     def initial(self) -> tuple[float, ...]:
         return (1.0, 1.0, math.inf, math.inf, math.inf, 0.0, 0.0)
 
-    def error_rate(self, state: Any) -> float:
-        return float(state[P])
+    def error_rate(self, state: Floats) -> float:
+        return float(DdmState.over(state).p)
 
 
 @kernel
-def update(params, at: int, floats, state: int, error: float) -> int:
-    """Take in one error (1.0) or success (0.0) and return the level; state: float64[7] from ``state`` on."""
-    if floats[state + ALARM] != 0.0:
-        floats[state + N] = 1.0
-        floats[state + P] = 1.0
-        floats[state + MIN_SUM] = math.inf
-        floats[state + MIN_P] = math.inf
-        floats[state + MIN_S] = math.inf
-        floats[state + ERRORS] = 0.0
-        floats[state + ALARM] = 0.0
-    n = floats[state + N]
-    p = floats[state + P] + (error - floats[state + P]) / n
-    s = math.sqrt(p * (1.0 - p) / n)
-    n += 1.0
-    floats[state + N] = n
-    floats[state + P] = p
-    floats[state + ERRORS] += error
-    warm_up, warning, drift, min_errors = params[at], params[at + 1], params[at + 2], params[at + 3]
-    if n < warm_up:
+def update(p, state: DdmState, error: float) -> int:
+    """Take in one error (1.0) or success (0.0) and return the level."""
+    if state.alarm != 0.0:
+        state.n = 1.0
+        state.p = 1.0
+        state.min_sum = math.inf
+        state.min_p = math.inf
+        state.min_s = math.inf
+        state.errors = 0.0
+        state.alarm = 0.0
+    rate = state.p + (error - state.p) / state.n
+    deviation = math.sqrt(rate * (1.0 - rate) / state.n)
+    n = state.n + 1.0
+    state.n = n
+    state.p = rate
+    state.errors += error
+    if n < p.warm_up:
         return IN_CONTROL
-    if p + s <= floats[state + MIN_SUM] and floats[state + ERRORS] >= min_errors:
-        floats[state + MIN_SUM] = p + s
-        floats[state + MIN_P] = p
-        floats[state + MIN_S] = s
-    if n > warm_up and p + s > floats[state + MIN_P] + drift * floats[state + MIN_S]:
-        floats[state + ALARM] = 1.0
+    if rate + deviation <= state.min_sum and state.errors >= p.min_errors:
+        state.min_sum = rate + deviation
+        state.min_p = rate
+        state.min_s = deviation
+    if n > p.warm_up and rate + deviation > state.min_p + p.drift * state.min_s:
+        state.alarm = 1.0
         return DRIFT
-    if p + s > floats[state + MIN_P] + warning * floats[state + MIN_S]:
+    if rate + deviation > state.min_p + p.warning * state.min_s:
         return WARNING
     return IN_CONTROL
 
 
 @kernel
-def problem(params, at: int, floats, state: int) -> int:
-    if not 1.0 <= floats[state + N] < math.inf:
+def problem(p, state: DdmState) -> int:
+    if not 1.0 <= state.n < math.inf:
         return 1
-    return 0 if 0.0 <= floats[state + P] <= 1.0 else 2
+    return 0 if 0.0 <= state.p <= 1.0 else 2

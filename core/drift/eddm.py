@@ -4,32 +4,35 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import ClassVar, Final
 
-from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector
+from core.drift.base import DRIFT, IN_CONTROL, WARNING, Detector, clear
 from core.errors import ParameterError
 from core.kernels.jit import kernel
+from core.kernels.records import Record, word
+from core.layout.model import Floats
 from core.plugin import choice, count, number
-
-# State: inputs, position of the last error, errors; mean distance of errors and its squared deviations;
-# largest mean + 2 deviations; level; alarm
-N: Final = 0
-LAST: Final = 1
-ERRORS: Final = 2
-MEAN: Final = 3
-M2: Final = 4
-LARGEST: Final = 5
-LEVEL: Final = 6
-ALARM: Final = 7
-FIELDS: Final = 8
-
-MOA: Final = 3
-"""Word of ``params[at:]``: whether MOA's formulas are used."""
 
 PROBLEMS: Final = (
     "level must be control (0), warning (1) or drift (2)",
     "inputs and errors must be numbers of at least 0",
 )
+
+
+class EddmState(Record):
+    """The distances between errors since the last reset."""
+
+    n: float = word("inputs")
+    last: float = word("number of the input that was the last error")
+    errors: float = word("errors")
+    mean: float = word("mean distance between errors")
+    squares: float = word("squared deviations of the distances from their mean")
+    largest: float = word("largest mean plus two deviations so far")
+    level: float = word("level at the last error")
+    alarm: float = word("1.0: the last error was a drift")
+
+
+STATE_WORDS: Final = EddmState.SIZE
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ class Plugin(Detector):
     The level changes at errors only. With ``compat="moa"`` the variance has the number of errors as its
     divisor, not that number less one, and inputs are counted from 1 [D68].
     """
+
+    NUMBERS: ClassVar[tuple[str, ...]] = ("warm_up", "warning", "drift", "is_moa")
 
     warm_up: int = count(30, at_least=1)
     """Errors before the level may change."""
@@ -59,57 +64,57 @@ class Plugin(Detector):
             raise ParameterError(msg)
 
     def constants(self) -> tuple[float, ...]:
-        """Return the parameters in the order of the kernels' words."""
+        """Return the parameters in the order of NUMBERS."""
         return (*Detector.constants(self), float(self.compat == "moa"))
 
     def initial(self) -> tuple[float, ...]:
-        return (0.0,) * FIELDS
+        return (0.0,) * STATE_WORDS
 
-    def error_rate(self, state: Any) -> float:
+    def error_rate(self, state: Floats) -> float:
         """Return the share of errors since the last reset."""
-        return float(state[ERRORS] / state[N]) if state[N] else 0.0
+        counts = EddmState.over(state)
+        return float(counts.errors / counts.n) if counts.n else 0.0
 
 
 @kernel
-def update(params, at: int, floats, state: int, error: float) -> int:
-    """Take in one error (1.0) or success (0.0) and return the level; state: float64[8]."""
-    if floats[state + ALARM] != 0.0:
-        for word in range(FIELDS):
-            floats[state + word] = 0.0
-    floats[state + N] += 1.0
+def update(p, state: EddmState, error: float) -> int:
+    """Take in one error (1.0) or success (0.0) and return the level."""
+    if state.alarm != 0.0:
+        clear(state, STATE_WORDS)
+    state.n += 1.0
     if error != 0.0:
-        n, warm_up = floats[state + N], params[at]
-        errors = floats[state + ERRORS] + 1.0
-        distance = n - floats[state + LAST]
-        step = distance - floats[state + MEAN]
-        mean = floats[state + MEAN] + step / errors
-        floats[state + M2] += step * (distance - mean)
-        floats[state + MEAN] = mean
-        floats[state + ERRORS] = errors
-        floats[state + LAST] = n
-        is_moa = params[at + MOA] != 0.0
+        n = state.n
+        errors = state.errors + 1.0
+        distance = n - state.last
+        step = distance - state.mean
+        mean = state.mean + step / errors
+        state.squares += step * (distance - mean)
+        state.mean = mean
+        state.errors = errors
+        state.last = n
+        is_moa = p.is_moa != 0.0
         divisor = errors if is_moa else errors - 1.0
-        reach = mean + 2.0 * math.sqrt(floats[state + M2] / divisor if errors > 1.0 else 0.0)
+        reach = mean + 2.0 * math.sqrt(state.squares / divisor if errors > 1.0 else 0.0)
         level = IN_CONTROL
-        if n + (1.0 if is_moa else 0.0) > warm_up:
-            if reach > floats[state + LARGEST]:
-                floats[state + LARGEST] = reach
-            elif errors > warm_up:
-                share = reach / floats[state + LARGEST]
-                if share < params[at + 2]:
+        if n + (1.0 if is_moa else 0.0) > p.warm_up:
+            if reach > state.largest:
+                state.largest = reach
+            elif errors > p.warm_up:
+                share = reach / state.largest
+                if share < p.drift:
                     level = DRIFT
-                    floats[state + ALARM] = 1.0
-                elif share < params[at + 1]:
+                    state.alarm = 1.0
+                elif share < p.warning:
                     level = WARNING
-        floats[state + LEVEL] = level
-    return int(floats[state + LEVEL])
+        state.level = level
+    return int(state.level)
 
 
 @kernel
-def problem(params, at: int, floats, state: int) -> int:
-    level = floats[state + LEVEL]
+def problem(p, state: EddmState) -> int:
+    level = state.level
     if level != IN_CONTROL and level != WARNING and level != DRIFT:
         return 1
-    if not 0.0 <= floats[state + N] < math.inf or not 0.0 <= floats[state + ERRORS] < math.inf:
+    if not 0.0 <= state.n < math.inf or not 0.0 <= state.errors < math.inf:
         return 2
     return 0

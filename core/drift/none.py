@@ -14,5 +14,5 @@ class Plugin(Detector):
 
 
 @kernel
-def update(params, at: int, floats, state: int, error: float) -> int:
+def update(p, state, error: float) -> int:
     return IN_CONTROL

@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import ClassVar, Final
 
 from core.drift.base import DRIFT, IN_CONTROL, Detector
 from core.errors import ParameterError
 from core.kernels.jit import kernel
+from core.kernels.records import Record, word
+from core.layout.model import Floats
 from core.plugin import choice, count, flag, number
 
-# State: inputs and their mean; sum of deviations less the tolerance and its minimum; sum of deviations plus
-# the tolerance and its maximum; alarm
-N: Final = 0
-MEAN: Final = 1
-RISE: Final = 2
-LOWEST: Final = 3
-FALL: Final = 4
-HIGHEST: Final = 5
-ALARM: Final = 6
-
-# Words of ``params[at:]``: the last of five, and whether MOA's formulas are used
-TWO_SIDED: Final = 4
-MOA: Final = 5
-
 PROBLEMS: Final = ("inputs must be a number of at least 0",)
+
+
+class PageHinkleyState(Record):
+    """The deviations of the inputs from their mean, since the last reset."""
+
+    n: float = word("inputs")
+    mean: float = word("mean of the inputs")
+    rise: float = word("sum of deviations less the tolerance")
+    lowest: float = word("smallest of these sums")
+    fall: float = word("sum of deviations plus the tolerance")
+    highest: float = word("largest of these sums")
+    alarm: float = word("1.0: the last input was a drift")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,15 @@ class Plugin(Detector):
     with a new tree. With ``compat="moa"`` the sum is compared with the threshold without its minimum, which
     reacts the later the longer there were few errors, and the level may change an input earlier [D68].
     """
+
+    NUMBERS: ClassVar[tuple[str, ...]] = (
+        "warm_up",
+        "tolerance",
+        "threshold",
+        "memory",
+        "two_sided",
+        "is_moa",
+    )
 
     warm_up: int = count(30, at_least=1)
     """Labels before the level may change."""
@@ -60,50 +69,49 @@ class Plugin(Detector):
             raise ParameterError(msg)
 
     def constants(self) -> tuple[float, ...]:
-        """Return the parameters in the order of the kernels' words."""
+        """Return the parameters in the order of NUMBERS."""
         return (*Detector.constants(self), float(self.compat == "moa"))
 
     def initial(self) -> tuple[float, ...]:
         return (0.0, 0.0, 0.0, math.inf, 0.0, -math.inf, 0.0)
 
-    def error_rate(self, state: Any) -> float:
+    def error_rate(self, state: Floats) -> float:
         """Return the mean since the last reset."""
-        return float(state[MEAN])
+        return float(PageHinkleyState.over(state).mean)
 
 
 @kernel
-def update(params, at: int, floats, state: int, error: float) -> int:
-    """Take in one error (1.0) or success (0.0) and return the level; state: float64[7]."""
-    if floats[state + ALARM] != 0.0:
-        floats[state + N] = 0.0
-        floats[state + MEAN] = 0.0
-        floats[state + RISE] = 0.0
-        floats[state + LOWEST] = math.inf
-        floats[state + FALL] = 0.0
-        floats[state + HIGHEST] = -math.inf
-        floats[state + ALARM] = 0.0
-    warm_up, tolerance, threshold, memory = params[at], params[at + 1], params[at + 2], params[at + 3]
-    n = floats[state + N] + 1.0
-    mean = floats[state + MEAN] + (error - floats[state + MEAN]) / n
-    rise = memory * floats[state + RISE] + (error - mean) - tolerance
-    fall = memory * floats[state + FALL] + (error - mean) + tolerance
-    lowest = min(rise, floats[state + LOWEST])
-    highest = max(fall, floats[state + HIGHEST])
-    floats[state + N] = n
-    floats[state + MEAN] = mean
-    floats[state + RISE] = rise
-    floats[state + LOWEST] = lowest
-    floats[state + FALL] = fall
-    floats[state + HIGHEST] = highest
-    if params[at + MOA] != 0.0:
-        alarm = n + 1.0 >= warm_up and rise > threshold
+def update(p, state: PageHinkleyState, error: float) -> int:
+    """Take in one error (1.0) or success (0.0) and return the level."""
+    if state.alarm != 0.0:
+        state.n = 0.0
+        state.mean = 0.0
+        state.rise = 0.0
+        state.lowest = math.inf
+        state.fall = 0.0
+        state.highest = -math.inf
+        state.alarm = 0.0
+    n = state.n + 1.0
+    mean = state.mean + (error - state.mean) / n
+    rise = p.memory * state.rise + (error - mean) - p.tolerance
+    fall = p.memory * state.fall + (error - mean) + p.tolerance
+    lowest = min(rise, state.lowest)
+    highest = max(fall, state.highest)
+    state.n = n
+    state.mean = mean
+    state.rise = rise
+    state.lowest = lowest
+    state.fall = fall
+    state.highest = highest
+    if p.is_moa != 0.0:
+        alarm = n + 1.0 >= p.warm_up and rise > p.threshold
     else:
-        has_fallen = params[at + TWO_SIDED] != 0.0 and highest - fall > threshold
-        alarm = n >= warm_up and (rise - lowest > threshold or has_fallen)
-    floats[state + ALARM] = 1.0 if alarm else 0.0
+        has_fallen = p.two_sided != 0.0 and highest - fall > p.threshold
+        alarm = n >= p.warm_up and (rise - lowest > p.threshold or has_fallen)
+    state.alarm = 1.0 if alarm else 0.0
     return DRIFT if alarm else IN_CONTROL
 
 
 @kernel
-def problem(params, at: int, floats, state: int) -> int:
-    return 0 if 0.0 <= floats[state + N] < math.inf else 1
+def problem(p, state: PageHinkleyState) -> int:
+    return 0 if 0.0 <= state.n < math.inf else 1

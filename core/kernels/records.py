@@ -19,7 +19,9 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
+
+import numpy as np
 
 from core.kernels.native import record_types
 
@@ -91,6 +93,11 @@ class Record:
         self.ints = ints
         self.floats = floats
         self.start = start
+
+    @classmethod
+    def over(cls, array: Any) -> Self:
+        """Return the record at the start of an array of words, int64 or float64, in Python."""
+        return cls(array.view(np.int64), array.view(np.float64), 0)
 
     @property
     def address(self) -> int:

@@ -25,6 +25,7 @@ from tests.unit.core.builders import (
     QUERIES,
     TREES,
     answer,
+    detector_of,
     halves,
     learner_for,
     schema_of,
@@ -146,12 +147,11 @@ def test_it_learns(what, spec):
 @pytest.mark.parametrize("name", registry.names("drift"))
 def test_a_detector_rests_on_a_constant_stream(name):
     """Rarely wrong, always alike: in control to the end. Then always wrong: an alarm, unless it has none."""
-    module, plugin = registry.module("drift", name), made("drift", name)
-    params, state = np.array([*plugin.constants(), 0.0]), np.array([*plugin.initial(), 0.0])
-    levels = [int(module.update(params, 0, state, 0, float(i % 10 == 9))) for i in range(2000)]
+    level_after, _ = detector_of(made("drift", name))
+    levels = [level_after(i % 10 == 9) for i in range(2000)]
     assert DRIFT not in levels
     assert levels[-1] == IN_CONTROL
-    levels = [int(module.update(params, 0, state, 0, 1.0)) for _ in range(500)]
+    levels = [level_after(1.0) for _ in range(500)]
     assert (DRIFT in levels) == (name != "none")
     assert set(levels) <= set(range(len(LEVELS)))
 

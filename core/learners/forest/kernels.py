@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from core.drift import adwin
+from core.drift.adwin import AdwinParameters, AdwinState
+from core.drift.adwin import problem as adwin_problem
 from core.kernels.jit import kernel, part, row_of, words_at
 from core.learners.forest import layout as of
 from core.learners.forest.committee import (
@@ -224,8 +225,9 @@ def name_worst(plan, ints, floats, t: int) -> None:
         record = member_at(plan, t, i)
         is_alarmed |= ints[record + of.ALARM] != of.QUIET
         ints[record + of.ALARM] = of.QUIET
-        if drift != 0 and floats[record + drift + adwin.WIDTH] > 0.0:
-            error = floats[record + drift + adwin.TOTAL] / floats[record + drift + adwin.WIDTH]
+        window = AdwinState(ints, floats, record + drift)
+        if drift != 0 and window.width > 0.0:
+            error = window.total / window.width
             if error > largest:
                 worst, largest = i, error
     if is_alarmed:
@@ -278,7 +280,8 @@ def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int
             (at.PLAN_WARNING_DETECTOR, of.of(plan, of.OF_WARNING)),
         ):
             if state != 0:
-                found = adwin.problem(params, plan[word + 1], floats, record + state)
+                p = AdwinParameters(plan, params, plan[word + 1])
+                found = adwin_problem(p, AdwinState(ints, floats, record + state))
                 if found != SOUND:
                     return of_plugin(word, found)
         if ints[record + of.TREE] != 0:

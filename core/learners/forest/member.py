@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.drift import adwin
+from core.drift.adwin import AdwinParameters, AdwinState
 from core.drift.base import DRIFT
 from core.kernels.jit import address_of, called, kernel, part
 from core.kernels.records import Words
@@ -211,11 +212,11 @@ def watch(plan, params, ints, floats, record: int, error: float) -> None:
     warning, drift = of.of(plan, of.OF_WARNING), of.of(plan, of.OF_DRIFT)
     alarm = of.QUIET
     if warning != 0:
-        first = plan[at.PLAN_WARNING_DETECTOR + 1]
-        if adwin.update(params, first, floats, record + warning, error) == DRIFT:
+        p = AdwinParameters(plan, params, plan[at.PLAN_WARNING_DETECTOR + 1])
+        if adwin.update(p, AdwinState(ints, floats, record + warning), error) == DRIFT:
             alarm = of.WARNED
     if drift != 0:
-        first = plan[at.PLAN_NODE_DETECTOR + 1]
-        if adwin.update(params, first, floats, record + drift, error) == DRIFT:
+        p = AdwinParameters(plan, params, plan[at.PLAN_NODE_DETECTOR + 1])
+        if adwin.update(p, AdwinState(ints, floats, record + drift), error) == DRIFT:
             alarm = of.DRIFTED
     ints[record + of.ALARM] = alarm

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from core.drift import adwin
+from core.drift.adwin import AdwinState
 from core.kernels.jit import kernel, part, row_of, start_of, words_at
 from core.learners.forest import layout as of
 from core.learners.forest.layout import member_at
@@ -300,8 +300,9 @@ def own_step(
     if is_worst:
         drift, ballot = of.of(plan, of.OF_DRIFT), probability.shape[1]
         error = -1.0
-        if drift != 0 and floats[record + drift + adwin.WIDTH] > 0.0:
-            error = floats[record + drift + adwin.TOTAL] / floats[record + drift + adwin.WIDTH]
+        window = AdwinState(ints, floats, record + drift)
+        if drift != 0 and window.width > 0.0:
+            error = window.total / window.width
         ballots[i, row - state[FIRST], ballot + ERROR] = error
         ballots[i, row - state[FIRST], ballot + ALARM] = ints[record + of.ALARM]
         ints[record + of.ALARM] = of.QUIET

@@ -102,7 +102,7 @@ class HatLayout(TreeLayout):
     def _error_at(self, tree: TreeView, node: int) -> tuple[float, int]:
         """Return the error rate in the window of a node's detector, and the records in it."""
         state = tree.subtrees[node, at.SUBTREE_DETECTOR :].view(np.float64)
-        return self._detector.error_rate(state), int(state[adwin.WIDTH])
+        return self._detector.error_rate(state), int(adwin.AdwinState.over(state).width)
 
     def _next_due(self, model: HasState, t: int) -> int | None:
         """Return the leaf whose attempt comes next, and clear its mark; None: all attempts are made."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 
 from core.drift import adwin
+from core.drift.adwin import AdwinParameters, AdwinState
 from core.drift.base import IN_CONTROL
 from core.kernels.jit import address_of, called, kernel, part
 from core.kernels.records import Words
@@ -242,14 +243,16 @@ def judge(plan, params, ints, floats, t: int, node: int, error: float) -> bool:
     is_due = False
     while True:
         state = node + subtrees
-        has_risen = watch(plan, params, first, floats, state + at.SUBTREE_DETECTOR, error)
+        p = AdwinParameters(plan, params, first)
+        has_risen = watch(plan, p, AdwinState(ints, floats, state + at.SUBTREE_DETECTOR), error)
         kind = ints[node + at.NODE_KIND]
         if kind != at.LEAF and kind != at.ABSENT:
             due = STARTS if has_risen else 0
             alternate = ints[state + at.SUBTREE_ALTERNATE]
             if due == 0 and alternate != 0:
                 other = node_at(ints, t, alternate) + subtrees
-                due = compare(params, floats, state + at.SUBTREE_DETECTOR, other + at.SUBTREE_DETECTOR)
+                own = AdwinState(ints, floats, state + at.SUBTREE_DETECTOR)
+                due = compare(params, own, AdwinState(ints, floats, other + at.SUBTREE_DETECTOR))
             ints[state + at.SUBTREE_DUE] = due
             is_due |= due != 0
         above = ints[node + at.NODE_PARENT]
@@ -259,28 +262,28 @@ def judge(plan, params, ints, floats, t: int, node: int, error: float) -> bool:
 
 
 @kernel
-def watch(plan, params, first: int, floats, detector: int, error: float) -> bool:
+def watch(plan, p, detector: AdwinState, error: float) -> bool:
     """Update a detector with an error; return whether it has cut its window, and the error has risen.
 
     MOA compares the means before and after; without the quirk the detector decides.
     """
-    width, total = floats[detector + adwin.WIDTH], floats[detector + adwin.TOTAL]
-    level = adwin.update(params, first, floats, detector, error)
+    width, total = detector.width, detector.total
+    level = adwin.update(p, detector, error)
     if plan[at.PLAN_QUIRKS] == 0:
         return level != IN_CONTROL
-    if width == 0.0 or floats[detector + adwin.WIDTH] > width:
+    if width == 0.0 or detector.width > width:
         return False
-    return floats[detector + adwin.TOTAL] / floats[detector + adwin.WIDTH] >= total / width
+    return detector.total / detector.width >= total / width
 
 
 @kernel
-def compare(params, floats, detector: int, other: int) -> int:
+def compare(params, detector: AdwinState, other: AdwinState) -> int:
     """Return the change that is due by the errors in the windows of a node and its alternate tree."""
-    width, other_width = floats[detector + adwin.WIDTH], floats[other + adwin.WIDTH]
+    width, other_width = detector.width, other.width
     if not min(width, other_width) > params[at.PLAN_SWITCH_RECORDS]:
         return 0
-    error = floats[detector + adwin.TOTAL] / width
-    other_error = floats[other + adwin.TOTAL] / other_width
+    error = detector.total / width
+    other_error = other.total / other_width
     inverse = 1.0 / other_width + 1.0 / width
     bound = math.sqrt(2.0 * error * (1.0 - error) * params[at.PLAN_SWITCH_LOGARITHM] * inverse)
     if bound < error - other_error:
@@ -318,7 +321,8 @@ def train_all(
             node = arrive_from(plan, ints, floats, t, node_at(ints, t, root), x, False, 0)
         last = line_up(plan, ints, t, node, last)
         state = node + plan[at.PLAN_SUBTREES]
-        if comes_again and root != 0 and floats[state + at.SUBTREE_DETECTOR + adwin.TICKS] == 0.0:
+        detector = AdwinState(ints, floats, state + at.SUBTREE_DETECTOR)
+        if comes_again and root != 0 and detector.ticks == 0.0:
             count_below(plan, ints, floats, t, node, weight)
             predicted = predict(plan, params, ints, floats, t, node, seen, xs, scratch)
             judge(plan, params, ints, floats, t, node, 0.0 if predicted == label else 1.0)

@@ -188,8 +188,8 @@ def subtrees_problem(plan, params, ints, floats, t: int) -> int:
             return at_place(number, AT_REST)
         if not 0 <= ints[state + at.SUBTREE_DRAWS] < 1 << 48:
             return at_place(number, AT_REST)
-        first = plan[at.PLAN_SUBTREE_DETECTOR + 1]
-        found = adwin.problem(params, first, floats, state + at.SUBTREE_DETECTOR)
+        p = adwin.AdwinParameters(plan, params, plan[at.PLAN_SUBTREE_DETECTOR + 1])
+        found = adwin.problem(p, adwin.AdwinState(ints, floats, state + at.SUBTREE_DETECTOR))
         if found != SOUND:
             return of_plugin(at.PLAN_SUBTREE_DETECTOR, found)
     return SOUND

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 
 from core import registry
+from core.kernels.records import Words
 from core.learners.forest.learner import Forest
 from core.learners.hoeffding.learner import HoeffdingLearner
 from core.model.model import Model
@@ -29,6 +32,16 @@ QUERIES = [
     name for name in registry.names("queries") if not registry.plugin("queries", name)().columns & at.LEAVES
 ]
 """The query strategies that go with every learner; the others need a table of leaves, as boct has one."""
+
+
+def detector_of(plugin):
+    """Return a function from the next error to the level of a new detector, and the words of its state."""
+    module = importlib.import_module(type(plugin).__module__)
+    body = getattr(module.update, "py_func", module.update)
+    declared = body.__globals__.get(body.__annotations__.get("state"), Words)
+    words = np.array([*plugin.initial(), 0.0])
+    p, state = plugin.record().over(np.array([*plugin.constants(), 0.0])), declared.over(words)
+    return lambda error: int(module.update(p, state, float(error))), words
 
 
 def learner_for(query):

@@ -147,7 +147,8 @@ def context_of(x: Floats, y: Labels, every: int | None) -> int:
     records; None: at drifts alone.
     """
     watch = ddm.Plugin()
-    parameters, state = np.array(watch.constants()), np.array(watch.initial())
+    parameters = watch.record().over(np.array(watch.constants()))
+    state = ddm.DdmState.over(np.array(watch.initial()))
     start, warning, at = 0, -1, WEEK
     while at < len(y):
         tree = Cart().fit(x[start:at], y[start:at])
@@ -155,7 +156,7 @@ def context_of(x: Floats, y: Labels, every: int | None) -> int:
         wrong = tree.predict(x[at:end]) != y[at:end]
         for record, error in enumerate(wrong.tolist(), at):
             at = record + 1
-            level = ddm.update(parameters, 0, state, 0, float(error))
+            level = ddm.update(parameters, state, float(error))
             if level == DRIFT:
                 start, warning = warning if warning >= 0 else record, -1
                 break

@@ -5,27 +5,27 @@ import itertools
 import numpy as np
 
 from core.drift import adwin
-from core.drift.adwin import BUCKETS, FIELDS, ROW, ROWS_USED, SQUARES, TOTAL, WIDTH, Plugin
+from core.drift.adwin import BUCKETS, AdwinState, Plugin
 from core.drift.base import DRIFT, IN_CONTROL
 
 
 def watch(errors, **parameters):
     """Return the levels and the state after each input."""
     plugin = Plugin(**parameters)
-    params, state = np.array(plugin.constants()), np.array(plugin.initial())
+    p, words = Plugin.record().over(np.array(plugin.constants())), np.array(plugin.initial())
     levels, states = [], []
     for error in errors:
-        levels.append(int(adwin.update(params, 0, state, 0, float(error))))
-        states.append(state.copy())
+        levels.append(int(adwin.update(p, AdwinState.over(words), float(error))))
+        states.append(AdwinState.over(words.copy()))
     return levels, states
 
 
 def rows(state):
     """Return the buckets of each row as (sum, squares), the youngest row first."""
     found = []
-    for r in range(int(state[ROWS_USED])):
-        row = state[FIELDS + r * ROW :][:ROW]
-        found.append(row[1 : 1 + 2 * int(row[0])].reshape(-1, 2))
+    for r in range(int(state.rows_used)):
+        row = state.row(r)
+        found.append(row.sums[: 2 * int(row.buckets)].reshape(-1, 2))
     return found
 
 
@@ -35,10 +35,10 @@ def test_the_window_holds_the_last_inputs():
     _, states = watch(errors, two_sided=False, clock=5)
     for end in (1, 6, 7, 500, 1100, 2200, 3000):
         state = states[end - 1]
-        width = int(state[WIDTH])
+        width = int(state.width)
         window = errors[end - width : end].astype(float)
-        assert np.isclose(state[TOTAL], window.sum())
-        assert np.isclose(state[SQUARES], ((window - window.mean()) ** 2).sum(), atol=1e-9)
+        assert np.isclose(state.total, window.sum())
+        assert np.isclose(state.squares, ((window - window.mean()) ** 2).sum(), atol=1e-9)
         position = end
         for r, buckets in enumerate(rows(state)):
             assert len(buckets) <= BUCKETS
@@ -48,7 +48,7 @@ def test_the_window_holds_the_last_inputs():
                 assert np.isclose(squares, ((part - part.mean()) ** 2).sum(), atol=1e-9)
                 position -= 2**r
         assert position == end - width
-    assert any(int(after[WIDTH]) < int(before[WIDTH]) for before, after in itertools.pairwise(states))
+    assert any(int(after.width) < int(before.width) for before, after in itertools.pairwise(states))
 
 
 def test_places_without_a_bucket_are_empty():
@@ -56,17 +56,17 @@ def test_places_without_a_bucket_are_empty():
     errors = np.random.default_rng(1).random(3000) < np.repeat([0.1, 0.6, 0.1], 1000)
     _, states = watch(errors, two_sided=False, clock=5)
     for state in states[::7]:
-        table = state[FIELDS:].reshape(-1, ROW)
-        for row in table:
-            assert not row[1 + 2 * int(row[0]) :].any()
-        assert not table[int(state[ROWS_USED]) :].any()
+        for r in range(adwin.ROWS):
+            row = state.row(r)
+            assert not row.sums[2 * int(row.buckets) :][: 2 * (BUCKETS + 1 - int(row.buckets))].any()
+            assert r < state.rows_used or row.buckets == 0.0
 
 
 def test_a_falling_error_rate_is_a_drift_only_if_wanted():
     errors = np.random.default_rng(2).random(2000) < np.repeat([0.6, 0.1], 1000)
     quiet, states = watch(errors)
     assert DRIFT not in quiet
-    assert states[-1][WIDTH] < 1100
+    assert states[-1].width < 1100
     loud, _ = watch(errors, two_sided=True)
     assert 1000 < loud.index(DRIFT) < 1200
 
@@ -76,10 +76,10 @@ def test_a_rising_error_rate_is_a_drift_and_the_newer_part_of_the_window_stays()
     levels, states = watch(errors)
     drift = levels.index(DRIFT)
     assert 1000 < drift < 1200
-    kept = int(states[drift][WIDTH])
-    assert 0 < kept < states[drift - 1][WIDTH]
-    assert states[drift + 1][WIDTH] == kept + 1
-    assert states[-1][TOTAL] / states[-1][WIDTH] > 0.55  # nothing of the old rate is left in the end
+    kept = int(states[drift].width)
+    assert 0 < kept < states[drift - 1].width
+    assert states[drift + 1].width == kept + 1
+    assert states[-1].total / states[-1].width > 0.55  # nothing of the old rate is left in the end
 
 
 def test_the_window_may_begin_anew():
@@ -89,7 +89,7 @@ def test_the_window_may_begin_anew():
     drift = levels.index(DRIFT)
     assert 1000 < drift < 1200
     assert levels[drift + 1] == IN_CONTROL
-    assert states[drift + 1][WIDTH] == 1.0
+    assert states[drift + 1].width == 1.0
 
 
 def test_false_alarms_are_rare():
@@ -100,17 +100,17 @@ def test_false_alarms_are_rare():
 
 def test_a_full_window_drops_its_oldest_bucket():
     plugin = Plugin(clock=10_000)
-    state = np.array(plugin.initial())
-    last = FIELDS + (adwin.ROWS - 1) * ROW
+    state = AdwinState.over(np.array(plugin.initial()))
     # As if very many ones had come: five buckets in every row.
     for r in range(adwin.ROWS):
-        state[FIELDS + r * ROW] = BUCKETS
-        for bucket in range(BUCKETS):
-            state[FIELDS + r * ROW + 1 + 2 * bucket] = 2.0**r
-    state[WIDTH] = state[TOTAL] = BUCKETS * (2.0**adwin.ROWS - 1)
-    state[ROWS_USED] = adwin.ROWS
-    before = float(state[WIDTH])
-    assert adwin.update(np.array(plugin.constants()), 0, state, 0, 1.0) == IN_CONTROL
-    assert state[WIDTH] == state[TOTAL] == before + 1 - 2.0 ** (adwin.ROWS - 1)
-    assert state[last] == BUCKETS
-    assert abs(state[SQUARES]) < 1e-6
+        row = state.row(r)
+        row.buckets = BUCKETS
+        row.sums[: 2 * BUCKETS : 2] = 2.0**r
+    state.width = state.total = BUCKETS * (2.0**adwin.ROWS - 1)
+    state.rows_used = adwin.ROWS
+    before = float(state.width)
+    p = Plugin.record().over(np.array(plugin.constants()))
+    assert adwin.update(p, state, 1.0) == IN_CONTROL
+    assert state.width == state.total == before + 1 - 2.0 ** (adwin.ROWS - 1)
+    assert state.row(adwin.ROWS - 1).buckets == BUCKETS
+    assert abs(state.squares) < 1e-6

@@ -12,6 +12,7 @@ from core.errors import ParameterError
 from core.spec import Spec
 from tests.golden import drifts, moa_drifts
 from tests.naive.detectors import DETECTORS
+from tests.unit.core.builders import detector_of
 
 GOLDEN = json.loads(drifts.FILE.read_text(encoding="utf-8"))
 GOLDEN_OF_MOA = json.loads(moa_drifts.FILE.read_text(encoding="utf-8"))
@@ -20,10 +21,8 @@ GOLDEN_OF_MOA = json.loads(moa_drifts.FILE.read_text(encoding="utf-8"))
 def levels_of(spec, errors):
     """Return the level after each of the errors, and the state at the end."""
     parameters = {name: value for name, value in spec.items() if name != "name"}
-    module = registry.module("drift", spec["name"])
-    plugin = module.Plugin(**parameters)
-    params, state = np.array([*plugin.constants(), 0.0]), np.array([*plugin.initial(), 0.0])
-    return [int(module.update(params, 0, state, 0, float(error))) for error in errors], state
+    level_after, state = detector_of(registry.plugin("drift", spec["name"])(**parameters))
+    return [level_after(error) for error in errors], state
 
 
 @pytest.mark.parametrize("seed", drifts.SEEDS)

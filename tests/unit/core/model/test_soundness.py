@@ -11,6 +11,7 @@ from core import problems, registry
 from core.active.queries import rate
 from core.drift import adwin
 from core.errors import SnapshotError
+from core.kernels.records import offset
 from core.learners import protocol as learners
 from core.learners.hoeffding.schedules._imac import candidates
 from core.model import file as model_file
@@ -76,6 +77,7 @@ def candidate(row):
     return place
 
 
+ROWS_USED, WIDTH = (offset(adwin.AdwinState, name) for name in ("rows_used", "width"))
 EVALUATION, DETECTOR = section(at.PLAN_EVALUATION), section(at.PLAN_DETECTOR)
 
 CASES = [
@@ -88,9 +90,19 @@ CASES = [
     ("numeric", beyond(EVALUATION, at.EVALUATION_COUNT), -1, "evaluated predictions"),
     ("numeric", beyond(EVALUATION, at.EVALUATION_IMPORTANCE), bits(np.nan), "sums over sampled"),
     ("numeric", beyond(EVALUATION, at.EVALUATION_FIELDS + at.EVALUATION_ROWS * 2), -1, "window counts"),
-    ("drift=adwin", beyond(DETECTOR, adwin.ROWS_USED), bits(1e12), "adwin: rows in use must be"),
-    ("drift=adwin", beyond(DETECTOR, adwin.FIELDS), bits(1e12), "adwin: buckets of a row must be"),
-    ("drift=adwin", beyond(DETECTOR, adwin.WIDTH), bits(7.5), "adwin: inputs in the window must be"),
+    (
+        "drift=adwin",
+        beyond(DETECTOR, ROWS_USED),
+        bits(1e12),
+        "adwin: rows in use must be",
+    ),
+    ("drift=adwin", beyond(DETECTOR, adwin.FIRST_ROW), bits(1e12), "adwin: buckets of a row must be"),
+    (
+        "drift=adwin",
+        beyond(DETECTOR, WIDTH),
+        bits(7.5),
+        "adwin: inputs in the window must be",
+    ),
     ("drift=ddm", DETECTOR, bits(0.0), "ddm: inputs must be"),
     ("drift=eddm", beyond(DETECTOR, 6), bits(9.0), "eddm: level must be"),
     ("drift=page_hinkley", DETECTOR, bits(np.nan), "page_hinkley: inputs must be"),
