@@ -18,8 +18,9 @@ from benchmarks.chaos.raw_client import RawClient
 from benchmarks.chaos.wire import Record, encode_records
 from streamapp.tools.dead_letters.find import DeadLetterFilter, DeadLetterLog
 from streamapp.worker.observability.pages.models import fetch_model
-from tests.broker.workers import UNHURRIED, Installation
+from tests.broker.workers import PATIENCE, UNHURRIED, Installation, wait_until
 from tests.conftest import Broker
+from topics.codecs import encode_controls
 
 pytestmark = pytest.mark.broker
 
@@ -89,3 +90,36 @@ def test_a_bomb_is_one_dead_letter_and_the_partition_goes_on_before_and_after_a_
         ("batch-too-large", (0, 220), 239),
     ]
     assert "becomes more than 67,108,864 (raise fetch.decompressed.max.bytes" in str(letters[0].detail)
+
+
+def test_a_partition_that_waits_with_large_batches_holds_up_no_other(broker: Broker, tmp_path: Path) -> None:
+    settings = UNHURRIED | {
+        "GROVE_FETCH_DECOMPRESSED_MAX_BYTES": str(1 << 20),
+        "GROVE_RECORD_MAX_BYTES": str(1 << 20),
+        "GROVE_MAX_TASK_IDLE_MS": "3600000",
+    }
+    place = Installation(
+        broker.bootstrap_servers, "stalls.", 2, tmp_path, settings, module="streamapp worker"
+    )
+    now = int(time.time() * 1000)
+    value = orjson.dumps({"id": "i", "features": {"x": 1.0}, "note": "a" * 700_000})
+    with (
+        RawClient(place.servers, place.names.instances, 0) as waits,
+        RawClient(place.servers, place.names.instances, 1) as instances_1,
+        RawClient(place.servers, place.names.labels, 1) as labels_1,
+        RawClient(place.servers, place.names.feature_values, 1) as values_1,
+        RawClient(place.servers, place.names.controls, 1) as controls_1,
+        place.worker("w") as worker,
+    ):
+        worker.wait_until_ready()
+        for _ in range(3):  # of partition 0, which waits for its other topics
+            waits.write([Record(b"m", value, (), now)], compressed=True)
+        wait_until(lambda: "gives back decompressed" in worker.log, PATIENCE, lambda: worker.log)
+        instances_1.write([Record(b"m", orjson.dumps({"id": "j", "features": {"x": 1.0}}), (), now + 1)])
+        labels_1.write([Record(b"m", orjson.dumps({"id": "j", "label": "a"}), (), now + 2)])
+        values_1.write([Record(b"m", b"{}", (), now + 3)])
+        (control,) = encode_controls([("create", {})])
+        controls_1.write([Record(b"m", control, (), now)])
+        wait_until(lambda: "created; its first instance" in worker.log, PATIENCE, lambda: worker.log)
+        assert worker.terminate() == 0, worker.log
+    assert place.lag() == 6, "all but the control wait"

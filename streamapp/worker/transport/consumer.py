@@ -82,7 +82,7 @@ class Consumer(driver.Consumer):
     async def _turn(self) -> None:
         """Fetch, and deliver the runs that are due."""
         epoch = self.epoch
-        if any(order.backlog for order in self._orders.values()):
+        if any(order.has_backlog(time.monotonic()) for order in self._orders.values()):
             # There is work for a while: records fetched during it are for the next turn.
             fetching = asyncio.ensure_future(self._take(0.0))
             await self._deliver_round(epoch)
@@ -96,11 +96,12 @@ class Consumer(driver.Consumer):
                 await self._deliver(epoch, tick, ())
 
     async def _take(self, timeout_s: float) -> Fetched:
-        wanted = {
-            TP(ahead.topic, ahead.partition): ahead.position
-            for ahead in wanted_of(tuple(self._orders.values()), self.wiring.limit.most_bytes)
-        }
         now = time.monotonic()
+        topics = wanted_of(tuple(self._orders.values()), self.wiring.limit.most_bytes, now)
+        wanted = {TP(ahead.topic, ahead.partition): ahead.position for ahead in topics}
+        back = {TP(each.topic, each.partition): each.request_again() for each in topics if each.given_back}
+        if back:
+            await self._thread.seek_all(back)
         waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]
         waits += [order.seconds_to_idle(now) for order in self._orders.values()]
         changelogs = self._changelogs()

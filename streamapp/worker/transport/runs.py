@@ -24,6 +24,7 @@ next record to fetch, and it moves past transaction markers, aborted batches and
 
 from __future__ import annotations
 
+import logging
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -34,10 +35,14 @@ from topics.columns.records import RawRecords
 from topics.columns.spans import OFFSET, TIMESTAMP, Ints64, RecordSpans
 from topics.fetching.refused import NO_REFUSED, RefusedBatch
 
+logger = logging.getLogger(__name__)
+
 MAX_AHEAD_BYTES = 4 << 20  # of a topic, fetched ahead; a fetch may bring one more
 BACKLOG_RECORDS = 2000  # computed in some milliseconds: time for a fetch
 BACKLOG_BYTES = 1 << 19  # the same for large records
 MAX_RUN_BYTES = 1 << 20  # a run holds the event loop; blocks (many rows a record) are bounded by their bytes
+PATIENCE_S = 1.0  # for which a partition may hold up the fetches of other partitions
+LONGEST_PATIENCE_S = 64.0  # the same for a partition that has given back its batches several times
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +94,7 @@ class ReadAhead:
         self.log_end: int | None = None
         self.idle_since: float | None = None  # since when it is empty and the broker has no more
         self.cut_off = False  # the log does not have `position` any more
+        self.given_back = False  # not requested: records were fetched, and another topic comes first
         self._parts: deque[RecordSpans] = deque()
         self._n = 0
         self._record_bytes = 0.0  # mean of the newest fetch
@@ -143,6 +149,19 @@ class ReadAhead:
         self._refused.update({batch.first: batch for batch in columns.refused})
         self._n += len(columns)
         self._record_bytes = columns.records.content_bytes / len(columns)
+
+    def give_back(self) -> None:
+        """Forget the records that wait: they are fetched again from the head on."""
+        self.position = self.next
+        self.given_back = True
+        self._parts.clear()
+        self._refused.clear()
+        self._n = self._inflated = 0
+
+    def request_again(self) -> int:
+        """Return the position of the records that were given back: they are requested from now on."""
+        self.given_back = False
+        return self.position
 
     def take(self, limit: float, max_records: int) -> Run:
         """Hand out at least one record, and more while their timestamps are at most `limit`."""
@@ -205,34 +224,68 @@ class TimeOrder:
         self._skew_ms = skew_ms
         self._max_idle = max_idle_ms / 1000
         self._max_records = max_records
+        self._waits_since: float | None = None  # with batches, for a topic that holds them back
+        self._patience = PATIENCE_S
 
     def add(self, topic: str, columns: FetchedColumns) -> None:
         """Append fetched records of `topic`."""
         self.topics[topic].add(columns)
 
-    def wanted(self) -> list[ReadAhead]:
-        """Return the topics to fetch: those that do not hold two runs, or some megabytes, yet.
+    def wanted(self, now: float = 0.0) -> list[ReadAhead]:
+        """Return the topics to fetch at `now`: those that do not hold two runs, or some megabytes, yet.
 
-        A topic that is cut off is requested again when its fetched records are handed out.
+        A topic that is cut off is requested again when its fetched records are handed out. A topic whose
+        records were given back is requested again when no other topic is waited for.
         """
+        is_waiting = any(not ahead.given_back for ahead in self.awaited(now))
         return [
             ahead
             for ahead in self._order
             if len(ahead) < 2 * self._max_records
             and ahead.size < MAX_AHEAD_BYTES
             and not (ahead.cut_off and len(ahead))
+            and not (ahead.given_back and is_waiting)
         ]
+
+    def is_stalled(self, now: float) -> bool:
+        """Return whether decompressed batches have waited here for another topic, longer than they may while
+        other partitions have no room; the wait is counted from the first call that finds it.
+        """
+        if not (self.inflated and self.awaited(now)):
+            self._waits_since = None
+        elif self._waits_since is None:
+            self._waits_since = now
+        return self._waits_since is not None and now - self._waits_since >= self._patience
+
+    def give_back(self, now: float) -> None:
+        """Forget the batches that wait at `now`, to fetch them again later, and log it.
+
+        Each time the partition may hold the batches longer, until a run is due: on a slow machine it would
+        otherwise never have the batches of two topics together.
+        """
+        awaited = [f"{ahead.topic}-{ahead.partition}" for ahead in self.awaited(now)]
+        size = self.inflated
+        for ahead in self._order:
+            if ahead.inflated and not ahead.cut_off:  # the log may not have the records of the latter
+                ahead.give_back()
+        logger.warning(
+            "partition %d gives back decompressed batches of %d bytes, which waited for %s for %g s and "
+            "filled fetch.decompressed.max.bytes: other partitions need the room; they are fetched again",
+            *(self.partition, size - self.inflated, ", ".join(awaited), self._patience),
+        )
+        self._waits_since = None
+        self._patience = min(2 * self._patience, LONGEST_PATIENCE_S)
 
     @property
     def inflated(self) -> int:
         """Bytes of decompressed batches that wait here."""
         return sum(ahead.inflated for ahead in self._order)
 
-    @property
-    def backlog(self) -> bool:
-        """Whether a waiting run is large enough to be worth its cost."""
+    def has_backlog(self, now: float) -> bool:
+        """Return whether a run is due at `now` that is large enough to be worth its cost."""
         records = min(BACKLOG_RECORDS, self._max_records)
-        return any(len(ahead) >= records or ahead.size >= BACKLOG_BYTES for ahead in self._order)
+        is_large = any(len(ahead) >= records or ahead.size >= BACKLOG_BYTES for ahead in self._order)
+        return is_large and not self.awaited(now)
 
     def seconds_to_idle(self, now: float) -> float:
         """Return the time until `max.task.idle.ms` is over for a topic that holds back other topics."""
@@ -253,6 +306,7 @@ class TimeOrder:
         full = [ahead for ahead in self._order if len(ahead)]
         if waiting or not full:
             return None
+        self._patience = PATIENCE_S
         chosen = min(full, key=lambda ahead: ahead.head)  # the first of equals: causal order
         records = self._max_records if most is None else min(most, self._max_records)
         return chosen.take(self._limit(chosen, full), records)
@@ -283,17 +337,26 @@ class TimeOrder:
         return now - ahead.idle_since < self._max_idle
 
 
-def wanted_of(orders: Sequence[TimeOrder], most_inflated: int) -> list[ReadAhead]:
-    """Return the topics to fetch of all partitions.
+def wanted_of(orders: Sequence[TimeOrder], most_inflated: int, now: float = 0.0) -> list[ReadAhead]:
+    """Return the topics to fetch of all partitions at `now` (seconds of a monotonic clock).
 
     While the waiting batches together have `most_inflated` bytes or more, only the partition that holds the
     most is fetched: it gets the records that it waits for, and then there is room for the remaining
-    partitions.
+    partitions. These records may never come (their topic has no leader, or `max.task.idle.ms` is long). So a
+    partition that has waited for long gives back its batches, and gets them again when the records have come.
     """
-    holding = [order for order in orders if order.inflated]
-    if sum(order.inflated for order in holding) >= most_inflated:
-        return max(holding, key=lambda order: order.inflated).wanted()
-    return [ahead for order in orders for ahead in order.wanted()]
+    holding = sorted((order for order in orders if order.inflated), key=lambda order: -order.inflated)
+    stalled = [order for order in holding if order.is_stalled(now)]
+    inflated = sum(order.inflated for order in holding)
+    for order in stalled:
+        if inflated < most_inflated or len(orders) == 1:
+            break
+        inflated -= order.inflated
+        order.give_back(now)
+        inflated += order.inflated
+    if inflated >= most_inflated:
+        return max(holding, key=lambda order: order.inflated).wanted(now)
+    return [ahead for order in orders for ahead in order.wanted(now)]
 
 
 def _up_to(timestamps: Ints64, limit: float) -> int:

@@ -179,3 +179,105 @@ def test_above_the_bound_one_partition_goes_on_and_the_others_wait() -> None:
         (2, "t"),
     }, "its labels are waited for"
     assert len(wanted_of(orders, 100 * LIMIT.most_bytes)) == 6
+
+
+STALLED = "labels"
+
+
+def two_topics(partition: int, *, max_idle_ms: int = 0) -> TimeOrder:
+    return TimeOrder(
+        partition, [(STALLED, 0), ("t", 0)], skew_ms=0, max_idle_ms=max_idle_ms, max_records=1000
+    )
+
+
+def served(order: TimeOrder, log: bytes, topic: str = "t") -> None:
+    """Let a fetch from the position of a topic on bring its next batches."""
+    ahead = order.topics[topic]
+    end = ahead.position
+    records = fetched(log, ahead.position)
+    while has_more(records):
+        columns = decode(records, None, limit=LIMIT)
+        end = columns.position
+        order.add(topic, columns)
+    ahead.log_end = end
+
+
+def names(wanted: list[ReadAhead]) -> set[tuple[int, str]]:
+    return {(ahead.partition, ahead.topic) for ahead in wanted}
+
+
+def nothing(order: TimeOrder, topic: str) -> None:
+    """Let the broker answer that a topic has no more records."""
+    order.topics[topic].log_end = order.topics[topic].position
+
+
+@pytest.mark.parametrize("max_idle_ms", [0, 3_600_000], ids=["no leader", "a long max.task.idle.ms"])
+def test_a_partition_that_waits_for_long_holds_up_no_other(max_idle_ms: int) -> None:
+    orders = [two_topics(n, max_idle_ms=max_idle_ms if n == 2 else -1) for n in range(3)]
+    stalled, most = orders[2], LIMIT.most_bytes
+    log = batch(0, 1, 600_000, 4) + batch(1, 1, 600_000, 4)
+    served(stalled, log)
+    if max_idle_ms:
+        nothing(stalled, STALLED)
+    assert names(wanted_of(orders, most, 10.0)) == {(2, STALLED), (2, "t")}
+    assert names(wanted_of(orders, most, 11.0)) == {
+        (n, topic) for n in range(3) for topic in (STALLED, "t") if (n, topic) != (2, "t")
+    }, "it requests what it waits for; its own batches would fill the memory again"
+    assert stalled.inflated == 0
+    assert stalled.topics["t"].next == 0, "nothing is lost"
+    for turn in range(20):
+        assert len(wanted_of(orders, most, 12.0 + turn)) == 5
+    served(stalled, batch(0, 1, 10), STALLED)
+    (again,) = [ahead for ahead in wanted_of(orders, most, 40.0) if ahead.given_back]
+    assert (again.topic, again.partition, again.request_again()) == ("t", 2, 0)
+    served(stalled, log)
+    runs = []
+    for now in (10_000.0, 10_000.0, 20_000.0, 20_000.0):  # the last two are after max.task.idle.ms
+        if (run := stalled.next_run(now)) is not None:
+            runs += [(run.topic, offset) for offset in run.raw.offsets]
+    assert runs == [(STALLED, 0), ("t", 0), ("t", 1)]
+
+
+def test_all_that_wait_for_long_make_room_at_once() -> None:
+    """One after the other, a hundred of them would hold up the others for minutes."""
+    orders = [two_topics(n) for n in range(9)]
+    for order in orders[1:]:
+        served(order, batch(0, 1, 900_000, 4))
+    wanted_of(orders, LIMIT.most_bytes, 0.0)
+    wanted = names(wanted_of(orders, LIMIT.most_bytes, 1.0))
+    assert {(0, "t"), (0, STALLED)} < wanted
+    assert sum(order.inflated for order in orders) < LIMIT.most_bytes
+
+
+def test_a_partition_that_has_given_back_may_hold_its_batches_longer_until_it_goes_on() -> None:
+    """Else it would never have both topics at once, on a machine where each fetch takes long."""
+    orders = [two_topics(0), two_topics(1)]
+    log = batch(0, 2, 700_000, 4)
+    waits, now = [], 0.0
+    for _ in range(4):
+        served(orders[1], log)
+        since = now
+        while orders[1].inflated:
+            wanted_of(orders, LIMIT.most_bytes, now)
+            now += 0.5
+        waits.append(now - since)
+        orders[1].topics["t"].request_again()
+    assert waits == sorted(waits)
+    assert waits[-1] >= 4 * waits[0]
+
+
+def test_a_partition_alone_gives_back_nothing() -> None:
+    order = two_topics(0)
+    served(order, batch(0, 2, 700_000, 4))
+    for now in range(100):
+        assert names(wanted_of([order], LIMIT.most_bytes, float(now))) == {(0, STALLED), (0, "t")}
+    assert order.inflated
+
+
+def test_a_run_that_is_not_due_is_no_backlog() -> None:
+    """Else the driver would turn without a pause, and would not commit the other partitions."""
+    order = two_topics(0)
+    served(order, batch(0, 1, 600_000, 4))
+    assert not order.has_backlog(0.0)
+    nothing(order, STALLED)
+    assert order.has_backlog(0.0)
