@@ -2,13 +2,14 @@
 
 The broker gives a returning static member its previous assignment, without a check whether the worker still
 reads these topics. So a worker checks two things first: whether the group has members that read other topics,
-and whether the topics still have the number of partitions with which the group has processed them.
+and whether the topics still have the number of partitions with which the group has processed them. The
+committed offsets hold that number, and so does the journal, because offsets expire.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from confluent_kafka import TopicPartition
@@ -28,13 +29,25 @@ class ForeignGroupError(StreamappError):
 
 
 def check_group(
-    kafka: Mapping[str, Any], group: str, instance: str, names: TopicNames, partitions: int
+    kafka: Mapping[str, Any],
+    group: str,
+    instance: str,
+    names: TopicNames,
+    partitions: int,
+    journalled: Callable[[], Iterable[TopicPartition]],
 ) -> None:
-    """Raise if worker `instance` must not join its group: ForeignGroupError, SettingsError."""
+    """Raise if worker `instance` must not join its group: ForeignGroupError, SettingsError.
+
+    `journalled`: returns the partitions of the journal, with metadata like that of offsets; called if the
+    offsets hold no number of partitions, because they have expired or there never were any.
+    """
     check_others(kafka, group, instance, names)
     sources = source_topics(names).values()
     places = [TopicPartition(topic, number) for topic in sources for number in range(partitions)]
-    check_partitions(committed_of(kafka, group, places, tell=logger.info), group, names, partitions)
+    committed = committed_of(kafka, group, places, tell=logger.info)
+    check_partitions(committed, group, names, partitions)
+    if all(partitions_in(each.metadata) is None for each in committed):
+        check_partitions(journalled(), group, names, partitions)
 
 
 def check_others(kafka: Mapping[str, Any], group: str, instance: str, names: TopicNames) -> None:
@@ -71,7 +84,8 @@ def check_members(members: Iterable[GroupMember], group: str, instance: str, nam
 def check_partitions(
     committed: Iterable[TopicPartition], group: str, names: TopicNames, partitions: int
 ) -> None:
-    """Raise SettingsError if offsets were committed when the topics had another number of partitions.
+    """Raise SettingsError if offsets were committed, or a journal was written, when the topics had another
+    number of partitions.
 
     Offsets committed before that number was recorded are accepted; the next commit records it.
     """

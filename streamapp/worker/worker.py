@@ -14,6 +14,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 
 import faust
@@ -38,6 +39,7 @@ from streamapp.worker.outputs.senders import plain_sender, transactional_sender
 from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.processing.transactions import Transactions
+from streamapp.worker.restore.noted_counts import noted_counts
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
 from streamapp.worker.restore.restorer import Restorer
 from streamapp.worker.snapshots.schedule import SnapshotLimits
@@ -71,7 +73,9 @@ def run_worker(settings: Settings) -> int:
     with StateDirectory(settings.state_dir, instance) as directory:
         partitions, features = check_topics(settings)
         kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix, features)
-        check_group(kafka, settings.application_id, instance, names, partitions)
+        group = settings.application_id
+        journalled = partial(noted_counts, kafka, group, names.journal, partitions)
+        check_group(kafka, group, instance, names, partitions, journalled)
         limits = OutputLimits.of_cluster(kafka, names)
         settings = with_port(settings)
         tell_unused(settings)

@@ -16,6 +16,7 @@ from faust.types import TP
 from streamapp.worker import faults
 from streamapp.worker.journal.entry import Record, encode
 from streamapp.worker.journal.offset_metadata import metadata_of
+from streamapp.worker.journal.partition_count import count_headers
 from streamapp.worker.transport.thread import Membership
 from topics.clients.transactional_sender import TransactionalSender
 
@@ -37,7 +38,7 @@ class Transactions:
         self, sender: TransactionalSender, journal: str, group: str, partitions: int | None = None
     ) -> None:
         """`journal`: the topic; `group`: the consumer group, whose offsets are committed; `partitions`:
-        number of partitions of each source topic, noted with the offsets.
+        number of partitions of each source topic, noted with the offsets and in the journal.
         """
         self._sender = sender
         self._journal = journal
@@ -60,7 +61,9 @@ class Transactions:
         """
         for partition, records in transaction.records.items():  # 4.
             n = len(records)
-            self._sender.send_run(self._journal, partition, list(map(encode, records)), [None] * n, [0] * n)
+            headers = [count_headers(self._partitions)] * n
+            values = list(map(encode, records))
+            self._sender.send_run(self._journal, partition, values, [None] * n, [0] * n, headers)
         faults.point("commit-before")
         self._sender.commit(  # 5. and 6.
             {(t, p): at for (t, p), at in transaction.offsets.items()},

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from streamapp.errors import NotYetError
 from streamapp.worker.journal.entry import Record, encode
+from streamapp.worker.journal.partition_count import count_headers
 from streamapp.worker.restore.identity import Identity
 from topics.clients.access import Access
 from topics.clients.transactional_sender import TransactionalSender
@@ -20,18 +21,25 @@ TIMEOUT_S: Final = 60.0  # for a broker, or another transaction, while a user wa
 
 
 def write_together(
-    kafka: Mapping[str, Any], group: str, topic: str, partition: int, records: Sequence[Record]
+    kafka: Mapping[str, Any],
+    group: str,
+    topic: str,
+    partition: int,
+    records: Sequence[Record],
+    count: int | None = None,
 ) -> None:
     """Write records atomically, and return when readers see them; BrokerError.
 
-    `group`: of the workers, whose right to transactions is for ids that begin with its name.
+    `group`: of the workers, whose right to transactions is for ids that begin with its name; `count`: number
+    of partitions that new models belong to; None: the number noted in earlier records holds.
     """
     n, until = len(records), time.monotonic() + TIMEOUT_S
     sender = TransactionalSender(kafka, f"{group}-journal-{partition}", lambda: time.monotonic() > until)
     with closing(sender):
         sender.open()
         try:
-            sender.send_run(topic, partition, [encode(record) for record in records], [None] * n, [0] * n)
+            values = [encode(record) for record in records]
+            sender.send_run(topic, partition, values, [None] * n, [0] * n, [count_headers(count)] * n)
             sender.commit()
         except AbortedError as error:
             if DENIED not in str(error):

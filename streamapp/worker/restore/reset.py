@@ -42,7 +42,7 @@ def reset(kafka: Mapping[str, Any], group: str, names: TopicNames, partition: in
         count = Cluster(kafka).partition_count(names.instances)
         begin = starting_point(reader, Identity(kafka), names, partition, count)
     records: list[Record] = [Reset(begin.incarnation, begin.positions), *begin.skips]
-    write_together(kafka, group, names.journal, partition, records)
+    write_together(kafka, group, names.journal, partition, records, count)
     check_group_stayed_empty(kafka, group, names, partition)
     return begin.positions
 
