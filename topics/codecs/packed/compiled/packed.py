@@ -40,7 +40,6 @@ _HEADER_BYTES: Final = HEADER.size
 _LABEL_FLAGS: Final = INSTANCE_FLAGS | DECLINED | HAS_ANNOTATOR
 _FIRST, _SECOND = MAGIC
 _FLOAT64, _FLOAT32 = 8, 4
-_LOW_HALF: Final = np.uint64(0xFFFF_FFFF)
 _EXPONENT: Final = 0x7FF << 52
 _MANTISSA: Final = (1 << 52) - 1
 _ONE_BITS: Final = int(np.float64(1.0).view(np.int64))
