@@ -9,13 +9,16 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.client import AIOKafkaClient
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.codec import lz4_encode
+from aiokafka.conn import AIOKafkaConnection
 from aiokafka.consumer import fetcher
 from aiokafka.consumer.consumer import AIOKafkaConsumer
 from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult, PartitionRecords
 from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.consumer.subscription_state import SubscriptionState, TopicPartitionState
+from aiokafka.protocol.fetch import FetchRequest, FetchRequest_v4
 from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 from aiokafka.record.default_records import (
     DefaultRecordBatch,
@@ -386,3 +389,23 @@ def test_an_assignment_can_be_kept_from_a_member_before_it_is_taken_in() -> None
     assert "if new_assignment is None or not new_assignment.active: continue" in routine, "it joins once more"
     assert "self._coordination_task = " in source(GroupCoordinator.__init__)
     assert "raise kafka_exc" in source(GroupCoordinator._coordination_routine), "why the task is looked at"
+
+
+def test_a_fetch_that_was_limited_is_sent_as_limited() -> None:
+    request = FetchRequest(500, 1, 1 << 20, 1, [("a", [(0, 7, 100), (1, 8, 100)])])
+    request._topics, request._max_wait_ms = [("a", [(1, 8, 100)])], 5
+    assert request.topics == [("a", [(1, 8, 100)])]
+    assert request.build(FetchRequest_v4).encode() == (
+        FetchRequest(5, 1, 1 << 20, 1, [("a", [(1, 8, 100)])]).build(FetchRequest_v4).encode()
+    )
+
+
+def test_connections_are_opened_where_their_answers_are_bounded() -> None:
+    calls = [name for name, call in vars(AIOKafkaClient).items() if "create_conn(" in _text(call)]
+    assert calls == ["bootstrap", "_get_conn"]
+    assert "self._read(self_ref)" in source(AIOKafkaConnection._create_reader_task)
+    assert "error.__cause__ = exc" in source(AIOKafkaConnection.close)
+
+
+def _text(call: object) -> str:
+    return source(call) if callable(call) else ""

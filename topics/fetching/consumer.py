@@ -192,9 +192,9 @@ class BoundedConsumer:
                 end = KafkaError(KafkaError._PARTITION_EOF, "end of partition")  # noqa: SLF001 - its own code
                 ready.append(FetchedMessage(topic, partition, taken.position, error=end))
         for place, position, code in self._fetcher.failures():
-            self._fail(place, position, code)
+            self._fail(place, position, code, self._fetcher.detail(place))
 
-    def _fail(self, place: Place, position: int, code: int) -> None:
+    def _fail(self, place: Place, position: int, code: int, detail: str | None = None) -> None:
         assert self._fetcher is not None
         if code == KafkaError.OFFSET_OUT_OF_RANGE:
             self._fetcher.drop([place])
@@ -202,7 +202,7 @@ class BoundedConsumer:
                 self._unplaced[place] = OFFSET_BEGINNING if self._reset == "earliest" else -1
                 return
             code = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - librdkafka's own code
-        error = KafkaError(code)
+        error = KafkaError(code) if detail is None else KafkaError(code, detail)
         self._ready.setdefault(place, deque()).append(FetchedMessage(*place, position, error=error))
 
     def next_offset(self, place: Place) -> int:

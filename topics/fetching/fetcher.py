@@ -8,6 +8,7 @@ the thread of the caller: between calls nothing is read, and the connections sta
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -32,9 +33,12 @@ from topics.fetching.batches import (
 )
 from topics.fetching.connection import connection_arguments
 from topics.fetching.fetched_records import FetchedRecords
-from topics.fetching.frames import MOST_BYTES, bound_frames, frame_bound
+from topics.fetching.frames import MOST_BYTES, FrameError, bound_frames, frame_bound, frame_error
+from topics.fetching.oversized import SUSPECT_WAIT_MS, OversizedAnswers
 from topics.fetching.record import Record
 from topics.fetching.refused import BATCH_BYTES, RefusedBatch
+
+logger = logging.getLogger(__name__)
 
 Place = tuple[str, int]
 """Topic and partition."""
@@ -73,6 +77,7 @@ class _Partition:
     is_behind: bool = True  # whether no answer has reported the end at this position yet
     missing_since: float | None = None
     failure: int | None = None  # code of an error to report
+    detail: str | None = None  # about the last failure
 
 
 class Fetcher:
@@ -88,7 +93,8 @@ class Fetcher:
         self._fetch_bytes = min(int(kafka.get("fetch.max.bytes", FETCH_BYTES)), FETCH_BYTES)
         self._partition_bytes = int(kafka.get("max.partition.fetch.bytes", PARTITION_BYTES))
         receive_max = int(kafka.get("receive.message.max.bytes", MOST_BYTES))
-        bound_frames(frame_bound(receive_max, int(kafka.get("fetch.max.bytes", 50 << 20))))
+        self._frame_bytes = frame_bound(receive_max, int(kafka.get("fetch.max.bytes", 50 << 20)))
+        self._oversized = OversizedAnswers[Place]()
         self._made: asyncio.AbstractEventLoop | None = None
         self._client: AIOKafkaClient | None = None
         self._requests: dict[int, asyncio.Task[Any]] = {}
@@ -110,6 +116,7 @@ class Fetcher:
 
     def assign(self, positions: Mapping[Place, int]) -> None:
         """Fetch exactly these partitions, from these positions on."""
+        self._oversized.forget(self._places)
         self._places = {place: _Partition(at) for place, at in positions.items()}
 
     def add(self, positions: Mapping[Place, int]) -> None:
@@ -120,10 +127,12 @@ class Fetcher:
         """Stop fetching these partitions."""
         for place in places:
             self._places.pop(place, None)
+            self._oversized.forget([place])
 
     def seek(self, place: Place, position: int) -> None:
         """Continue a partition at another offset."""
         self._places[place] = _Partition(position, self._places[place].is_paused)
+        self._oversized.forget([place])
 
     def position(self, place: Place) -> int:
         """Return the offset of the next record of a partition; -1 if it is not fetched."""
@@ -151,6 +160,10 @@ class Fetcher:
                 found.append((place, partition.position, partition.failure))
                 partition.failure = None
         return found
+
+    def detail(self, place: Place) -> str | None:
+        """Return a sentence about the last failure of a partition; None: its code suffices."""
+        return self._places[place].detail if place in self._places else None
 
     def take(
         self, most: int, before: Mapping[Place, int] | None = None, unread: Ranges = ()
@@ -193,7 +206,8 @@ class Fetcher:
             position = records.next_fetch_offset
             batch = memory.next_batch()
             if not batch.validate_crc():
-                partition.failure, partition.fetched = Codes.INVALID_MSG, None  # it is fetched again
+                partition.failure, partition.detail = Codes.INVALID_MSG, None
+                partition.fetched = None  # it is fetched again
                 partition.position = position
                 return Taken(some, position)
             last = batch.next_offset - 1
@@ -301,7 +315,12 @@ class Fetcher:
         if lacks and self._places:
             self._waiting = self._loop.create_task(self._learn())
         for node, partitions in asked.items():
-            self._requests[node] = self._loop.create_task(self._fetch(node, partitions))
+            chosen = {place: partitions[place] for place in self._oversized.chosen(node, partitions)}
+            if chosen:
+                self._requests[node] = self._loop.create_task(self._fetch(node, chosen))
+        if not self._requests and self._waiting is None and asked:  # all are to be requested later
+            pause = max(0.0, min(AGAIN_S, self._oversized.seconds_to_next()))
+            self._waiting = self._loop.create_task(asyncio.sleep(pause))
 
     def _miss(self, place: Place, partition: _Partition) -> None:
         """Note that a partition has no leader; report denied access, and a leader that stays missing."""
@@ -322,6 +341,7 @@ class Fetcher:
         try:
             if self._client is None:
                 client = AIOKafkaClient(**self._arguments)
+                bound_frames(client, self._frame_bytes)
                 client._topics = {topic for topic, _ in self._places}
                 try:
                     await client.bootstrap()
@@ -351,14 +371,19 @@ class Fetcher:
         by_topic: dict[str, list[tuple[int, int, int]]] = {}
         for (topic, number), partition in asked.items():
             by_topic.setdefault(topic, []).append((number, partition.position, self._partition_bytes))
-        request = FetchRequest(self._wait_ms, 1, self._fetch_bytes, COMMITTED, list(by_topic.items()))
+        wait_ms = min(SUSPECT_WAIT_MS, self._wait_ms) if self._oversized.has(asked) else self._wait_ms
+        request = FetchRequest(wait_ms, 1, self._fetch_bytes, COMMITTED, list(by_topic.items()))
         assert self._client is not None
         try:
             response = await self._client.send(node, request)
-        except (KafkaError, OSError, TimeoutError):
+        except (KafkaError, OSError, TimeoutError) as error:
+            too_long = frame_error(error)
+            if too_long is not None:
+                self._refuse(asked, too_long)
             self._client.force_metadata_update()
             await asyncio.sleep(AGAIN_S)
             return
+        self._oversized.forget(asked)
         moved = failed = False
         for topic, partitions in response.topics:
             for number, code, _, stable, *rest in partitions:
@@ -372,11 +397,20 @@ class Fetcher:
                     moved = True
                     self._miss(place, partition)
                 else:
-                    partition.failure, failed = code, True
+                    partition.failure, partition.detail, failed = code, None, True
         if moved:
             await self._client.force_metadata_update()
         if moved or failed:  # a broker returns an error at once
             await asyncio.sleep(AGAIN_S)
+
+    def _refuse(self, asked: Mapping[Place, _Partition], error: FrameError) -> None:
+        """Report the partition whose batch is too large for an answer, once it is known."""
+        place = self._oversized.failed(asked)
+        if place is not None and asked[place] is self._places.get(place):
+            partition = asked[place]
+            said = f"topic {place[0]} partition {place[1]} is not read at offset {partition.position}"
+            partition.failure, partition.detail = Codes.MSG_SIZE_TOO_LARGE, f"{said}: {error.remedy}"
+            logger.error("%s", partition.detail)
 
     def _came(self, place: Place, partition: _Partition, stable: int, rest: list[Any]) -> None:
         """Store an answer; `rest` holds the partition's further fields: aborted transactions, then, last, its

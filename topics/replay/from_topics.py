@@ -229,6 +229,8 @@ class TopicReplay:
             return  # librdkafka looks for the coordinator of a group although none is joined
         if kind is not None or error.code() == KafkaError._AUTO_OFFSET_RESET:  # noqa: SLF001 - its own code
             raise self._cluster.error(KafkaException(error), topic, "Read", "topic")
+        if error.code() == KafkaError.MSG_SIZE_TOO_LARGE:
+            raise BrokerError(error.str())
         if error.code() in REFUSED:
             logger.warning("not sent: %s", error.str())
 

@@ -1,3 +1,4 @@
+# ruff: noqa: SLF001 - what is changed of aiokafka is held by tests/contract/test_transport_aiokafka.py
 """Partition health: which partitions the broker serves (a leader is known, the newest fetch was accepted).
 
 A partition that the broker does not serve makes its co-partitioned topics wait, and a restart of the worker
@@ -7,6 +8,7 @@ no refusal: then the worker itself is at fault.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -14,6 +16,11 @@ from aiokafka.errors import KafkaError, NoError, OffsetOutOfRangeError, for_code
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.structs import TopicPartition
 from faust.types import TP
+
+from topics.fetching.frames import FrameError, frame_error
+from topics.fetching.oversized import SUSPECT_WAIT_MS, OversizedAnswers
+
+logger = logging.getLogger(__name__)
 
 NO_LEADER: Final = "no leader is known"
 ANSWERS: Final = (NoError, OffsetOutOfRangeError)  # of a broker that has the partition
@@ -23,6 +30,7 @@ class PartitionHealth:
     """Listens to the fetches of aiokafka's client, in the loop of the consumer's thread."""
 
     def __init__(self, client: Any) -> None:
+        self.oversized = OversizedAnswers[tuple[str, int]]()
         self._cluster = client.cluster
         self._refused: dict[tuple[str, int], str] = {}  # why the newest fetch brought nothing
         self._send = client.send
@@ -40,15 +48,54 @@ class PartitionHealth:
         refused = {tp: self._refused[tp] for tp in asked if tp in self._refused}
         return refused | dict.fromkeys(self.leaderless(asked), NO_LEADER)
 
+    def limit_fetches(self, fetcher: Any) -> None:
+        """Make aiokafka's fetcher request partitions one by one if a batch makes their answers too long."""
+        plan = fetcher._get_actions_per_node
+
+        def limited(assignment: Any) -> Any:
+            fetches, resets, timeout, invalid_metadata, resumed = plan(assignment)
+            timeout = min(timeout, self.oversized.seconds_to_next())
+            return self._limited(fetches), resets, timeout, invalid_metadata, resumed
+
+        fetcher._get_actions_per_node = limited
+
+    def _limited(self, fetches: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
+        limited = []
+        for node_id, request in fetches:
+            asked = _places(request)
+            if not self.oversized.has(asked):
+                limited.append((node_id, request))
+                continue
+            chosen = self.oversized.chosen(node_id, asked)
+            topics = [
+                (topic, [row for row in rows if (topic, row[0]) in chosen]) for topic, rows in request.topics
+            ]
+            request._topics = [(topic, rows) for topic, rows in topics if rows]
+            if self.oversized.has(chosen):
+                request._max_wait_ms = min(SUSPECT_WAIT_MS, request._max_wait_ms)
+            if chosen:
+                limited.append((node_id, request))
+        return limited
+
+    def _too_long(self, asked: list[tuple[str, int]], error: FrameError) -> None:
+        found = self.oversized.failed(asked)
+        if found is not None:
+            self._refused[found] = error.remedy
+            logger.error("topic %s partition %d is not read: %s", *found, error.remedy)
+
     async def _send_and_record(self, node_id: int, request: Any, **options: Any) -> Any:
         if not isinstance(request, FetchRequest):
             return await self._send(node_id, request, **options)
-        asked = [(topic, partition) for topic, rows in request.topics for partition, *_ in rows]
+        asked = _places(request)
         try:
             response = await self._send(node_id, request, **options)
         except KafkaError as error:
+            if (too_long := frame_error(error)) is not None:
+                self._too_long(asked, too_long)
+                raise
             self._refused.update(dict.fromkeys(asked, f"broker {node_id}: {type(error).__name__}"))
             raise
+        self.oversized.forget(asked)
         for topic, rows in response.topics:
             for partition, code, *_ in rows:
                 error_type = for_code(code)
@@ -57,3 +104,8 @@ class PartitionHealth:
                 else:
                     self._refused[topic, partition] = f"broker {node_id}: {error_type.__name__}"
         return response
+
+
+def _places(request: Any) -> list[tuple[str, int]]:
+    """Return topic and number of the partitions that a fetch requests."""
+    return [(topic, partition) for topic, rows in request.topics for partition, *_ in rows]

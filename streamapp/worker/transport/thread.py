@@ -107,7 +107,6 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         keep_bytes()
         wiring = cast(App, self.app).wiring
         self.limit = wiring.limit
-        bound_frames(wiring.frame_bytes)
         await super().on_start()
         consumer = self._ensure_consumer()
         fetcher = consumer._fetcher
@@ -126,6 +125,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         # A position out of range is handled here: aiokafka would jump over lost records with an INFO line.
         fetcher._default_reset_strategy = OffsetResetStrategy.NONE
         self._plan_fetches(fetcher)
+        self.partition_health.limit_fetches(fetcher)
 
     def _report(self, error: StreamappError) -> None:
         self.parent_loop.call_soon_threadsafe(cast(Any, self.consumer).end, error)
@@ -178,6 +178,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
+        bound_frames(consumer._client, cast(App, self.app).wiring.frame_bytes)
         retry_connect(consumer._client, lambda: self.app.should_stop)
         for name, value in cast(App, self.app).wiring.fetch.items():
             if not hasattr(consumer, f"_{name}"):
@@ -368,6 +369,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     async def _seek_all(self, positions: Mapping[TP, int]) -> None:
         consumer = self._ensure_consumer()
         for tp, position in positions.items():
+            self.partition_health.oversized.forget([tp])
             if consumer._subscription.is_assigned(tp):
                 consumer._fetcher.seek_to(TopicPartition(*tp), position)
 

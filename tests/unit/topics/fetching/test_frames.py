@@ -1,6 +1,7 @@
 """An answer that claims to be longer than any broker's is not read."""
 
 import asyncio
+import logging
 import struct
 
 import pytest
@@ -24,7 +25,7 @@ def test_the_connection_ends_as_soon_as_the_length_is_here(
 ) -> None:
     """The port stays open and sends no more: nothing else would end the wait."""
     monkeypatch.setattr(AIOKafkaConnection, "_read", AIOKafkaConnection._read)
-    bound_frames(1000)
+    monkeypatch.setattr(logging.getLogger("aiokafka.conn"), "disabled", False)  # by another test
 
     async def main() -> None:
         ended = asyncio.Event()
@@ -40,6 +41,8 @@ def test_the_connection_ends_as_soon_as_the_length_is_here(
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         client = AIOKafkaClient(bootstrap_servers=f"127.0.0.1:{port}", request_timeout_ms=600_000)
+        bound_frames(client, 1000)
+        bound_frames(AIOKafkaClient(bootstrap_servers="none:1"), 1 << 31)  # another client has its own bound
         with pytest.raises(KafkaConnectionError):
             await client.bootstrap()
         await ended.wait()

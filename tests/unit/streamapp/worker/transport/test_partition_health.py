@@ -1,11 +1,13 @@
 """What the broker does not serve, by aiokafka's metadata and by its answers to fetches."""
 
 import asyncio
+import contextlib
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from aiokafka.errors import (
+    KafkaConnectionError,
     KafkaStorageError,
     NodeNotReadyError,
     NotLeaderForPartitionError,
@@ -17,6 +19,7 @@ from aiokafka.protocol.metadata import MetadataRequest
 from faust.types import TP
 
 from streamapp.worker.transport.partition_health import PartitionHealth
+from topics.fetching.frames import FrameError
 
 A, B = TP("instances", 0), TP("labels", 0)
 
@@ -105,3 +108,40 @@ def test_other_requests_pass() -> None:
     with pytest.raises(NodeNotReadyError):
         asyncio.run(client.send(1, MetadataRequest([]), group=0))
     assert partition_health.unserved([A, B]) == {}
+
+
+def test_a_batch_that_makes_answers_too_long_stops_its_partition_only(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A broker whose answer begins with the batch whenever the partition is requested."""
+    client = Client()
+    health = PartitionHealth(client)
+    rows = [("instances", [(0, 7, 100), (1, 8, 100)]), ("labels", [(0, 9, 100)])]
+    fetcher = SimpleNamespace(
+        _get_actions_per_node=lambda _: ([(1, FetchRequest(500, 1, 9, 1, list(rows)))], {}, 0.2, False, [])
+    )
+    health.limit_fetches(fetcher)
+    asked = []
+    for _ in range(12):
+        fetches, _, timeout, _, _ = fetcher._get_actions_per_node(None)
+        assert timeout <= 0.2
+        for node, request in fetches:
+            places = [(topic, number) for topic, of in request.topics for number, *_ in of]
+            asked.append(places)
+            too_long = ("instances", 1) in places
+            client.error = KafkaConnectionError("closed") if too_long else None
+            if client.error is not None:
+                client.error.__cause__ = FrameError(2000, 1000, "broker:9092")
+            with contextlib.suppress(KafkaConnectionError):
+                asyncio.run(client.send(node, request))
+    others = [("instances", 0), ("labels", 0)]
+    assert asked[0] == [("instances", 0), ("instances", 1), ("labels", 0)]
+    assert asked[-1] == others
+    assert [("instances", 1)] in asked
+    assert health.unserved([A, B, TP("instances", 1)]).keys() == {TP("instances", 1)}
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert line == (
+        "topic instances partition 1 is not read: a batch makes an answer of 2,000 bytes, which must have at "
+        "most 1,000; raise receive.message.max.bytes (the broker sends a batch whole, however few bytes are "
+        "requested)"
+    )
