@@ -99,9 +99,8 @@ class Consumer(driver.Consumer):
         now = time.monotonic()
         topics = wanted_of(tuple(self._orders.values()), self.wiring.limit.most_bytes, now)
         wanted = {TP(ahead.topic, ahead.partition): ahead.position for ahead in topics}
-        back = {TP(each.topic, each.partition): each.request_again() for each in topics if each.given_back}
-        if back:
-            await self._thread.seek_all(back)
+        back = {TP(each.topic, each.partition): each.request_again() for each in topics if each.released}
+        await self._thread.seek_all(back)
         waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]
         waits += [order.seconds_to_idle(now) for order in self._orders.values()]
         changelogs = self._changelogs()

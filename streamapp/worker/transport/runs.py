@@ -94,7 +94,7 @@ class ReadAhead:
         self.log_end: int | None = None
         self.idle_since: float | None = None  # since when it is empty and the broker has no more
         self.cut_off = False  # the log does not have `position` any more
-        self.given_back = False  # not requested: records were fetched, and another topic comes first
+        self.released = False  # not requested: records were fetched, and another topic comes first
         self._parts: deque[RecordSpans] = deque()
         self._n = 0
         self._record_bytes = 0.0  # mean of the newest fetch
@@ -150,17 +150,17 @@ class ReadAhead:
         self._n += len(columns)
         self._record_bytes = columns.records.content_bytes / len(columns)
 
-    def give_back(self) -> None:
+    def release(self) -> None:
         """Forget the records that wait: they are fetched again from the head on."""
         self.position = self.next
-        self.given_back = True
+        self.released = True
         self._parts.clear()
         self._refused.clear()
         self._n = self._inflated = 0
 
     def request_again(self) -> int:
         """Return the position of the records that were given back: they are requested from now on."""
-        self.given_back = False
+        self.released = False
         return self.position
 
     def take(self, limit: float, max_records: int) -> Run:
@@ -237,14 +237,14 @@ class TimeOrder:
         A topic that is cut off is requested again when its fetched records are handed out. A topic whose
         records were given back is requested again when no other topic is waited for.
         """
-        is_waiting = any(not ahead.given_back for ahead in self.awaited(now))
+        is_waiting = any(not ahead.released for ahead in self.awaited(now))
         return [
             ahead
             for ahead in self._order
             if len(ahead) < 2 * self._max_records
             and ahead.size < MAX_AHEAD_BYTES
             and not (ahead.cut_off and len(ahead))
-            and not (ahead.given_back and is_waiting)
+            and not (ahead.released and is_waiting)
         ]
 
     def is_stalled(self, now: float) -> bool:
@@ -257,7 +257,7 @@ class TimeOrder:
             self._waits_since = now
         return self._waits_since is not None and now - self._waits_since >= self._patience
 
-    def give_back(self, now: float) -> None:
+    def release(self, now: float) -> None:
         """Forget the batches that wait at `now`, to fetch them again later, and log it.
 
         Each time the partition may hold the batches longer, until a run is due: on a slow machine it would
@@ -267,7 +267,7 @@ class TimeOrder:
         size = self.inflated
         for ahead in self._order:
             if ahead.inflated and not ahead.cut_off:  # the log may not have the records of the latter
-                ahead.give_back()
+                ahead.release()
         logger.warning(
             "partition %d gives back decompressed batches of %d bytes, which waited for %s for %g s and "
             "filled fetch.decompressed.max.bytes: other partitions need the room; they are fetched again",
@@ -352,7 +352,7 @@ def wanted_of(orders: Sequence[TimeOrder], most_inflated: int, now: float = 0.0)
         if inflated < most_inflated or len(orders) == 1:
             break
         inflated -= order.inflated
-        order.give_back(now)
+        order.release(now)
         inflated += order.inflated
     if inflated >= most_inflated:
         return max(holding, key=lambda order: order.inflated).wanted(now)

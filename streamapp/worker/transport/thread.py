@@ -364,7 +364,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def seek_all(self, positions: Mapping[TP, int]) -> None:
         """Move the positions of partitions. A partition that was taken away since is left alone."""
-        await self._in_thread(self._seek_all(positions))
+        if positions:
+            await self._in_thread(self._seek_all(positions))
 
     async def _seek_all(self, positions: Mapping[TP, int]) -> None:
         consumer = self._ensure_consumer()

@@ -228,7 +228,7 @@ def test_a_partition_that_waits_for_long_holds_up_no_other(max_idle_ms: int) -> 
     for turn in range(20):
         assert len(wanted_of(orders, most, 12.0 + turn)) == 5
     served(stalled, batch(0, 1, 10), STALLED)
-    (again,) = [ahead for ahead in wanted_of(orders, most, 40.0) if ahead.given_back]
+    (again,) = [ahead for ahead in wanted_of(orders, most, 40.0) if ahead.released]
     assert (again.topic, again.partition, again.request_again()) == ("t", 2, 0)
     served(stalled, log)
     runs = []
@@ -249,7 +249,7 @@ def test_all_that_wait_for_long_make_room_at_once() -> None:
     assert sum(order.inflated for order in orders) < LIMIT.most_bytes
 
 
-def test_a_partition_that_has_given_back_may_hold_its_batches_longer_until_it_goes_on() -> None:
+def test_a_partition_that_has_released_may_hold_its_batches_longer_until_it_goes_on() -> None:
     """Else it would never have both topics at once, on a machine where each fetch takes long."""
     orders = [two_topics(0), two_topics(1)]
     log = batch(0, 2, 700_000, 4)
