@@ -6,9 +6,11 @@ the plug-in that owns the sentence (0: the frame); the place in a block plus one
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+import math
+from typing import Any, Final, NamedTuple
 
 from core.kernels.jit import kernel
+from core.kernels.records import Limit, Record, Word
 
 SOUND: Final = 0
 MOST: Final = 1 << 53
@@ -57,3 +59,75 @@ def at_place(place: int, found: int) -> int:
 def in_block(block: int, found: int) -> int:
     """Add a block, by its number, to a problem; SOUND stays SOUND."""
     return SOUND if found == SOUND else found + BLOCK * block
+
+
+def range_rules(record: type[Record]) -> tuple[str, ...]:
+    """Return a sentence for each word of a record that has a range, in the order of the words."""
+    return tuple(
+        f"{name} must be {_rule(field)} ({field.meaning})" for name, field in _ranged(record).items()
+    )
+
+
+def range_problem(record: type[Record], before: int = 0) -> Any:
+    """Return a kernel that checks the ranges of the words of a record in a foreign buffer.
+
+    The kernel gets the record. It returns SOUND, or the number of the first sentence of ``range_rules`` that
+    the record breaks: 1 for the first sentence, plus ``before``, the number of sentences of the module that
+    come before these. A float with a range must be finite.
+    """
+    lines = ["def ranges(record):"]
+    for number, (name, field) in enumerate(_ranged(record).items(), before + 1):
+        lines.append(f"    if not {_condition(name, field)}:")
+        lines.append(f"        return {number}")
+    lines.append(f"    return {SOUND}")
+    scope: dict[str, Any] = {"inf": math.inf}
+    exec("\n".join(lines), scope)  # noqa: S102
+    return kernel(scope["ranges"])
+
+
+def _ranged(record: type[Record]) -> dict[str, Word]:
+    return {
+        name: field
+        for name, field in record.FIELDS.items()
+        if field.low is not None or field.high is not None
+    }
+
+
+def _condition(name: str, field: Word) -> str:
+    """Return the range of a word as an expression of the compiled check."""
+    low, high = _operand(field.low), _operand(field.high)
+    if field.is_float:
+        low, high = low or "-inf", high or "inf"
+        return f"{low} {_order(low)} record.{name} {_order(high)} {high}"
+    return f"{f'{low} <= ' if low else ''}record.{name}{f' <= {high}' if high else ''}"
+
+
+def _operand(limit: Limit) -> str:
+    if limit is None:
+        return ""
+    return f"record.{limit}" if isinstance(limit, str) else repr(limit)
+
+
+def _order(operand: str) -> str:
+    return "<" if operand in ("inf", "-inf") else "<="
+
+
+def _rule(field: Word) -> str:
+    """Return the range of a word in words, for an error text."""
+    low, high = _in_words(field.low), _in_words(field.high)
+    kind = "a number" if field.is_float else ""
+    if low and low == high:
+        return low
+    if low and high:
+        return f"{kind} from {low} to {high}".strip()
+    if low or high:
+        return f"{kind}{' of ' if kind else ''}{f'at least {low}' if low else f'at most {high}'}"
+    return kind
+
+
+def _in_words(limit: Limit) -> str:
+    if limit is None or limit in (math.inf, -math.inf):
+        return ""
+    if isinstance(limit, int) and limit >= 1 << 32 and limit & (limit - 1) == 0:
+        return f"2**{limit.bit_length() - 1}"
+    return f"{limit:g}" if isinstance(limit, float) else str(limit)

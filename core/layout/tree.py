@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from core.kernels.records import Record, offset, word, words_after
+from core.kernels.records import Record, Words, offset, word, words_after
 from core.layout.model import Ints, ModelHeader
 from core.layout.plan import PlanRecord
 
@@ -61,20 +61,27 @@ class Subtree(Record):
 
     alternate: int = word("number of the root of the node's alternate tree, 0: none")
     beside: int = word("root of an alternate tree: number of the node that it may replace, plus one")
-    draws: int = word("leaf: state of MOA's generator, exclusive or with the state of a new one")
-    due: int = word("while a record is learned: the due reaction (core/learners/hat/kernels.py), else 0")
-    next: int = word("while a record is learned: root of the tree that comes next, else 0")
+    draws: int = word(
+        "leaf: state of MOA's generator, exclusive or with the state of a new one", low=0, high=(1 << 48) - 1
+    )
+    due: int = word(
+        "while a record is learned: the due reaction (core/learners/hat/kernels.py), else 0", low=0, high=0
+    )
+    next: int = word("while a record is learned: root of the tree that comes next, else 0", low=0, high=0)
     detector: Any = words_after(float, "state of the detector that watches the subtree")
+
+
+SUBTREE_FIELDS: Final = Subtree.SIZE
 
 
 class Leaf(Record):
     """A leaf record."""
 
     node: int = word("number of its node; in a free record the next free record")
-    observed: float = word("labelled weight since the leaf was made")
+    observed: float = word("labelled weight since the leaf was made", low=0.0)
     evaluated: float = word("observed weight at the last attempt")
     next: float = word("observed weight at which the next attempt is due")
-    attempts: int = word("attempts with more than one class, in which tests were ranked")
+    attempts: int = word("attempts with more than one class, in which tests were ranked", low=0, high=1 << 53)
     majority_right: float = word("weight of the hits of the majority class")
     bayes_right: float = word("weight of the hits of naive Bayes")
     left_out: float = word("observed weight that is not in the numeric statistics")
@@ -155,6 +162,14 @@ class Tree(Record):
     def subtree(self, plan: PlanRecord, node: Node) -> Subtree:
         """Return the state of the subtree at a node of a tree that adapts."""
         return Subtree(self.ints, self.floats, node.start + plan.subtrees)
+
+    def numeric_statistics(self, plan: PlanRecord, leaf: Leaf) -> Words:
+        """Return the statistics of a leaf's numeric observer."""
+        return Words(self.ints, self.floats, leaf.start + LEAF_FIELDS + plan.classes)
+
+    def nominal_statistics(self, leaf: Leaf) -> Words:
+        """Return the statistics of a leaf's nominal observer."""
+        return Words(self.ints, self.floats, leaf.start + self.nominal_at)
 
     def revision(self, plan: PlanRecord, leaf: Leaf) -> Revision:
         """Return the revision section of a leaf record."""

@@ -8,6 +8,8 @@ from typing import Final
 import numpy as np
 
 from core.kernels.jit import called, kernel, words_at
+from core.layout.plan import PlanRecord
+from core.layout.tree import Tree
 from core.learners.boct import leaf_rows as rows
 from core.learners.hoeffding import soundness as trees
 from core.problems import MOST, SOUND, at_place
@@ -31,11 +33,11 @@ COUNTS, SHAPE, EXTENT, ORDER, LABELS, SEARCH, SEEN = range(len(trees.PROBLEMS) +
 def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int:
     """Return a problem of the block at word t, or SOUND; blank_address: words of an unused leaf record."""
     blank, _ = words_at(blank_address)
-    found = trees.nodes_problem(plan, ints, floats, t)
+    found = trees.nodes_problem(PlanRecord(plan, params, 0), Tree(ints, floats, t))
     if found == SOUND:
         found = rows_problem(plan, ints, floats, t)
     if found == SOUND:
-        found = trees.unused_problem(ints, t, blank)
+        found = trees.unused_problem(Tree(ints, floats, t), blank)
     return found
 
 

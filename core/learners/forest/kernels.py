@@ -21,6 +21,8 @@ import numpy as np
 from core.drift.adwin import AdwinParameters, AdwinState
 from core.drift.adwin import problem as adwin_problem
 from core.kernels.jit import kernel, part, row_of, words_at
+from core.layout.plan import PlanRecord
+from core.layout.tree import Tree
 from core.learners.forest import layout as of
 from core.learners.forest.committee import (
     COMMITTEE_FIELDS,
@@ -285,7 +287,8 @@ def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int
                 if found != SOUND:
                     return of_plugin(word, found)
         if ints[record + of.TREE] != 0:
-            found = trees.block_problem(plan, params, ints, floats, t + ints[record + of.TREE], blank_address)
+            tree = Tree(ints, floats, t + ints[record + of.TREE])
+            found = trees.block_problem(PlanRecord(plan, params, 0), tree, blank_address)
             if found != SOUND:
                 return found
     return SOUND

@@ -116,12 +116,12 @@ CASES = [
     ("imac-waits", candidate(None), FAR, "imac: the number of candidates"),
     ("imac-waits", candidate(candidates.ATTRIBUTE), FAR, "imac: each candidate must be"),
     ("imac-waits", candidate(candidates.TEST), at.ABSENT, "imac: tests of candidates"),
-    ("numeric", tree(at.TREE_NODES), 0, "nodes and leaf records must be"),
-    ("numeric", tree(at.TREE_PATHS), 2, "paths are counted"),
+    ("numeric", tree(at.TREE_NODES), 0, "nodes must be from 1 to node_capacity"),
+    ("numeric", tree(at.TREE_PATHS), 2, "main tree: paths must be from 0 to 1"),
     ("numeric", tree(at.TREE_FREE), FAR, "each leaf record must belong to one node, or be free"),
     ("numeric", tree(at.TREE_FREE), 0, "each leaf record must belong to one node, or be free"),
     ("numeric", tree(at.TREE_LEAVES), 99, "leaves, splits and depth"),
-    ("numeric", root(at.NODE_KIND), 7, "main tree: node 0: the kind of a node must be"),
+    ("numeric", root(at.NODE_KIND), 7, "main tree: node 0: kind must be from 0 to 4"),
     ("numeric", root(at.NODE_ATTRIBUTE), FAR, "node 0: an attribute must be"),
     ("numeric", root(at.NODE_ATTRIBUTE), -1, "node 0: an attribute must be"),
     ("numeric", root(at.NODE_CHILD), 1 << 36, "node 0: children must lie after"),
@@ -130,7 +130,7 @@ CASES = [
     ("numeric", root(at.NODE_PARENT), 1, "node 0 must be the root"),
     ("numeric", root(at.NODE_REACH), FAR, "classes of a node must be"),
     ("numeric", record(at.LEAF_NODE), 0, "leaf record must be the node's own"),
-    ("numeric", record(at.LEAF_OBSERVED), bits(np.inf), "weight a leaf has seen"),
+    ("numeric", record(at.LEAF_OBSERVED), bits(np.inf), "observed must be a number of at least 0"),
 ]
 
 

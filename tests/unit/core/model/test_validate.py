@@ -71,7 +71,7 @@ def damage(model, what):
         ("depth", "leaves, splits and depth must follow from the nodes"),
         ("slot", "leaf record must be the node's own"),
         ("back", "and point back to it"),
-        ("free", "nodes and leaf records must be from 1 to"),
+        ("free", "slots must be from 1 to slot_capacity"),
         ("seen", "must add up to"),
         ("masses", "must be finite and not negative"),
         ("overdue", "an attempt is overdue"),
