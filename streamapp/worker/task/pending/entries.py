@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -162,6 +162,13 @@ def compacted(rows: npt.NDArray[np.void], words: Floats) -> tuple[Floats, int]:
     found = np.concatenate((words[places], np.zeros(n + GAPS)))
     rows["start"][holds] = start
     return found, n
+
+
+def longer(column: npt.NDArray[Any], used: int, more: int) -> npt.NDArray[Any]:
+    """Return a column of at least twice the length, with room for `more` elements after the `used` ones."""
+    new = np.zeros(max(2 * len(column), used + more), dtype=column.dtype)
+    new[:used] = column[:used]
+    return new
 
 
 def sizes_of(rows: npt.NDArray[np.void], holds: Mask) -> Ints64:

@@ -48,6 +48,7 @@ from streamapp.worker.task.pending.entries import (
     compacted,
     episode_of,
     features_of,
+    longer,
     sizes_of,
     text_of,
 )
@@ -458,12 +459,12 @@ class Pending:
     def _room_for_rows(self, m: int) -> npt.NDArray[np.void]:
         used = self._next - self._base
         if used + m > len(self._rows):
-            self._rows = np.resize(self._rows, max(2 * len(self._rows), used + m))
+            self._rows = longer(self._rows, used, m)
         return self._rows[used : used + m]
 
     def _room_for_words(self, m: int) -> Floats:
         if self._n_words + m > len(self._words):
-            self._words = np.resize(self._words, max(2 * len(self._words), self._n_words + m))
+            self._words = longer(self._words, self._n_words, m)
         return self._words[self._n_words : self._n_words + m]
 
     def _give_back_rows(self) -> None:

@@ -192,6 +192,40 @@ def test_runs_that_are_read_together_lead_to_what_they_lead_to_by_themselves(
     asyncio.run(story())
 
 
+def test_a_run_that_adds_too_much_is_processed_in_steps_also_among_small_runs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    n = 60
+    values = [b'{"features":{"f%d":1}}' % at for at in range(n)]
+    keys: list[bytes | None] = [b"k%d" % at for at in range(n)]
+    raws = [
+        RawRecords("grove.instances", partition, [*range(n)], [0] * n, keys, values, [()] * n)
+        for partition in range(2)
+    ]
+    runs = [Run(raw.topic, raw, n) for raw in raws]
+
+    async def story() -> None:
+        pipeline = Traced(monkeypatch).pipeline
+        whole, *tasks = (pipeline.new_task(partition) for partition in (0, 0, 1))
+        effects = whole.process(TaskRun("instances", raws[0], position=n))
+        together = list(zip(tasks, runs, pipeline.read_together(runs), strict=True))
+        assert pipeline.process_together(together) == [None, None], "each is more than a step by itself"
+        left: Run | None = runs[0]
+        steps: list[Results] = []
+        while left is not None:
+            results = await pipeline.process(tasks[0], left, lambda: True, runs_of_step=2)
+            assert results is not None
+            steps.append(results)
+            left = results.rest
+        assert [offset for each in steps for offset in each.run.raw.offsets] == raws[0].offsets
+        assert [each.step.to for each in steps] == [each.run.position for each in steps]
+        assert len(steps) > 2
+        assert sum((each.effects.counts for each in steps), Counter[str]()) == effects.counts
+        assert tasks[0].digest() == whole.digest()
+
+    asyncio.run(story())
+
+
 def test_of_runs_that_are_processed_together_one_fails_and_the_others_have_their_results(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
