@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from core.kernels import jit
 from core.kernels.jit import address_of, kernel, start_of
+from core.kernels.native import pointers
 from topics.clients.librdkafka import Argument, Header, Memory
 from topics.clients.native_producer import FIXED, OUT_OF_BOUNDS
 from topics.columns.spans import NULL
@@ -32,13 +33,13 @@ def _plain_call(function: int, client: int, arguments: int, n: int) -> int:
 
 
 def _call(_typing: Any, _function: Any, _client: Any, _arguments: Any, _n: Any) -> Any:
-    word = jit.types.int64
+    word = pointers.types.int64
     return word(word, word, word, word), _call_pointer
 
 
 def _call_pointer(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    word = jit.ir.IntType(64)
-    function = jit.ir.FunctionType(word, [word, word, word]).as_pointer()
+    word = pointers.ir.IntType(64)
+    function = pointers.ir.FunctionType(word, [word, word, word]).as_pointer()
     return builder.call(builder.inttoptr(arguments[0], function), arguments[1:])
 
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from core.kernels import jit
 from core.kernels.jit import kernel, start_of
+from core.kernels.native import pointers
 from topics.columns.words import word
 
 POLYNOMIAL: Final = 0x82F63B78
@@ -110,17 +111,17 @@ def _behind_part(table, crc) -> Any:
 
 def x86_step(module: Any, builder: Any, crc: Any, eight: Any) -> Any:
     """Write the instruction of SSE 4.2."""
-    wide = jit.ir.IntType(64)
-    kind = jit.ir.FunctionType(wide, [wide, wide])
+    wide = pointers.ir.IntType(64)
+    kind = pointers.ir.FunctionType(wide, [wide, wide])
     name = "llvm.x86.sse42.crc32.64.64"
-    return builder.call(jit.cgutils.get_or_insert_function(module, kind, name), [crc, eight])
+    return builder.call(pointers.cgutils.get_or_insert_function(module, kind, name), [crc, eight])
 
 
 def arm_step(module: Any, builder: Any, crc: Any, eight: Any) -> Any:
     """Write the instruction of ARMv8's extension CRC32."""
-    wide, narrow = jit.ir.IntType(64), jit.ir.IntType(32)
-    kind = jit.ir.FunctionType(narrow, [narrow, wide])
-    function = jit.cgutils.get_or_insert_function(module, kind, "llvm.aarch64.crc32cx")
+    wide, narrow = pointers.ir.IntType(64), pointers.ir.IntType(32)
+    kind = pointers.ir.FunctionType(narrow, [narrow, wide])
+    function = pointers.cgutils.get_or_insert_function(module, kind, "llvm.aarch64.crc32cx")
     return builder.zext(builder.call(function, [builder.trunc(crc, narrow), eight]), wide)
 
 
@@ -161,7 +162,7 @@ INSTRUCTION: Final = _here()
 
 
 def _step(_typing: Any, _table: Any, crc: Any, eight: Any) -> Any:
-    number = jit.types.uint64
+    number = pointers.types.uint64
 
     def write(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         assert INSTRUCTION is not None

@@ -12,6 +12,7 @@ import numpy as np
 
 from core.kernels import jit
 from core.kernels.jit import bits, from_bits, kernel, row_of, start_of
+from core.kernels.native import pointers
 from topics.codecs.packed.layout import (
     DECLINED,
     HAS_ANNOTATOR,
@@ -50,12 +51,12 @@ def _plain_single(half: Any) -> float:
 
 
 def _single(_typing: Any, _half: Any) -> Any:
-    return jit.types.float64(jit.types.uint64), _as_float
+    return pointers.types.float64(pointers.types.uint64), _as_float
 
 
 def _as_float(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    number = builder.trunc(arguments[0], jit.ir.IntType(32))
-    return builder.fpext(builder.bitcast(number, jit.ir.FloatType()), jit.ir.DoubleType())
+    number = builder.trunc(arguments[0], pointers.ir.IntType(32))
+    return builder.fpext(builder.bitcast(number, pointers.ir.FloatType()), pointers.ir.DoubleType())
 
 
 single: Callable[[Any], Any] = _plain_single if jit.DISABLED else jit.intrinsic(_single)
