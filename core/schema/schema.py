@@ -180,10 +180,6 @@ class Schema:
             raise TooManyClassesError(msg)
         return self._with(names=self.class_names.with_more((label,)))
 
-    def with_value(self, attribute: int, value: str) -> Schema:
-        """Return the schema with a value of an open attribute added (the same schema if there is no room)."""
-        return self.with_values(((attribute, value),))
-
     def with_values(self, values: Iterable[tuple[int, str]]) -> Schema:
         """Return the schema with values of open attributes added, in one step.
 
@@ -205,10 +201,6 @@ class Schema:
                 new.setdefault(attribute, taken)[value] = None
                 size += bytes_of
         return self._with(columns=self.columns.with_values(new)) if new else self
-
-    def with_attribute(self, attribute: Attribute) -> Schema:
-        """Return the schema with one attribute more, at the end."""
-        return self.with_attributes((attribute,))
 
     def with_attributes(self, attributes: Sequence[Attribute]) -> Schema:
         """Return the schema with more attributes, at the end."""

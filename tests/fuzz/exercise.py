@@ -97,6 +97,6 @@ def grow(table: ModelTable, index: int) -> None:
     for position, attribute in enumerate(schema.attributes):
         if attribute.open:
             for name in ("more", "and more"):
-                schema = schema.with_value(position, name)
+                schema = schema.with_values([(position, name)])
     model.adopt(schema)
     table.refresh(index)

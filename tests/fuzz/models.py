@@ -109,7 +109,7 @@ def schema_of(name: str, max_classes: int) -> Schema:
         Attribute("b", "nominal", ("0", "1")),
     ]
     schema = Schema.of(attributes, "ab", classes_open=True, max_classes=max_classes)
-    return schema.with_value(2, "0").with_value(2, "1").with_value(2, "2")
+    return schema.with_values([(2, "0")]).with_values([(2, "1")]).with_values([(2, "2")])
 
 
 def rows_of(schema: Schema, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -45,7 +45,7 @@ class Stream:
             assert declared is not None, "it is nominal"
             most = int(np.nanmax(self.x[:rows, i], initial=declared - 1))
             for value in range(declared, most + 1):
-                schema = schema.with_value(i, str(value))
+                schema = schema.with_values([(i, str(value))])
         for name in names[:known] if self.open_classes else ():
             schema = schema.with_class(name)
         return schema

@@ -89,7 +89,7 @@ def coded(table, index, x, label):
     schema = table.model(index).schema
     for value, name in zip(x[:, 3], label, strict=True):
         if schema.attributes[3].open and not np.isnan(value):
-            schema = schema.with_value(3, str(int(value)))
+            schema = schema.with_values([(3, str(int(value)))])
         if schema.classes_open and name >= 0:
             schema = schema.with_class(str(name))
     table.model(index).adopt(schema)
@@ -262,7 +262,7 @@ def test_when_a_schema_came_to_know_names_is_nothing(learner, is_tight):
     begun = schema_of(True, most).with_class("0").with_class("1")
     known = begun if most == 2 else begun.with_class("2")
     for value in range(9):
-        known = known.with_value(3, f"{value} of {'many' * 300}")
+        known = known.with_values([(3, f"{value} of {'many' * 300}")])
     if is_tight and "max_bytes" in {field.name for field in fields(Spec.parse(spec).learner)}:
         plan = Plan.of(Spec.parse(spec), begun)
         least = plan.section_bytes(2) + 8 * plan.blocks.least_words(2)

@@ -40,7 +40,7 @@ class Growth(RuleBasedStateMachine):
         spec = Spec.parse(SPEC | {"learner": learner})
         schema = Schema.infer(["a", "b"], ["numeric", "nominal"])
         self.table = ModelTable()
-        self.table.add(Model.create(spec, schema.with_class("0").with_value(1, "0")))
+        self.table.add(Model.create(spec, schema.with_class("0").with_values([(1, "0")])))
         self.learned = 0
 
     @property
@@ -88,7 +88,7 @@ class Growth(RuleBasedStateMachine):
     def new_values(self, n):
         schema = self.model.schema
         for _ in range(n):
-            schema = schema.with_value(1, str(len(schema.attributes[1].values)))
+            schema = schema.with_values([(1, str(len(schema.attributes[1].values)))])
         self.adopt(schema)
 
     @rule(kind=st.sampled_from(["numeric", "nominal"]))
@@ -96,9 +96,9 @@ class Growth(RuleBasedStateMachine):
         schema = self.model.schema
         if not self.model.takes_attributes or schema.n_attributes >= 6:
             return
-        schema = schema.with_attribute(Attribute(f"x{schema.n_attributes}", kind, open=kind == "nominal"))
+        schema = schema.with_attributes([Attribute(f"x{schema.n_attributes}", kind, open=kind == "nominal")])
         if kind == "nominal":
-            schema = schema.with_value(schema.n_attributes - 1, "0")
+            schema = schema.with_values([(schema.n_attributes - 1, "0")])
         self.adopt(schema)
 
     @rule()

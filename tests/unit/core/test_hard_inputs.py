@@ -136,7 +136,7 @@ def test_a_nominal_attribute_with_6585_values():
 def test_an_open_attribute_takes_in_so_many_values_and_no_more():
     schema = Schema.of([Attribute("a", "nominal", (), open=True)], ("0", "1"))
     for value in range(MAX_VALUES + 10):
-        schema = schema.with_value(0, str(value))
+        schema = schema.with_values([(0, str(value))])
     assert len(schema.attributes[0].values) == MAX_VALUES
     assert schema.value_code(0, str(MAX_VALUES + 5)) == -1
 

@@ -42,7 +42,7 @@ def test_equal_schemas_are_one_whoever_makes_them():
     def grow(attempt):
         schema = Schema.infer([f"x{attempt}", "colour"], ["numeric", "nominal"])
         for step in range(5):
-            schema = schema.with_class(f"class {step}").with_value(1, f"value {step}")
+            schema = schema.with_class(f"class {step}").with_values([(1, f"value {step}")])
         return schema
 
     for attempt in range(60):

@@ -72,14 +72,14 @@ def test_features_are_taken_in_until_the_first_split():
     schema = Schema.infer(["x"], ["numeric"]).with_class("a").with_class("b")
     table = table_of(schema)
     answer(table, [[0.0], [1.0]], [0, 1])
-    grown = schema.with_attribute(Attribute("y"))
+    grown = schema.with_attributes([Attribute("y")])
     table.model(0).adopt(grown)
     table.refresh(0)
     x, label = halves(columns=2)
     answer(table, x, label)
     assert table.model(0).summary().splits > 0
     with pytest.raises(SchemaError, match="after the first split no feature can be added"):
-        table.model(0).adopt(grown.with_attribute(Attribute("z")))
+        table.model(0).adopt(grown.with_attributes([Attribute("z")]))
 
 
 def test_a_grown_schema_changes_no_answer():
@@ -88,7 +88,7 @@ def test_a_grown_schema_changes_no_answer():
     x, label = halves(columns=2)
     x[:, 1] = 0.0
     answers = []
-    for grown in (schema, schema.with_class("maybe").with_value(1, "b").with_value(1, "c")):
+    for grown in (schema, schema.with_class("maybe").with_values([(1, "b")]).with_values([(1, "c")])):
         table = table_of(schema, spec_of("nba"))
         answer(table, x[:2000], label[:2000])
         table.model(0).adopt(grown)

@@ -33,19 +33,19 @@ def test_codes():
 
 def test_growth_is_shared_and_keeps_codes():
     schema = Schema.infer(["x", "city"], ["numeric", "nominal"])
-    grown = schema.with_class("spam").with_value(1, "Bern").with_class("ham")
-    assert grown is schema.with_class("spam").with_value(1, "Bern").with_class("ham")
+    grown = schema.with_class("spam").with_values([(1, "Bern")]).with_class("ham")
+    assert grown is schema.with_class("spam").with_values([(1, "Bern")]).with_class("ham")
     assert grown.classes == ("spam", "ham")
     assert grown.value_code(1, "Bern") == 0
     assert grown.extends(schema)
     assert not schema.extends(grown)
     assert grown.with_class("ham") is grown
-    assert grown.with_value(1, "Bern") is grown
+    assert grown.with_values([(1, "Bern")]) is grown
 
 
 def test_growth_does_not_change_what_was_declared():
     declared = Schema.of([X, OPEN], ["a", "b"], classes_open=True)
-    grown = declared.with_class("c").with_value(1, "Bern")
+    grown = declared.with_class("c").with_values([(1, "Bern")])
     assert (grown.declared_classes, grown.n_classes) == (2, 3)
     assert grown.declared_values == (0, 0)
     assert Schema.from_json(grown.to_json()) is grown
@@ -54,9 +54,9 @@ def test_growth_does_not_change_what_was_declared():
 
 def test_new_features_only_while_the_schema_is_open():
     schema = Schema.infer(["x"], ["numeric"])
-    assert schema.with_attribute(Attribute("y")).names == ("x", "y")
+    assert schema.with_attributes([Attribute("y")]).names == ("x", "y")
     with pytest.raises(SchemaError, match="attribute 'y' must be declared"):
-        Schema.of([X]).with_attribute(Attribute("y"))
+        Schema.of([X]).with_attributes([Attribute("y")])
 
 
 def test_closed_things_stay_closed():
@@ -64,7 +64,7 @@ def test_closed_things_stay_closed():
     with pytest.raises(SchemaError, match="class='maybe' must be one of no, yes"):
         schema.with_class("maybe")
     with pytest.raises(SchemaError, match="colour='green' must be a declared value"):
-        schema.with_value(1, "green")
+        schema.with_values([(1, "green")])
 
 
 def test_too_many_classes():
@@ -76,8 +76,8 @@ def test_too_many_classes():
 def test_an_open_attribute_takes_in_only_so_many_values():
     schema = Schema.of([OPEN])
     for i in range(MAX_VALUES):
-        schema = schema.with_value(0, str(i))
-    assert schema.with_value(0, "one more") is schema
+        schema = schema.with_values([(0, str(i))])
+    assert schema.with_values([(0, "one more")]) is schema
     assert schema.value_code(0, "one more") == -1
 
 
@@ -86,7 +86,7 @@ def test_growth_in_one_step_is_that_in_many():
     met = [(2, "High"), (0, "Bern"), (2, "Low"), (0, "Bern"), (0, "Rome")]
     one_by_one = start
     for attribute, value in met:
-        one_by_one = one_by_one.with_value(attribute, value)
+        one_by_one = one_by_one.with_values([(attribute, value)])
     grown = start.with_values(met)
     assert grown is one_by_one
     assert [a.values for a in grown.attributes] == [("Bern", "Rome"), (), ("High", "Low")]
@@ -95,7 +95,7 @@ def test_growth_in_one_step_is_that_in_many():
 
 
 def test_schemas_that_differ_in_classes_share_their_columns():
-    schema = Schema.infer(["city"], ["nominal"]).with_value(0, "Bern")
+    schema = Schema.infer(["city"], ["nominal"]).with_values([(0, "Bern")])
     one, other = schema.with_class("a").with_class("b"), schema.with_class("b").with_class("a")
     assert one is not other
     assert one.columns is other.columns
@@ -108,7 +108,7 @@ def test_a_schema_keeps_none_of_those_that_grew_from_it():
     before, schemas, columns = shared.TALLY.bytes, len(Schema._known), len(Columns._known)
     grown = schema
     for i in range(300):
-        grown = grown.with_value(i % 2, f"value {i}").with_class(str(i % 40))
+        grown = grown.with_values([(i % 2, f"value {i}")]).with_class(str(i % 40))
     assert (len(Schema._known), len(Columns._known)) == (schemas + 1, columns + 1)
     assert 5_000 < shared.TALLY.bytes - before < 12_000
     del grown

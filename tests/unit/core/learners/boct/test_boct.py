@@ -203,14 +203,18 @@ def test_attributes_values_and_classes_may_come_late():
     wide = first.with_attributes([names[1], replace(names[2], values=())])
     late = table_of(first.with_class("0"), delta=0.01)
     early_schema = (
-        wide.with_value(2, "0").with_value(2, "1").with_value(2, "2").with_class("0").with_class("1")
+        wide.with_values([(2, "0")])
+        .with_values([(2, "1")])
+        .with_values([(2, "2")])
+        .with_class("0")
+        .with_class("1")
     )
     early = table_of(early_schema, delta=0.01)
     x[:40, 2] = np.nan
     for start, schema in (
         (0, first.with_class("0")),
-        (40, wide.with_value(2, "0").with_value(2, "1").with_class("0")),
-        (60, wide.with_value(2, "0").with_value(2, "1").with_class("0").with_class("1")),
+        (40, wide.with_values([(2, "0")]).with_values([(2, "1")]).with_class("0")),
+        (60, wide.with_values([(2, "0")]).with_values([(2, "1")]).with_class("0").with_class("1")),
         (120, early_schema),
     ):
         model = late.model(0)

@@ -112,7 +112,7 @@ def test_steps_belong_to_the_state():
     grown = table_of(small, ufft(delta=1e-12))
     answer(grown, x, y)
     before = steps_of(grown)
-    grown.model(0).adopt(small.with_attribute(Attribute("x3")))
+    grown.model(0).adopt(small.with_attributes([Attribute("x3")]))
     grown.refresh(0)
     assert steps_of(grown) == [*before, 0.0]
     answer(grown, [[0.0, 0.0, 0.0, 5.0], [0.0, 0.0, 0.0, 7.0]], [0, 1])

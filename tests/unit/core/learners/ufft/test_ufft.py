@@ -275,12 +275,12 @@ def test_schemas_grow():
     y = draw.integers(0, 2, 200)
     colour = Attribute("c", "nominal", ("0", "1"), open=True)
     whole = Schema.of([colour, Attribute("x"), Attribute("z")], "ab", classes_open=True)
-    whole = whole.with_value(0, "2").with_value(0, "3").with_value(0, "4").with_class("c")
+    whole = whole.with_values([(0, "2")]).with_values([(0, "3")]).with_values([(0, "4")]).with_class("c")
     finals = []
     for leaf_model, grows in (("nb", True), ("nb", False), ("idbd", True)):
         small = Schema.of([colour, Attribute("x")], "ab", classes_open=True)
         spec = ufft(leaf_model=leaf_model, delta=1e-12, drift="none", memory=50)
-        table = table_of(small.with_value(0, "2") if grows else whole, spec)
+        table = table_of(small.with_values([(0, "2")]) if grows else whole, spec)
         columns = 2 if grows else 3
         answer(table, x[:, :columns], y)
         table.model(0).adopt(whole)

@@ -287,7 +287,7 @@ def test_an_episode_outlives_a_schema_that_grows():
     episode = begun(model)
     first = episode.next_feature()
     for value in "zuvw":
-        schema = schema.with_value(0, value)
+        schema = schema.with_values([(0, value)])
     model.adopt(schema.with_class("c"))
     carried = episode.carry(model.plan)
     assert carried.next_feature() == first

@@ -64,7 +64,7 @@ def test_there_are_no_more_models_than_allowed_and_a_deleted_one_makes_room() ->
 def test_growth_reaches_the_model_in_one_step() -> None:
     store = store_of("a")
     learn(store, 0, "x")
-    schema = store.schema(0).with_class("y").with_attribute(Attribute("z"))
+    schema = store.schema(0).with_class("y").with_attributes([Attribute("z")])
     store.grow(0, schema)
     assert store.model(0).schema is not schema
     store.adopt_grown()
