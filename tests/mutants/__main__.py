@@ -63,6 +63,7 @@ def main() -> int:
             again=options.again,
             flat=options.flat,
             plain=options.plain,
+            near=options.near,
         )
     mutants = _mutants(options.files)
     if options.list:
@@ -100,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--flat", action="store_true", help="without the folders in these folders")
     parser.add_argument("--plain", action="store_true", help="without the compiler: no wait for its cache")
+    parser.add_argument("--near", action="store_true", help="only the tests of a module's name and folder")
     parser.add_argument("--seed", type=int, default=1, help="of the sample of each folder")
     parser.add_argument("--list", action="store_true", help="only say which mutants there are")
     return parser

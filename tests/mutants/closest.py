@@ -40,7 +40,9 @@ from tests.mutants.trial import (
 )
 
 _UNIT = ROOT / "tests" / "unit"
-_PLACES = ("tests/unit/topics", "tests/unit/streamapp", "tests/topology", "tests/contract", "tests/property")
+_PLACES = ("tests/unit/topics", "tests/unit/streamapp", "tests/topology")
+_SLOWER = ("tests/contract", "tests/property")
+"""Places whose tests are taken for a module that no other test names."""
 _RESULTS = (KILLED, SURVIVED, UNREACHED)
 _Named = tuple[str, Mutant, str]
 """A mutant with the key of its result and its module's text."""
@@ -56,10 +58,12 @@ def run(
     again: bool,
     flat: bool,
     plain: bool,
+    near: bool,
 ) -> int:
     """Try a sample of each folder's mutants; print survivors, and a table of all that was tried.
 
     again: survivors are tried again. flat: without the folders in these folders. plain: without the compiler.
+    near: without tests that only name a module which other tests are named after.
     """
     for slow in ("numba", "numpy", "pytest"):
         importlib.import_module(slow)  # once: the process of a mutant that is imported has it then
@@ -79,7 +83,9 @@ def run(
             compiled = [each for each in waiting if not (plain or _has_kernels(each[2]))]
             for group in (compiled, [each for each in waiting if each not in compiled]):
                 if group and time.monotonic() - begun < seconds:
-                    for (key, mutant, _), result in _tried(top, group, budget, group is compiled):
+                    for (key, mutant, _), result in _tried(
+                        top, group, budget, compiled=group is compiled, near=near
+                    ):
                         results[key] = result
                         line = {"mutant": key, "line": mutant.line, "result": result}
                         kept.write(json.dumps(line) + "\n")
@@ -102,12 +108,12 @@ def _has_kernels(text: str) -> bool:
 
 
 def _tried(
-    top: str, mutants: Sequence[_Named], budget: float, compiled: bool
+    top: str, mutants: Sequence[_Named], budget: float, *, compiled: bool, near: bool
 ) -> Iterator[tuple[_Named, str]]:
     """Run the closest tests of a folder with each of its mutants; yield each with its result."""
     stages = {file: closest_tests(file) for file in {mutant.file for _, mutant, _ in mutants}}
     beside = {path.relative_to(ROOT).as_posix() for path in (_UNIT / top).rglob("test_*.py")}
-    tests = sorted(beside.union(*(files for stage in stages.values() for files in stage)))
+    tests = sorted(beside.union(*(files for stage in stages.values() for files in stage[: 1 if near else 3])))
     if not tests:
         yield from ((each, UNREACHED) for each in mutants)
         return
@@ -190,6 +196,19 @@ def _sample(folder: str, sample: int, seed: int) -> list[_Named]:
     return [(name_of(mutant, text), mutant, text) for mutant, text in mutants[:sample]]
 
 
+def _mentioning(mention: re.Pattern[str], places: Sequence[str]) -> set[Path]:
+    """Return the tests in which a pattern is found, or which import a helper of tests with it."""
+    texts = {
+        path: path.read_text(encoding="utf-8") for place in places for path in (ROOT / place).rglob("*.py")
+    }
+    mentioning = {path for path, text in texts.items() if mention.search(text)}
+    helpers = [path for path in mentioning if not path.name.startswith("test_")]
+    for helper in helpers:  # tests of the module reach it by this helper
+        name = re.compile(rf"\b{re.escape('.'.join(helper.relative_to(ROOT).with_suffix('').parts))}\b")
+        mentioning |= {path for path, text in texts.items() if name.search(text)}
+    return {path for path in mentioning if path.name.startswith("test_")}
+
+
 @cache
 def closest_tests(file: str) -> tuple[tuple[str, ...], ...]:
     """Return the files of the tests that lie closest to a module, in the order in which they are tried."""
@@ -199,15 +218,9 @@ def closest_tests(file: str) -> tuple[tuple[str, ...], ...]:
     named.update((ROOT / "tests" / "topology").glob(f"test_{module.name}.py"))
     full, package = re.escape(".".join(module.parts)), re.escape(".".join(module.parent.parts))
     mention = re.compile(rf"\b{full}\b|^\s*from {package} import .*\b{module.name}\b", re.MULTILINE)
-    texts = {
-        path: path.read_text(encoding="utf-8") for place in _PLACES for path in (ROOT / place).rglob("*.py")
-    }
-    mentioning = {path for path, text in texts.items() if mention.search(text)}
-    rigs = [path for path in mentioning if not path.name.startswith("test_")]
-    for rig in rigs:  # tests of the module reach it by this helper
-        helper = re.compile(rf"\b{re.escape('.'.join(rig.relative_to(ROOT).with_suffix('').parts))}\b")
-        mentioning |= {path for path, text in texts.items() if helper.search(text)}
-    mentioning = {path for path in mentioning if path.name.startswith("test_")} - named
+    mentioning = _mentioning(mention, _PLACES) - named
+    if not (named or mentioning):
+        mentioning = _mentioning(mention, _SLOWER)
     above: set[Path] = set()
     name = module.name
     while not (named or mentioning or above) and mirrored != _UNIT:
