@@ -63,7 +63,7 @@ def run(
     """Try a sample of each folder's mutants; print survivors, and a table of all that was tried.
 
     again: survivors are tried again. flat: without the folders in these folders. plain: without the compiler.
-    near: without tests that only name a module which other tests are named after.
+    near: without tests that only import or name a module.
     """
     for slow in ("numba", "numpy", "pytest"):
         importlib.import_module(slow)  # once: the process of a mutant that is imported has it then
@@ -84,7 +84,7 @@ def run(
             for group in (compiled, [each for each in waiting if each not in compiled]):
                 if group and time.monotonic() - begun < seconds:
                     for (key, mutant, _), result in _tried(
-                        top, group, budget, compiled=group is compiled, near=near
+                        top, group, budget, compiled=group is compiled, flat=flat, near=near
                     ):
                         results[key] = result
                         line = {"mutant": key, "line": mutant.line, "result": result}
@@ -108,12 +108,18 @@ def _has_kernels(text: str) -> bool:
 
 
 def _tried(
-    top: str, mutants: Sequence[_Named], budget: float, *, compiled: bool, near: bool
+    top: str, mutants: Sequence[_Named], budget: float, *, compiled: bool, flat: bool, near: bool
 ) -> Iterator[tuple[_Named, str]]:
     """Run the closest tests of a folder with each of its mutants; yield each with its result."""
     stages = {file: closest_tests(file) for file in {mutant.file for _, mutant, _ in mutants}}
-    beside = {path.relative_to(ROOT).as_posix() for path in (_UNIT / top).rglob("test_*.py")}
-    tests = sorted(beside.union(*(files for stage in stages.values() for files in stage[: 1 if near else 3])))
+    pattern = "test_*.py" if flat else "**/test_*.py"
+    beside = {path.relative_to(ROOT).as_posix() for path in (_UNIT / top).glob(pattern)}
+    for file, stage in stages.items():
+        named = f"test_{Path(file).stem}"
+        beside.update(
+            test for files in stage for test in files if not near or Path(test).stem.startswith(named)
+        )
+    tests = sorted(beside)
     if not tests:
         yield from ((each, UNREACHED) for each in mutants)
         return

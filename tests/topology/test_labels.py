@@ -74,6 +74,23 @@ def test_a_label_after_the_time_to_live_is_late_and_not_learned() -> None:
     assert partition.model().summary().labels == 1
 
 
+def test_the_delay_of_a_label_is_the_time_since_its_instance() -> None:
+    partition = asked()
+    partition.instances({"features": {"x": 1}, "id": "c"}, at=30)
+    effects = partition.feed(
+        label({"id": "c", "label": "no"}, at=70), label({"id": "a", "label": "no"}, at=90)
+    )
+    assert sorted(np.concatenate(effects.label_delays).tolist()) == [40, 90]
+
+
+def test_instances_wait_as_long_as_the_configuration_of_the_worker_that_has_the_task_lets_them() -> None:
+    partition = asked()
+    partition.task.configure(config(ALWAYS, pending_ttl_ms=2 * TTL))
+    partition.labels({"id": "a", "label": "no"}, at=2 * TTL)
+    partition.labels({"id": "b", "label": "no"}, at=2 * TTL + 1)
+    assert outcomes(partition) == {"labels.learned": 1, "labels.late": 1}
+
+
 def test_a_label_behind_one_that_came_in_time_is_a_duplicate_however_late_it_is() -> None:
     """Also in one run, and if the first one brings a class that the model does not know yet."""
     partition = asked()
