@@ -1,5 +1,6 @@
 """Which tests run, and their brokers: one for the session, private ones that a test may stop and start."""
 
+import gc
 import os
 import signal
 import sys
@@ -27,6 +28,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # many containers, each of them compiles five hundred sources, and every process of xdist rewrites all tests.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+gc.disable()  # while tests are collected: what they import stays, and would be gone over again and again
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     tiers.give_time(config, items)
     if hasattr(config, "workerinput"):
         tiers.mix(items)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 def named_broker() -> str | None:
