@@ -67,7 +67,7 @@ class GuardedNumpy:
 
 
 def _words_at(address: int) -> tuple[Any, Any]:
-    words = jit._registered[int(address)].view(Guarded)
+    words = jit._plain_words_at(address)[0].view(Guarded)  # which also finds a part of other words
     return words, words.view(np.float64)
 
 
