@@ -54,7 +54,7 @@ quick: warm $(TOOLS) ## Tests without a broker, with few examples of each proper
 test: ready ## The gate, all that CI runs: check, plain, tests (ARGS='-k topics': check and such tests)
 	$(PYTEST) $(ARGS)
 
-test-all: ready coverage ## The gate and the nightly tests, which take hours; what they need: CONTRIBUTING.md
+test-all: ready $(if $(ARGS),,coverage) ## The gate and the nightly tests, which take hours, whole or in parts: CONTRIBUTING.md
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev,bench]'
 	$(if $(ARGS),,$(BIN)/python -m pytest -n $(TEST_PROCESSES) --cov=topics --cov=streamapp --cov-fail-under=0 \
 	  --cov-report=term:skip-covered tests/unit/topics tests/unit/streamapp tests/topology)

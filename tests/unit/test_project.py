@@ -91,6 +91,12 @@ def test_the_test_command_ends_with_the_gate_and_everything_else_is_asked_for() 
     assert " --tier all" in commands_of("test-all")[-1]
 
 
+def test_a_part_of_a_night_is_the_tests_of_that_part_without_the_coverage_of_all() -> None:
+    part = commands_of("test-all", ARGS="-m 'nightly and not broker'")
+    assert part[-1].endswith(" --tier all -m 'nightly and not broker'")
+    assert not [line for line in part if " --cov" in line]
+
+
 def test_what_a_night_needs_is_said_where_contributors_look() -> None:
     """Its extras and data sets: who lacks one gets skips, or a failure that does not tell why."""
     said = (ROOT / "CONTRIBUTING.md").read_text()
