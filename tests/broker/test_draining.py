@@ -103,29 +103,22 @@ def test_a_parent_grows_and_shrinks_and_is_drained(broker: Broker, tmp_path: Pat
         assert place.members() == set()
 
 
-def test_the_signal_alone_drains_a_parent(broker: Broker, tmp_path: Path) -> None:
+def test_a_second_parent_of_the_same_name_ends_with_78_and_the_signal_alone_drains_the_first(
+    broker: Broker, tmp_path: Path
+) -> None:
     place = Installation(
         broker.bootstrap_servers,
-        "signal.",
+        "double.",
         2,
         tmp_path,
         settings=LONG,
         module="streamapp worker --workers 2",
-    )
-    with place.worker("s", GROVE_WEB_PORT=str(free_ports(3))) as parent:
-        parent.wait_until_ready()
-        parent.signal(signal.SIGUSR2)
-        assert parent.wait() == 0
-        assert place.members() == set()
-
-
-def test_a_second_parent_of_the_same_name_ends_with_78(broker: Broker, tmp_path: Path) -> None:
-    place = Installation(
-        broker.bootstrap_servers, "double.", 2, tmp_path, module="streamapp worker --workers 2"
     )
     with place.worker("team", GROVE_WEB_PORT=str(free_ports(3))) as parent:
         parent.wait_until_ready()
         status, said = grove(parent, "worker", "--workers", "2", "--web-port", str(free_ports(1)))
         assert status == 78
         assert f"process {parent.pid} holds" in " ".join(said.split())
-        assert parent.terminate() == 0
+        parent.signal(signal.SIGUSR2)
+        assert parent.wait() == 0
+        assert place.members() == set()

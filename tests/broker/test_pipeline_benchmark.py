@@ -43,7 +43,7 @@ def run_over(broker, form, rows):
 @pytest.mark.parametrize(
     ("form", "rows"),
     [
-        ("json", 20_000),
+        pytest.param("json", 20_000, marks=pytest.mark.nightly),
         pytest.param("packed", 20_000, marks=pytest.mark.nightly),
         pytest.param("arrow", 100_000, marks=pytest.mark.nightly),
         pytest.param("json", 200_000, marks=pytest.mark.nightly),

@@ -233,6 +233,7 @@ def tool_labels(place: Installation) -> list[Any]:
     return [each for each in found if str(each.get("annotator")).startswith("label-studio:")]
 
 
+@pytest.mark.nightly
 def test_the_demo_runs_on_a_broker_of_others_with_its_rights(clerk: Clerk) -> None:
     case = Case("demo", ("--data=gen:sea?n=200", "--records=200", "--json"))
     assert denied(*clerk.run(case)) == ""

@@ -45,7 +45,7 @@ def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker,
         producer.produce(place.names.labels, label, key, partition, timestamp=at + DELAY_MS)
     assert producer.flush(PATIENCE) == 0
     assert place.lag() == 2 * n
-    with place.worker("w", fresh=True, **settings) as worker:
+    with place.worker("w", **settings) as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])
         outcomes = {

@@ -126,6 +126,7 @@ def test_features_are_bought_and_paid_for(broker, tmp_path: Path) -> None:
     assert processes_of(tmp_path) == []
 
 
+@pytest.mark.nightly  # its parts are in the gate: two workers, a broker of one's own, and below a file
 def test_a_file_of_ones_own_with_two_workers_and_no_broker(tmp_path: Path) -> None:
     rows = subprocess.run(
         [sys.executable, "-m", "streamapp", "generate", "agrawal", "--n", "1500", "--function", "2"],
@@ -169,8 +170,13 @@ def test_nothing_is_left_running(tmp_path: Path, end: signal.Signals) -> None:
     assert list(tmp_path.glob("grove-broker-*")) == []
 
 
-def test_the_web_application_comes_up_beside_it_and_is_gone_afterwards(broker, tmp_path: Path) -> None:
-    demo = start(tmp_path, "--web", "--records", "50", "--rate", "50", servers=broker.bootstrap_servers)
+def test_the_web_application_comes_up_beside_a_file_of_ones_own_and_is_gone_afterwards(
+    broker, tmp_path: Path
+) -> None:
+    rows = (f"{n},{n % 7},{'low' if n < 25 else 'high'}\n" for n in range(50))
+    (tmp_path / "own.csv").write_text("x,y,class\n" + "".join(rows))
+    words = ("--web", "--data", str(tmp_path / "own.csv"), "--rate", "50")
+    demo = start(tmp_path, *words, servers=broker.bootstrap_servers)
     assert demo.stdout is not None
     address = status = ""
     try:

@@ -1,4 +1,4 @@
-"""A hundred thousand malformed records between good ones: the good are answered, the bad kept aside."""
+"""Twenty thousand malformed records between good ones: the good are answered, the bad kept aside."""
 
 import io
 import random
@@ -14,13 +14,14 @@ import pytest
 
 from tests.broker.workers import PATIENCE, Installation
 from tests.conftest import Broker
+from tests.tiers import examples
 from topics.clients.partitioner import partition_of
 from topics.codecs import decode_predictions
 
 pytestmark = pytest.mark.broker
 
-BAD = 100_000
-GOOD = 20_000
+BAD = examples(20_000)
+GOOD = examples(4_000)
 PARTITIONS = 3
 VARIANTS = 5
 KEYS = (b"north", b"south", b"east", b"west")
