@@ -185,11 +185,16 @@ def test_a_line_of_the_log_is_written_by_the_thread_that_polls() -> None:
     assert set(writers) == {threading.get_ident()}
 
 
-def test_what_the_logger_raises_comes_out_of_the_call() -> None:
+@pytest.mark.parametrize("receiver", ["logger", "errors"])
+def test_what_a_receiver_of_reports_raises_comes_out_of_the_call(receiver: str) -> None:
     def fail(*_: Any) -> None:
         raise LookupError
 
-    client = native(Told(), {"bootstrap.servers": f"127.0.0.1:{free_port()}"}, SimpleNamespace(log=fail))
+    told = Told()
+    if receiver == "errors":
+        told.erred = fail  # type: ignore[method-assign]
+    logger = SimpleNamespace(log=fail) if receiver == "logger" else None
+    client = native(told, {"bootstrap.servers": f"127.0.0.1:{free_port()}"}, logger)
 
     def poll_until_it_fails() -> None:
         for _ in range(100):
