@@ -94,6 +94,15 @@ def test_it_goes_on_learning_as_it_would_have_where_it_was(spec: dict[str, Any])
     assert ours.snapshot() == theirs.snapshot()
 
 
+def test_the_last_part_is_an_event_of_the_model() -> None:
+    target = Partition(config(NEVER))
+    feed(target, PARTS[:-1])
+    assert target.sent["model-events"] == []
+    feed(target, PARTS[-1:])
+    (event,) = target.sent["model-events"]
+    assert (event.key, event.json["event"]) == (b"k", "imported")
+
+
 def test_a_frozen_model_arrives_frozen() -> None:
     source, target = learned(), Partition(config(NEVER))
     source.control("freeze")
