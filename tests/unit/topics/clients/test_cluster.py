@@ -121,8 +121,10 @@ def test_a_topic_that_may_be_there_is_hidden_and_one_that_is_not_there_is_not() 
 
 
 def test_the_reason_of_a_timeout_that_is_reported_last_is_in_the_error() -> None:
-    client = Client(10)
+    client = Client(0)
     cluster = cluster_of(client, patience_s=0.0)
     client.reports = lambda: cluster._complaint(KafkaError(KafkaError._TRANSPORT, "connection refused"))
+    failed: Future[Any] = Future()
+    failed.set_exception(KafkaException(KafkaError(KafkaError._TIMED_OUT)))
     with pytest.raises(UnansweredError, match=r"did not answer within 8 s .*connection refused"):
-        cluster.topics()
+        cluster.result(failed, "t", "Describe", "topic")
