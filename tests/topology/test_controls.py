@@ -43,6 +43,16 @@ def test_create_without_schema_waits_for_the_first_instance() -> None:
     assert len(partition.requests) == 1
 
 
+def test_a_reset_changes_the_spec_of_a_model_that_waits_for_its_first_instance() -> None:
+    partition = Partition(config(NEVER, models_auto_create=False))
+    partition.control("create", spec=NEVER)
+    partition.control("reset", spec={"query": "always", "budget": {"limit": 1.0}})
+    partition.instances({"features": {"a": 1}})
+    assert refused(partition) == []
+    assert partition.model().spec.query.name == "always"
+    assert len(partition.requests) == 1
+
+
 def test_create_of_a_model_that_exists_is_refused() -> None:
     partition = Partition(config(NEVER))
     partition.instances({"features": [1]})

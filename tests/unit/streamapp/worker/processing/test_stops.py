@@ -23,6 +23,18 @@ def test_what_is_delivered_while_a_worker_ends_is_not_processed_any_more() -> No
     run(story)
 
 
+def test_a_worker_that_is_stopped_twice_does_its_last_work_once() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign()
+        await w.deliver(0)
+        await w.stop()
+        left = w.snapshots(0), w.group.epoch, len(w.kafka.transactions)
+        await w.stop()  # as Faust does
+        assert (w.snapshots(0), w.group.epoch, len(w.kafka.transactions)) == left
+
+    run(story)
+
+
 @GUARANTEES
 @pytest.mark.parametrize("error", [AbortedError("too late"), RuntimeError("lost")], ids=["aborted", "lost"])
 def test_a_commit_that_fails_after_a_stop_gave_it_up_is_no_crash(
