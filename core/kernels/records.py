@@ -17,6 +17,7 @@ field is one load or store at a constant offset. Methods and properties of a rec
 
 from __future__ import annotations
 
+import functools
 import inspect
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeAlias
@@ -140,6 +141,34 @@ class ParameterRecord(Record):
 def offset(record: type[Record], name: str) -> int:
     """Return the offset of a field from the first word of its record."""
     return record.FIELDS[name].offset
+
+
+@functools.lru_cache(maxsize=1024)
+def row_type(record: type[Record], stride: int, first: int = 0, after: int = 0) -> np.dtype[Any]:
+    """Return the numpy type of a row of ``stride`` words that holds a record from word ``first`` on.
+
+    An array of this type has the fields of the record as columns, and the ``after`` words after them.
+    """
+    columns: dict[str, tuple[Any, int]] = {
+        name: (np.float64 if field.is_float else np.int64, field.offset)
+        for name, field in record.FIELDS.items()
+    }
+    for name, field in vars(record).items():
+        if isinstance(field, WordsAfter) and after:
+            columns[name] = ((np.float64 if field.is_float else np.int64, (after,)), field.offset)
+    return np.dtype(
+        {
+            "names": list(columns),
+            "formats": [form for form, _ in columns.values()],
+            "offsets": [8 * (first + position) for _, position in columns.values()],
+            "itemsize": 8 * stride,
+        }
+    )
+
+
+def rows(words: Any, row: np.dtype[Any]) -> Any:
+    """Return words (int64, contiguous) as rows of a ``row_type``, with their columns as attributes."""
+    return words.view(row).view(np.recarray)
 
 
 def parameter_record(owner: type, names: tuple[str, ...]) -> type[Record]:

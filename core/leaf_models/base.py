@@ -15,19 +15,19 @@ from core.plugin import Parameters
 class LeafModel(Parameters):
     """Predicts at a leaf.
 
-    The module has two kernels. ``votes(plan, params, ints, floats, t, node, x, xs, scratch, out) -> (class,
-    leaf_hint)`` writes the normalised votes to ``out`` (float64[class], zeros on entry) and returns the
-    predicted class, -1 while no class is known, and a hint. ``account(plan, params, ints, floats, t, node, x,
-    xs, label, weight, leaf_hint, scratch, vote_buffer)`` updates the leaf model's counts before the leaf
-    learns a record; the hint is the result of ``votes`` for the same record if nothing was learned since,
-    else -1. ``x`` is the record, ``xs`` its numeric attributes, ``scratch`` four words an attribute and two a
-    class, with any content.
+    The module has two kernels. ``votes(plan, p, tree, node, row, scratch, out) -> (class, hint)`` writes the
+    normalised votes to ``out`` (float64[class], zeros on entry) and returns the predicted class, -1 while no
+    class is known, and a hint. ``account(plan, p, tree, node, row, hint, work)`` updates the leaf model's
+    counts before the leaf learns a record; the hint is the result of ``votes`` for the same record if nothing
+    was learned since, else -1. ``p`` holds the leaf model's parameters, ``row`` the record
+    (core/layout/learning.py), and ``scratch`` four words for each attribute and two for each class, with any
+    content.
 
     A leaf without a leaf record is inactive (``core/tree/statistics.py:is_active``): it votes with the class
     weight of its node, and counts nothing.
 
     A leaf model with state beyond the observers' statistics has sections of words in the leaf record, from
-    ``PLAN_LEAF_MODEL_AT`` on. Its kernels use them in arithmetic only, never as an index or a count.
+    ``PlanRecord.leaf_model_state`` on. Its kernels use them in arithmetic only, never as an index or a count.
     """
 
     family: ClassVar[str] = "leaf_models"
@@ -49,9 +49,6 @@ class LeafModel(Parameters):
         """Write the sections of a new leaf from its parent's; the default writes nothing."""
 
 
-_PLACE = "plan.ints, plan.floats, tree.ints, tree.floats, tree.start, node.start, row.x, row.xs"
-
-
 def dispatcher() -> tuple[Any, Any]:
     """Return ``votes(kind, …)`` and ``account(kind, …)`` over all leaf models."""
     return (
@@ -61,7 +58,6 @@ def dispatcher() -> tuple[Any, Any]:
             "plan, p, tree, node, row, scratch, out",
             signature=f"UniTuple(int64, 2)(PlanRecord, Words, Tree, Node, Row, {FLOATS}, {FLOATS})",
             inline=("mc", "nba"),
-            by_offset=f"{_PLACE}, scratch, out",
         ),
         registry.dispatch(
             "leaf_models",
@@ -69,6 +65,5 @@ def dispatcher() -> tuple[Any, Any]:
             "plan, p, tree, node, row, hint, work",
             signature="void(PlanRecord, Words, Tree, Node, Row, int64, Work)",
             inline=("mc", "nb", "nba"),
-            by_offset=f"{_PLACE}, row.label, row.weight, hint, work.scratch, work.votes",
         ),
     )

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from core.kernels.jit import kernel, part
+from core.kernels.records import Words
+from core.layout.learning import Row, Work
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
 from core.leaf_models import mc
 from core.leaf_models.base import LeafModel
 from core.leaf_models.nb import normalise
 from core.numeric.idbd import START, idbd_output, idbd_step, idbd_tune
 from core.numeric.moments import deviation, standard_score
 from core.observers.nominal import code_of
-from core.tree import layout as at
-from core.tree.byoffset.routing import leaf_at
-from core.tree.byoffset.statistics import is_active
+from core.tree.statistics import is_active
 
 # Rows of the section "scale", and of a unit
 WEIGHT: Final = 0
@@ -70,135 +72,133 @@ class Plugin(LeafModel):
         scale[M2, n > KEPT] *= KEPT / n[n > KEPT]
 
 
-@kernel
-def unit_at(plan, leaf: int, c: int) -> tuple[int, int, int]:
-    """Return the first words of the three parts of a class's unit: bias, numeric attributes, values."""
-    d, values, classes = plan[at.PLAN_NUMERIC], plan[at.PLAN_VALUES], plan[at.PLAN_CLASSES]
-    bias = leaf + plan[at.PLAN_LEAF_MODEL_AT] + SCALE_ROWS * d
-    numeric = bias + UNIT_ROWS * classes
-    nominal = numeric + UNIT_ROWS * classes * d
-    return bias + UNIT_ROWS * c, numeric + UNIT_ROWS * d * c, nominal + UNIT_ROWS * values * c
+class Unit(NamedTuple):
+    """The positions of the parts of a class's unit in the state of a leaf."""
+
+    bias: int
+    numeric: int
+    """First word of the part of the numeric attributes: three rows [attribute]."""
+    nominal: int
+    """First word of the part of the values: three words for each value of a nominal attribute."""
 
 
 @kernel
-def write_inputs(plan, floats, leaf: int, xs, scratch) -> None:
+def state_of(plan: PlanRecord, leaf: Leaf) -> Words:
+    """Return the state of a leaf: the sections of ``Plugin.axes``."""
+    return Words(leaf.ints, leaf.floats, leaf.start + plan.leaf_model_state)
+
+
+@kernel
+def unit_of(plan: PlanRecord, c: int) -> Unit:
+    """Return the positions of the unit of a class."""
+    d = plan.numeric
+    bias = SCALE_ROWS * d
+    numeric = bias + UNIT_ROWS * plan.classes
+    nominal = numeric + UNIT_ROWS * plan.classes * d
+    return Unit(bias + UNIT_ROWS * c, numeric + UNIT_ROWS * d * c, nominal + UNIT_ROWS * plan.values * c)
+
+
+@kernel
+def write_inputs(plan: PlanRecord, state: Words, xs, inputs) -> None:
     """Write the inputs of the numeric attributes, and a 1 after them."""
-    d = plan[at.PLAN_NUMERIC]
-    scale = leaf + plan[at.PLAN_LEAF_MODEL_AT]
+    d, scale = plan.numeric, state.cells
     for a in range(d):
-        n, mean, m2 = floats[scale + a], floats[scale + d + a], floats[scale + 2 * d + a]
-        scratch[a] = standard_score(xs[a], mean, deviation(n, m2))
-    scratch[d] = 1.0
+        n, mean, m2 = scale[a], scale[d + a], scale[2 * d + a]
+        inputs[a] = standard_score(xs[a], mean, deviation(n, m2))
+    inputs[d] = 1.0
 
 
 @kernel
-def widen_scale(plan, floats, leaf: int, xs, weight: float) -> None:
+def widen_scale(plan: PlanRecord, state: Words, xs, weight: float) -> None:
     """Add the numeric attributes of a record to the scale."""
-    d = plan[at.PLAN_NUMERIC]
-    scale = leaf + plan[at.PLAN_LEAF_MODEL_AT]
+    d, scale = plan.numeric, state.cells
     for a in range(d):
         x = xs[a]
         if x - x == 0.0:
-            n = floats[scale + a] + weight
-            delta = x - floats[scale + d + a]
-            mean = floats[scale + d + a] + delta * (weight / n)
-            floats[scale + a], floats[scale + d + a] = n, mean
-            floats[scale + 2 * d + a] += weight * delta * (x - mean)
+            n = scale[a] + weight
+            delta = x - scale[d + a]
+            mean = scale[d + a] + delta * (weight / n)
+            scale[a], scale[d + a] = n, mean
+            scale[2 * d + a] += weight * delta * (x - mean)
 
 
 @kernel
-def value_at(plan, nominal: int, j: int, x) -> int:
-    """Return the position in a unit of the value of nominal attribute j, -1 if it is missing or unknown."""
-    entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
-    code = code_of(x[plan[entry + at.NOMINAL_COLUMN]], plan[entry + at.NOMINAL_ROOM])
-    return nominal + UNIT_ROWS * (plan[entry + at.NOMINAL_FIRST] + code) if code >= 0 else -1
+def value_at(plan: PlanRecord, unit: Unit, j: int, x) -> int:
+    """Return the position of the value of nominal attribute j, -1 if it is missing or unknown."""
+    attribute = plan.nominal_column(j)
+    code = code_of(x[attribute.column], attribute.room)
+    return unit.nominal + UNIT_ROWS * (attribute.first + code) if code >= 0 else -1
 
 
 @kernel
-def output(plan, floats, leaf: int, c: int, x, inputs) -> float:
+def output(plan: PlanRecord, state: Words, c: int, x, inputs) -> float:
     """Return the output of a class's unit for a record whose inputs are written."""
-    d = plan[at.PLAN_NUMERIC]
-    bias, numeric, nominal = unit_at(plan, leaf, c)
+    d, unit = plan.numeric, unit_of(plan, c)
     one = part(inputs, d, 1)
-    total = idbd_output(floats, bias, one, 1) + idbd_output(floats, numeric, inputs, d)
-    for j in range(plan[at.PLAN_NOMINAL]):
-        value = value_at(plan, nominal, j, x)
+    total = idbd_output(state.cells, unit.bias, one, 1) + idbd_output(state.cells, unit.numeric, inputs, d)
+    for j in range(plan.nominal):
+        value = value_at(plan, unit, j, x)
         if value >= 0:
-            total += idbd_output(floats, value, one, 1)
+            total += idbd_output(state.cells, value, one, 1)
     return total
 
 
 @kernel
-def learn_unit(plan, floats, leaf: int, c: int, x, inputs, target: float, share: float) -> None:
+def learn_unit(plan: PlanRecord, state: Words, c: int, x, inputs, target: float, share: float) -> None:
     """Let the unit of a class learn a record whose inputs are written."""
-    d = plan[at.PLAN_NUMERIC]
-    bias, numeric, nominal = unit_at(plan, leaf, c)
+    d, unit, cells = plan.numeric, unit_of(plan, c), state.cells
     one = part(inputs, d, 1)
-    delta = target - output(plan, floats, leaf, c, x, inputs)
-    reach = idbd_tune(floats, bias, one, 1, delta, share)
-    reach += idbd_tune(floats, numeric, inputs, d, delta, share)
-    for j in range(plan[at.PLAN_NOMINAL]):
-        value = value_at(plan, nominal, j, x)
+    delta = target - output(plan, state, c, x, inputs)
+    reach = idbd_tune(cells, unit.bias, one, 1, delta, share)
+    reach += idbd_tune(cells, unit.numeric, inputs, d, delta, share)
+    for j in range(plan.nominal):
+        value = value_at(plan, unit, j, x)
         if value >= 0:
-            reach += idbd_tune(floats, value, one, 1, delta, share)
-    idbd_step(floats, bias, one, 1, delta, share, reach)
-    idbd_step(floats, numeric, inputs, d, delta, share, reach)
-    for j in range(plan[at.PLAN_NOMINAL]):
-        value = value_at(plan, nominal, j, x)
+            reach += idbd_tune(cells, value, one, 1, delta, share)
+    idbd_step(cells, unit.bias, one, 1, delta, share, reach)
+    idbd_step(cells, unit.numeric, inputs, d, delta, share, reach)
+    for j in range(plan.nominal):
+        value = value_at(plan, unit, j, x)
         if value >= 0:
-            idbd_step(floats, value, one, 1, delta, share, reach)
+            idbd_step(cells, value, one, 1, delta, share, reach)
 
 
 @kernel
-def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
+def votes(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) -> tuple[int, int]:
     """Write the normalised outputs of the units; among equal outputs the first class wins."""
-    best, leaf_hint = mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
-    if not is_active(ints, node):
-        return best, leaf_hint
-    k, d = ints[at.MODEL_CLASSES], plan[at.PLAN_NUMERIC]
-    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-    write_inputs(plan, floats, leaf, xs, scratch)
-    outputs, total, highest = part(scratch, d + 1, k), 0.0, 0
+    best, hint = mc.votes(plan, p, tree, node, row, scratch, out)
+    if not is_active(node):
+        return best, hint
+    k, state = tree.model.classes, state_of(plan, tree.leaf_of(node))
+    write_inputs(plan, state, row.xs, scratch)
+    outputs, total, highest = part(scratch, plan.numeric + 1, k), 0.0, 0
     for c in range(k):
-        outputs[c] = min(max(output(plan, floats, leaf, c, x, scratch), 0.0), 1.0)
+        outputs[c] = min(max(output(plan, state, c, row.x, scratch), 0.0), 1.0)
         total += outputs[c]
         if outputs[c] > outputs[highest]:
             highest = c
     if not total > 0.0:
-        return best, leaf_hint
+        return best, hint
     for c in range(k):
         out[c] = outputs[c]
     normalise(out, k)
-    return highest, leaf_hint
+    return highest, hint
 
 
 @kernel
-def account(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    node: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    leaf_hint: int,
-    scratch,
-    vote_buffer,
-) -> None:
+def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> None:
     """Let all units learn the record, then the scale."""
-    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-    k, left = max(ints[at.MODEL_CLASSES], label + 1), weight
+    state = state_of(plan, tree.leaf_of(node))
+    inputs = work.scratch
+    k, left = max(tree.model.classes, row.label + 1), row.weight
     for _ in range(MOST_STEPS):
         if left <= 0.0:
             break
         share = min(left, 1.0)
-        write_inputs(plan, floats, leaf, xs, scratch)
+        write_inputs(plan, state, row.xs, inputs)
         for c in range(k):
-            learn_unit(plan, floats, leaf, c, x, scratch, 1.0 if c == label else 0.0, share)
-        widen_scale(plan, floats, leaf, xs, share)
+            learn_unit(plan, state, c, row.x, inputs, 1.0 if c == row.label else 0.0, share)
+        widen_scale(plan, state, row.xs, share)
         left -= share
     if left > 0.0:
-        widen_scale(plan, floats, leaf, xs, left)
+        widen_scale(plan, state, row.xs, left)

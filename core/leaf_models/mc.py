@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.kernels.jit import kernel
+from core.layout.learning import Row, Work
+from core.layout.plan import PlanRecord
+from core.layout.tree import Node, Tree
 from core.leaf_models.base import LeafModel
-from core.tree import layout as at
-from core.tree.byoffset.statistics import all_weight, voting_masses
+from core.tree.statistics import all_weight, voting_node
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,50 +22,37 @@ class Plugin(LeafModel):
 
 
 @kernel
-def majority(plan, ints, floats, t: int, node: int) -> int:
+def majority(plan: PlanRecord, tree: Tree, node: Node) -> int:
     """Return the class with the largest weight, -1 while no class is known."""
-    return heaviest(plan, ints, floats, voting_masses(plan, ints, floats, t, node))
+    return heaviest(plan, voting_node(plan, tree, node).masses, tree.model.classes)
 
 
 @kernel
-def heaviest(plan, ints, floats, masses: int) -> int:
-    """Return the class with the largest mass (from word ``masses`` on), -1 while no class is known."""
-    best = 0 if ints[at.MODEL_CLASSES] > 0 else -1
-    for c in range(1, ints[at.MODEL_CLASSES]):
-        if floats[masses + c] > floats[masses + best]:
+def heaviest(plan: PlanRecord, masses, classes: int) -> int:
+    """Return the class with the largest mass (float64[class]), -1 while no class is known."""
+    best = 0 if classes > 0 else -1
+    for c in range(1, classes):
+        if masses[c] > masses[best]:
             best = c
-    if plan[at.PLAN_LAST_OF_TWO] != 0 and ints[at.MODEL_CLASSES] == 2 and floats[masses] > 0.0:
-        return 1 if floats[masses + 1] == floats[masses] else best
+    if plan.last_of_two != 0 and classes == 2 and masses[0] > 0.0:
+        return 1 if masses[1] == masses[0] else best
     return best
 
 
 @kernel
-def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
-    masses = node + at.NODE_FIELDS
-    total = all_weight(ints, floats, node)
+def votes(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) -> tuple[int, int]:
+    """Write the shares of the classes."""
+    classes = tree.model.classes
+    voter, total = node, all_weight(node, classes)
     if not total > 0.0:
-        masses = voting_masses(plan, ints, floats, t, node)
-        total = all_weight(ints, floats, masses - at.NODE_FIELDS)
+        voter = voting_node(plan, tree, node)
+        total = all_weight(voter, classes)
     if total > 0.0:
-        for c in range(ints[at.MODEL_CLASSES]):
-            out[c] = floats[masses + c] / total
-    return heaviest(plan, ints, floats, masses), -1
+        for c in range(classes):
+            out[c] = voter.masses[c] / total
+    return heaviest(plan, voter.masses, classes), -1
 
 
 @kernel
-def account(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    node: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    leaf_hint: int,
-    scratch,
-    vote_buffer,
-) -> None:
-    """Nothing to update: the leaf model has no state."""
+def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> None:
+    """Update nothing: the leaf model has no state."""

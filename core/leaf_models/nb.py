@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.kernels.jit import kernel, stay_apart
-from core.kernels.records import Words
+from core.layout.learning import Row, Work
 from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
 from core.leaf_models import mc
 from core.leaf_models.base import LeafModel
 from core.numeric.special import LN2, exp, in_vectors, log2
 from core.observers import base as observers
-from core.tree import layout as at
 from core.tree import quirks
-from core.tree.byoffset.routing import leaf_at
-from core.tree.byoffset.statistics import is_active
+from core.tree.statistics import is_active
 
 log_densities_numeric, densities_numeric = observers.numeric_dispatcher()[-2:]
 log_densities_nominal, densities_nominal = observers.nominal_dispatcher()[-2:]
@@ -40,10 +39,10 @@ class Plugin(LeafModel):
 
 
 @kernel
-def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
+def votes(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) -> tuple[int, int]:
     """Write the posterior class probabilities."""
-    best, form = scores(plan, params, ints, floats, t, node, x, xs, scratch, out)
-    k = ints[at.MODEL_CLASSES]
+    best, form = scores(plan, p, tree, node, row, scratch, out)
+    k = tree.model.classes
     if form == LOGARITHMS:
         top = out[best]
         for c in range(in_vectors(k)):
@@ -55,76 +54,43 @@ def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) ->
 
 
 @kernel
-def scores(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
+def scores(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) -> tuple[int, int]:
     """Write the scores of the classes; return the best class, and LOGARITHMS, PRODUCTS or SHARES."""
-    best, _ = mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
-    if not is_active(ints, node):
+    best, _ = mc.votes(plan, p, tree, node, row, scratch, out)
+    if not is_active(node):
         return best, SHARES
-    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-    if floats[leaf + at.LEAF_OBSERVED] == 0.0:
+    leaf = tree.leaf_of(node)
+    if leaf.observed == 0.0:
         return best, SHARES
-    k = ints[at.MODEL_CLASSES]
-    if plan[at.PLAN_QUIRKS] & quirks.MULTIPLIED_DENSITIES != 0:
-        _multiply(plan, params, ints, floats, t, leaf, k, x, xs, out)
+    k = tree.model.classes
+    if plan.has(quirks.MULTIPLIED_DENSITIES):
+        _multiply(plan, tree, leaf, k, row, out)
         return first_maximum(out, k), PRODUCTS
     for c in range(in_vectors(k)):
         if c < k:
             out[c] = LN2 * log2(out[c]) if out[c] > 0.0 else -math.inf
-    statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-    if plan[at.PLAN_NUMERIC] > 0:
-        kind = plan[at.PLAN_NUMERIC_OBSERVER]
-        log_densities_numeric(
-            kind,
-            PlanRecord(plan, params, 0),
-            Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
-            Words(ints, floats, statistics),
-            k,
-            xs,
-            scratch,
-            out,
-        )
-    if plan[at.PLAN_NOMINAL] > 0:
-        statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-        kind = plan[at.PLAN_NOMINAL_OBSERVER]
-        log_densities_nominal(
-            kind,
-            PlanRecord(plan, params, 0),
-            Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]),
-            Words(ints, floats, statistics),
-            k,
-            x,
-            scratch,
-            out,
-        )
+    if plan.numeric > 0:
+        numbers = plan.parameters(plan.numeric_observer_at)
+        statistics = tree.numeric_statistics(plan, leaf)
+        log_densities_numeric(plan.numeric_observer, plan, numbers, statistics, k, row.xs, scratch, out)
+    if plan.nominal > 0:
+        numbers = plan.parameters(plan.nominal_observer_at)
+        statistics = tree.nominal_statistics(leaf)
+        log_densities_nominal(plan.nominal_observer, plan, numbers, statistics, k, row.x, scratch, out)
     return first_maximum(out, k), LOGARITHMS
 
 
 @kernel
-def _multiply(plan, params, ints, floats, t: int, leaf: int, k: int, x, xs, out) -> None:
+def _multiply(plan: PlanRecord, tree: Tree, leaf: Leaf, k: int, row: Row, out) -> None:
     """Multiply the class shares by the densities (MOA)."""
-    statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-    if plan[at.PLAN_NUMERIC] > 0:
-        densities_numeric(
-            plan[at.PLAN_NUMERIC_OBSERVER],
-            PlanRecord(plan, params, 0),
-            Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
-            Words(ints, floats, statistics),
-            k,
-            xs,
-            out,
-        )
-    if plan[at.PLAN_NOMINAL] > 0:
-        statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-        kind = plan[at.PLAN_NOMINAL_OBSERVER]
-        densities_nominal(
-            kind,
-            PlanRecord(plan, params, 0),
-            Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]),
-            Words(ints, floats, statistics),
-            k,
-            x,
-            out,
-        )
+    if plan.numeric > 0:
+        numbers = plan.parameters(plan.numeric_observer_at)
+        statistics = tree.numeric_statistics(plan, leaf)
+        densities_numeric(plan.numeric_observer, plan, numbers, statistics, k, row.xs, out)
+    if plan.nominal > 0:
+        numbers = plan.parameters(plan.nominal_observer_at)
+        statistics = tree.nominal_statistics(leaf)
+        densities_nominal(plan.nominal_observer, plan, numbers, statistics, k, row.x, out)
 
 
 @kernel
@@ -148,30 +114,15 @@ def normalise(values, k: int) -> None:
 
 
 @kernel
-def account(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    node: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    leaf_hint: int,
-    scratch,
-    vote_buffer,
-) -> None:
-    """Nothing to update: the leaf model has no state."""
+def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> None:
+    """Update nothing: the leaf model has no state."""
 
 
 @kernel
-def prediction(plan, params, ints, floats, t: int, node: int, x, xs, scratch, vote_buffer) -> int:
-    """Return the class alone; scratch (as in ``votes``) and vote_buffer, float64[class], are overwritten."""
+def prediction(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, work: Work) -> int:
+    """Return the class alone; scratch and the votes of the workspace are overwritten."""
     stay_apart()  # rarely called: most records were answered before they are learned
-    k = ints[at.MODEL_CLASSES]
-    for c in range(k):
-        vote_buffer[c] = 0.0
-    best, _ = scores(plan, params, ints, floats, t, node, x, xs, scratch, vote_buffer)
+    for c in range(tree.model.classes):
+        work.votes[c] = 0.0
+    best, _ = scores(plan, p, tree, node, row, work.scratch, work.votes)
     return best

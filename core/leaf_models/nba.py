@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.kernels.jit import kernel
+from core.layout.learning import Row, Work
+from core.layout.plan import PlanRecord
+from core.layout.tree import Node, Tree
 from core.leaf_models import mc, nb
 from core.leaf_models.base import LeafModel
-from core.tree import layout as at
 from core.tree import quirks
-from core.tree.byoffset.routing import leaf_at
-from core.tree.byoffset.statistics import is_active
+from core.tree.statistics import is_active
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,42 +24,28 @@ class Plugin(LeafModel):
 
 
 @kernel
-def votes(plan, params, ints, floats, t: int, node: int, x, xs, scratch, out) -> tuple[int, int]:
+def votes(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) -> tuple[int, int]:
     """Write the votes of the better model; the hint is naive Bayes' class if it is the better one."""
-    if is_active(ints, node):
-        leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-        if floats[leaf + at.LEAF_MAJORITY_RIGHT] <= floats[leaf + at.LEAF_BAYES_RIGHT]:
-            best, _ = nb.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
+    if is_active(node):
+        leaf = tree.leaf_of(node)
+        if leaf.majority_right <= leaf.bayes_right:
+            best, _ = nb.votes(plan, p, tree, node, row, scratch, out)
             return best, best
-    return mc.votes(plan, params, ints, floats, t, node, x, xs, scratch, out)
+    return mc.votes(plan, p, tree, node, row, scratch, out)
 
 
 @kernel
-def account(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    node: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    leaf_hint: int,
-    scratch,
-    vote_buffer,
-) -> None:
+def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, work: Work) -> None:
     """Count the weight of the hits of both models."""
-    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-    if plan[at.PLAN_QUIRKS] & quirks.EMPTY_VOTES != 0 and ints[node + at.NODE_REACH] == 0:
+    leaf = tree.leaf_of(node)
+    if plan.has(quirks.EMPTY_VOTES) and node.reach == 0:
         # MOA: an empty distribution has no majority, but the first maximum of no votes is class 0.
-        floats[leaf + at.LEAF_BAYES_RIGHT] += weight if label == 0 else 0.0
+        leaf.bayes_right += row.weight if row.label == 0 else 0.0
         return
-    bayes = leaf_hint
+    bayes = hint
     if bayes < 0:
-        bayes = nb.prediction(plan, params, ints, floats, t, node, x, xs, scratch, vote_buffer)
-    if mc.majority(plan, ints, floats, t, node) == label:
-        floats[leaf + at.LEAF_MAJORITY_RIGHT] += weight
-    if bayes == label:
-        floats[leaf + at.LEAF_BAYES_RIGHT] += weight
+        bayes = nb.prediction(plan, p, tree, node, row, work)
+    if mc.majority(plan, tree, node) == row.label:
+        leaf.majority_right += row.weight
+    if bayes == row.label:
+        leaf.bayes_right += row.weight

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from core.tree.layout import WORD, Ints
+from core.layout.model import WORD, Ints
 
 
 def aligned_words(words: int) -> Ints:

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from core.layout.model import Floats
+from core.layout.tree import ABSENT, CATEGORY, LEAF, MULTIWAY, NUMERIC, Node
 from core.schema.schema import Schema
-from core.tree import layout as at
-from core.tree.layout import Floats
 from core.tree.views import TreeView
 
 Mask = npt.NDArray[np.bool_]
@@ -41,64 +41,61 @@ class Branch:
 
 def branches(schema: Schema, tree: TreeView, node: int) -> list[Branch]:
     """Return the conditions of an inner node's children."""
-    return [branch(schema, tree, node, i) for i in range(int(tree.node_ints[node, at.NODE_CHILDREN]))]
+    return [branch(schema, tree, node, i) for i in range(int(tree.nodes.children[node]))]
 
 
 def branch(schema: Schema, tree: TreeView, node: int, child: int) -> Branch:
     """Return the condition of one of an inner node's children."""
-    record = tree.node_ints[node]
-    kind, value = int(record[at.NODE_KIND]), float(tree.node_floats[node, at.NODE_VALUE])
-    attribute = schema.attributes[int(record[at.NODE_ATTRIBUTE])]
-    if kind == at.NUMERIC:
+    record = tree.block.node(node)
+    value = float(record.value)
+    attribute = schema.attributes[int(record.attribute)]
+    if record.kind == NUMERIC:
         return Branch(attribute.name, ">" if child else "<=", value)
-    if kind == at.CATEGORY:
+    if record.kind == CATEGORY:
         return Branch(attribute.name, "!=" if child else "=", attribute.values[int(value)])
     return Branch(attribute.name, "=", attribute.values[child])
 
 
 def path_to(schema: Schema, tree: TreeView, node: int, x: Floats) -> tuple[Branch, ...]:
     """Return the branches from the root to the node where a record (x: float64[d]) ended."""
-    found = []
-    while (parent := int(tree.node_ints[node, at.NODE_PARENT])) >= 0:
-        record = tree.node_ints[parent]
-        taken = branch(schema, tree, parent, node - int(record[at.NODE_CHILD]))
-        if is_missing(tree, parent, float(x[record[at.NODE_ATTRIBUTE]])):
+    upwards = []
+    while (parent := int(tree.block.node(node).parent)) >= 0:
+        above = tree.block.node(parent)
+        taken = branch(schema, tree, parent, node - int(above.child))
+        if is_missing(above, float(x[above.attribute])):
             taken = Branch(taken.attribute, taken.operator, taken.value, missing=True)
-        found.append(taken)
+        upwards.append(taken)
         node = parent
-    return tuple(reversed(found))
+    return tuple(reversed(upwards))
 
 
-def is_missing(tree: TreeView, node: int, value: float) -> bool:
+def is_missing(node: Node, value: float) -> bool:
     """Return whether a node's test cannot place a value: it is missing, or has no branch."""
-    kind = int(tree.node_ints[node, at.NODE_KIND])
-    if kind == at.NUMERIC:
+    if node.kind == NUMERIC:
         return math.isnan(value)
-    return not value >= 0.0 or (kind == at.MULTIWAY and value >= tree.node_ints[node, at.NODE_CHILDREN])
+    return not value >= 0.0 or (node.kind == MULTIWAY and value >= node.children)
 
 
 def end_of(tree: TreeView, x: Floats, stop_at_missing: bool, unknown: Mask | None = None) -> int:
-    """Return the node where a record ends: like core.tree.byoffset.routing.route, without counting.
+    """Return the node where a record ends: like core.tree.routing.route, without counting.
 
     ``stop_at_missing``: MOA's rule for values that a test cannot place; ``unknown`` (bool[d]): the record
     ends where one of these attributes is tested.
     """
     node, routed = 0, None
-    while (kind := int(tree.node_ints[node, at.NODE_KIND])) not in (at.LEAF, at.ABSENT):
-        record = tree.node_ints[node]
-        if unknown is not None and unknown[record[at.NODE_ATTRIBUTE]]:
+    while (kind := (record := tree.block.node(node)).kind) not in (LEAF, ABSENT):
+        if unknown is not None and unknown[record.attribute]:
             break
-        value = float(x[record[at.NODE_ATTRIBUTE]])
-        first, count = int(record[at.NODE_CHILD]), int(record[at.NODE_CHILDREN])
-        if is_missing(tree, node, value):
+        value = float(x[record.attribute])
+        first, count = int(record.child), int(record.children)
+        if is_missing(record, value):
             if stop_at_missing:
                 break
             routed = tree.routed if routed is None else routed
             child = int(routed[first : first + count].argmax())
-        elif kind == at.MULTIWAY:
+        elif kind == MULTIWAY:
             child = int(value)
         else:
-            bound = float(tree.node_floats[node, at.NODE_VALUE])
-            child = int(value > bound if kind == at.NUMERIC else value != bound)
+            child = int(value > record.value if kind == NUMERIC else value != record.value)
         node = first + child
     return node

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
+from core.layout.model import Ints, ModelHeader
+from core.layout.plan import PlanRecord
+from core.layout.tree import ABSENT, CATEGORY, LEAF, MULTIWAY, NUMERIC
 from core.schema.schema import Schema
-from core.tree import layout as at
 from core.tree import quirks
 from core.tree.conditions import Branch, branches
-from core.tree.layout import Ints
 from core.tree.views import TreeView
 
-TESTS = {at.NUMERIC: "numeric", at.CATEGORY: "category", at.MULTIWAY: "multiway"}
+TESTS = {NUMERIC: "numeric", CATEGORY: "category", MULTIWAY: "multiway"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +60,19 @@ def of_tree(
     routed = tree.routed
     while stack:
         node, branch = stack.pop()
-        record = tree.node_ints[node]
-        kind, level = int(record[at.NODE_KIND]), int(record[at.NODE_DEPTH])
+        record = tree.block.node(node)
+        kind, level = int(record.kind), int(record.depth)
         is_inner = kind in TESTS
         ends = depth is not None and level >= depth
         children: tuple[int, ...] = ()
         if is_inner and not ends:
-            first = int(record[at.NODE_CHILD])
-            children = tuple(range(first, first + int(record[at.NODE_CHILDREN])))
+            first = int(record.child)
+            children = tuple(range(first, first + int(record.children)))
             conditions = branches(schema, tree, node)
             stack.extend(reversed(list(zip(children, conditions, strict=True))))
         yield Outline(
             number=node,
-            parent=int(record[at.NODE_PARENT]),
+            parent=int(record.parent),
             depth=level,
             branch=branch,
             test=TESTS.get(kind),
@@ -84,26 +85,26 @@ def of_tree(
 
 
 def _leaves(tree: TreeView, node: int) -> int:
-    stack, found = [node], 0
+    stack, leaves = [node], 0
     while stack:
-        record = tree.node_ints[stack.pop()]
-        if int(record[at.NODE_KIND]) in TESTS:
-            first = int(record[at.NODE_CHILD])
-            stack.extend(range(first, first + int(record[at.NODE_CHILDREN])))
-        elif record[at.NODE_KIND] == at.LEAF:
-            found += 1
-    return found
+        record = tree.block.node(stack.pop())
+        if record.kind in TESTS:
+            stack.extend(range(record.child, record.child + record.children))
+        elif record.kind == LEAF:
+            leaves += 1
+    return leaves
 
 
 def majority(plan: Any, ints: Ints, tree: TreeView, node: int) -> int | None:
     """Return the class with the majority at a node, None: unknown."""
-    masses = tree.masses[node]
-    parent = tree.node_ints.item(node, at.NODE_PARENT)
-    absent = tree.node_ints.item(node, at.NODE_KIND) == at.ABSENT
-    if parent >= 0 and (absent or not (masses.any() or plan.ints[at.PLAN_QUIRKS] & quirks.EMPTY_VOTES)):
-        masses = tree.masses[parent]
+    masses, record = tree.masses[node], tree.block.node(node)
+    shared = PlanRecord(plan.ints, plan.floats, 0)
+    is_empty = record.kind == ABSENT or not (masses.any() or shared.has(quirks.EMPTY_VOTES))
+    if record.parent >= 0 and is_empty:
+        masses = tree.masses[record.parent]
     if not masses.any():
         return None
     best = int(np.argmax(masses))
-    prefers_last = bool(plan.ints[at.PLAN_LAST_OF_TWO]) and ints.item(at.MODEL_CLASSES) == 2
+    model = ModelHeader(ints, ints.view(np.float64), 0)
+    prefers_last = shared.last_of_two and model.classes == 2
     return 1 if prefers_last and masses[1] == masses[0] else best

@@ -7,44 +7,82 @@ from typing import Any
 
 import numpy as np
 
-from core.tree.layout import (
+from core.kernels.records import row_type, rows
+from core.layout.model import Floats, Ints
+from core.layout.tree import (
     LEAF,
     LEAF_FIELDS,
-    NODE_ATTRIBUTE,
-    NODE_CHILD,
     NODE_FIELDS,
-    NODE_KIND,
-    NODE_PARENT,
-    NODE_ROUTED,
-    NODE_SLOT,
-    NODE_VALUE,
     TREE_HEADER,
-    TREE_NODE_CAPACITY,
-    TREE_NODES,
-    TREE_PATHS,
-    TREE_SLOT_CAPACITY,
-    Floats,
-    Ints,
+    Leaf,
+    Node,
+    Revision,
+    Subtree,
+    Tree,
     TreeShape,
 )
 
 
 class TreeView:
-    """numpy views of one tree block: records as rows, statistics in their shapes."""
+    """numpy views of one tree block: records as rows, statistics in their shapes.
 
-    __slots__ = ("floats", "header", "ints", "leaf_floats", "leaf_ints", "node_floats", "node_ints", "shape")
+    The columns of ``nodes`` and ``leaf_records`` are attributes: ``tree.nodes.kind`` is int64[node].
+    """
+
+    __slots__ = (
+        "block",
+        "floats",
+        "header",
+        "ints",
+        "leaf_floats",
+        "leaf_ints",
+        "node_floats",
+        "node_ints",
+        "shape",
+    )
 
     def __init__(self, ints: Ints, floats: Floats, t: int, shape: TreeShape) -> None:
+        """Take a model's words and the tree's first word there."""
         self.shape = shape
         self.ints = ints[t : t + shape.words]
         self.floats = floats[t : t + shape.words]
         self.header = self.ints[:TREE_HEADER]
-        rows = (shape.nodes, shape.node_stride)
-        self.node_ints = self.ints[TREE_HEADER : shape.leaves_at].reshape(rows)
-        self.node_floats = self.floats[TREE_HEADER : shape.leaves_at].reshape(rows)
-        rows = (shape.slots, shape.leaf_stride)
-        self.leaf_ints = self.ints[shape.leaves_at :].reshape(rows)
-        self.leaf_floats = self.floats[shape.leaves_at :].reshape(rows)
+        self.block = Tree(self.ints, self.floats, 0)
+        row = (shape.nodes, shape.node_stride)
+        self.node_ints = self.ints[TREE_HEADER : shape.leaves_at].reshape(row)
+        self.node_floats = self.floats[TREE_HEADER : shape.leaves_at].reshape(row)
+        row = (shape.slots, shape.leaf_stride)
+        self.leaf_ints = self.ints[shape.leaves_at :].reshape(row)
+        self.leaf_floats = self.floats[shape.leaves_at :].reshape(row)
+
+    @property
+    def nodes(self) -> Any:
+        """Node records, one row for each node that there is room for."""
+        shape = self.shape
+        words = self.ints[TREE_HEADER : shape.leaves_at]
+        return rows(words, row_type(Node, shape.node_stride, after=shape.classes))
+
+    @property
+    def subtree_states(self) -> Any:
+        """States of the subtrees at nodes, one row for each node, in a tree that adapts."""
+        shape = self.shape
+        after = shape.subtree - Subtree.SIZE
+        words = self.ints[TREE_HEADER : shape.leaves_at]
+        return rows(words, row_type(Subtree, shape.node_stride, shape.subtree_at, after))
+
+    @property
+    def leaf_records(self) -> Any:
+        """Leaf records, one row for each slot that there is room for."""
+        shape = self.shape
+        return rows(self.ints[shape.leaves_at :], row_type(Leaf, shape.leaf_stride, after=shape.classes))
+
+    @property
+    def revisions(self) -> Any:
+        """Results of evaluations, one row for each slot, in a tree that revises splits."""
+        shape = self.shape
+        after = shape.revision - Revision.SIZE
+        words = self.ints[shape.leaves_at :]
+        return rows(words, row_type(Revision, shape.leaf_stride, shape.revision_at, after))
 
     @property
     def routed(self) -> Floats:
@@ -53,10 +91,12 @@ class TreeView:
         A tree that never met a missing value counts at its leaves; its inner nodes have the weight from
         before their split.
         """
-        routed = self.node_floats[:, NODE_ROUTED].copy()
-        if not self.header[TREE_PATHS]:
-            for node in range(int(self.header[TREE_NODES]) - 1, 0, -1):
-                routed[self.node_ints[node, NODE_PARENT]] += routed[node]
+        nodes = self.nodes
+        routed: Floats = nodes.routed.copy()
+        if not self.block.paths:
+            parent = nodes.parent
+            for node in range(int(self.block.nodes) - 1, 0, -1):
+                routed[parent[node]] += routed[node]
         return routed
 
     @property
@@ -67,13 +107,13 @@ class TreeView:
     @property
     def leaves(self) -> tuple[Ints, Ints]:
         """Numbers of the active leaves, which have a leaf record, and of the inactive leaves, ascending."""
-        nodes = self.node_ints[: self.header.item(TREE_NODES)]
-        is_leaf, has_record = nodes[:, NODE_KIND] == LEAF, nodes[:, NODE_SLOT] >= 0
+        nodes = self.nodes[: self.block.nodes]
+        is_leaf, has_record = nodes.kind == LEAF, nodes.slot >= 0
         return np.flatnonzero(is_leaf & has_record), np.flatnonzero(is_leaf & ~has_record)
 
     @property
     def subtrees(self) -> Ints:
-        """States of the subtrees at nodes, int64[node, SUBTREE_DETECTOR + …]."""
+        """Words of the states of the subtrees at nodes, int64[node, …]."""
         return self.node_ints[:, self.shape.subtree_at :]
 
     @property
@@ -114,14 +154,16 @@ class TreeView:
 
     @property
     def revision(self) -> Floats:
-        """Results of evaluations, float64[slot, REVISION_FIELDS + attribute]."""
+        """Words of the results of evaluations, float64[slot, …]."""
         return self.leaf_floats[:, self.shape.revision_at :]
 
 
 def tree_view(plan: Any, ints: Ints, t: int) -> TreeView:
     """Return views of the tree block at word t of a model's words; plan: the model's."""
-    shape = plan.blocks.shape(int(ints[t + TREE_NODE_CAPACITY]), int(ints[t + TREE_SLOT_CAPACITY]))
-    return TreeView(ints, ints.view(np.float64), t, shape)
+    floats = ints.view(np.float64)
+    block = Tree(ints, floats, t)
+    shape = plan.blocks.shape(int(block.node_capacity), int(block.slot_capacity))
+    return TreeView(ints, floats, t, shape)
 
 
 def end_here(tree: TreeView, node: int) -> None:
@@ -129,7 +171,8 @@ def end_here(tree: TreeView, node: int) -> None:
 
     The test is of its parent's attribute, so that it needs no value that was not tested before.
     """
-    parent = tree.node_ints[node, NODE_PARENT]
-    tree.node_ints[node, NODE_ATTRIBUTE] = 0 if parent < 0 else tree.node_ints[parent, NODE_ATTRIBUTE]
-    tree.node_floats[node, NODE_VALUE] = math.inf
-    tree.node_ints[node, NODE_CHILD] = node
+    nodes = tree.nodes
+    parent = nodes.parent[node]
+    nodes.attribute[node] = 0 if parent < 0 else nodes.attribute[parent]
+    nodes.value[node] = math.inf
+    nodes.child[node] = node

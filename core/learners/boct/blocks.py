@@ -11,6 +11,8 @@ import numpy as np
 
 from core.events import Event, GrowthStopped, Kind, Split
 from core.kernels import jit
+from core.layout.model import Ints
+from core.layout.tree import TreeShape, write_tree_header
 from core.learners.boct import leaf_rows as rows
 from core.learners.boct.bound_table import BoundTable
 from core.learners.boct.cut_search import search
@@ -22,7 +24,6 @@ from core.schema.dimensions import Dimensions
 from core.tree import allocation, views
 from core.tree import layout as at
 from core.tree.byoffset.children import connect
-from core.tree.layout import Ints, TreeShape
 from core.tree.views import TreeView
 
 LEAST_ROWS: Final = 16
@@ -113,7 +114,7 @@ class BoctLayout(TreeLayout):
             return None
         shape = self.shape(nodes, slots)
         header = np.zeros(at.TREE_HEADER, dtype=np.int64)
-        at.write_tree_header(header, shape)
+        write_tree_header(header, shape)
         sizes = [at.TREE_NODE_STRIDE, at.TREE_LEAF_STRIDE, at.TREE_LEAVES_AT, at.TREE_NOMINAL_AT]
         if any(ints[t + word] != header[word] for word in sizes):
             return None
@@ -147,9 +148,9 @@ class BoctLayout(TreeLayout):
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
         """Write a block with the state of another block, its extents in the order of leaf records."""
         before, tree = old.view(source, s), self._clear(target, t, room)
-        for word in CARRIED:
-            tree.header[word] = before.header[word]
-        nodes, slots = int(before.header[at.TREE_NODES]), int(before.header[at.TREE_SLOTS])
+        for name in CARRIED:
+            setattr(tree.block, name, getattr(before.block, name))
+        nodes, slots = int(before.block.nodes), int(before.block.slots)
         tree.node_ints[:nodes, : before.shape.node_stride] = before.node_ints[:nodes]
         head = at.LEAF_FIELDS + before.shape.classes
         tree.leaf_ints[:slots, :head] = before.leaf_ints[:slots, :head]

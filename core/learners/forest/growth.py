@@ -205,7 +205,7 @@ class ForestGrowth(ForestPlacement):
             )
             for words in log[: state.item(compiled.LOGGED)].tolist():
                 row, member = int(words[compiled.LOG_ROW]), int(words[compiled.LOG_MEMBER])
-                split = splitting.told_event(words[compiled.LOG_SPLIT :], row, index, member)
+                split = splitting.described_event(words[compiled.LOG_SPLIT :], row, index, member)
                 found.append((row, 1, member, split))
             state[compiled.LOGGED] = 0
             if reason == compiled.LOG_FULL:
@@ -276,7 +276,7 @@ class ForestGrowth(ForestPlacement):
         """Return the event of a split that a member has made in compiled code, and clear its words."""
         record = self.record(t, slot)
         words = model.floats[record + self.event_at : record + self.stride]
-        event = splitting.told_event(words.tolist(), row, index, slot)
+        event = splitting.described_event(words.tolist(), row, index, slot)
         words[:] = 0.0
         model.ints[record + of.DUE] = 0
         return event

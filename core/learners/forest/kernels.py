@@ -88,7 +88,9 @@ def answer(
             ints[record + of.VOTE], ints[record + of.HINT] = best, hint
         if is_polled:
             count_vote(committee, k, best, own)
-            _, lead, labels = trees.uncertainty(plan, params, ints, floats, tree, node, own, scratch, at.LEAD)
+            _, lead, labels = trees.uncertainty(
+                PlanRecord(plan, params, 0), Tree(ints, floats, tree), node, own, scratch, at.LEAD
+            )
             note_leaf(committee, lead, labels, mean)
         if n == 1:
             first = best

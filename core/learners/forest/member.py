@@ -11,9 +11,9 @@ from typing import Any
 from core.drift import adwin
 from core.drift.adwin import AdwinParameters, AdwinState
 from core.drift.base import DRIFT
-from core.kernels.jit import address_of, called, kernel, part
+from core.kernels.jit import called, kernel, part
 from core.kernels.records import Words
-from core.layout.learning import Row
+from core.layout.learning import Row, Work
 from core.layout.plan import PlanRecord
 from core.layout.tree import Node, Tree
 from core.learners.forest import layout as of
@@ -158,11 +158,11 @@ def train_seen(
             said,
         )
     else:
-        outcome = trees.train(
-            plan, params, ints, floats, t, node, seen, side_by_side, label, weight, hint, scratch, vote_buffer
-        )
+        shared, tree = PlanRecord(plan, params, 0), Tree(ints, floats, t)
+        end, row = Node(ints, floats, node), Row(seen, side_by_side, label, weight)
+        outcome = trees.train(shared, tree, end, row, hint, Work(scratch, vote_buffer))
         if outcome == at.DECISION_DUE:
-            outcome = attempt_here(address_of(plan), address_of(ints), t, node, said)
+            outcome = attempt_here(shared, tree, end, said)
     if outcome == at.GREW:
         ints[record + of.DUE] = of.TOLD if is_told else 0
     elif outcome != at.LEARNED:

@@ -24,14 +24,15 @@ from typing import Any, Final
 import numpy as np
 
 from core.events import Event
+from core.layout.model import Floats, Ints
+from core.layout.tree import TreeShape
 from core.learners.forest import layout as of
 from core.learners.hoeffding import split_attempt
-from core.learners.hoeffding.decision import FORGET, Decision
+from core.learners.hoeffding.decision import FORGET, Decision, plan_of, tree_of
 from core.learners.hoeffding.growth import deactivation, splitting
 from core.learners.protocol import HasBlocks
 from core.tree import layout as at
 from core.tree import views
-from core.tree.layout import Floats, Ints, TreeShape
 
 REVIEW: Final = 1024
 """Labels between two reviews."""
@@ -109,7 +110,7 @@ def review(layout: Any, model: HasBlocks, t: int, row: int, index: int) -> list[
 
 def _holding(state: Any, row: int) -> Holding:
     """Return the size of a tree, and which of its leaves would be split now if the tree has stopped."""
-    t, ints, floats = state.t, state.ints, state.floats
+    t, ints = state.t, state.ints
     tree = views.tree_view(state.plan, ints, t)
     active, inactive = tree.leaves
     holding = Holding(
@@ -123,17 +124,18 @@ def _holding(state: Any, row: int) -> Holding:
     )
     if not ints[t + at.TREE_STOPPED]:
         return holding
-    learner, address = state.spec.learner, state.plan.address
+    learner = state.spec.learner
+    shared, tree_record = plan_of(state), tree_of(state, t)
     for number in active[np.isinf(tree.leaf_floats[tree.node_ints[active, at.NODE_SLOT], at.LEAF_NEXT])]:
-        node = at.node_at(ints, t, int(number))
-        leaf = at.leaf_of(ints, t, node)
-        if split_attempt.is_mixed(address, state.address, node, leaf):
-            ints[t + at.TREE_ATTEMPTS] += 1
-            ints[leaf + at.LEAF_ATTEMPTS] += 1
-        decision = learner.decide(state, t, node, leaf)
+        node = tree_record.node(int(number))
+        leaf = tree_record.leaf_of(node)
+        if split_attempt.is_mixed(shared, tree_record, node, leaf):
+            tree_record.attempts += 1
+            leaf.attempts += 1
+        decision = learner.decide(state, tree_record, node, leaf)
         if decision is None or decision.test == FORGET:
-            floats[leaf + at.LEAF_NEXT] = 0.0
-            split_attempt.reschedule(address, state.address, t, node)
+            leaf.next = 0.0
+            split_attempt.reschedule(shared, tree_record, node)
         else:
             holding.wishes[int(number)] = decision
     return holding

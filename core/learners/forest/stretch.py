@@ -25,6 +25,8 @@ import numpy as np
 
 from core.drift.adwin import AdwinState
 from core.kernels.jit import kernel, part, row_of, start_of, words_at
+from core.layout.plan import plan_at
+from core.layout.tree import Node, Tree
 from core.learners.forest import layout as of
 from core.learners.forest.layout import member_at
 from core.learners.forest.member import (
@@ -221,10 +223,10 @@ def split_again(plan_address: int, address: int, t: int, node: int, said: int) -
     t, node: first words of the tree and of the leaf's node record; said: first of the words where the split
     is described (SPLIT_WORDS + K).
     """
-    plan, _ = words_at(plan_address)
-    _, floats = words_at(address)
-    words = part(floats, said, SPLIT_WORDS + plan[at.PLAN_CLASSES])
-    return attempt_here(plan_address, address, t, node, words)
+    plan = plan_at(plan_address)
+    ints, floats = words_at(address)
+    words = part(floats, said, SPLIT_WORDS + plan.classes)
+    return attempt_here(plan, Tree(ints, floats, t), Node(ints, floats, node), words)
 
 
 @kernel

@@ -19,10 +19,10 @@ import math
 from core.drift import adwin
 from core.drift.adwin import AdwinParameters, AdwinState
 from core.drift.base import IN_CONTROL
-from core.kernels.jit import address_of, called, kernel, part
+from core.kernels.jit import address_of, called, kernel, part, words_at
 from core.kernels.records import Words
-from core.layout.learning import Row
-from core.layout.plan import PlanRecord
+from core.layout.learning import Row, Work
+from core.layout.plan import PlanRecord, plan_at
 from core.layout.tree import Node, Tree
 from core.learners.hat.due import GOES, JUDGED, LAST, ORDER, SPLITS, STARTS, TAKES_OVER
 from core.learners.hat.resampling import times_over
@@ -44,8 +44,9 @@ def answer(
     plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
     """Answer like a Hoeffding tree, without alternate trees."""
+    row = Row(x, xs, -1, weight)
     best, node, hint = trees.answer(
-        plan, params, ints, floats, t, place, x, xs, weight, prepared, scratch, shares
+        PlanRecord(plan, params, 0), Tree(ints, floats, t), place, row, prepared, scratch, shares
     )
     if node >= 0 and is_silent(plan, ints, node) and best >= 0:
         for c in range(plan[at.PLAN_CLASSES]):
@@ -329,7 +330,12 @@ def train_all(
         if ints[node + at.NODE_KIND] == at.LEAF:
             mass = times_over(plan, ints, state, serial) * weight
             outcome = trees.train(
-                plan, params, ints, floats, t, node, seen, xs, label, mass, -1, scratch, vote_buffer
+                PlanRecord(plan, params, 0),
+                Tree(ints, floats, t),
+                Node(ints, floats, node),
+                Row(seen, xs, label, mass),
+                -1,
+                Work(scratch, vote_buffer),
             )
             if outcome == at.DECISION_DUE:
                 n_due += 1
@@ -369,7 +375,8 @@ def attempt(plan, ints, t: int, node: int, state: int, out) -> int:
     """Attempt to split a leaf, if it is due."""
     if ints[state + at.SUBTREE_DUE] == 0:
         return at.LEARNED
-    outcome = attempt_here(address_of(plan), address_of(ints), t, node, out)
+    ints, floats = words_at(address_of(ints))
+    outcome = attempt_here(plan_at(address_of(plan)), Tree(ints, floats, t), Node(ints, floats, node), out)
     if outcome != at.DECISION_DUE:
         ints[state + at.SUBTREE_DUE] = 0
     if outcome == at.GREW:

@@ -10,20 +10,31 @@ import numpy as np
 
 from core.events import Event
 from core.kernels import jit
+from core.layout.learning import GROW_FIRST
+from core.layout.model import Floats, Ints
+from core.layout.tree import (
+    ABSENT,
+    LEAF,
+    LEAF_FIELDS,
+    NODE_FIELDS,
+    TREE_HEADER,
+    Tree,
+    TreeShape,
+    has_sizes,
+    write_tree_header,
+)
 from core.learners.arrays import copy_axes
 from core.learners.hoeffding import invariants
-from core.learners.hoeffding.decision import HasState
+from core.learners.hoeffding.decision import HasState, plan_of
 from core.learners.hoeffding.growth import revision, splitting
 from core.learners.protocol import BlockLayout, BlockSummary, HasBlocks, Room
 from core.schema.dimensions import Dimensions, values_carried
 from core.schema.schema import Schema
 from core.tree import allocation, outline, quirks, views
-from core.tree import layout as at
-from core.tree.byoffset.routing import sum_paths
-from core.tree.byoffset.statistics import SLACK
 from core.tree.conditions import Branch, end_of, path_to
-from core.tree.layout import Floats, Ints, TreeShape
 from core.tree.outline import Outline
+from core.tree.routing import sum_paths
+from core.tree.statistics import SLACK
 from core.tree.views import TreeView
 
 MAX_SHAPES: Final = 64
@@ -33,18 +44,23 @@ FEW: Final = 8
 """If fewer than one in FEW words differ from zero, they are written one by one, else the whole record."""
 
 CARRIED: Final = (
-    at.TREE_NODES,
-    at.TREE_SLOTS,
-    at.TREE_FREE,
-    at.TREE_LEAVES,
-    at.TREE_DEPTH,
-    at.TREE_SPLITS,
-    at.TREE_ATTEMPTS,
-    at.TREE_LABELS,
-    at.TREE_STOPPED,
-    at.TREE_PATHS,
+    "nodes",
+    "slots",
+    "free",
+    "leaves",
+    "depth",
+    "splits",
+    "attempts",
+    "labels",
+    "stopped",
+    "paths",
 )
 """Words of a tree's header that are not sizes."""
+
+
+def tree_at(ints: Ints, t: int) -> Tree:
+    """Return the tree at word t of a model's words."""
+    return Tree(ints, ints.view(np.float64), t)
 
 
 class TreeLayout(BlockLayout):
@@ -120,21 +136,23 @@ class TreeLayout(BlockLayout):
         return self.shape_of(classes, self.dims.values, 1, 1).words
 
     def room(self, ints: Ints, t: int) -> Room:
-        return int(ints[t + at.TREE_NODE_CAPACITY]), int(ints[t + at.TREE_SLOT_CAPACITY])
+        tree = tree_at(ints, t)
+        return int(tree.node_capacity), int(tree.slot_capacity)
 
     def live_room(self, ints: Ints, t: int) -> Room:
         """Return the nodes and leaf records in use."""
-        return int(ints[t + at.TREE_NODES]), int(ints[t + at.TREE_SLOTS])
+        tree = tree_at(ints, t)
+        return int(tree.nodes), int(tree.slots)
 
     def size_of(self, ints: Ints, t: int) -> int | None:
         """Return the words of a foreign tree; None if its header is no tree's."""
-        if t + at.TREE_HEADER > len(ints):
+        if t + TREE_HEADER > len(ints):
             return None
         nodes, slots = self.room(ints, t)
         if not (0 < nodes <= len(ints) and 0 < slots <= len(ints)):
             return None
         shape = self.shape(nodes, slots)
-        is_fitting = at.says_sizes(ints[t : t + at.TREE_HEADER], shape)
+        is_fitting = has_sizes(ints[t : t + TREE_HEADER], shape)
         return shape.words if is_fitting else None
 
     # Writing
@@ -142,29 +160,29 @@ class TreeLayout(BlockLayout):
     def plant(self, ints: Ints, t: int, room: Room) -> None:
         """Write a tree whose root is a leaf that has seen nothing."""
         tree = self._clear(ints, t, room)
-        tree.header[at.TREE_NODES] = 1
-        tree.header[at.TREE_SLOTS] = 1
-        tree.header[at.TREE_LEAVES] = 1
-        tree.node_ints[0, at.NODE_SLOT] = 0
+        tree.block.nodes = 1
+        tree.block.slots = 1
+        tree.block.leaves = 1
+        tree.block.root.slot = 0
         views.end_here(tree, 0)
         self.learner.begin(tree, 0, 0)
 
     def copy(self, old: TreeLayout, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
         """Write a tree with the state of a source, also for more classes, values and attributes."""
         before = old.view(source, s)
+        nodes, slots = int(before.block.nodes), int(before.block.slots)
         # Records whose length stays the same are copied whole; longer records get new parts.
-        tree = self._lay_out(target, t, room, int(before.header[at.TREE_SLOTS]) if old is self else 0)
-        for word in CARRIED:
-            tree.header[word] = before.header[word]
-        nodes, slots = int(before.header[at.TREE_NODES]), int(before.header[at.TREE_SLOTS])
+        tree = self._lay_out(target, t, room, slots if old is self else 0)
+        for name in CARRIED:
+            setattr(tree.block, name, getattr(before.block, name))
         if old is self:  # a tree that needs room: its records keep their length
             tree.node_ints[:nodes] = before.node_ints[:nodes]
             tree.leaf_ints[:slots] = before.leaf_ints[:slots]
             return
         k = before.shape.classes
-        tree.node_ints[:nodes, : at.NODE_FIELDS + k] = before.node_ints[:nodes, : at.NODE_FIELDS + k]
+        tree.node_ints[:nodes, : NODE_FIELDS + k] = before.node_ints[:nodes, : NODE_FIELDS + k]
         tree.subtrees[:nodes] = before.subtrees[:nodes]
-        tree.leaf_ints[:slots, : at.LEAF_FIELDS + k] = before.leaf_ints[:slots, : at.LEAF_FIELDS + k]
+        tree.leaf_ints[:slots, : LEAF_FIELDS + k] = before.leaf_ints[:slots, : LEAF_FIELDS + k]
         learner, index = self.learner, values_carried(old.dims, self.dims)
         copy_axes(
             (slots, *learner.numeric_observer.axes), before.numeric[:slots], tree.numeric[:slots], index
@@ -195,15 +213,16 @@ class TreeLayout(BlockLayout):
         nodes, slots = room
         shape = self.shape(nodes, slots)
         tree = TreeView(ints, ints.view(np.float64), t, shape)
-        at.write_tree_header(tree.header, shape)
-        tree.header[at.TREE_FREE] = -1
+        write_tree_header(tree.header, shape)
+        tree.block.free = -1
         self._make_blank(tree, 0, min(slots_in_use, slots))
         return tree
 
     def _make_blank(self, tree: TreeView, node: int, slot: int) -> None:
         """Write unused node and leaf records into zeros, from these numbers on."""
-        tree.node_ints[node:, at.NODE_PARENT] = -1
-        tree.node_ints[node:, at.NODE_SLOT] = -1
+        nodes = tree.nodes
+        nodes.parent[node:] = -1
+        nodes.slot[node:] = -1
         unused, blank = tree.leaf_ints[slot:], self.empty_leaf
         written = self._written
         if FEW * len(written) < len(blank):
@@ -220,17 +239,17 @@ class TreeLayout(BlockLayout):
             ints[t + shape.leaves_at : t + shape.leaves_at + length] = ints[first : first + length]
             ints[first : t + shape.leaves_at] = 0
         tree = TreeView(ints, ints.view(np.float64), t, shape)
-        at.write_tree_header(tree.header, shape)
+        write_tree_header(tree.header, shape)
         self._make_blank(tree, had.nodes, had.slots)
 
     # Growing
 
     def grow(self, model: HasState, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
         """Attempt a split, revise a path, or turn an absent branch into a leaf."""
-        if reason == at.GROW_FIRST:
+        if reason == GROW_FIRST:
             splitting.grow_branch(model, t, place)
             return []
-        if model.plan.ints[at.PLAN_REVISION]:
+        if plan_of(model).revision:
             return revision.revise_path(model, t, place, row, index)
         event = splitting.attempt(model, t, place, row, index)
         return [] if event is None else [event]
@@ -241,16 +260,17 @@ class TreeLayout(BlockLayout):
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:
         """Return whether the tree is still one leaf: in split trees a new attribute would lack statistics."""
-        return bool(ints[t + at.TREE_NODES] <= 1)
+        return bool(tree_at(ints, t).nodes <= 1)
 
     def undecided_weight(self, ints: Ints, t: int) -> float:
         """Return the weight until the next attempt of a one-leaf tree; 0 unless its schedule only counts."""
-        if ints[t + at.TREE_NODES] > 1 or not self.counts_weight or self.learner.schedule.step is None:
+        tree = tree_at(ints, t)
+        if tree.nodes > 1 or not self.counts_weight or self.learner.schedule.step is None:
             return 0.0
-        tree = self.view(ints, t)
-        slot = int(tree.node_ints[0, at.NODE_SLOT])
-        leaf = tree.leaf_floats[slot]
-        return 0.0 if slot < 0 else max(float(leaf[at.LEAF_NEXT] - leaf[at.LEAF_OBSERVED]) - SLACK, 0.0)
+        if tree.root.slot < 0:
+            return 0.0
+        leaf = tree.leaf_of(tree.root)
+        return max(float(leaf.next - leaf.observed) - SLACK, 0.0)
 
     # Reading
 
@@ -260,38 +280,39 @@ class TreeLayout(BlockLayout):
 
     def prepare(self, ints: Ints, t: int) -> Floats:
         """Return the weight routed through each node, float64[node]; it routes missing values."""
-        routed = np.empty(int(ints[t + at.TREE_NODES]))
+        routed = np.empty(int(tree_at(ints, t).nodes))
         sum_paths(ints.ctypes.data, t, routed)
         return routed
 
     def summary(self, ints: Ints, t: int) -> BlockSummary:
         """Return the tree's size and counters, without absent branches."""
-        kinds = self.view(ints, t).node_ints[: int(ints[t + at.TREE_NODES]), at.NODE_KIND]
+        tree = tree_at(ints, t)
+        kinds = self.view(ints, t).nodes.kind[: tree.nodes]
         return BlockSummary(
-            leaves=int(ints[t + at.TREE_LEAVES]),
-            nodes=int(np.count_nonzero(kinds != at.ABSENT)),
-            depth=int(ints[t + at.TREE_DEPTH]),
-            splits=int(ints[t + at.TREE_SPLITS]),
-            attempts=int(ints[t + at.TREE_ATTEMPTS]),
+            leaves=int(tree.leaves),
+            nodes=int(np.count_nonzero(kinds != ABSENT)),
+            depth=int(tree.depth),
+            splits=int(tree.splits),
+            attempts=int(tree.attempts),
             growth_stopped=self.has_stopped(ints, t),
         )
 
     def nodes(self, ints: Ints, t: int) -> int:
         """Return the number of nodes, including absent branches."""
-        return int(ints[t + at.TREE_NODES])
+        return int(tree_at(ints, t).nodes)
 
     def has_stopped(self, ints: Ints, t: int) -> bool:
         """Return whether a cap was reached, so that there are no attempts until a revision makes room."""
-        return bool(ints[t + at.TREE_STOPPED])
+        return bool(tree_at(ints, t).stopped)
 
     def next_test(self, ints: Ints, t: int, x: Floats, unknown: Any) -> int:
         """Return the attribute of the first test on a record's path whose value is unknown."""
         tree = self.view(ints, t)
         stops = bool(self.learner.quirks & quirks.STOPS_AT_MISSING)
-        node = tree.node_ints[end_of(tree, x, stops, unknown)]
-        if node[at.NODE_KIND] in (at.LEAF, at.ABSENT) or not unknown[node[at.NODE_ATTRIBUTE]]:
+        node = tree.block.node(end_of(tree, x, stops, unknown))
+        if node.kind in (LEAF, ABSENT) or not unknown[node.attribute]:
             return -1
-        return int(node[at.NODE_ATTRIBUTE])
+        return int(node.attribute)
 
     def explain(
         self, schema: Schema, ints: Ints, t: int, x: Floats, place: int | None = None
@@ -301,7 +322,8 @@ class TreeLayout(BlockLayout):
         if place is None:
             node = end_of(tree, x, stop_at_missing=bool(self.learner.quirks & quirks.STOPS_AT_MISSING))
         else:
-            node = at.number_of(ints, t, place)
+            block = tree_at(ints, t)
+            node = int(block.number(block.node_of(place)))
         return path_to(schema, tree, node, x)
 
     def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
-from core.tree import layout as at
-from core.tree.layout import Floats, Ints
+from core.layout.model import Floats, Ints
+from core.layout.plan import PlanRecord
+from core.layout.tree import LEAF, Tree
 
-FORGET: Final = at.LEAF
+FORGET: Final = LEAF
 """A decision's test with the meaning: do not split, and observe from the start again."""
 
 
@@ -33,6 +34,16 @@ class HasState(Protocol):
 
     def extends(self, t: int) -> bool:
         """Return whether the block at word t, a large one, usually gets more room without being moved."""
+
+
+def tree_of(model: HasState, t: int) -> Tree:
+    """Return the tree at word t of a model, until the model's blocks are moved."""
+    return Tree(model.ints, model.floats, t)
+
+
+def plan_of(model: HasState) -> PlanRecord:
+    """Return the words of a model's plan."""
+    return PlanRecord(model.plan.ints, model.plan.floats, 0)
 
 
 Reason = Literal["gap", "tie", "only"]

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from core.tree import layout as at
+from core.layout.tree import ABSENT, LEAF, MULTIWAY
+from core.learners.hoeffding.decision import plan_of
 from core.tree import quirks
 from core.tree.views import TreeView
 
@@ -24,33 +25,34 @@ def _repeated_multiway(model: Any, tree: TreeView) -> Iterator[str]:
     Each node is linked to the nearest multiway test above it, so that a path to the root visits each
     attribute once.
     """
-    if model.plan.ints[at.PLAN_QUIRKS] & quirks.TESTS_AGAIN:
+    if plan_of(model).has(quirks.TESTS_AGAIN):
         return
-    fields = [at.NODE_KIND, at.NODE_ATTRIBUTE, at.NODE_PARENT]
-    nodes = tree.node_ints[: int(tree.header[at.TREE_NODES]), fields].tolist()
-    above = [-1] * len(nodes)
-    for number, (kind, attribute, parent) in enumerate(nodes):
+    nodes = tree.nodes[: tree.block.nodes]
+    kinds, attributes, parents = nodes.kind.tolist(), nodes.attribute.tolist(), nodes.parent.tolist()
+    above = [-1] * len(kinds)
+    for number, parent in enumerate(parents):
         if parent >= 0:
-            above[number] = parent if nodes[parent][0] == at.MULTIWAY else above[parent]
-        test = above[number] if kind not in (at.LEAF, at.ABSENT) else -1
+            above[number] = parent if kinds[parent] == MULTIWAY else above[parent]
+        test = above[number] if kinds[number] not in (LEAF, ABSENT) else -1
         while test >= 0:
-            if nodes[test][1] == attribute:
+            if attributes[test] == attributes[number]:
                 yield f"node {number} must not test the attribute of a multiway test above it"
                 return
             test = above[test]
 
 
 def _mass_problems(model: Any, tree: TreeView) -> Iterator[str]:
-    kinds = tree.node_ints[: int(tree.header[at.TREE_NODES]), at.NODE_KIND]
+    records = tree.nodes[: tree.block.nodes]
+    kinds = records.kind
     # Nodes with leaf records: leaves, and inner nodes that are revised.
-    nodes = np.flatnonzero((kinds == at.LEAF) | ((kinds != at.ABSENT) & (tree.shape.revision > 0)))
-    nodes = nodes[tree.node_ints[nodes, at.NODE_SLOT] >= 0]  # leaves without a leaf record are inactive
-    slots = tree.node_ints[nodes, at.NODE_SLOT]
+    nodes = np.flatnonzero((kinds == LEAF) | ((kinds != ABSENT) & (tree.shape.revision > 0)))
+    nodes = nodes[records.slot[nodes] >= 0]  # leaves without a leaf record are inactive
+    slots = records.slot[nodes]
     seen, masses = tree.seen[slots], tree.masses[nodes]
-    observed = tree.leaf_floats[slots, at.LEAF_OBSERVED]
+    observed = tree.leaf_records.observed[slots]
     for i in np.flatnonzero(~np.isclose(seen.sum(axis=1), observed, rtol=1e-9, atol=0.0)):
         yield f"leaf {nodes[i]}: seen={seen[i].tolist()} must add up to {observed[i]}"
-    inherits = not (tree.shape.revision and model.plan.ints[at.PLAN_QUIRKS] & quirks.NOTHING_INHERITED)
+    inherits = not (tree.shape.revision and plan_of(model).has(quirks.NOTHING_INHERITED))
     below = (masses < seen * (1.0 - 1e-9)) & inherits
     for i in np.flatnonzero((below | (seen < 0.0)).any(axis=1)):
         yield f"leaf {nodes[i]}: masses={masses[i].tolist()} must be at least seen={seen[i].tolist()}"

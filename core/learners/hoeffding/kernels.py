@@ -6,21 +6,31 @@ of the family share this module: the plan holds their differences.
 
 from __future__ import annotations
 
-from core.kernels.jit import address_of, kernel
-from core.kernels.records import Words
-from core.layout.learning import Row, Work
+from core.kernels.jit import kernel
+from core.layout.learning import (
+    COUNTS,
+    DECISION_DUE,
+    GREW,
+    GROW_FIRST,
+    LEAD,
+    LEARNED,
+    NOT_ANSWERED,
+    SHARE,
+    WEIGHT,
+    Row,
+    Work,
+)
 from core.layout.plan import PlanRecord
-from core.layout.tree import Leaf, Node, Tree
+from core.layout.tree import ABSENT, LEAF, Leaf, Node, Tree
 from core.leaf_models import base as leaf_models
 from core.learners.hoeffding import soundness
 from core.learners.hoeffding.reevaluation import is_revisited
 from core.learners.hoeffding.schedules import base as schedules
 from core.learners.hoeffding.split_attempt import attempt_here
 from core.observers import base as observers
-from core.tree import layout as at
-from core.tree.byoffset import prefetch
-from core.tree.byoffset.routing import UNCOUNTED, arrive, count, leaf_at, node_at
-from core.tree.byoffset.statistics import (
+from core.tree import prefetch
+from core.tree.routing import UNCOUNTED, arrive, count
+from core.tree.statistics import (
     add_weight,
     all_weight,
     count_label,
@@ -39,177 +49,119 @@ block_problem = soundness.block_problem
 
 
 @kernel
-def route_ahead(plan, ints, floats, t: int, xs, d: int, ends) -> bool:
+def route_ahead(plan: PlanRecord, tree: Tree, xs, d: int, ends) -> bool:
     """Write where several records end, routed together (core/tree/prefetch.py), unless there is one leaf."""
-    if ints[t + at.TREE_NODES] <= 1:
+    if tree.nodes <= 1:
         return False
-    prefetch.route_ahead(plan[at.PLAN_ROUTE_AHEAD], ints, floats, t, xs, d, ends)
+    prefetch.route_ahead(plan.route_ahead, tree, xs, d, ends)
     return True
 
 
 @kernel
 def answer(
-    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
+    plan: PlanRecord, tree: Tree, place: int, row: Row, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
     """Route a record, count it unless the model is frozen, and return the leaf's vote."""
-    node = place
-    if node < 0:
-        node = arrive(plan, ints, floats, t, x, prepared != at.COUNTS, prepared)
-        if node == UNCOUNTED:
-            return -1, node, -1
-    if prepared == at.COUNTS:
-        count(ints, floats, t, node, weight)
-    best, leaf_hint = votes(
-        plan[at.PLAN_LEAF_MODEL],
-        PlanRecord(plan, params, 0),
-        Words(plan, params, plan[at.PLAN_LEAF_MODEL + 1]),
-        Tree(ints, floats, t),
-        Node(ints, floats, node),
-        Row(x, xs, -1, weight),
-        scratch,
-        shares,
-    )
-    return best, node, leaf_hint
+    node = tree.node_of(place)
+    if place < 0:
+        node = arrive(plan, tree, row.x, prepared != COUNTS, prepared)
+        if node.start == UNCOUNTED:
+            return -1, UNCOUNTED, -1
+    if prepared == COUNTS:
+        count(tree, node, row.weight)
+    best, hint = vote(plan, tree, node, row, scratch, shares)
+    return best, node.start, hint
 
 
 @kernel
-def learn(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    place: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    leaf_hint: int,
-    scratch,
-    vote_buffer,
-) -> tuple[int, int]:
+def vote(plan: PlanRecord, tree: Tree, node: Node, row: Row, scratch, shares) -> tuple[int, int]:
+    """Write the votes of the node where a record ends; return the class and the hint of the leaf model."""
+    p = plan.parameters(plan.leaf_model_at)
+    return votes(plan.leaf_model, plan, p, tree, node, row, scratch, shares)
+
+
+@kernel
+def learn(plan: PlanRecord, tree: Tree, place: int, row: Row, hint: int, work: Work) -> tuple[int, int]:
     """Train the tree with a record; a due attempt is made here, as far as compiled code can make it.
 
-    A split of the tree that answers is described in ``vote_buffer``; splits of further trees are no events.
+    A split of the tree that answers is described in ``work.votes``; splits of further trees are no events.
     """
-    node = place
-    if node < 0:
-        node = arrive(plan, ints, floats, t, x, False, 0)
-        if place == at.NOT_ANSWERED:
-            count(ints, floats, t, node, weight)
-    outcome = train(
-        plan, params, ints, floats, t, node, x, xs, label, weight, leaf_hint, scratch, vote_buffer
-    )
-    if outcome == at.DECISION_DUE:
-        outcome = attempt_here(address_of(plan), address_of(ints), t, node, vote_buffer)
-        if outcome == at.GREW and t != ints[at.MODEL_FIRST]:
-            outcome = at.LEARNED
-    return outcome, node
+    node = tree.node_of(place)
+    if place < 0:
+        node = arrive(plan, tree, row.x, False, 0)
+        if place == NOT_ANSWERED:
+            count(tree, node, row.weight)
+    outcome = train(plan, tree, node, row, hint, work)
+    if outcome == DECISION_DUE:
+        outcome = attempt_here(plan, tree, node, work.votes)
+        if outcome == GREW and tree.start != tree.model.first:
+            outcome = LEARNED
+    return outcome, node.start
 
 
 @kernel
-def train(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    node: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    leaf_hint: int,
-    scratch,
-    vote_buffer,
-) -> int:
-    """Train the tree at word t with a record that ends at a node; GROW_FIRST: at an absent branch.
+def train(plan: PlanRecord, tree: Tree, end: Node, row: Row, hint: int, work: Work) -> int:
+    """Train a tree with a record that ends at a node; GROW_FIRST: at an absent branch.
 
     Where splits are revised every node of the path learns, and one of the nodes may be due. Otherwise an
     inner node (MOA: a value is missing) learns nothing.
     """
-    kind = ints[node + at.NODE_KIND]
-    revises = plan[at.PLAN_REVISION] != 0
-    if kind == at.ABSENT or (kind != at.LEAF and not revises):
-        return at.GROW_FIRST if kind == at.ABSENT else at.LEARNED
-    if kind == at.LEAF and ints[node + at.NODE_SLOT] < 0:
-        return count_alone(ints, floats, t, node, label, weight)
-    if kind == at.LEAF:
-        account(
-            plan[at.PLAN_LEAF_MODEL],
-            PlanRecord(plan, params, 0),
-            Words(plan, params, plan[at.PLAN_LEAF_MODEL + 1]),
-            Tree(ints, floats, t),
-            Node(ints, floats, node),
-            Row(x, xs, label, weight),
-            leaf_hint,
-            Work(scratch, vote_buffer),
-        )
-    ints[t + at.TREE_LABELS] += 1
-    due = False
+    revises = plan.revision != 0
+    if end.kind == ABSENT or (end.kind != LEAF and not revises):
+        return GROW_FIRST if end.kind == ABSENT else LEARNED
+    if end.kind == LEAF and end.slot < 0:
+        return count_alone(tree, end, row)
+    if end.kind == LEAF:
+        p = plan.parameters(plan.leaf_model_at)
+        account(plan.leaf_model, plan, p, tree, end, row, hint, work)
+    tree.labels += 1
+    node, due = end, False
     while True:
-        leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-        reach = ints[node + at.NODE_REACH]
-        count_label(ints, floats, node, leaf, label, weight, ints[t + at.TREE_LABELS])
-        if plan[at.PLAN_NUMERIC] > 0:
-            statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-            observer = plan[at.PLAN_NUMERIC_OBSERVER]
-            if not update_numeric(
-                observer,
-                PlanRecord(plan, params, 0),
-                Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
-                Words(ints, floats, statistics),
-                label,
-                xs,
-                weight,
-            ):
-                floats[leaf + at.LEAF_LEFT_OUT] += weight
-        if plan[at.PLAN_NOMINAL] > 0:
-            statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-            update_nominal(
-                plan[at.PLAN_NOMINAL_OBSERVER],
-                PlanRecord(plan, params, 0),
-                Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]),
-                Words(ints, floats, statistics),
-                label,
-                x,
-                weight,
-            )
-        if ints[node + at.NODE_KIND] == at.LEAF or plan[at.PLAN_WATCHES] != 0:
-            schedule = plan[at.PLAN_SCHEDULE]
-            if observe(
-                schedule,
-                PlanRecord(plan, params, 0),
-                Words(plan, params, plan[at.PLAN_SCHEDULE + 1]),
-                Tree(ints, floats, t),
-                Node(ints, floats, node),
-                Leaf(ints, floats, leaf),
-                Row(x, xs, label, weight),
-            ):
+        leaf = tree.leaf_of(node)
+        reach = node.reach
+        count_label(node, leaf, row.label, row.weight, tree.labels)
+        observe_attributes(plan, tree, leaf, row)
+        if node.kind == LEAF or plan.watches != 0:
+            p = plan.parameters(plan.schedule_at)
+            if observe(plan.schedule, plan, p, tree, node, leaf, row):
                 due = True
                 if revises:
-                    floats[leaf + plan[at.PLAN_REVISION] + at.REVISION_DUE] = 1.0
+                    tree.revision(plan, leaf).due = 1.0
         else:
-            ints[node + at.NODE_REACH] = reach  # MOA's range is the range at the node's beginning
-            due |= is_revisited(plan, params, ints, floats, t, node)
-        if not revises or ints[node + at.NODE_PARENT] < 0:
-            return at.DECISION_DUE if due else at.LEARNED
-        node = node_at(ints, t, ints[node + at.NODE_PARENT])
+            node.reach = reach  # MOA's range is the range at the node's beginning
+            due |= is_revisited(plan.ints, plan.floats, tree.ints, tree.floats, tree.start, node.start)
+        if not revises or node.parent < 0:
+            return DECISION_DUE if due else LEARNED
+        node = tree.node(node.parent)
 
 
 @kernel
-def count_alone(ints, floats, t: int, node: int, label: int, weight: float) -> int:
+def observe_attributes(plan: PlanRecord, tree: Tree, leaf: Leaf, row: Row) -> None:
+    """Add a record to the statistics of a leaf record."""
+    if plan.numeric > 0:
+        p = plan.parameters(plan.numeric_observer_at)
+        statistics = tree.numeric_statistics(plan, leaf)
+        if not update_numeric(plan.numeric_observer, plan, p, statistics, row.label, row.xs, row.weight):
+            leaf.left_out += row.weight
+    if plan.nominal > 0:
+        p = plan.parameters(plan.nominal_observer_at)
+        statistics = tree.nominal_statistics(leaf)
+        update_nominal(plan.nominal_observer, plan, p, statistics, row.label, row.x, row.weight)
+
+
+@kernel
+def count_alone(tree: Tree, node: Node, row: Row) -> int:
     """Count a label at an inactive leaf, which counts classes only and is never due."""
-    ints[t + at.TREE_LABELS] += 1
-    if ints[node + at.NODE_REACH] <= label:
-        ints[node + at.NODE_REACH] = label + 1
-    add_weight(floats, node + at.NODE_FIELDS + label, weight, ints[t + at.TREE_LABELS])
-    return at.LEARNED
+    tree.labels += 1
+    if node.reach <= row.label:
+        node.reach = row.label + 1
+    add_weight(node.masses, row.label, row.weight, tree.labels)
+    return LEARNED
 
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
+    plan: PlanRecord, tree: Tree, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return share, lead and weight by the leaf's class counts.
 
@@ -217,19 +169,20 @@ def uncertainty(
     where MOA ends records that miss a value, nothing is learned: the weight is -1. In an inactive leaf both
     counts are the same.
     """
+    node, classes = tree.node_of(place), tree.model.classes
     share, lead, n = 0.5, 0.0, 0.0
-    if columns & at.SHARE != 0:
-        share = largest_share(ints, floats, place)
-    if columns & (at.LEAD | at.WEIGHT) != 0:
+    if columns & SHARE != 0:
+        share = largest_share(node.masses, classes)
+    if columns & (LEAD | WEIGHT) != 0:
         n = -1.0
-        if ints[place + at.NODE_KIND] == at.LEAF:
-            counts = place + at.NODE_FIELDS
-            if is_active(ints, place):
-                leaf = leaf_at(ints, t, ints[place + at.NODE_SLOT])
-                n, counts = floats[leaf + at.LEAF_OBSERVED], leaf + at.LEAF_FIELDS
+        if node.kind == LEAF:
+            counts = node.masses
+            if is_active(node):
+                leaf = tree.leaf_of(node)
+                n, counts = leaf.observed, leaf.seen
             else:
-                n = all_weight(ints, floats, place)
-            if columns & at.LEAD != 0 and n > 0.0:
-                largest, second = two_largest(ints, floats, counts)
+                n = all_weight(node, classes)
+            if columns & LEAD != 0 and n > 0.0:
+                largest, second = two_largest(counts, classes)
                 lead = (largest - second) / n
     return share, lead, n

@@ -5,19 +5,21 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from core import registry, spelling
 from core.errors import ParameterError, SchemaError
+from core.kernels.records import offset
+from core.layout.model import Floats, Ints
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding.blocks import TreeLayout
 from core.learners.hoeffding.decision import Decision, HasState
 from core.learners.protocol import Learner
 from core.plugin import Parameters, choice, count, number
 from core.schema.dimensions import Dimensions
-from core.tree import layout as at
 from core.tree import prefetch, quirks
-from core.tree.byoffset.statistics import SLACK
-from core.tree.layout import Floats, Ints
+from core.tree.statistics import SLACK
 from core.tree.views import TreeView
 
 AXES: dict[str, str] = {
@@ -29,6 +31,9 @@ AXES: dict[str, str] = {
     "leaf_model": "leaf_models",
 }
 """The parameters of a learner that name a plug-in, each with the family of the plug-in."""
+
+PLAN_ORDER: Final = ("numeric_observer", "nominal_observer", "criterion", "leaf_model", "schedule", "bound")
+"""The same, in the order in which their numeric parameters lie in a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +106,8 @@ class HoeffdingLearner(Learner):
                 body[declared.name] = value
         return body
 
-    def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
-        """Return the decision on a due leaf; None: no change.
-
-        t, node and leaf are the first words of the tree, the leaf's node record and its leaf record.
-        """
+    def decide(self, model: HasState, tree: Tree, node: Node, leaf: Leaf) -> Decision | None:
+        """Return the decision on a due leaf; None: no change."""
         raise NotImplementedError
 
     @property
@@ -179,7 +181,7 @@ class HoeffdingLearner(Learner):
         """Whether the schedule, not ``revisit_weight``, determines when an inner node is evaluated."""
         return False
 
-    def revise(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
+    def revise(self, model: HasState, tree: Tree, node: Node, leaf: Leaf) -> Decision | None:
         """Return the decision on an inner node that is due for a revision; None: no change."""
         raise NotImplementedError
 
@@ -209,25 +211,25 @@ class HoeffdingLearner(Learner):
 
     # The weight that schedules count; in MOA it includes inherited weight.
 
-    def weight(self, model: HasState, node: int, leaf: int) -> float:
+    def weight(self, tree: Tree, node: Node, leaf: Leaf) -> float:
         if self.quirks & quirks.INHERITED_COUNTS:
-            first = node + at.NODE_FIELDS
             total = 0.0
-            for mass in model.floats[first : first + model.ints.item(at.MODEL_CLASSES)].tolist():
+            for mass in node.masses[: tree.model.classes].tolist():
                 total += mass
             return total
-        return model.floats.item(leaf + at.LEAF_OBSERVED)
+        return float(leaf.observed)
 
     def begin(self, tree: TreeView, node: int, slot: int) -> None:
         """Set the schedule of a leaf that has seen nothing."""
+        leaf = tree.block.leaf(slot)
         if self.quirks & quirks.INHERITED_COUNTS:
             inherited = 0.0
             for mass in tree.masses[node].tolist():
                 inherited += mass
-            tree.leaf_floats[slot, at.LEAF_EVALUATED] = inherited
-            tree.leaf_floats[slot, at.LEAF_NEXT] = self.schedule.first() - SLACK
+            leaf.evaluated = inherited
+            leaf.next = self.schedule.first() - SLACK
         else:
-            tree.leaf_floats[slot, at.LEAF_NEXT] = self.schedule.first()
+            leaf.next = self.schedule.first()
 
     def begin_all(self, tree: TreeView, nodes: Ints, slots: Ints) -> None:
         """Set the schedules of leaves that have seen nothing; nodes, slots: int64[leaf]."""
@@ -235,17 +237,17 @@ class HoeffdingLearner(Learner):
             for node, slot in zip(nodes.tolist(), slots.tolist(), strict=True):
                 self.begin(tree, node, slot)
         else:
-            tree.leaf_floats[slots, at.LEAF_NEXT] = self.schedule.first()
+            tree.leaf_records.next[slots] = self.schedule.first()
 
-    def is_due(self, model: HasState, node: int, leaf: int) -> bool:
+    def is_due(self, tree: Tree, node: Node, leaf: Leaf) -> bool:
         """Return whether a leaf that the kernel reports is really due."""
         if not self.quirks & quirks.INHERITED_COUNTS or not self.schedule.periodic:
             return True
-        since = self.weight(model, node, leaf) - model.floats.item(leaf + at.LEAF_EVALUATED)
+        since = self.weight(tree, node, leaf) - float(leaf.evaluated)
         step = self.schedule.step
         if step is None:  # intervals are whole, and start at the observed weight of that time
-            then = model.floats.item(leaf + at.LEAF_OBSERVED) - since
-            step = round(model.floats.item(leaf + at.LEAF_NEXT) + SLACK - then)
+            then = float(leaf.observed) - since
+            step = round(float(leaf.next) + SLACK - then)
         return bool(since >= step)
 
     @classmethod
@@ -294,18 +296,11 @@ class HoeffdingLearner(Learner):
     @property
     def default_range(self) -> tuple[float, float]:
         """Return the range that the numeric observer takes."""
-        found: tuple[float, float] = self.numeric_observer.range
-        return found
+        low, high = self.numeric_observer.range
+        return float(low), float(high)
 
     def plugins(self) -> list[tuple[int, Parameters]]:
-        return [
-            (at.PLAN_NUMERIC_OBSERVER, self.numeric_observer),
-            (at.PLAN_NOMINAL_OBSERVER, self.nominal_observer),
-            (at.PLAN_CRITERION, self.criterion),
-            (at.PLAN_LEAF_MODEL, self.leaf_model),
-            (at.PLAN_SCHEDULE, self.schedule),
-            (at.PLAN_BOUND, self.bound),
-        ]
+        return [(offset(PlanRecord, axis), getattr(self, axis)) for axis in PLAN_ORDER]
 
     def shared_words(self, dims: Dimensions) -> int:
         """Return the number of words that the numeric observers of all leaves share."""
@@ -314,34 +309,35 @@ class HoeffdingLearner(Learner):
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: TreeLayout) -> None:
         """Write the words that kernels of trees branch on."""
         shape = blocks.shape(1, 1)
-        ints[at.PLAN_QUIRKS] = self.quirks
-        ints[at.PLAN_INHERITED] = self.evidence == "inherited"
-        ints[at.PLAN_COUNTED] = dims.attributes + bool(self.quirks & quirks.CLASS_COUNTED)
-        ints[at.PLAN_SORTS] = self.criterion.sorts_branches
-        ints[at.PLAN_NULL_MERIT] = self.criterion.null_merit_is_gain
-        ints[at.PLAN_SCHEDULE_AT] = shape.schedule_at
-        ints[at.PLAN_LEAF_MODEL_AT] = shape.leaf_model_at
-        floats[at.PLAN_GAP], floats[at.PLAN_TIE] = self.limits
-        ints[at.PLAN_INCREMENTAL] = self.criterion.is_incremental
-        ints[at.PLAN_QUICK_REJECT] = self.can_be_rough
-        ints[at.PLAN_REVISION] = shape.revision_at if shape.revision else 0
-        floats[at.PLAN_REVISIT] = self.revisit_weight
-        ints[at.PLAN_WATCHES] = self.watches_inner_nodes
+        plan = PlanRecord(ints, floats, 0)
+        plan.quirks = self.quirks
+        plan.inherited = self.evidence == "inherited"
+        plan.counted = dims.attributes + bool(self.quirks & quirks.CLASS_COUNTED)
+        plan.sorts = self.criterion.sorts_branches
+        plan.null_merit = self.criterion.null_merit_is_gain
+        plan.schedule_state = shape.schedule_at
+        plan.leaf_model_state = shape.leaf_model_at
+        plan.gap, plan.tie = self.limits
+        plan.incremental = self.criterion.is_incremental
+        plan.quick_reject = self.can_be_rough
+        plan.revision = shape.revision_at if shape.revision else 0
+        plan.revisit = self.revisit_weight
+        plan.watches = self.watches_inner_nodes
         if not dims.nominal:
-            ints[at.PLAN_ROUTE_AHEAD] = prefetch.THRESHOLDS
+            plan.route_ahead = prefetch.THRESHOLDS
         elif dims.halves and self.only_multiway and not self.quirks & quirks.STOPS_AT_MISSING:
-            ints[at.PLAN_ROUTE_AHEAD] = prefetch.HALVES
-        ints[at.PLAN_SCHEDULE_RANKED] = self.schedule.ranked
+            plan.route_ahead = prefetch.HALVES
+        plan.schedule_ranked = self.schedule.ranked
         # MOA's schedule counts inherited weight: only the learner can compute whether a leaf is due.
-        ints[at.PLAN_COMPILED] = self.compiled and not self.quirks
+        plan.compiled = self.compiled and not self.quirks
         # In a plain split a new leaf needs nothing from the leaf that was split, and no state of a schedule.
         is_plain = not shape.revision and not shape.leaf_model and not self.criterion.sorts_branches
-        ints[at.PLAN_PLAIN_SPLITS] = self.compiled and not self.quirks and is_plain
-        ints[at.PLAN_MAX_LEAVES] = self.max_leaves
-        floats[at.PLAN_FIRST_ATTEMPT] = self.schedule.first()
-        ints[at.PLAN_BLANK_LEAF] = blocks.blank_address
-        floats[at.PLAN_TAU] = self.tie_threshold
-        ints[at.PLAN_LAST_OF_TWO] = self.last_of_two or bool(self.quirks & quirks.LAST_OF_TWO)
+        plan.plain_splits = self.compiled and not self.quirks and is_plain
+        plan.max_leaves = self.max_leaves
+        plan.first_attempt = self.schedule.first()
+        plan.blank_leaf = blocks.blank_address
+        plan.tau = self.tie_threshold
+        plan.last_of_two = self.last_of_two or bool(self.quirks & quirks.LAST_OF_TWO)
 
 
 def _axis_name(axis: str, family: str, given: Any) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from core.bounds import base as bounds
-from core.kernels.jit import FLOATS, kernel, outlined, words_at
-from core.kernels.records import Words
+from core.kernels.jit import FLOATS, address_of, kernel, outlined
+from core.layout.learning import DECISION_DUE, GREW, LEARNED
 from core.layout.plan import PlanRecord
 from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding import ranking, split_decision
@@ -23,99 +23,98 @@ from core.learners.hoeffding.plain_split import split_leaf_here
 from core.learners.hoeffding.quick_reject import gap_at_most
 from core.learners.hoeffding.reevaluation import finish_failed_path_here
 from core.learners.hoeffding.schedules import base as schedules
-from core.tree import layout as at
-from core.tree.byoffset.routing import leaf_at
-from core.tree.byoffset.statistics import count_attempt
+from core.tree.statistics import count_attempt
 
 decision_of = bounds.dispatcher()[1]
 reschedule_leaf = schedules.dispatcher()[1]
 
 
-@kernel(f"int64(int64, int64, int64, int64, {FLOATS})")
-def attempt(plan_address: int, address: int, t: int, node: int, out) -> int:
+@kernel(f"int64(PlanRecord, Tree, Node, {FLOATS})")
+def attempt(plan: PlanRecord, tree: Tree, node: Node, out) -> int:
     """Attempt to split a due leaf; return LEARNED (it stays one), GREW, or DECISION_DUE.
 
-    t and node are the first words of a tree and of the leaf's node record. With GREW the split is described
-    in ``out`` (float64[SPLIT_WORDS + class], core/learners/hoeffding/plain_split.py); with DECISION_DUE
-    nothing has changed, and Python has to make the attempt. A leaf of one class has no tests to rank: it
-    continues to wait, and this is not counted as an attempt.
+    With GREW the split is described in ``out`` (float64[SPLIT_WORDS + class],
+    core/learners/hoeffding/plain_split.py); with DECISION_DUE nothing has changed, and Python has to make the
+    attempt. A leaf of one class has no tests to rank: it continues to wait, and this is not counted as an
+    attempt.
     """
-    plan, params = words_at(plan_address)
-    ints, floats = words_at(address)
-    if plan[at.PLAN_COMPILED] == 0 or ints[t + at.TREE_STOPPED] != 0:
-        return at.DECISION_DUE
-    if plan[at.PLAN_REVISION] != 0:
-        return at.LEARNED if finish_failed_path_here(plan_address, address, t, node) else at.DECISION_DUE
-    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-    survey = ranking.new_survey(plan)
-    is_pure = ranking.classes_with_weight(plan, floats, node, leaf, ints[at.MODEL_CLASSES]) < 2
-    if not is_pure:
-        is_ranked = plan[at.PLAN_SCHEDULE_RANKED] != 0
-        if is_ranked or not is_quickly_rejected(plan, params, ints, floats, t, node, leaf):
-            ranking.survey_here(plan, params, ints, floats, t, leaf, *survey)
-            outcome = split_decision.decide_ranking(plan, params, ints, floats, node, leaf, survey[3])
+    if plan.compiled == 0 or tree.stopped != 0:
+        return DECISION_DUE
+    if plan.revision != 0:
+        addresses = address_of(plan.ints), address_of(tree.ints)
+        is_over = finish_failed_path_here(addresses[0], addresses[1], tree.start, node.start)
+        return LEARNED if is_over else DECISION_DUE
+    leaf = tree.leaf_of(node)
+    survey = ranking.new_survey(plan.ints)
+    if is_mixed_leaf(plan, tree, node, leaf):
+        if plan.schedule_ranked != 0 or not is_quickly_rejected(plan, tree, node, leaf):
+            rank(plan, tree, leaf, survey)
+            outcome = split_decision.decide_ranking(
+                plan.ints, plan.floats, tree.ints, tree.floats, node.start, leaf.start, survey[3]
+            )
             if outcome != split_decision.OPEN:
-                if not split_leaf_here(plan_address, address, t, node, survey[3], outcome, out):
-                    return at.DECISION_DUE
-                ints[t + at.TREE_ATTEMPTS] += 1
-                return at.GREW
-        count_attempt(ints, t, leaf)
-    reschedule_leaf(
-        plan[at.PLAN_SCHEDULE],
-        PlanRecord(plan, params, 0),
-        Words(plan, params, plan[at.PLAN_SCHEDULE + 1]),
-        Tree(ints, floats, t),
-        Node(ints, floats, node),
-        Leaf(ints, floats, leaf),
-        schedules.Ranking(survey[0], survey[1], survey[2], survey[3]),
-    )
-    return at.LEARNED
+                if not split_leaf_here(plan, tree, node, survey[3], outcome, out):
+                    return DECISION_DUE
+                tree.attempts += 1
+                return GREW
+        count_attempt(tree, leaf)
+    schedule_next(plan, tree, node, leaf, survey)
+    return LEARNED
 
 
 @kernel
-def is_quickly_rejected(plan, params, ints, floats, t: int, node: int, leaf: int) -> bool:
+def rank(plan: PlanRecord, tree: Tree, leaf: Leaf, survey) -> None:
+    """Write the ranking of a leaf's tests into a new survey (core/learners/hoeffding/ranking.py)."""
+    ranking.survey_here(plan.ints, plan.floats, tree.ints, tree.floats, tree.start, leaf.start, *survey)
+
+
+@kernel
+def schedule_next(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, survey) -> None:
+    """Let the schedule choose the next attempt after one that has not split the leaf."""
+    p = plan.parameters(plan.schedule_at)
+    failed = schedules.Ranking(survey[0], survey[1], survey[2], survey[3])
+    reschedule_leaf(plan.schedule, plan, p, tree, node, leaf, failed)
+
+
+@kernel
+def is_quickly_rejected(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> bool:
     """Return whether an approximate ranking already shows that the bound leaves the leaf open.
 
     A larger lead never weakens a bound's decision, and ties do not depend on the lead.
     """
-    if plan[at.PLAN_QUICK_REJECT] == 0:
+    if plan.quick_reject == 0:
         return False
     case = np.empty(bounds.CASE_WORDS)
-    split_decision.describe(plan, params, ints, floats, node, leaf, case)
-    kind, first, tau = plan[at.PLAN_BOUND], plan[at.PLAN_BOUND + 1], params[at.PLAN_TAU]
-    epsilon = split_decision.half_width(plan, params, case)
-    if decision_of(kind, params, first, -math.inf, epsilon, tau) != bounds.OPEN:
+    split_decision.describe(plan.ints, plan.floats, tree.ints, tree.floats, node.start, leaf.start, case)
+    kind, first, tau = plan.bound, plan.bound_at, plan.tau
+    epsilon = split_decision.half_width(plan.ints, plan.floats, case)
+    if decision_of(kind, plan.floats, first, -math.inf, epsilon, tau) != bounds.OPEN:
         return False
-    gap = gap_at_most(plan, params, ints, floats, t, node, leaf)
-    return gap < math.inf and decision_of(kind, params, first, gap, epsilon, tau) == bounds.OPEN
+    gap = gap_at_most(plan.ints, plan.floats, tree.ints, tree.floats, tree.start, node.start, leaf.start)
+    return gap < math.inf and decision_of(kind, plan.floats, first, gap, epsilon, tau) == bounds.OPEN
 
 
-@kernel("boolean(int64, int64, int64, int64)")
-def is_mixed(plan_address: int, address: int, node: int, leaf: int) -> bool:
-    """Return whether a leaf (node and leaf record by word) has two classes, so that tests are ranked."""
-    plan, _ = words_at(plan_address)
-    ints, floats = words_at(address)
-    return ranking.classes_with_weight(plan, floats, node, leaf, ints[at.MODEL_CLASSES]) >= 2
+@kernel("boolean(PlanRecord, Tree, Node, Leaf)")
+def is_mixed(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> bool:
+    """Return whether a leaf has records of two classes, so that tests are ranked."""
+    return is_mixed_leaf(plan, tree, node, leaf)
 
 
-@kernel("void(int64, int64, int64, int64)")
-def reschedule(plan_address: int, address: int, t: int, node: int) -> None:
+@kernel
+def is_mixed_leaf(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> bool:
+    """Do ``is_mixed`` for other kernels."""
+    classes = tree.model.classes
+    return ranking.classes_with_weight(plan.ints, tree.floats, node.start, leaf.start, classes) >= 2
+
+
+@kernel("void(PlanRecord, Tree, Node)")
+def reschedule(plan: PlanRecord, tree: Tree, node: Node) -> None:
     """Let the schedule choose the next attempt after one that the learner decided in Python."""
-    plan, params = words_at(plan_address)
-    ints, floats = words_at(address)
-    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-    survey = ranking.new_survey(plan)
-    if plan[at.PLAN_SCHEDULE_RANKED] != 0:
-        ranking.survey_here(plan, params, ints, floats, t, leaf, *survey)
-    reschedule_leaf(
-        plan[at.PLAN_SCHEDULE],
-        PlanRecord(plan, params, 0),
-        Words(plan, params, plan[at.PLAN_SCHEDULE + 1]),
-        Tree(ints, floats, t),
-        Node(ints, floats, node),
-        Leaf(ints, floats, leaf),
-        schedules.Ranking(survey[0], survey[1], survey[2], survey[3]),
-    )
+    leaf = tree.leaf_of(node)
+    survey = ranking.new_survey(plan.ints)
+    if plan.schedule_ranked != 0:
+        rank(plan, tree, leaf, survey)
+    schedule_next(plan, tree, node, leaf, survey)
 
 
 attempt_here: Any = outlined(attempt)

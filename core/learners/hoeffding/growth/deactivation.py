@@ -11,11 +11,10 @@ import math
 
 import numpy as np
 
-from core.learners.hoeffding.decision import HasState
+from core.layout.model import Floats
+from core.learners.hoeffding.decision import HasState, plan_of
 from core.learners.hoeffding.growth import splitting
-from core.tree import layout as at
-from core.tree.byoffset.children import grow
-from core.tree.layout import Floats
+from core.tree.children import grow
 from core.tree.views import TreeView
 
 
@@ -25,7 +24,7 @@ def promises(tree: TreeView, classes: int) -> Floats:
     classes: the number that the model has learned. The number in the schema depends on where runs are cut,
     and a sum over more numbers is rounded in another order.
     """
-    masses = np.ascontiguousarray(tree.masses[: tree.header.item(at.TREE_NODES), :classes])
+    masses = np.ascontiguousarray(tree.masses[: tree.block.nodes, :classes])
     wrong: Floats = masses.sum(axis=1) - masses.max(axis=1, initial=0.0)
     return wrong
 
@@ -33,29 +32,30 @@ def promises(tree: TreeView, classes: int) -> Floats:
 def deactivate(model: HasState, tree: TreeView, leaves: list[int]) -> None:
     """Take the leaf records of active leaves, by number; close the gaps between the remaining records."""
     for node in leaves:
-        splitting.free_slot(model, tree, tree.node_ints.item(node, at.NODE_SLOT))
-        tree.node_ints[node, at.NODE_SLOT] = -1
+        record = tree.block.node(node)
+        splitting.free_slot(model, tree, int(record.slot))
+        record.slot = -1
     close_gaps(model, tree)
 
 
 def close_gaps(model: HasState, tree: TreeView) -> None:
     """Move leaf records together, in the same order, so that room can be given back."""
-    slots = tree.node_ints[: tree.header.item(at.TREE_NODES), at.NODE_SLOT]
+    slots = tree.nodes.slot[: tree.block.nodes]
     nodes = np.flatnonzero(slots >= 0)
     nodes = nodes[np.argsort(slots[nodes])]
-    used = tree.header.item(at.TREE_SLOTS)
+    used = int(tree.block.slots)
     tree.leaf_ints[: len(nodes)] = tree.leaf_ints[slots[nodes]]
     tree.leaf_ints[len(nodes) : used] = model.plan.blocks.empty_leaf
     slots[nodes] = np.arange(len(nodes))
-    tree.header[[at.TREE_SLOTS, at.TREE_FREE]] = len(nodes), -1
+    tree.block.slots, tree.block.free = len(nodes), -1
 
 
 def activate(model: HasState, tree: TreeView, t: int, leaf: int) -> None:
     """Give an inactive leaf, by number, a new leaf record; the tree (t) has room for it."""
     grow(model.address, t, leaf)
-    tree.header[at.TREE_LEAVES] -= 1  # it is counted as a leaf already
-    slot = tree.node_ints.item(leaf, at.NODE_SLOT)
-    model.spec.learner.begin(tree, leaf, slot)
-    if model.plan.ints[at.PLAN_INHERITED]:
+    tree.block.leaves -= 1  # it is counted as a leaf already
+    record = tree.block.node(leaf)
+    model.spec.learner.begin(tree, leaf, int(record.slot))
+    if plan_of(model).inherited:
         # The weight it votes with is not in its statistics, so that it is no evidence.
-        tree.leaf_floats[slot, at.LEAF_LEFT_OUT] = math.fsum(splitting.masses_of(model, t, leaf))
+        tree.block.leaf_of(record).left_out = math.fsum(splitting.masses_of(model, t, leaf))

@@ -14,36 +14,38 @@ from dataclasses import replace
 import numpy as np
 
 from core.events import Event, NodeTest, Pruned, Split
+from core.layout.model import Ints
+from core.layout.tree import ABSENT, LEAF
 from core.learners.hoeffding import reevaluation, split_attempt
-from core.learners.hoeffding.decision import FORGET, Decision, HasState
+from core.learners.hoeffding.decision import FORGET, Decision, HasState, plan_of, tree_of
 from core.learners.hoeffding.growth import splitting
-from core.tree import layout as at
 from core.tree import views
 from core.tree.views import TreeView, tree_view
 
 
-def revise_path(model: HasState, t: int, node: int, row: int, index: int) -> list[Event]:
+def revise_path(model: HasState, t: int, end: int, row: int, index: int) -> list[Event]:
     """Evaluate the due nodes of a path from the root down; return the events of the tree that answers.
 
     A record that ends below a replaced subtree's root is counted there: the new leaves take the statistics of
-    the root, which include this record. t and node are the first words of the tree and of the node record
+    the root, which include this record. t and end are the first words of the tree and of the node record
     where the path ends.
     """
     events: list[Event] = []
-    ints, learner, plan = model.ints, model.spec.learner, model.plan.address
+    learner, plan, tree = model.spec.learner, plan_of(model), tree_of(model, t)
     is_first = t == model.block_places[0]
     depth = reevaluation.ABOVE_ROOT
-    while (due := int(reevaluation.next_due(plan, model.address, t, node, depth))) >= 0:
-        depth = ints.item(due + at.NODE_DEPTH)
-        leaf, number = at.leaf_of(ints, t, due), at.number_of(ints, t, due)
-        is_leaf = ints[due + at.NODE_KIND] == at.LEAF
-        if is_leaf and ints[t + at.TREE_STOPPED]:
-            model.floats[leaf + at.LEAF_NEXT] = math.inf
-            model.floats[leaf + int(model.plan.ints[at.PLAN_REVISION]) + at.REVISION_DUE] = 0.0
+    while (due := int(reevaluation.next_due(model.plan.address, model.address, t, end, depth))) >= 0:
+        node = tree.node_of(due)
+        leaf, number, depth = tree.leaf_of(node), int(tree.number(node)), int(node.depth)
+        is_leaf = node.kind == LEAF
+        if is_leaf and tree.stopped:
+            leaf.next = math.inf
+            tree.revision(plan, leaf).due = 0.0
             break
-        decision = learner.decide(model, t, due, leaf) if is_leaf else learner.revise(model, t, due, leaf)
+        decide = learner.decide if is_leaf else learner.revise
+        decision = decide(model, tree, node, leaf)
         if is_leaf or learner.watches_inner_nodes:
-            split_attempt.reschedule(plan, model.address, t, due)
+            split_attempt.reschedule(plan, tree, node)
         if decision is None:
             continue
         if decision.action == "replaced" and not fits(model, t, number, decision):
@@ -60,53 +62,53 @@ def carry_out(model: HasState, t: int, node: int, decision: Decision, row: int, 
     """Apply a decision to node number ``node``; return the event if the tree has changed."""
     if decision.test == FORGET and decision.action == "split":
         splitting.forget(model, t, node)
-        tree = tree_view(model.plan, model.ints, t)
-        tree.revision[int(tree.node_ints[node, at.NODE_SLOT]), at.REVISION_FORGETS] = 1.0
+        block = tree_of(model, t)
+        block.revision(plan_of(model), block.leaf_of(block.node(node))).forgets = 1.0
         return None
     if decision.action == "split":
         return splitting.install(model, t, node, decision, row, index)
     tree = tree_view(model.plan, model.ints, t)
-    former, depth = test_of(tree, node), int(tree.node_ints[node, at.NODE_DEPTH])
+    former, depth = test_of(tree, node), int(tree.block.node(node).depth)
     if decision.action == "moved":
-        move_threshold(tree, node, decision)
-        splitting.watch_anew(model, t, node)
+        move_threshold(model, tree, node, decision)
+        splitting.watch_again(model, t, node)
         had = splitting.masses_of(model, t, node)
         return replace(splitting.event_of(decision, node, row, index, depth, had), former=former)
     cut_subtree(model, tree, node)
     if decision.action == "pruned":
-        model.spec.learner.resume(tree, int(tree.node_ints[node, at.NODE_SLOT]))
+        model.spec.learner.resume(tree, int(tree.block.node(node).slot))
         grow_again(model, tree)
-        what = decision.merits, decision.bound, decision.n, decision.reason
-        return Pruned(row, index, node, *what, former, depth)
-    block = model.block_places.index(t)
+        grounds = decision.merits, decision.bound, decision.n, decision.reason
+        return Pruned(row, index, node, *grounds, former, depth)
+    number = model.block_places.index(t)
     event = splitting.install(model, t, node, decision, row, index)
-    t = model.block_places[block]  # making room may have moved it
+    t = model.block_places[number]  # making room may have moved it
     grow_again(model, tree_view(model.plan, model.ints, t))
     return replace(event, former=former) if isinstance(event, Split) else event
 
 
 def test_of(tree: TreeView, node: int) -> NodeTest:
-    record = tree.node_ints[node]
-    kind, value = splitting.TESTS[int(record[at.NODE_KIND])], float(tree.node_floats[node, at.NODE_VALUE])
-    return NodeTest(int(record[at.NODE_ATTRIBUTE]), kind, value)
+    record = tree.block.node(node)
+    return NodeTest(int(record.attribute), splitting.TESTS[int(record.kind)], float(record.value))
 
 
-def move_threshold(tree: TreeView, node: int, decision: Decision) -> None:
+def move_threshold(model: HasState, tree: TreeView, node: int, decision: Decision) -> None:
     """Give a numeric test another threshold; the subtrees below it stay."""
-    tree.node_floats[node, at.NODE_VALUE] = decision.value
-    section = tree.revision[int(tree.node_ints[node, at.NODE_SLOT])]
-    section[at.REVISION_OWN] = section[at.REVISION_FIELDS + decision.attribute]
+    record = tree.block.node(node)
+    record.value = decision.value
+    revision = tree.block.revision(plan_of(model), tree.block.leaf_of(record))
+    revision.own = revision.merits[decision.attribute]
 
 
 def fits(model: HasState, t: int, node: int, decision: Decision) -> bool:
     """Return whether the tree is within its caps if the leaves of a test replace a subtree."""
     tree = tree_view(model.plan, model.ints, t)
-    gone = below(tree, node)
-    kinds = tree.node_ints[gone, at.NODE_KIND]
-    leaves = int(tree.header[at.TREE_LEAVES]) - np.count_nonzero(kinds == at.LEAF)
-    inner = int(tree.header[at.TREE_SPLITS]) - np.count_nonzero((kinds != at.LEAF) & (kinds != at.ABSENT))
+    block, gone = tree.block, below(tree, node)
+    kinds = tree.nodes.kind[gone]
+    leaves = int(block.leaves) - np.count_nonzero(kinds == LEAF)
+    inner = int(block.splits) - np.count_nonzero((kinds != LEAF) & (kinds != ABSENT))
     masses, present = splitting.divided(model, t, node, decision)
-    nodes = int(tree.header[at.TREE_NODES]) - len(gone) + len(masses)
+    nodes = int(block.nodes) - len(gone) + len(masses)
     return not splitting.exceeds_cap(model, int(leaves) + present, int(inner), nodes)
 
 
@@ -115,68 +117,65 @@ def grow_again(model: HasState, tree: TreeView) -> None:
 
     Leaves that became due since then are due again after another first wait.
     """
-    leaves, inner, nodes = tree.header[[at.TREE_LEAVES, at.TREE_SPLITS, at.TREE_NODES]].tolist()
-    if not tree.header[at.TREE_STOPPED] or splitting.exceeds_cap(model, leaves + 1, inner + 1, nodes + 2):
+    block, nodes = tree.block, tree.nodes[: tree.block.nodes]
+    leaves, inner = int(block.leaves), int(block.splits)
+    if not block.stopped or splitting.exceeds_cap(model, leaves + 1, inner + 1, len(nodes) + 2):
         return
-    tree.header[at.TREE_STOPPED] = 0
-    kinds = tree.node_ints[: int(tree.header[at.TREE_NODES]), at.NODE_KIND]
-    slots = tree.node_ints[np.flatnonzero(kinds == at.LEAF), at.NODE_SLOT]
-    for slot in slots[np.isinf(tree.leaf_floats[slots, at.LEAF_NEXT])].tolist():
+    block.stopped = 0
+    slots = nodes.slot[nodes.kind == LEAF]
+    for slot in slots[np.isinf(tree.leaf_records.next[slots])].tolist():
         model.spec.learner.resume(tree, slot)
 
 
-def below(tree: TreeView, node: int) -> at.Ints:
+def below(tree: TreeView, node: int) -> Ints:
     """Return the numbers of the nodes below a node, ascending."""
-    found: list[int] = []
+    numbers: list[int] = []
     waiting = [node]
     while waiting:
-        record = tree.node_ints[waiting.pop()]
-        if record[at.NODE_KIND] not in (at.LEAF, at.ABSENT):
-            first = int(record[at.NODE_CHILD])
-            children = range(first, first + int(record[at.NODE_CHILDREN]))
-            found += children
+        record = tree.block.node(waiting.pop())
+        if record.kind not in (LEAF, ABSENT):
+            children = range(record.child, record.child + record.children)
+            numbers += children
             waiting += children
-    return np.array(sorted(found), dtype=np.int64)
+    return np.array(sorted(numbers), dtype=np.int64)
 
 
 def cut_subtree(model: HasState, tree: TreeView, node: int) -> None:
     """Make an inner node a leaf that keeps its leaf record; close the gap that its subtree leaves."""
-    gone = below(tree, node)
-    for number in gone.tolist():
-        slot = int(tree.node_ints[number, at.NODE_SLOT])
-        if slot >= 0:
-            splitting.free_slot(model, tree, slot)
-    if not tree.header[at.TREE_PATHS]:  # only leaves count routed records
-        tree.node_floats[node, at.NODE_ROUTED] += tree.node_floats[gone, at.NODE_ROUTED].sum()
-    tree.node_ints[node, [at.NODE_KIND, at.NODE_CHILDREN]] = at.LEAF, 0
+    gone, nodes = below(tree, node), tree.nodes
+    slots = nodes.slot[gone]
+    for slot in slots[slots >= 0].tolist():
+        splitting.free_slot(model, tree, slot)
+    record = tree.block.node(node)
+    if not tree.block.paths:  # only leaves count routed records
+        record.routed += nodes.routed[gone].sum()
+    record.kind, record.children = LEAF, 0
     views.end_here(tree, node)
     close_gap(tree, gone)
 
 
-def close_gap(tree: TreeView, gone: at.Ints) -> None:
+def close_gap(tree: TreeView, gone: Ints) -> None:
     """Remove nodes from a tree, by number, that no remaining node leads to, and free their leaf records."""
-    n = int(tree.header[at.TREE_NODES])
-    stays = np.ones(n, dtype=np.bool_)
+    count, nodes = int(tree.block.nodes), tree.nodes
+    stays = np.ones(count, dtype=np.bool_)
     stays[gone] = False
     number_now = np.cumsum(stays) - 1
-    kept = tree.node_ints[:n][stays]
-    m = len(kept)
-    inner = (kept[:, at.NODE_KIND] != at.LEAF) & (kept[:, at.NODE_KIND] != at.ABSENT)
-    kept[:, at.NODE_CHILD] = number_now[kept[:, at.NODE_CHILD]]
-    below_root = np.flatnonzero(kept[:, at.NODE_PARENT] >= 0)
-    kept[below_root, at.NODE_PARENT] = number_now[kept[below_root, at.NODE_PARENT]]
+    left = int(np.count_nonzero(stays))
+    tree.node_ints[:left] = tree.node_ints[:count][stays]
+    tree.node_ints[left:count] = 0
+    nodes.parent[left:count] = nodes.slot[left:count] = -1
+    kept = nodes[:left]
+    kept.child = number_now[kept.child]
+    has_parent = kept.parent >= 0
+    kept.parent[has_parent] = number_now[kept.parent[has_parent]]
     if tree.shape.subtree:
-        state = kept[:, tree.shape.subtree_at :]
-        has = np.flatnonzero(state[:, at.SUBTREE_ALTERNATE])
-        state[has, at.SUBTREE_ALTERNATE] = number_now[state[has, at.SUBTREE_ALTERNATE]]
-        has = np.flatnonzero(state[:, at.SUBTREE_BESIDE])
-        state[has, at.SUBTREE_BESIDE] = number_now[state[has, at.SUBTREE_BESIDE] - 1] + 1
-    tree.node_ints[:m] = kept
-    tree.node_ints[m:n] = 0
-    tree.node_ints[m:n, [at.NODE_PARENT, at.NODE_SLOT]] = -1
-    recorded = np.flatnonzero(kept[:, at.NODE_SLOT] >= 0)
-    tree.leaf_ints[kept[recorded, at.NODE_SLOT], at.LEAF_NODE] = recorded
-    tree.header[at.TREE_NODES] = m
-    tree.header[at.TREE_LEAVES] = np.count_nonzero(kept[:, at.NODE_KIND] == at.LEAF)
-    tree.header[at.TREE_SPLITS] = np.count_nonzero(inner)
-    tree.header[at.TREE_DEPTH] = kept[:, at.NODE_DEPTH].max()
+        states = tree.subtree_states[:left]
+        has_alternate, is_beside = states.alternate != 0, states.beside != 0
+        states.alternate[has_alternate] = number_now[states.alternate[has_alternate]]
+        states.beside[is_beside] = number_now[states.beside[is_beside] - 1] + 1
+    recorded = np.flatnonzero(kept.slot >= 0)
+    tree.leaf_records.node[kept.slot[recorded]] = recorded
+    tree.block.nodes = left
+    tree.block.leaves = int(np.count_nonzero(kept.kind == LEAF))
+    tree.block.splits = int(np.count_nonzero((kept.kind != LEAF) & (kept.kind != ABSENT)))
+    tree.block.depth = kept.depth.max()

@@ -8,14 +8,14 @@ from typing import ClassVar
 import numpy as np
 
 from core.errors import ParameterError
+from core.layout.tree import LEAF, NUMERIC, Leaf, Node, Revision, Tree
 from core.learners.hoeffding import reevaluation
-from core.learners.hoeffding.decision import Decision, HasState
+from core.learners.hoeffding.decision import Decision, HasState, plan_of
 from core.learners.hoeffding.presets import h_tree
 from core.learners.hoeffding.split_decision import OPEN, REASONS
 from core.plugin import choice, period
-from core.tree import layout as at
 from core.tree import quirks
-from core.tree.byoffset.statistics import weight_after
+from core.tree.statistics import weight_after
 from core.tree.views import TreeView
 
 
@@ -52,7 +52,7 @@ class Plugin(h_tree.Plugin):
 
     def revision_words(self, attributes: int) -> int:
         """Return the length of the revision section: it has a sum of merits for every attribute."""
-        return at.REVISION_FIELDS + attributes
+        return Revision.SIZE + attributes
 
     @property
     def revisit_weight(self) -> float:
@@ -60,61 +60,59 @@ class Plugin(h_tree.Plugin):
 
     def resume(self, tree: TreeView, slot: int) -> None:
         """Set the schedule of a leaf that was an inner node and has kept its statistics."""
-        record = tree.leaf_floats[slot]
-        record[at.LEAF_NEXT] = weight_after(record[at.LEAF_OBSERVED], self.schedule.first())
-        record[at.LEAF_EVALUATED] = record[at.LEAF_OBSERVED]
+        leaf = tree.block.leaf(slot)
+        leaf.next = weight_after(leaf.observed, self.schedule.first())
+        leaf.evaluated = leaf.observed
         for state in tree.schedule:
             state[slot] = 0.0
-        tree.revision[slot, at.REVISION_OWN] = 0.0
+        tree.revisions.own[slot] = 0.0
 
-    def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
+    def decide(self, model: HasState, tree: Tree, node: Node, leaf: Leaf) -> Decision | None:
         """Compare the average of the best test with that of no split."""
-        decision = self._reevaluate(model, t, node)
-        return None if decision is None or self._is_used(model, t, node, decision) else decision
+        decision = self._reevaluate(model, tree, node)
+        return None if decision is None or self._is_used(model, tree, node, decision) else decision
 
-    def revise(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
+    def revise(self, model: HasState, tree: Tree, node: Node, leaf: Leaf) -> Decision | None:
         """Compare the average of the best test with the average of the node's present test."""
-        decision = self._reevaluate(model, t, node)
+        decision = self._reevaluate(model, tree, node)
         if decision is None:
             return None
-        if decision.test == at.LEAF:
+        if decision.test == LEAF:
             return replace(decision, action="pruned")
-        same = decision.attribute == model.ints[node + at.NODE_ATTRIBUTE]
-        if same and decision.test == model.ints[node + at.NODE_KIND] == at.NUMERIC:
+        if decision.attribute == node.attribute and decision.test == node.kind == NUMERIC:
             return replace(decision, action="moved")
         return replace(decision, action="replaced")
 
-    def _reevaluate(self, model: HasState, t: int, node: int) -> Decision | None:
+    def _reevaluate(self, model: HasState, tree: Tree, node: Node) -> Decision | None:
         """Evaluate a node and count the evaluation; return the test to install, if the bound allows one."""
         words = np.zeros(reevaluation.DECISION_WORDS)
-        reevaluation.reevaluate(model.plan.address, model.address, t, node, False, words)
+        addresses = model.plan.address, model.address
+        reevaluation.reevaluate(*addresses, tree.start, node.start, False, words)
         attribute, test, value, _, average, current, _, outcome, bound, n = words.tolist()
         if outcome == OPEN:
             return None
         reason = REASONS[int(outcome)]
         return Decision(int(attribute), int(test), value, (average, current), bound, n, reason)
 
-    def is_due(self, model: HasState, node: int, leaf: int) -> bool:
+    def is_due(self, tree: Tree, node: Node, leaf: Leaf) -> bool:
         """Return True: here MOA, too, counts records, not rounded sums of masses."""
         return True
 
-    def _is_used(self, model: HasState, t: int, node: int, decision: Decision) -> bool:
+    def _is_used(self, model: HasState, tree: Tree, node: Node, decision: Decision) -> bool:
         """Return whether MOA counts the attribute as used above: in nominal tests, without a gap.
 
         It forgets used attributes below a numeric test, a replaced test, and a branch that grew later.
         """
-        ints, plan = model.ints, model.plan
-        if not self.quirks & quirks.USED_ABOVE or decision.test in (at.NUMERIC, at.LEAF):
+        if not self.quirks & quirks.USED_ABOVE or decision.test in (NUMERIC, LEAF):
             return False
-        floats = model.floats
+        plan = plan_of(model)
         while True:
-            if floats[at.leaf_of(ints, t, node) + plan.ints.item(at.PLAN_REVISION) + at.REVISION_FORGETS]:
+            if tree.revision(plan, tree.leaf_of(node)).forgets:
                 return False
-            parent = ints.item(node + at.NODE_PARENT)
-            if parent < 0:
+            if node.parent < 0:
                 return False
-            node = at.node_at(ints, t, parent)
-            if ints[node + at.NODE_KIND] == at.NUMERIC:
+            node = tree.node(node.parent)
+            if node.kind == NUMERIC:
                 return False
-            if ints[node + at.NODE_ATTRIBUTE] == decision.attribute:
+            if node.attribute == decision.attribute:
                 return True

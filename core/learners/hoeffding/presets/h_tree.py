@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding import ranking, split_decision
 from core.learners.hoeffding.decision import FORGET, Decision, HasState
 from core.learners.hoeffding.learner import HoeffdingLearner
@@ -42,10 +43,11 @@ class Plugin(HoeffdingLearner):
         gap, _ = super(Plugin, self).limits
         return gap, gap / (self.bound.factor * self.tau) ** 2 if self.tau > 0.0 else math.inf
 
-    def decide(self, model: HasState, t: int, node: int, leaf: int) -> Decision | None:
+    def decide(self, model: HasState, tree: Tree, node: Node, leaf: Leaf) -> Decision | None:
         """Let the bound decide on the lead of the best test over the second best."""
         out = np.empty(ranking.RANKING_WORDS)
-        outcome = split_decision.decide_leaf(model.plan.address, model.address, t, node, out)
+        addresses = model.plan.address, model.address
+        outcome = split_decision.decide_leaf(*addresses, tree.start, node.start, out)
         reason = split_decision.REASONS.get(outcome)
         if reason is None:
             return None
