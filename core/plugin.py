@@ -20,6 +20,8 @@ import sys
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from core import spelling
 from core.errors import ParameterError
 from core.kernels.records import Record, parameter_record
@@ -100,6 +102,11 @@ class Parameters:
     def record(cls) -> type[Record]:
         """Return the record in which kernels find the numeric parameters by name, all as float64."""
         return parameter_record(cls, cls.NUMBERS or cls._numeric())
+
+    def numbers(self) -> Record:
+        """Return the numeric parameters as the record that kernels get."""
+        floats = np.array([*self.constants(), 0.0])  # never empty
+        return self.record()(floats.view(np.int64), floats, 0)
 
     @classmethod
     def _numeric(cls) -> tuple[str, ...]:

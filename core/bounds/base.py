@@ -1,11 +1,10 @@
 """Confidence bounds: the half-width ε of a merit's confidence interval, and when a lead is enough.
 
-The input of a bound is a *case*, float64[CASE_WORDS], written at every attempt
-(``core/learners/hoeffding/split_decision.py``). Kernels of a module (``params`` from ``at`` on: its
-parameters):
+The input of a bound is a *case*, made at every attempt (``core/learners/hoeffding/split_decision.py``).
+Kernels of a module (``p``: the bound's numeric parameters by name):
 
-``epsilon(params, at, case) -> float``: ε, in the unit of the criterion's merit
-``decision(params, at, lead, epsilon, tau) -> int``
+``epsilon(p, case) -> float``: ε, in the unit of the criterion's merit
+``decision(p, lead, epsilon, tau) -> int``
     decides from the lead of the best test over the second best: OPEN, GAP (the lead is enough), TIE (ε is so
     small that the two are equally good; tau = 0: never)
 """
@@ -13,28 +12,36 @@ parameters):
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
-
-import numpy as np
+from typing import Any, ClassVar, Final, NamedTuple
 
 from core import registry
 from core.plugin import Parameters
-
-# A case
-CASE_WEIGHT: Final = 0  # labelled weight the leaf has seen: n, CDT's m
-CASE_RANGE: Final = 1  # R, the range of the merit
-CASE_CLASSES: Final = 2  # K
-CASE_CRITERION: Final = 3  # kind of the criterion
-CASE_DEPTH: Final = 4  # depth of the leaf, 0 at the root: h of CDT's theorem 4
-CASE_RECORDS: Final = 5  # records the model has seen, this one among them: t
-CASE_ATTRIBUTES: Final = 6  # d
-CASE_TESTS: Final = 7  # tests that one attribute can propose, for any weight
-CASE_WORDS: Final = 8
 
 # Decisions
 OPEN: Final = 0
 GAP: Final = 1
 TIE: Final = 2
+
+
+class Case(NamedTuple):
+    """A leaf at which a bound has to decide."""
+
+    weight: float
+    """Labelled weight that the leaf has seen: n, CDT's m."""
+    merit_range: float
+    """R, the range of the merit."""
+    classes: int
+    """K."""
+    criterion: int
+    """Kind of the criterion."""
+    depth: int
+    """Depth of the leaf, 0 at the root: h of CDT's theorem 4."""
+    records: float
+    """Records that the model has seen, this one among them: t."""
+    attributes: int
+    """Number of attributes: d."""
+    tests: int
+    """Tests that one attribute can propose, for any weight."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +82,17 @@ class Bound(Parameters):
         tests: int = 0,
     ) -> float:
         """Return ε for a merit of this range, at a leaf with this weight of labelled records."""
-        case = np.zeros(CASE_WORDS)
-        case[[CASE_WEIGHT, CASE_RANGE, CASE_CLASSES]] = weight, merit_range, classes
-        case[[CASE_CRITERION, CASE_DEPTH]] = registry.kind("criteria", criterion), depth
-        case[[CASE_RECORDS, CASE_ATTRIBUTES, CASE_TESTS]] = records, attributes, tests
+        kind = registry.kind("criteria", criterion)
+        case = Case(
+            float(weight), float(merit_range), classes, kind, depth, float(records), attributes, tests
+        )
         kernels = registry.module(self.family, self.name)
-        return float(kernels.epsilon(np.array([*self.constants(), 0.0]), 0, case))
+        return float(kernels.epsilon(self.numbers(), case))
 
 
 def dispatcher() -> tuple[Any, Any]:
     """Return ``epsilon(kind, …)`` and ``decision(kind, …)`` over all bounds."""
     return (
-        registry.dispatch("bounds", "epsilon", "params, at, case"),
-        registry.dispatch("bounds", "decision", "params, at, lead, epsilon, tau"),
+        registry.dispatch("bounds", "epsilon", "p, case"),
+        registry.dispatch("bounds", "decision", "p, lead, epsilon, tau"),
     )

@@ -4,28 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar
 
 from core import registry
-from core.bounds.base import (
-    CASE_ATTRIBUTES,
-    CASE_CLASSES,
-    CASE_CRITERION,
-    CASE_DEPTH,
-    CASE_RECORDS,
-    CASE_TESTS,
-    CASE_WEIGHT,
-    GAP,
-    OPEN,
-    TIE,
-    Bound,
-)
+from core.bounds.base import GAP, OPEN, TIE, Bound, Case
 from core.kernels.jit import kernel
 from core.plugin import choice, number
-
-C: Final = 0
-DELTA: Final = 1
-THEORY: Final = 2
 
 deviation = registry.dispatch("criteria", "deviation", "n, log_delta, k")
 growth = registry.dispatch("criteria", "growth", "n")
@@ -51,6 +35,8 @@ class Plugin(Bound):
     delta: float = number(0.0, at_least=0.0, below=1.0)
     """Largest probability of a wrong split, in the theory; 0 stands for 1/t."""
 
+    NUMBERS: ClassVar[tuple[str, ...]] = ("c", "delta", "is_theory")
+
     def constants(self) -> tuple[float, ...]:
         """Return c, δ, and 1.0 for the theory, else 0.0."""
         return self.c, self.delta, float(self.variant == "theory")
@@ -71,31 +57,30 @@ class Plugin(Bound):
 
 
 @kernel
-def log_share_of_delta(delta: float, case) -> float:
+def log_share_of_delta(delta: float, case: Case) -> float:
     """Return ln δ' of theorem 4: δ' is the part of δ for one split of one leaf at one time."""
-    h, t, m = case[CASE_DEPTH], case[CASE_RECORDS], case[CASE_WEIGHT]
-    given = math.log(delta) if delta > 0.0 else -math.log(t)
-    tests = case[CASE_ATTRIBUTES] * max(m, case[CASE_TESTS])
+    h, t, m = case.depth, case.records, case.weight
+    log_delta = math.log(delta) if delta > 0.0 else -math.log(t)
+    tests = case.attributes * max(m, case.tests)
     # δ' may be smaller than any float.
-    return given - math.log((h + 1.0) * (h + 2.0) * (t + 1.0) ** 3 * tests)
+    return log_delta - math.log((h + 1.0) * (h + 2.0) * (t + 1.0) ** 3 * tests)
 
 
 @kernel
-def epsilon(params, at: int, case) -> float:
-    m, criterion = case[CASE_WEIGHT], int(case[CASE_CRITERION])
+def epsilon(p, case: Case) -> float:
+    m = case.weight
     if m <= 1.0:  # fractions of a record: logarithms below 0, and no evidence
         return math.inf
-    if params[at + THEORY] != 0.0:
-        return deviation(criterion, m, log_share_of_delta(params[at + DELTA], case), int(case[CASE_CLASSES]))
-    h = case[CASE_DEPTH] + 1.0
-    spread = math.log(m * m * h * h * case[CASE_RECORDS] * case[CASE_ATTRIBUTES])
-    return params[at + C] * math.sqrt(spread / m) * growth(criterion, m)
+    if p.is_theory != 0.0:
+        return deviation(case.criterion, m, log_share_of_delta(p.delta, case), case.classes)
+    h = case.depth + 1.0
+    spread = math.log(m * m * h * h * case.records * case.attributes)
+    return p.c * math.sqrt(spread / m) * growth(case.criterion, m)
 
 
 @kernel
-def decision(params, at: int, lead: float, epsilon: float, tau: float) -> int:
+def decision(p, lead: float, epsilon: float, tau: float) -> int:
     """Require a lead above ε, in theory of at least 2ε; or an ε of at most τ."""
-    theory = params[at + THEORY] != 0.0
-    if lead >= 2.0 * epsilon if theory else lead > epsilon:
+    if lead >= 2.0 * epsilon if p.is_theory != 0.0 else lead > epsilon:
         return GAP
     return TIE if tau > 0.0 and epsilon <= tau else OPEN

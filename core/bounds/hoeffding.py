@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
 
-from core.bounds.base import CASE_RANGE, CASE_WEIGHT, GAP, OPEN, TIE, Bound
+from core.bounds.base import GAP, OPEN, TIE, Bound, Case
 from core.kernels.jit import kernel
 from core.plugin import number
-
-DELTA: Final = 0
-FACTOR: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +33,15 @@ class Plugin(Bound):
 
 
 @kernel
-def epsilon(params, at: int, case) -> float:
-    square = case[CASE_RANGE] * case[CASE_RANGE]
+def epsilon(p, case: Case) -> float:
+    square = case.merit_range * case.merit_range
     # -ln δ: the reciprocal of a δ below 5.6e-309 would be infinite.
-    return math.sqrt(square * -math.log(params[at + DELTA]) / (2.0 * case[CASE_WEIGHT]))
+    return math.sqrt(square * -math.log(p.delta) / (2.0 * case.weight))
 
 
 @kernel
-def decision(params, at: int, lead: float, epsilon: float, tau: float) -> int:
+def decision(p, lead: float, epsilon: float, tau: float) -> int:
     """Require a lead above the factor times ε, or an ε below τ."""
-    if lead > params[at + FACTOR] * epsilon:
+    if lead > p.bound_factor * epsilon:
         return GAP
     return TIE if epsilon < tau else OPEN

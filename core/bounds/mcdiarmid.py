@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from core import registry
-from core.bounds.base import CASE_CLASSES, CASE_CRITERION, CASE_WEIGHT, GAP, OPEN, TIE, Bound
+from core.bounds.base import GAP, OPEN, TIE, Bound, Case
 from core.kernels.jit import kernel
 from core.plugin import choice, number
-
-DELTA: Final = 0
-FORM: Final = 1
 
 # Forms
 PRINTED: Final = 1.0
@@ -36,6 +33,8 @@ class Plugin(Bound):
     mcd_form: str | None = choice("corrected", "corrected", "seed", "cdt")
     """The constant for entropy as proved in its paper, as printed by CDT, or as in CDT's code."""
 
+    NUMBERS: ClassVar[tuple[str, ...]] = ("delta", "form")
+
     def constants(self) -> tuple[float, ...]:
         """Return δ, and the number of the form."""
         return self.delta, float(("corrected", "seed", "cdt").index(str(self.mcd_form)))
@@ -46,18 +45,17 @@ class Plugin(Bound):
 
 
 @kernel
-def epsilon(params, at: int, case) -> float:
-    n = case[CASE_WEIGHT]
-    k = max(int(case[CASE_CLASSES]), 2)
-    if params[at + FORM] == CODED:
+def epsilon(p, case: Case) -> float:
+    n = case.weight
+    if p.form == CODED:
         c = 6.0 * (2.0 * math.log(2.71 * n) + math.log(2.0 * n)) / math.log(2.0) + 2.0
     else:
-        c = sensitivity(int(case[CASE_CRITERION]), n, k, params[at + FORM] == PRINTED)
-    return c * math.sqrt(-math.log(params[at + DELTA]) / (2.0 * n))
+        c = sensitivity(case.criterion, n, max(case.classes, 2), p.form == PRINTED)
+    return c * math.sqrt(-math.log(p.delta) / (2.0 * n))
 
 
 @kernel
-def decision(params, at: int, lead: float, epsilon: float, tau: float) -> int:
+def decision(p, lead: float, epsilon: float, tau: float) -> int:
     """Require a lead above ε, or an ε below τ."""
     if lead > epsilon:
         return GAP

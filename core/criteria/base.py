@@ -34,6 +34,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core import registry
+from core.kernels.jit import kernel
+from core.layout.plan import PlanRecord
 from core.plugin import Parameters, number
 
 
@@ -63,6 +65,16 @@ class Criterion(Parameters):
     def merit_range(self, classes: int) -> float:
         """Return the range R of the merit for the confidence bound."""
         raise NotImplementedError
+
+
+Common: Any = Criterion.record()
+"""The parameters of all criteria, which come first among those of each."""
+
+
+@kernel
+def min_branch_frac(plan: PlanRecord) -> float:
+    """Return the share of the weight that at least two branches must exceed; 0: no such rule."""
+    return Common(plan.ints, plan.floats, plan.criterion_at).min_branch_frac
 
 
 _COLUMNS = "void(float64[:, ::1], int64, int64, float64[::1], float64[::1])"

@@ -52,6 +52,10 @@ class ModelHeader(Record):
     refused: int = word("records that the strategy did not score: the budget was closed")
     spare: int = word("unused")
 
+    def values_seen(self, plan: Any, number: int) -> int:
+        """Return the number of values seen of a nominal attribute, by its number among the nominal ones."""
+        return self.ints[plan.values_seen + number]
+
 
 class Block(Record):
     """The first word of any block."""

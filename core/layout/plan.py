@@ -79,7 +79,7 @@ class PlanRecord(Record):
     last_of_two: int = word("1: of two classes with equal weight the majority is the second")
     halves: int = word("1: all attributes are nominal, with room for two values each")
     route_ahead: int = word("kind of tests for routing ahead (core/tree/prefetch.py)")
-    ranges: int = word("position: lower and upper end of each numeric attribute (float64)")
+    ranges: int = word("position: a NumericRange for each numeric attribute")
     watches: int = word("1: the schedule watches inner nodes, too")
     inherited: int = word("1: bounds count inherited weight, too [D8]")
     counted: int = word("number of attributes in bounds; CDT's code also counts the class")
@@ -126,6 +126,10 @@ class PlanRecord(Record):
         """Return the column of a numeric attribute, by its number among the numeric attributes."""
         return self.ints[self.numeric_table + number]
 
+    def numeric_range(self, number: int) -> NumericRange:
+        """Return the range of a numeric attribute, by its number among the numeric attributes."""
+        return NumericRange(self.ints, self.floats, self.ranges + number * RANGE_FIELDS)
+
     def parameters(self, position: int) -> Words:
         """Return the numeric parameters of the plug-in whose parameters begin at a position."""
         return Words(self.ints, self.floats, position)
@@ -144,6 +148,16 @@ class NominalColumn(Record):
 
 
 NOMINAL_FIELDS: Final = NominalColumn.SIZE
+
+
+class NumericRange(Record):
+    """The range of a numeric attribute: of the schema, or else of the learner."""
+
+    low: float = word("lower end")
+    high: float = word("upper end")
+
+
+RANGE_FIELDS: Final = NumericRange.SIZE
 
 # Number of times that a leaf learns a record
 BAGGED_ONCE: Final = 0

@@ -3,8 +3,8 @@
     class Plugin(ArrayLearner):
         arrays = (Array("counts", ("class",), at_least=0.0),)
 
-The module also has two kernels, ``answer`` and ``learn`` (core/learners/protocol.py). They find an array at
-``array_at(plan, t, number)``, row after row, numbered in the order of declaration. A block is
+The module also has two kernels, ``answer`` and ``learn`` (core/learners/protocol.py). Arrays are numbered in
+the order of declaration: ``array_at(plan, block, 0).numbers[c]`` is a word of the first one. A block is
 
     words | array | array | …
 
@@ -22,13 +22,14 @@ from typing import Any, ClassVar, Final, Literal
 import numpy as np
 
 from core.kernels.jit import kernel
+from core.kernels.records import Record, words_after
+from core.layout.model import Block, Floats, Ints, ModelHeader
+from core.layout.plan import PlanRecord
 from core.learners.protocol import BlockLayout, HasBlocks, Learner, Room
 from core.schema.dimensions import Dimensions, values_carried
-from core.tree import layout as at
-from core.tree.layout import Floats, Ints
 from core.tree.outline import Outline
 
-HEADER: Final = 1
+HEADER: Final = Block.SIZE
 
 Axis = Literal["class", "attribute", "numeric", "nominal", "value"] | int
 """Axes of an array: classes; attributes (all, numeric or nominal); the values of all nominal
@@ -84,8 +85,15 @@ class ArrayLearner(Learner):
 
     def masses(self, arrays: dict[str, Any], classes: int) -> Floats:
         """Return the class weights that a block votes with (float64[class]), for drawings of the block."""
-        found: Floats = arrays["counts"]
-        return found
+        counts: Floats = arrays["counts"]
+        return counts
+
+
+class ArrayWords(Record):
+    """The words of an array in a block, row after row."""
+
+    numbers: Any = words_after(float, "the words of a float64 array")
+    integers: Any = words_after(int, "the words of an int64 array")
 
 
 class ArrayLayout(BlockLayout):
@@ -112,7 +120,7 @@ class ArrayLayout(BlockLayout):
         return HEADER + sum(math.prod(array.shape(self.dims, classes)) for array in self.arrays)
 
     def plant(self, ints: Ints, t: int, room: Room) -> None:
-        ints[t + at.BLOCK_WORDS] = self.size
+        Block(ints, ints.view(np.float64), t).words = self.size
         for array, words in zip(self.arrays, self.views(ints, t), strict=True):
             if callable(array.fill):
                 array.fill(words)
@@ -132,21 +140,22 @@ class ArrayLayout(BlockLayout):
 
     def size_of(self, ints: Ints, t: int) -> int | None:
         """Return the number of words of a foreign block; None if it is not the schema's."""
-        return self.size if t + self.size <= len(ints) and ints[t + at.BLOCK_WORDS] == self.size else None
+        is_whole = t + self.size <= len(ints) and Block(ints, ints.view(np.float64), t).words == self.size
+        return self.size if is_whole else None
 
     def problem(self, ints: Ints, t: int) -> str | None:
         """Return the problem of the words of a foreign block; None if they are sound."""
         arrays = zip(self.arrays, self.views(ints, t), strict=True)
-        found = (array.problem(words, self.dims.classes) for array, words in arrays)
-        return next((problem for problem in found if problem is not None), None)
+        problems = (array.problem(words, self.dims.classes) for array, words in arrays)
+        return next((problem for problem in problems if problem is not None), None)
 
     def views(self, ints: Ints, t: int) -> list[Any]:
         """Return the arrays of a block, each float64 or int64 in its shape, not copied."""
-        found = []
+        views = []
         for array, shape, offset in zip(self.arrays, self.shapes, self.offsets, strict=True):
             words = ints[t + offset : t + offset + math.prod(shape)].reshape(shape)
-            found.append(words if array.is_integer else words.view(np.float64))
-        return found
+            views.append(words if array.is_integer else words.view(np.float64))
+        return views
 
     def named(self, ints: Ints, t: int) -> dict[str, Any]:
         return {array.name: words for array, words in zip(self.arrays, self.views(ints, t), strict=True)}
@@ -162,7 +171,7 @@ class ArrayLayout(BlockLayout):
             children=(),
             masses=tuple(masses.tolist()),
             majority=int(np.argmax(masses)) if masses.any() else None,
-            routed=float(model.ints[at.MODEL_RECORDS]),
+            routed=float(ModelHeader(model.ints, model.floats, 0).records),
             leaves_below=0,
         )
 
@@ -185,6 +194,6 @@ def copy_axes(axes: tuple[str | int, ...], source: Any, target: Any, values: Int
 
 
 @kernel
-def array_at(plan, t: int, number: int) -> int:
-    """Return the first word of an array of the block at word t."""
-    return t + plan[plan[at.PLAN_ARRAYS] + number]
+def array_at(plan: PlanRecord, block: Record, number: int) -> ArrayWords:
+    """Return an array of a block, by its number in the order of declaration."""
+    return ArrayWords(block.ints, block.floats, block.start + plan.ints[plan.arrays + number])

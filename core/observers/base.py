@@ -5,34 +5,35 @@ attributes; a tree has one of each. The statistics are a run of words in the lea
 axes "class", "attribute" (numeric attributes) and "value" (values of all nominal attributes, one after
 another).
 
-Kernels of a module (``at``: first word of the leaf's statistics; ``k``: number of known classes):
+Kernels of a module (``plan``: the PlanRecord; ``p``: the observer's numeric parameters by name;
+``statistics``: the words of the leaf's statistics, for which a kernel may declare its own Record; ``k``:
+number of known classes):
 
-numeric  ``update_numeric(plan, params, floats, at, label, xs, weight) -> bool``
+numeric  ``update_numeric(plan, p, statistics, label, xs, weight) -> bool``
             returns whether the record's known values were all added to the statistics; if not, the bound does
-            not count the record's weight (LEAF_LEFT_OUT)
-         ``candidates_numeric(plan, params) -> int``: number of proposed thresholds per attribute
-         ``propose_numeric(plan, params, floats, at, k, start, end, left, right, value)``
-            writes, for the numeric attributes start … end-1, class masses on both sides of each candidate to
-            ``left``/``right`` (float64[class, column], column = (attribute - start)·candidates + candidate)
-            and the thresholds to ``value`` (NaN: no candidate)
-         ``propose_roughly(plan, params, floats, at, k, left, right, value) -> int`` (optional) does the same
-            with an error of at most 1e-6 of the weight, side by side, for all attributes with a candidate and
-            maybe more; returns the number of these attributes
-         ``masses_numeric(plan, params, floats, at, k, position, value, left, right)``
+            not count the record's weight (``Leaf.left_out``)
+         ``candidates_numeric(plan, p) -> int``: number of proposed thresholds per attribute
+         ``propose_numeric(plan, p, statistics, k, start, end, candidates)``
+            writes the thresholds of the numeric attributes start … end-1, and the class masses on their sides
+            (``Candidates``)
+         ``propose_roughly(plan, p, statistics, k, candidates) -> int`` (optional) does the same with an error
+            of at most 1e-6 of the weight, side by side, for all attributes with a candidate and maybe more;
+            returns the number of these attributes
+         ``masses_numeric(plan, p, statistics, k, position, value, left, right)``
             writes the class masses on both sides of one threshold (float64[class]); -1 marks a class that
             never reached a side
-         ``log_densities_numeric(plan, params, floats, at, k, xs, scratch, out)`` adds ln f(x_a | c) of all
+         ``log_densities_numeric(plan, p, statistics, k, xs, scratch, out)`` adds ln f(x_a | c) of all
             attributes to out[c]; minus infinity stays (scratch: four words an attribute, two a class)
-         ``densities_numeric(plan, params, floats, at, k, xs, out)`` multiplies by the densities (MOA)
-         ``problem(plan, params, floats, at, k) -> int`` returns the number of the sentence in PROBLEMS that
+         ``densities_numeric(plan, p, statistics, k, xs, out)`` multiplies by the densities (MOA)
+         ``problem(plan, p, statistics, k) -> int`` returns the number of the sentence in PROBLEMS that
             applies to a leaf's statistics, 0: none (core/plugin.py)
-         ``problem_shared(plan, params, floats) -> int`` the same for the words that leaves share
-nominal  ``update_nominal(plan, params, ints, floats, at, label, x, weight)``
-         ``masses_nominal(plan, floats, at, k, start, end, out)`` writes the class masses of the values
+         ``problem_shared(plan, p, model) -> int`` the same for the words that leaves share
+nominal  ``update_nominal(plan, p, statistics, label, x, weight)``
+         ``masses_nominal(plan, statistics, k, start, end, out)`` writes the class masses of the values
             start … end-1 to float64[class, value - start]
-         ``may_be_multiway(plan, params, values) -> bool``: whether an attribute with this number of values
-            may get a branch per value
-         ``log_densities_nominal``, ``densities_nominal`` as above with ``ints`` and the whole record
+         ``may_be_multiway(plan, p, values) -> bool``: whether an attribute with this number of values may get
+            a branch per value
+         ``log_densities_nominal``, ``densities_nominal`` as above with the whole record x
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ class Observer(Parameters):
         return 0.0, 1.0
 
     def shared(self, attributes: int) -> int:
-        """Return the number of words that all leaves share, at PLAN_SHARED; new words are zeros.
+        """Return the number of words that all leaves share, from ``PlanRecord.shared`` on.
 
-        More attributes add words at the end.
+        New words are zeros. More attributes add words at the end.
         """
         return 0
 
@@ -96,18 +97,12 @@ name_tuple(Candidates, "float64[:, ::1]", "float64[:, ::1]", "float64[::1]")
 
 
 def _dispatch(
-    function: str,
-    parameters: str,
-    signature: str | None = None,
-    otherwise: int | None = None,
-    by_offset: str = "",
+    function: str, parameters: str, signature: str | None = None, otherwise: int | None = None
 ) -> Any:
-    return registry.dispatch("observers", function, parameters, otherwise, signature, by_offset=by_offset)
+    return registry.dispatch("observers", function, parameters, otherwise, signature)
 
 
 _STATISTICS = "PlanRecord, Words, Words, int64"
-_NUMERIC = "plan.ints, plan.floats, statistics.floats, statistics.start"
-_NOMINAL = "plan.ints, plan.floats, statistics.ints, statistics.floats, statistics.start"
 
 
 def numeric_dispatcher() -> tuple[Any, ...]:
@@ -118,32 +113,27 @@ def numeric_dispatcher() -> tuple[Any, ...]:
             "update_numeric",
             "plan, p, statistics, label, xs, weight",
             f"boolean({_STATISTICS}, {FLOATS}, float64)",
-            by_offset=f"{_NUMERIC}, label, xs, weight",
         ),
         _dispatch(
             "propose_numeric",
             f"{common}, start, end, candidates",
             f"void({_STATISTICS}, int64, int64, Candidates)",
-            by_offset=f"{_NUMERIC}, k, start, end, candidates.left, candidates.right, candidates.value",
         ),
-        _dispatch("candidates_numeric", "plan, p", by_offset="plan.ints, plan.floats"),
+        _dispatch("candidates_numeric", "plan, p"),
         _dispatch(
             "masses_numeric",
             f"{common}, position, value, left, right",
             f"void({_STATISTICS}, int64, float64, float64[::1], float64[::1])",
-            by_offset=f"{_NUMERIC}, k, position, value, left, right",
         ),
         _dispatch(
             "log_densities_numeric",
             f"{common}, xs, scratch, out",
             f"void({_STATISTICS}, {FLOATS}, {FLOATS}, {FLOATS})",
-            by_offset=f"{_NUMERIC}, k, xs, scratch, out",
         ),
         _dispatch(
             "densities_numeric",
             f"{common}, xs, out",
             f"void({_STATISTICS}, {FLOATS}, {FLOATS})",
-            by_offset=f"{_NUMERIC}, k, xs, out",
         ),
     )
 
@@ -151,37 +141,21 @@ def numeric_dispatcher() -> tuple[Any, ...]:
 def rough_dispatcher() -> Any:
     """Return ``propose_roughly`` over the numeric observers that have it."""
     return _dispatch(
-        "propose_roughly",
-        "plan, p, statistics, k, candidates",
-        f"int64({_STATISTICS}, Candidates)",
-        by_offset=f"{_NUMERIC}, k, candidates.left, candidates.right, candidates.value",
+        "propose_roughly", "plan, p, statistics, k, candidates", f"int64({_STATISTICS}, Candidates)"
     )
 
 
 def nominal_dispatcher() -> tuple[Any, ...]:
     """Return update, masses, may be multiway, log densities and densities over the nominal observers."""
     return (
-        _dispatch(
-            "update_nominal",
-            "plan, p, statistics, label, x, weight",
-            by_offset=f"{_NOMINAL}, label, x, weight",
-        ),
-        _dispatch(
-            "masses_nominal",
-            "plan, statistics, k, start, end, out",
-            by_offset="plan.ints, statistics.floats, statistics.start, k, start, end, out",
-        ),
-        _dispatch("may_be_multiway", "plan, p, values", by_offset="plan.ints, plan.floats, values"),
-        _dispatch(
-            "log_densities_nominal",
-            "plan, p, statistics, k, x, scratch, out",
-            by_offset=f"{_NOMINAL}, k, x, scratch, out",
-        ),
+        _dispatch("update_nominal", "plan, p, statistics, label, x, weight"),
+        _dispatch("masses_nominal", "plan, statistics, k, start, end, out"),
+        _dispatch("may_be_multiway", "plan, p, values"),
+        _dispatch("log_densities_nominal", "plan, p, statistics, k, x, scratch, out"),
         _dispatch(
             "densities_nominal",
             "plan, p, statistics, k, x, out",
             f"void({_STATISTICS}, {FLOATS}, {FLOATS})",
-            by_offset=f"{_NOMINAL}, k, x, out",
         ),
     )
 
@@ -189,18 +163,6 @@ def nominal_dispatcher() -> tuple[Any, ...]:
 def problem_dispatcher() -> tuple[Any, Any]:
     """Return ``problem(kind, …)`` and ``problem_shared(kind, …)`` over the numeric observers."""
     return (
-        _dispatch(
-            "problem",
-            "plan, p, statistics, k",
-            f"int64({_STATISTICS})",
-            otherwise=0,
-            by_offset=f"{_NUMERIC}, k",
-        ),
-        _dispatch(
-            "problem_shared",
-            "plan, p, model",
-            "int64(PlanRecord, Words, ModelHeader)",
-            otherwise=0,
-            by_offset="plan.ints, plan.floats, model.floats",
-        ),
+        _dispatch("problem", "plan, p, statistics, k", f"int64({_STATISTICS})", otherwise=0),
+        _dispatch("problem_shared", "plan, p, model", "int64(PlanRecord, Words, ModelHeader)", otherwise=0),
     )

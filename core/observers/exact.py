@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
-from core.kernels.jit import kernel
+from core.kernels.jit import kernel, tail
+from core.kernels.records import Record, words_after
 from core.numeric.special import LN2, LN_SQRT_2PI, log2
 from core.observers.base import Observer
 from core.plugin import count
-from core.tree import layout
 
-# Rows of a leaf's statistics: the number of values, then values (ascending), classes and weights
+# Rows [attribute] of a leaf's statistics: one of numbers, then as many rows of each part as there is room
 FIRST: Final = 1
 PARTS: Final = 3
 
@@ -46,98 +46,119 @@ class Plugin(Observer):
         return {"row": FIRST + PARTS * self.capacity}
 
 
-@kernel
-def _capacity(plan, params) -> int:
-    """Return the number of values that an attribute has room for."""
-    return int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
+class Column(NamedTuple):
+    """The values of one attribute at a leaf, ascending; value i is at index i·d of each part."""
+
+    values: Any
+    classes: Any
+    weights: Any
+
+
+class SortedValues(Record):
+    """The statistics of d numeric attributes at a leaf: counts, then the entries of each part."""
+
+    counts: Any = words_after(
+        float, "number of values [attribute], then values, classes, weights [i][attribute]"
+    )
+
+    def column(self, plan: Any, p: Any, a: int) -> Column:
+        """Return the values of numeric attribute a."""
+        d, room = plan.numeric, int(p.capacity)
+        return Column(
+            tail(self.counts, FIRST * d + a),
+            tail(self.counts, (FIRST + room) * d + a),
+            tail(self.counts, (FIRST + 2 * room) * d + a),
+        )
 
 
 @kernel
-def update_numeric(plan, params, floats, at: int, label: int, xs, weight: float) -> bool:
+def update_numeric(plan, p, statistics: SortedValues, label: int, xs, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing. Equal values keep their order."""
-    d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
+    d, room = plan.numeric, int(p.capacity)
     whole = True
     for a in range(d):
         x = xs[a]
-        column = at + a
-        n = int(floats[column])
+        n = int(statistics.counts[a])
         if x - x == 0.0 and n >= room:
             whole = False
         elif x - x == 0.0:
-            values, step = column + FIRST * d, room * d
-            place = n
-            while place > 0 and floats[values + (place - 1) * d] > x:
-                for part in range(PARTS):
-                    moved = values + part * step + place * d
-                    floats[moved] = floats[moved - d]
-                place -= 1
-            floats[values + place * d] = x
-            floats[values + step + place * d] = label
-            floats[values + 2 * step + place * d] = weight
-            floats[column] = n + 1.0
+            column = statistics.column(plan, p, a)
+            place = n * d
+            while place > 0 and column.values[place - d] > x:
+                column.values[place] = column.values[place - d]
+                column.classes[place] = column.classes[place - d]
+                column.weights[place] = column.weights[place - d]
+                place -= d
+            column.values[place] = x
+            column.classes[place] = label
+            column.weights[place] = weight
+            statistics.counts[a] = n + 1.0
     return whole
 
 
 @kernel
-def candidates_numeric(plan, params) -> int:
+def candidates_numeric(plan, p) -> int:
     """Return the number of gaps between the values of a full leaf."""
-    return _capacity(plan, params) - 1
+    return int(p.capacity) - 1
 
 
 @kernel
-def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int, left, right, value) -> None:
-    """Write midpoints and class masses on both sides; left, right: float64[class, (a - start)·gaps + i]."""
-    d, room, gaps = plan[layout.PLAN_NUMERIC], _capacity(plan, params), candidates_numeric(plan, params)
+def propose_numeric(plan, p, statistics: SortedValues, k: int, start: int, end: int, candidates) -> None:
+    """Write midpoints and class masses on both sides; columns (a - start)·gaps + i."""
+    d, gaps = plan.numeric, candidates_numeric(plan, p)
+    left, right, thresholds = candidates.left, candidates.right, candidates.value
     for a in range(start, end):
-        n = int(floats[at + a])
-        values, step = at + a + FIRST * d, room * d
+        n = int(statistics.counts[a])
+        entries = statistics.column(plan, p, a)
         first = (a - start) * gaps
         for c in range(k):
             left[c, first], right[c, first] = 0.0, 0.0
         for i in range(n):
-            right[int(floats[values + step + i * d]), first] += floats[values + 2 * step + i * d]
+            right[int(entries.classes[i * d]), first] += entries.weights[i * d]
         for i in range(gaps):
-            value[first + i] = math.nan
+            thresholds[first + i] = math.nan
             column = first + i
             if i > 0:
                 for c in range(k):
                     left[c, column], right[c, column] = left[c, column - 1], right[c, column - 1]
             if i < n:
-                c, weight = int(floats[values + step + i * d]), floats[values + 2 * step + i * d]
+                c, weight = int(entries.classes[i * d]), entries.weights[i * d]
                 left[c, column] += weight
                 right[c, column] = max(right[c, column] - weight, 0.0)
         for i in range(n - 1):
-            one, other = floats[values + i * d], floats[values + (i + 1) * d]
-            if one < other:
-                middle = one * 0.5 + other * 0.5
+            lower, upper = entries.values[i * d], entries.values[(i + 1) * d]
+            if lower < upper:
+                middle = lower * 0.5 + upper * 0.5
                 # Two neighbouring floats have no float between them.
-                value[first + i] = middle if one <= middle < other else one
+                thresholds[first + i] = middle if lower <= middle < upper else lower
 
 
 @kernel
-def masses_numeric(plan, params, floats, at: int, k: int, position: int, value: float, left, right) -> None:
+def masses_numeric(
+    plan, p, statistics: SortedValues, k: int, position: int, value: float, left, right
+) -> None:
     """Write the class masses at or below a threshold of attribute ``position`` and above it."""
-    d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
-    values, step = at + position + FIRST * d, room * d
+    d = plan.numeric
+    entries = statistics.column(plan, p, position)
     for c in range(k):
         left[c], right[c] = -1.0, -1.0
-    for i in range(int(floats[at + position])):
-        c, weight = int(floats[values + step + i * d]), floats[values + 2 * step + i * d]
-        if floats[values + i * d] <= value:
+    for i in range(int(statistics.counts[position])):
+        c, weight = int(entries.classes[i * d]), entries.weights[i * d]
+        if entries.values[i * d] <= value:
             left[c] = max(left[c], 0.0) + weight
         else:
             right[c] = max(right[c], 0.0) + weight
 
 
 @kernel
-def _normal(plan, params, floats, at: int, a: int, c: int) -> tuple[float, float, float]:
+def _normal(plan, p, statistics: SortedValues, a: int, c: int) -> tuple[float, float, float]:
     """Return weight, mean and variance of a class."""
-    d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
-    values, step = at + a + FIRST * d, room * d
+    d = plan.numeric
+    entries = statistics.column(plan, p, a)
     total, mean, squares = 0.0, 0.0, 0.0
-    for i in range(int(floats[at + a])):
-        if floats[values + step + i * d] == c:
-            x, weight = floats[values + i * d], floats[values + 2 * step + i * d]
+    for i in range(int(statistics.counts[a])):
+        if entries.classes[i * d] == c:
+            x, weight = entries.values[i * d], entries.weights[i * d]
             total += weight
             delta = x - mean
             mean += weight * delta / total
@@ -147,16 +168,16 @@ def _normal(plan, params, floats, at: int, a: int, c: int) -> tuple[float, float
 
 
 @kernel
-def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, out) -> None:
+def log_densities_numeric(plan, p, statistics: SortedValues, k: int, xs, scratch, out) -> None:
     """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
 
     If the deviation is 0, the density is 1 at the mean and 0 elsewhere; without weight it is 0.
     """
-    for a in range(plan[layout.PLAN_NUMERIC]):
+    for a in range(plan.numeric):
         x = xs[a]
         if x - x == 0.0:
             for c in range(k):
-                total, mean, variance = _normal(plan, params, floats, at, a, c)
+                total, mean, variance = _normal(plan, p, statistics, a, c)
                 delta = x - mean
                 density = LN_FLOOR
                 if variance > 1e-300:
@@ -167,13 +188,13 @@ def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, ou
 
 
 @kernel
-def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
+def densities_numeric(plan, p, statistics: SortedValues, k: int, xs, out) -> None:
     """Multiply out[c] by the densities, which may underflow (MOA has no such observer)."""
-    for a in range(plan[layout.PLAN_NUMERIC]):
+    for a in range(plan.numeric):
         x = xs[a]
         if x - x == 0.0:
             for c in range(k):
-                total, mean, variance = _normal(plan, params, floats, at, a, c)
+                total, mean, variance = _normal(plan, p, statistics, a, c)
                 delta = x - mean
                 if variance > 0.0:
                     spread = math.sqrt(2.0 * math.pi * variance)
@@ -183,16 +204,16 @@ def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
 
 
 @kernel
-def problem(plan, params, floats, at: int, k: int) -> int:
+def problem(plan, p, statistics: SortedValues, k: int) -> int:
     """Return the number of the sentence in PROBLEMS that applies to a leaf's statistics, 0: none."""
-    d, room = plan[layout.PLAN_NUMERIC], _capacity(plan, params)
+    d = plan.numeric
     for a in range(d):
-        count = floats[at + a]
-        if not 0.0 <= count <= room or count != math.floor(count):
+        count = statistics.counts[a]
+        if not 0.0 <= count <= int(p.capacity) or count != math.floor(count):
             return 1
-        classes = at + a + (FIRST + room) * d
+        entries = statistics.column(plan, p, a)
         for i in range(int(count)):
-            label = floats[classes + i * d]
+            label = entries.classes[i * d]
             if not 0.0 <= label < k or label != math.floor(label):
                 return 2
     return 0

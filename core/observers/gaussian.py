@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 from core.kernels.jit import kernel, part
+from core.kernels.records import Record, words_after
 from core.numeric import cephes
 from core.numeric.special import LN2, LN_SQRT_2PI, in_vectors, log2, normal_cdf, rough_cdf
 from core.observers.base import Observer
 from core.plugin import count
-from core.tree import layout, quirks
+from core.tree import quirks
 
+# Statistics of a class and attribute, in order
 WEIGHT: Final = 0
 MEAN: Final = 1
-M2: Final = 2  # weighted squared deviations from the mean
+M2: Final = 2
+"""Weighted squared deviations from the mean."""
 LOW: Final = 3
 HIGH: Final = 4
 STATISTICS: Final = 5
@@ -27,6 +30,35 @@ FAR: Final = 40.0
 """A z whose Φ is 0 or 1 to the last bit."""
 HIGHEST: Final = 1e300
 """Largest density that is multiplied."""
+
+
+class Normals(NamedTuple):
+    """The normal distributions of the numeric attributes in one class, each part float64[attribute]."""
+
+    weight: Any
+    mean: Any
+    m2: Any
+    """Weighted squared deviations from the mean."""
+    low: Any
+    high: Any
+
+
+class GaussianStatistics(Record):
+    """The statistics of the numeric attributes at a leaf."""
+
+    words: Any = words_after(float, "[class][statistic][attribute]")
+
+    def of_class(self, plan: Any, c: int) -> Normals:
+        """Return the statistics of one class."""
+        d = plan.numeric
+        row = c * STATISTICS * d
+        return Normals(
+            part(self.words, row + WEIGHT * d, d),
+            part(self.words, row + MEAN * d, d),
+            part(self.words, row + M2 * d, d),
+            part(self.words, row + LOW * d, d),
+            part(self.words, row + HIGH * d, d),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +84,15 @@ class Plugin(Observer):
 
 
 @kernel
-def update_numeric(plan, params, floats, at: int, label: int, xs, weight: float) -> bool:
+def update_numeric(plan, p, statistics: GaussianStatistics, label: int, xs, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing.
 
     ``n += w; δ = x - mean; mean += w·δ/n; M2 += w·δ·(x - mean)``. A missing value gets weight 0 instead of a
     branch, and everything is loaded before anything is chosen, so that the loop runs in vectors.
     """
-    d = plan[layout.PLAN_NUMERIC]
-    row = at + label * STATISTICS * d
-    n = part(floats, row + WEIGHT * d, d)
-    mean = part(floats, row + MEAN * d, d)
-    m2 = part(floats, row + M2 * d, d)
+    d = plan.numeric
+    normals = statistics.of_class(plan, label)
+    n, mean, m2 = normals.weight, normals.mean, normals.m2
     for a in range(d):
         value, before, old, squares = xs[a], n[a], mean[a], m2[a]
         known = value - value == 0.0
@@ -76,8 +106,7 @@ def update_numeric(plan, params, floats, at: int, label: int, xs, weight: float)
         n[a] = total
         mean[a] = moved
         m2[a] = squares + w * delta * (x - moved)
-    low = part(floats, row + LOW * d, d)
-    high = part(floats, row + HIGH * d, d)
+    low, high = normals.low, normals.high
     for a in range(d):
         value, lowest, highest = xs[a], low[a], high[a]
         x = value if value - value == 0.0 else math.nan
@@ -87,32 +116,26 @@ def update_numeric(plan, params, floats, at: int, label: int, xs, weight: float)
 
 
 @kernel
-def _thresholds(plan, params, floats, at: int, k: int, start: int, end: int, candidates: int, value) -> None:
-    """Write ``lo + (hi - lo)/(B + 1)·i`` for i = 1 … B, NaN where that is not strictly inside the range."""
-    d = plan[layout.PLAN_NUMERIC]
-    for a in range(start, end):
-        low, high = _range_of(floats, at, k, d, a)
-        _divide_range(low, high, candidates, value, (a - start) * candidates)
-
-
-@kernel
-def _range_of(floats, at: int, k: int, d: int, a: int) -> tuple[float, float]:
+def _range_of(plan, statistics: GaussianStatistics, k: int, a: int) -> tuple[float, float]:
     """Return the smallest and the largest value of numeric attribute a over all classes."""
     low, high = math.inf, -math.inf
     for c in range(k):
-        row = at + c * STATISTICS * d + a
-        low = min(low, floats[row + LOW * d])
-        high = max(high, floats[row + HIGH * d])
+        normals = statistics.of_class(plan, c)
+        low = min(low, normals.low[a])
+        high = max(high, normals.high[a])
     return low, high
 
 
 @kernel
-def _divide_range(low: float, high: float, candidates: int, value, first: int) -> None:
-    """Write the thresholds between two values, from column ``first`` on."""
-    step = (high - low) / (candidates + 1.0)
-    for i in range(candidates):
+def _divide_range(low: float, high: float, n: int, thresholds, first: int) -> None:
+    """Write ``lo + (hi - lo)/(n + 1)·i`` for i = 1 … n, from column ``first`` on.
+
+    NaN is written where that is not strictly inside the range.
+    """
+    step = (high - low) / (n + 1.0)
+    for i in range(n):
         v = step * (i + 1.0) + low
-        value[first + i] = v if low < v < high else math.nan
+        thresholds[first + i] = v if low < v < high else math.nan
 
 
 @kernel
@@ -134,44 +157,47 @@ def _standardised(v: float, low: float, high: float, mean: float, deviation: flo
 
 
 @kernel
-def candidates_numeric(plan, params) -> int:
+def candidates_numeric(plan, p) -> int:
     """Return the number of thresholds per attribute."""
-    return int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1]])
+    return int(p.candidates)
 
 
 @kernel
-def _is_unmet(floats, first: int, n: int) -> bool:
-    """Return whether no weight of a class (n words from ``first`` on) is above 0."""
-    a = 0
-    while a < n and floats[first + a] == 0.0:
+def _is_unmet(weight, start: int, end: int) -> bool:
+    """Return whether a class has no weight in the attributes start … end-1."""
+    a = start
+    while a < end and weight[a] == 0.0:
         a += 1
-    return bool(a == n)
+    return bool(a == end)
 
 
 @kernel
-def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int, left, right, value) -> None:
-    """Write thresholds and class masses on both sides; left, right: float64[class, (a - start)·B + i]."""
-    d = plan[layout.PLAN_NUMERIC]
-    candidates = candidates_numeric(plan, params)
-    _thresholds(plan, params, floats, at, k, start, end, candidates, value)
+def propose_numeric(
+    plan, p, statistics: GaussianStatistics, k: int, start: int, end: int, candidates
+) -> None:
+    """Write thresholds and class masses on both sides; columns (a - start)·candidates + i."""
+    n_thresholds = candidates_numeric(plan, p)
+    thresholds = candidates.value
+    for a in range(start, end):
+        low, high = _range_of(plan, statistics, k, a)
+        _divide_range(low, high, n_thresholds, thresholds, (a - start) * n_thresholds)
+    columns = (end - start) * n_thresholds
     for c in range(k):
-        below, weight = left[c], right[c]
-        row = at + c * STATISTICS * d + start
-        if _is_unmet(floats, row + WEIGHT * d, end - start):
-            for i in range((end - start) * candidates):
+        below, weight = candidates.left[c], candidates.right[c]
+        normals = statistics.of_class(plan, c)
+        if _is_unmet(normals.weight, start, end):
+            for i in range(columns):
                 below[i], weight[i] = 0.0, 0.0
             continue
-        for a in range(end - start):
-            n, mean = floats[row + WEIGHT * d + a], floats[row + MEAN * d + a]
-            low, high = floats[row + LOW * d + a], floats[row + HIGH * d + a]
-            deviation = _deviation(n, floats[row + M2 * d + a])
-            for i in range(a * candidates, (a + 1) * candidates):
-                below[i] = _standardised(value[i], low, high, mean, deviation)
+        for a in range(start, end):
+            n, mean, low, high = normals.weight[a], normals.mean[a], normals.low[a], normals.high[a]
+            deviation = _deviation(n, normals.m2[a])
+            for i in range((a - start) * n_thresholds, (a - start + 1) * n_thresholds):
+                below[i] = _standardised(thresholds[i], low, high, mean, deviation)
                 weight[i] = n
-        if plan[layout.PLAN_QUIRKS] & quirks.ROUNDED_MASSES != 0:
-            _propose_moa(plan, floats, row, end - start, candidates, value, below, weight)
+        if plan.has(quirks.ROUNDED_MASSES):
+            _propose_moa(normals, start, end, n_thresholds, thresholds, below, weight)
         else:
-            columns = (end - start) * candidates
             for i in range(in_vectors(columns)):
                 if i < columns:
                     below[i] = weight[i] * normal_cdf(below[i])
@@ -179,54 +205,55 @@ def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int,
 
 
 @kernel
-def propose_roughly(plan, params, floats, at: int, k: int, left, right, value) -> int:
+def propose_roughly(plan, p, statistics: GaussianStatistics, k: int, candidates) -> int:
     """Write the same with a fast Φ (not for MOA), only for attributes with a range; return their number."""
-    d, n = plan[layout.PLAN_NUMERIC], 0
-    candidates = candidates_numeric(plan, params)
-    for a in range(d):
-        lowest, highest = _range_of(floats, at, k, d, a)
+    n_thresholds = candidates_numeric(plan, p)
+    thresholds = candidates.value
+    n = 0
+    for a in range(plan.numeric):
+        lowest, highest = _range_of(plan, statistics, k, a)
         if not lowest < highest:
             continue
-        _divide_range(lowest, highest, candidates, value, n * candidates)
+        first = n * n_thresholds
+        _divide_range(lowest, highest, n_thresholds, thresholds, first)
         for c in range(k):
-            row = at + c * STATISTICS * d + a
-            _stand(floats, row, d, candidates, value, n * candidates, left[c], right[c])
+            normals = statistics.of_class(plan, c)
+            deviation = _deviation(normals.weight[a], normals.m2[a])
+            below, weight = candidates.left[c], candidates.right[c]
+            for i in range(first, first + n_thresholds):
+                below[i] = _rough_z(
+                    thresholds[i], normals.low[a], normals.high[a], normals.mean[a], deviation
+                )
+                weight[i] = normals.weight[a]
         n += 1
+    columns = n * n_thresholds
     for c in range(k):
-        below, weight = left[c], right[c]
-        for i in range(in_vectors(n * candidates)):
-            if i < n * candidates:
+        below, weight = candidates.left[c], candidates.right[c]
+        for i in range(in_vectors(columns)):
+            if i < columns:
                 below[i] = weight[i] * rough_cdf(below[i])
                 weight[i] = max(weight[i] - below[i], 0.0)
     return n
 
 
 @kernel
-def _stand(floats, row: int, d: int, candidates: int, value, first: int, below, weight) -> None:
-    """Write the z of an attribute's thresholds and the class' weight, from column ``first`` on."""
-    n, mean = floats[row + WEIGHT * d], floats[row + MEAN * d]
-    low, high = floats[row + LOW * d], floats[row + HIGH * d]
-    deviation = _deviation(n, floats[row + M2 * d])
+def _rough_z(v: float, low: float, high: float, mean: float, deviation: float) -> float:
+    """Return the z of a threshold as ``_standardised`` does, up to rounding and without branches."""
     steepness = 1.0 / deviation if deviation > 0.0 else 1e300
-    for i in range(first, first + candidates):
-        v = value[i]
-        z = (v - mean) * steepness
-        z = FAR if deviation <= 0.0 and v == mean else z
-        z = -FAR if v < low else z
-        below[i] = FAR if v >= high else z
-        weight[i] = n
+    z = (v - mean) * steepness
+    z = FAR if deviation <= 0.0 and v == mean else z
+    z = -FAR if v < low else z
+    return FAR if v >= high else z
 
 
 @kernel
-def _propose_moa(plan, floats, row: int, n_attributes: int, candidates: int, value, below, above) -> None:
+def _propose_moa(normals: Normals, start: int, end: int, n_thresholds: int, thresholds, below, above) -> None:
     """Write the masses of one class on both sides of all thresholds in the way of MOA."""
-    d = plan[layout.PLAN_NUMERIC]
-    for a in range(n_attributes):
-        n, mean = floats[row + WEIGHT * d + a], floats[row + MEAN * d + a]
-        low, high = floats[row + LOW * d + a], floats[row + HIGH * d + a]
-        deviation = _deviation(n, floats[row + M2 * d + a])
-        for i in range(a * candidates, (a + 1) * candidates):
-            below[i], above[i] = _moa_masses(value[i], low, high, n, mean, deviation)
+    for a in range(start, end):
+        n, mean, low, high = normals.weight[a], normals.mean[a], normals.low[a], normals.high[a]
+        deviation = _deviation(n, normals.m2[a])
+        for i in range((a - start) * n_thresholds, (a - start + 1) * n_thresholds):
+            below[i], above[i] = _moa_masses(thresholds[i], low, high, n, mean, deviation)
 
 
 @kernel
@@ -255,16 +282,18 @@ def _moa_masses(
 
 
 @kernel
-def masses_numeric(plan, params, floats, at: int, k: int, position: int, value: float, left, right) -> None:
+def masses_numeric(
+    plan, p, statistics: GaussianStatistics, k: int, position: int, value: float, left, right
+) -> None:
     """Write the class masses at or below a threshold of attribute ``position`` and above it."""
-    d = plan[layout.PLAN_NUMERIC]
     for c in range(k):
-        row = at + c * STATISTICS * d + position
-        n, low, high = floats[row], floats[row + LOW * d], floats[row + HIGH * d]
-        deviation = _deviation(n, floats[row + M2 * d])
-        z = _standardised(value, low, high, floats[row + MEAN * d], deviation)
-        if plan[layout.PLAN_QUIRKS] & quirks.ROUNDED_MASSES != 0:
-            left[c], right[c] = _moa_masses(value, low, high, n, floats[row + MEAN * d], deviation)
+        normals = statistics.of_class(plan, c)
+        n, mean = normals.weight[position], normals.mean[position]
+        low, high = normals.low[position], normals.high[position]
+        deviation = _deviation(n, normals.m2[position])
+        z = _standardised(value, low, high, mean, deviation)
+        if plan.has(quirks.ROUNDED_MASSES):
+            left[c], right[c] = _moa_masses(value, low, high, n, mean, deviation)
         else:
             left[c] = n * normal_cdf(z)
             right[c] = max(n - left[c], 0.0)
@@ -275,20 +304,20 @@ def masses_numeric(plan, params, floats, at: int, k: int, position: int, value: 
 
 
 @kernel
-def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, out) -> None:
+def log_densities_numeric(plan, p, statistics: GaussianStatistics, k: int, xs, scratch, out) -> None:
     """Add the sum of ln f(x_a | c) to out[c], each density floored at 1e-300; missing values add nothing.
 
     If the deviation is 0, the density is 1 at the mean and 0 elsewhere; without weight it is 0. A class that
     is impossible already (minus infinity) stays so. Four sums run in parallel, because each addition of a sum
     waits for the previous one.
     """
-    d = plan[layout.PLAN_NUMERIC]
+    d = plan.numeric
     first = 0
     while first < k:
         n, end = 0, first
         while n < 4 and end < k:
             if out[end] > -math.inf:
-                _log_densities(floats, at + end * STATISTICS * d, d, xs, part(scratch, n * d, d))
+                _log_densities(statistics.of_class(plan, end), d, xs, part(scratch, n * d, d))
                 n += 1
             end += 1
         if n == 0:
@@ -309,11 +338,9 @@ def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, ou
 
 
 @kernel
-def _log_densities(floats, row: int, d: int, xs, out) -> None:
-    """Write ln f(x_a | c) of the class whose statistics begin at a word; the loop runs in vectors."""
-    n = part(floats, row + WEIGHT * d, d)
-    mean = part(floats, row + MEAN * d, d)
-    m2 = part(floats, row + M2 * d, d)
+def _log_densities(normals: Normals, d: int, xs, out) -> None:
+    """Write ln f(x_a | c) of one class for each of d attributes; the loop runs in vectors."""
+    n, mean, m2 = normals.weight, normals.mean, normals.m2
     for a in range(in_vectors(d)):
         if a < d:
             value, weight, squares = xs[a], n[a], m2[a]
@@ -329,16 +356,15 @@ def _log_densities(floats, row: int, d: int, xs, out) -> None:
 
 
 @kernel
-def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
+def densities_numeric(plan, p, statistics: GaussianStatistics, k: int, xs, out) -> None:
     """Multiply out[c] by the densities, which may underflow (MOA); densities above HIGHEST are clipped."""
-    d = plan[layout.PLAN_NUMERIC]
     for c in range(k):
-        row = at + c * STATISTICS * d
-        for a in range(d):
+        normals = statistics.of_class(plan, c)
+        for a in range(plan.numeric):
             if xs[a] - xs[a] == 0.0:
-                n = floats[row + WEIGHT * d + a]
-                delta = xs[a] - floats[row + MEAN * d + a]
-                deviation = _deviation(n, floats[row + M2 * d + a])
+                n = normals.weight[a]
+                delta = xs[a] - normals.mean[a]
+                deviation = _deviation(n, normals.m2[a])
                 if deviation > 0.0:
                     scale = 1.0 / (math.sqrt(2.0 * math.pi) * deviation)
                     density = scale * math.exp(-(delta * delta / (2.0 * deviation * deviation)))

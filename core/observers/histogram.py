@@ -4,24 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from core.errors import ParameterError
-from core.kernels.jit import kernel
+from core.kernels.jit import kernel, tail
+from core.kernels.records import Record, word, words_after
 from core.numeric import quantiles
 from core.numeric.special import LN2, log2
 from core.observers.base import Observer
 from core.plugin import choice, count, number
-from core.tree import layout
-
-# Parameters of the kernels
-BINS: Final = 0
-WARM_UP: Final = 1
-BY_RANGE: Final = 2
-
-# The model's words of one attribute: number of values, edges (ascending, then NaN), first values (sorted)
-SEEN: Final = 0
-EDGES: Final = 1
 
 PROBLEMS: Final = ("first values of an attribute must be a whole number of them, at most warm_up",)
 
@@ -51,6 +42,8 @@ class Plugin(Observer):
     high: float = number(1.0)
     """Upper end of the range of attributes whose schema declares none."""
 
+    NUMBERS: ClassVar[tuple[str, ...]] = ("bins", "warm_up", "is_by_range")
+
     kind: ClassVar[str] = "numeric"
     axes: ClassVar[tuple[str | int, ...]] = ("class", "bin", "attribute")
 
@@ -62,7 +55,7 @@ class Plugin(Observer):
             raise ParameterError(msg)
 
     def constants(self) -> tuple[float, ...]:
-        """Return the parameters in the order of the kernels' words."""
+        """Return the two sizes, and 1.0 if the edges are evenly spaced in a range, else 0.0."""
         return float(self.bins), float(self.warm_up), float(self.edges == "range")
 
     @property
@@ -74,44 +67,63 @@ class Plugin(Observer):
 
     def shared(self, attributes: int) -> int:
         """Return the number of words of edges and first values."""
-        return attributes * (EDGES + self.bins - 1 + self.warm_up) if self.edges == "quantile" else 0
+        return attributes * (Edges.SIZE + self.bins - 1 + self.warm_up) if self.edges == "quantile" else 0
+
+
+class BinCounts(Record):
+    """The statistics of the numeric attributes at a leaf."""
+
+    words: Any = words_after(float, "[class][bin][attribute]")
+
+    def of_class(self, plan: Any, p: Any, c: int) -> Any:
+        """Return the counts of one class, float64[bin][attribute]."""
+        return tail(self.words, c * int(p.bins) * plan.numeric)
+
+
+class Edges(Record):
+    """The model's words of one numeric attribute."""
+
+    seen: float = word("number of first values")
+    edges: Any = words_after(
+        float, "edges, ascending, then NaN; after bins - 1 of them the first values, sorted"
+    )
+
+
+SEEN_WORDS: Final = Edges.SIZE
 
 
 @kernel
-def _block(plan, params, position: int) -> int:
-    """Return the first of the model's words of an attribute."""
-    first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
-    words = EDGES + int(params[first + BINS]) - 1 + int(params[first + WARM_UP])
-    return plan[layout.PLAN_SHARED] + position * words
+def _edges_of(plan, p, statistics: Record, position: int) -> Edges:
+    """Return the words of an attribute in the model that holds a leaf's statistics."""
+    size = SEEN_WORDS + int(p.bins) - 1 + int(p.warm_up)
+    return Edges(statistics.ints, statistics.floats, plan.shared + position * size)
 
 
 @kernel
-def _edge(plan, params, floats, position: int, i: int) -> float:
+def _edge(plan, p, statistics: Record, position: int, i: int) -> float:
     """Return edge number i of an attribute, NaN if it has fewer."""
-    first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
-    if params[first + BY_RANGE] != 0.0:
-        share = (i + 1.0) / params[first + BINS]
-        ends = plan[layout.PLAN_RANGES] + 2 * position
-        return params[ends] * (1.0 - share) + params[ends + 1] * share
-    return floats[_block(plan, params, position) + EDGES + i]
+    if p.is_by_range != 0.0:
+        share = (i + 1.0) / p.bins
+        ends = plan.numeric_range(position)
+        return ends.low * (1.0 - share) + ends.high * share
+    return _edges_of(plan, p, statistics, position).edges[i]
 
 
 @kernel
-def _is_ready(plan, params, floats, position: int) -> bool:
+def _is_ready(plan, p, statistics: Record, position: int) -> bool:
     """Return whether the edges of an attribute are set."""
-    first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
-    if params[first + BY_RANGE] != 0.0:
+    if p.is_by_range != 0.0:
         return True
-    return floats[_block(plan, params, position) + SEEN] >= params[first + WARM_UP]
+    return _edges_of(plan, p, statistics, position).seen >= p.warm_up
 
 
 @kernel
-def _bin_of(plan, params, floats, position: int, x: float) -> int:
+def _bin_of(plan, p, statistics: Record, position: int, x: float) -> int:
     """Return the bin of a value: the number of edges below it."""
-    low, high = 0, int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS]) - 1
+    low, high = 0, int(p.bins) - 1
     while low < high:
         middle = (low + high) // 2
-        if _edge(plan, params, floats, position, middle) < x:  # never below NaN
+        if _edge(plan, p, statistics, position, middle) < x:  # never below NaN
             low = middle + 1
         else:
             high = middle
@@ -119,83 +131,85 @@ def _bin_of(plan, params, floats, position: int, x: float) -> int:
 
 
 @kernel
-def _prepare(plan, params, floats, position: int, x: float) -> None:
+def _prepare(plan, p, statistics: Record, position: int, x: float) -> None:
     """Insert a first value in order; after the last first value compute the edges."""
-    first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
-    bins, wanted = int(params[first + BINS]), int(params[first + WARM_UP])
-    block = _block(plan, params, position)
-    edges, values, n = block + EDGES, block + EDGES + bins - 1, int(floats[block + SEEN])
-    quantiles.put(floats, values, n, x)
-    floats[block + SEEN] = n + 1.0
-    if n + 1 < wanted:
+    bins, last = int(p.bins), int(p.warm_up)
+    attribute = _edges_of(plan, p, statistics, position)
+    words, first_value, n = attribute.edges, bins - 1, int(attribute.seen)
+    quantiles.put(words, first_value, n, x)
+    attribute.seen = n + 1.0
+    if n + 1 < last:
         return
-    quantiles.cut(floats, values, wanted, bins, edges)
-    for i in range(wanted):
-        floats[values + i] = 0.0
+    quantiles.cut(words, first_value, last, bins, 0)
+    for i in range(last):
+        words[first_value + i] = 0.0
 
 
 @kernel
-def update_numeric(plan, params, floats, at: int, label: int, xs, weight: float) -> bool:
+def update_numeric(plan, p, statistics: BinCounts, label: int, xs, weight: float) -> bool:
     """Take in one record; xs: float64[attribute], not finite = missing."""
     whole = True
-    d = plan[layout.PLAN_NUMERIC]
-    bins = int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS])
+    d = plan.numeric
+    counts = statistics.of_class(plan, p, label)
     for a in range(d):
         x = xs[a]
         if x - x == 0.0:
-            if _is_ready(plan, params, floats, a):
-                floats[at + (label * bins + _bin_of(plan, params, floats, a, x)) * d + a] += weight
+            if _is_ready(plan, p, statistics, a):
+                counts[_bin_of(plan, p, statistics, a, x) * d + a] += weight
             else:
-                _prepare(plan, params, floats, a, x)
+                _prepare(plan, p, statistics, a, x)
                 whole = False
     return whole
 
 
 @kernel
-def candidates_numeric(plan, params) -> int:
+def candidates_numeric(plan, p) -> int:
     """Return the number of edges per attribute."""
-    return int(params[plan[layout.PLAN_NUMERIC_OBSERVER + 1] + BINS]) - 1
+    return int(p.bins) - 1
 
 
 @kernel
-def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int, left, right, value) -> None:
-    """Write edges and class masses on both sides; left, right: float64[class, (a - start)·edges + i].
+def propose_numeric(plan, p, statistics: BinCounts, k: int, start: int, end: int, candidates) -> None:
+    """Write edges and class masses on both sides; columns (a - start)·edges + i.
 
     An edge with all weight on one side is no candidate.
     """
-    d = plan[layout.PLAN_NUMERIC]
-    edges = candidates_numeric(plan, params)
+    d = plan.numeric
+    edges = candidates_numeric(plan, p)
+    left, right, thresholds = candidates.left, candidates.right, candidates.value
     for a in range(start, end):
         column = (a - start) * edges
         for c in range(k):
+            counts = statistics.of_class(plan, p, c)
             total = 0.0
             for b in range(edges + 1):
-                total += floats[at + (c * (edges + 1) + b) * d + a]
+                total += counts[b * d + a]
             below = 0.0
             for i in range(edges):
-                below += floats[at + (c * (edges + 1) + i) * d + a]
+                below += counts[i * d + a]
                 left[c, column + i] = below
                 right[c, column + i] = max(total - below, 0.0)
-        ready = _is_ready(plan, params, floats, a)
+        ready = _is_ready(plan, p, statistics, a)
         for i in range(column, column + edges):
             low_side, high_side = 0.0, 0.0
             for c in range(k):
                 low_side += left[c, i]
                 high_side += right[c, i]
-            value[i] = math.nan
+            thresholds[i] = math.nan
             if ready and low_side > 0.0 and high_side > 0.0:
-                value[i] = _edge(plan, params, floats, a, i - column)
+                thresholds[i] = _edge(plan, p, statistics, a, i - column)
 
 
 @kernel
-def masses_numeric(plan, params, floats, at: int, k: int, position: int, value: float, left, right) -> None:
+def masses_numeric(plan, p, statistics: BinCounts, k: int, position: int, value: float, left, right) -> None:
     """Write the class masses at or below an edge of attribute ``position`` and above it."""
-    d, bins = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, params) + 1
-    last = _bin_of(plan, params, floats, position, value)
+    d, bins = plan.numeric, int(p.bins)
+    last = _bin_of(plan, p, statistics, position, value)
     for c in range(k):
+        counts = statistics.of_class(plan, p, c)
         left[c], right[c] = 0.0, 0.0
         for b in range(bins):
-            mass = floats[at + (c * bins + b) * d + position]
+            mass = counts[b * d + position]
             if b <= last:
                 left[c] += mass
             else:
@@ -207,44 +221,44 @@ def masses_numeric(plan, params, floats, at: int, k: int, position: int, value: 
 
 
 @kernel
-def _shares(plan, params, floats, at: int, c: int, a: int, x: float) -> float:
+def _share(plan, p, statistics: BinCounts, c: int, a: int, x: float) -> float:
     """Return Laplace's share of a value's bin in a class."""
-    d, bins = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, params) + 1
+    d, bins = plan.numeric, int(p.bins)
+    counts = statistics.of_class(plan, p, c)
     total = 0.0
     for b in range(bins):
-        total += floats[at + (c * bins + b) * d + a]
-    own = floats[at + (c * bins + _bin_of(plan, params, floats, a, x)) * d + a]
-    return (own + 1.0) / (total + bins)
+        total += counts[b * d + a]
+    in_bin = counts[_bin_of(plan, p, statistics, a, x) * d + a]
+    return (in_bin + 1.0) / (total + bins)
 
 
 @kernel
-def log_densities_numeric(plan, params, floats, at: int, k: int, xs, scratch, out) -> None:
+def log_densities_numeric(plan, p, statistics: BinCounts, k: int, xs, scratch, out) -> None:
     """Add ln of the bins' shares to out[c]; missing values and attributes without edges add nothing."""
-    for a in range(plan[layout.PLAN_NUMERIC]):
+    for a in range(plan.numeric):
         x = xs[a]
-        if x - x == 0.0 and _is_ready(plan, params, floats, a):
+        if x - x == 0.0 and _is_ready(plan, p, statistics, a):
             for c in range(k):
-                out[c] += LN2 * log2(_shares(plan, params, floats, at, c, a, x))
+                out[c] += LN2 * log2(_share(plan, p, statistics, c, a, x))
 
 
 @kernel
-def densities_numeric(plan, params, floats, at: int, k: int, xs, out) -> None:
+def densities_numeric(plan, p, statistics: BinCounts, k: int, xs, out) -> None:
     """Multiply out[c] by the bins' shares (MOA has no such observer; its votes are products)."""
-    for a in range(plan[layout.PLAN_NUMERIC]):
+    for a in range(plan.numeric):
         x = xs[a]
-        if x - x == 0.0 and _is_ready(plan, params, floats, a):
+        if x - x == 0.0 and _is_ready(plan, p, statistics, a):
             for c in range(k):
-                out[c] *= _shares(plan, params, floats, at, c, a, x)
+                out[c] *= _share(plan, p, statistics, c, a, x)
 
 
 @kernel
-def problem_shared(plan, params, floats) -> int:
+def problem_shared(plan, p, model) -> int:
     """Return the number of the sentence in PROBLEMS that applies to the model's words, 0: none."""
-    first = plan[layout.PLAN_NUMERIC_OBSERVER + 1]
-    if params[first + BY_RANGE] != 0.0:
+    if p.is_by_range != 0.0:
         return 0
-    for position in range(plan[layout.PLAN_NUMERIC]):
-        seen = floats[_block(plan, params, position) + SEEN]
-        if not 0.0 <= seen <= params[first + WARM_UP] or seen != math.floor(seen):
+    for position in range(plan.numeric):
+        seen = _edges_of(plan, p, model, position).seen
+        if not 0.0 <= seen <= p.warm_up or seen != math.floor(seen):
             return 1
     return 0

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from core.errors import ParameterError
 from core.kernels.jit import kernel, part
+from core.kernels.records import Record, words_after
+from core.layout.model import model_of
 from core.numeric.special import LN2, in_vectors, log2
 from core.observers.base import Observer
 from core.plugin import count, flag
-from core.tree import layout
-
-# Parameters, in order
-BINARY_SPLITS: Final = 0
-MAX_BRANCHES: Final = 1
 
 PROBLEMS: Final = ()
 
@@ -51,12 +48,20 @@ class Plugin(Observer):
     axes: ClassVar[tuple[str | int, ...]] = ("class", "value")
 
 
+class NominalCounts(Record):
+    """The statistics of the nominal attributes at a leaf."""
+
+    words: Any = words_after(float, "weight [class][value]; the values of all attributes one after another")
+
+    def of_class(self, plan: Any, c: int) -> Any:
+        """Return the weights of one class, float64[value]."""
+        return part(self.words, c * plan.values, plan.values)
+
+
 @kernel
-def may_be_multiway(plan, params, values: int) -> bool:
+def may_be_multiway(plan, p, values: int) -> bool:
     """Return whether an attribute with this number of values may get one branch per value."""
-    first = plan[layout.PLAN_NOMINAL_OBSERVER + 1]
-    most = params[first + MAX_BRANCHES]
-    return bool(params[first + BINARY_SPLITS] == 0.0 and (most == 0.0 or values <= most))
+    return bool(p.binary_splits == 0.0 and (p.max_branches == 0.0 or values <= p.max_branches))
 
 
 @kernel
@@ -66,61 +71,58 @@ def code_of(value: float, room: int) -> int:
 
 
 @kernel
-def update_nominal(plan, params, ints, floats, at: int, label: int, x, weight: float) -> None:
+def update_nominal(plan, p, statistics: NominalCounts, label: int, x, weight: float) -> None:
     """Take in one record; x: float64[column].
 
     If all attributes have two values (codes 0 and 1), weight or 0 is added to each count: this runs in
     vectors.
     """
-    row = at + label * plan[layout.PLAN_VALUES]
-    if plan[layout.PLAN_HALVES] != 0:
-        counts = part(floats, row, plan[layout.PLAN_VALUES])
-        for j in range(plan[layout.PLAN_NOMINAL]):
+    counts = statistics.of_class(plan, label)
+    if plan.halves != 0:
+        for j in range(plan.nominal):
             counts[2 * j] += weight if x[j] == 0.0 else 0.0
             counts[2 * j + 1] += weight if x[j] == 1.0 else 0.0
         return
-    table = plan[layout.PLAN_NOMINAL_TABLE]
-    for j in range(plan[layout.PLAN_NOMINAL]):
-        entry = table + j * layout.NOMINAL_FIELDS
-        value = x[plan[entry + layout.NOMINAL_COLUMN]]
-        if 0.0 <= value < plan[entry + layout.NOMINAL_ROOM]:
-            floats[row + plan[entry + layout.NOMINAL_FIRST] + int(value)] += weight
+    for j in range(plan.nominal):
+        column = plan.nominal_column(j)
+        value = x[column.column]
+        if 0.0 <= value < column.room:
+            counts[column.first + int(value)] += weight
 
 
 @kernel
-def masses_nominal(plan, floats, at: int, k: int, start: int, end: int, out) -> None:
+def masses_nominal(plan, statistics: NominalCounts, k: int, start: int, end: int, out) -> None:
     """Write class masses of the values start … end-1, out: float64[class, value - start]."""
-    values = plan[layout.PLAN_VALUES]
     for c in range(k):
+        counts = statistics.of_class(plan, c)
         for v in range(end - start):
-            out[c, v] = floats[at + c * values + start + v]
+            out[c, v] = counts[start + v]
 
 
 @kernel
-def log_densities_nominal(plan, params, ints, floats, at: int, k: int, x, scratch, out) -> None:
+def log_densities_nominal(plan, p, statistics: NominalCounts, k: int, x, scratch, out) -> None:
     """Add ln of Laplace's ``(n_vc + 1)/(n_c + |V|)`` to out[c]; missing and unknown values add nothing.
 
     A class that is impossible already (minus infinity) stays so for any shares.
     """
     ratio, logs = part(scratch, 0, k), part(scratch, k, k)
-    halves = plan[layout.PLAN_HALVES] != 0
+    halves = plan.halves != 0
     if halves:
-        multiply_halves(plan, ints, floats, at, k, x, ratio, logs)
+        multiply_halves(plan, statistics, k, x, ratio, logs)
     for c in range(k):
         if out[c] == -math.inf:
             ratio[c], logs[c] = 1.0, 0.0
         elif halves and logs[c] <= _LARGE:
             ratio[c], logs[c] = ratio[c] / logs[c], 0.0
         else:
-            row = at + c * plan[layout.PLAN_VALUES]
-            ratio[c], logs[c] = product_of_shares(plan, ints, floats, row, x)
+            ratio[c], logs[c] = product_of_shares(plan, statistics, c, x)
     for c in range(in_vectors(k)):
         if c < k:
             out[c] += LN2 * (logs[c] + log2(ratio[c]))
 
 
 @kernel
-def multiply_halves(plan, ints, floats, at: int, k: int, x, above, below) -> None:
+def multiply_halves(plan, statistics: NominalCounts, k: int, x, above, below) -> None:
     """Write the products of the shares' numerators and denominators, for attributes of two values.
 
     The loop over classes is the inner one, so that no multiplication waits for the previous one. ``below``,
@@ -128,39 +130,38 @@ def multiply_halves(plan, ints, floats, at: int, k: int, x, above, below) -> Non
     """
     for c in range(k):
         above[c], below[c] = 1.0, 1.0
-    values, seen = plan[layout.PLAN_VALUES], plan[layout.PLAN_VALUES_SEEN]
-    for j in range(plan[layout.PLAN_NOMINAL]):
-        code, known = code_of(x[j], 2), ints[seen + j]
+    counts, values, model = statistics.words, plan.values, model_of(statistics)
+    for j in range(plan.nominal):
+        code, known = code_of(x[j], 2), model.values_seen(plan, j)
         if code < 0 or known == 0:
             continue
         for c in range(k):
-            first = at + c * values + 2 * j
-            above[c] *= floats[first + code] + 1.0
-            below[c] *= float(known) + floats[first] + floats[first + 1]
+            first = c * values + 2 * j
+            above[c] *= counts[first + code] + 1.0
+            below[c] *= float(known) + counts[first] + counts[first + 1]
 
 
 @kernel
-def product_of_shares(plan, ints, floats, row: int, x) -> tuple[float, float]:
-    """Return the product of the shares of a class, whose counts begin at word ``row``.
+def product_of_shares(plan, statistics: NominalCounts, c: int, x) -> tuple[float, float]:
+    """Return the product of the shares of class c.
 
     Beyond the range of floats the result is a part of the product and the binary logarithm of the rest, else
     the logarithm is 0.
     """
-    table = plan[layout.PLAN_NOMINAL_TABLE]
+    counts, model = statistics.of_class(plan, c), model_of(statistics)
     # One logarithm for each product that fits into a float.
     above, below, logs = 1.0, 1.0, 0.0
-    for j in range(plan[layout.PLAN_NOMINAL]):
-        entry = table + j * layout.NOMINAL_FIELDS
-        code = code_of(x[plan[entry + layout.NOMINAL_COLUMN]], plan[entry + layout.NOMINAL_ROOM])
-        values = ints[plan[layout.PLAN_VALUES_SEEN] + j]
+    for j in range(plan.nominal):
+        column = plan.nominal_column(j)
+        code = code_of(x[column.column], column.room)
+        values = model.values_seen(plan, j)
         if code < 0 or values == 0:
             continue
-        first = row + plan[entry + layout.NOMINAL_FIRST]
-        total = sum_of_counts(floats, first, values, float(values))
+        total = sum_of_counts(counts, column.first, values, float(values))
         if total > _LARGE:
-            logs += log2(floats[first + code] + 1.0) - log2(total)
+            logs += log2(counts[column.first + code] + 1.0) - log2(total)
             continue
-        above *= floats[first + code] + 1.0
+        above *= counts[column.first + code] + 1.0
         below *= total
         if below > _LARGE:
             logs += log2(above / below)
@@ -190,22 +191,21 @@ def sum_of_counts(floats, first: int, n: int, start: float) -> float:
 
 
 @kernel
-def densities_nominal(plan, params, ints, floats, at: int, k: int, x, out) -> None:
+def densities_nominal(plan, p, statistics: NominalCounts, k: int, x, out) -> None:
     """Multiply out[c] by MOA's shares: |V| is the largest value seen with the class, plus one."""
-    table = plan[layout.PLAN_NOMINAL_TABLE]
-    for j in range(plan[layout.PLAN_NOMINAL]):
-        entry = table + j * layout.NOMINAL_FIELDS
-        code = code_of(x[plan[entry + layout.NOMINAL_COLUMN]], plan[entry + layout.NOMINAL_ROOM])
+    for j in range(plan.nominal):
+        column = plan.nominal_column(j)
+        code = code_of(x[column.column], column.room)
         if code >= 0:
             for c in range(k):
-                row = at + c * plan[layout.PLAN_VALUES] + plan[entry + layout.NOMINAL_FIRST]
+                counts = statistics.of_class(plan, c)
                 total = 0.0
                 reach = 0
-                for v in range(plan[entry + layout.NOMINAL_ROOM]):
-                    total += floats[row + v]
-                    if floats[row + v] > 0.0:
-                        reach = v + 1
+                for v in range(column.first, column.first + column.room):
+                    total += counts[v]
+                    if counts[v] > 0.0:
+                        reach = v + 1 - column.first
                 if reach > 0:
-                    out[c] *= (floats[row + code] + 1.0) / (total + reach)
+                    out[c] *= (counts[column.first + code] + 1.0) / (total + reach)
                 else:
                     out[c] = 0.0

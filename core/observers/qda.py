@@ -11,8 +11,7 @@ from core.numeric.moments import deviation, merged
 from core.numeric.qda import cut_of, left_share
 from core.observers import gaussian
 from core.observers.base import Observer
-from core.observers.gaussian import M2, MEAN, STATISTICS, WEIGHT
-from core.tree import layout
+from core.observers.gaussian import STATISTICS, GaussianStatistics
 
 PROBLEMS: Final = ()
 
@@ -45,66 +44,70 @@ class Plugin(Observer):
 
 
 @kernel
-def candidates_numeric(plan, params) -> int:
+def candidates_numeric(plan, p) -> int:
     """Return the number of classes that there is room for: one threshold for each."""
-    return max(plan[layout.PLAN_CLASSES], 1)
+    return max(plan.classes, 1)
 
 
 @kernel
-def moments_of(floats, at: int, d: int, c: int, a: int) -> tuple[float, float, float]:
+def moments_of(plan, statistics: GaussianStatistics, c: int, a: int) -> tuple[float, float, float]:
     """Return weight, mean and squared deviations of a class."""
-    row = at + c * STATISTICS * d + a
-    return floats[row + WEIGHT * d], floats[row + MEAN * d], floats[row + M2 * d]
+    normals = statistics.of_class(plan, c)
+    return normals.weight[a], normals.mean[a], normals.m2[a]
 
 
 @kernel
-def threshold_of(floats, at: int, d: int, k: int, c: int, a: int) -> float:
+def threshold_of(plan, statistics: GaussianStatistics, k: int, c: int, a: int) -> float:
     """Return the threshold between class c and the rest for an attribute, NaN if there is none."""
-    n, mean, m2 = moments_of(floats, at, d, c, a)
+    n, mean, m2 = moments_of(plan, statistics, c, a)
     n_rest, mean_rest, m2_rest = 0.0, 0.0, 0.0
     for other in range(k):
         if other != c:
-            n_other, mean_other, m2_other = moments_of(floats, at, d, other, a)
+            n_other, mean_other, m2_other = moments_of(plan, statistics, other, a)
             n_rest, mean_rest, m2_rest = merged(n_rest, mean_rest, m2_rest, n_other, mean_other, m2_other)
     if n < FEWEST or n_rest < FEWEST:
         return math.nan
-    found, cut = cut_of(n, mean, deviation(n, m2), n_rest, mean_rest, deviation(n_rest, m2_rest))
-    return cut if found else math.nan
+    exists, cut = cut_of(n, mean, deviation(n, m2), n_rest, mean_rest, deviation(n_rest, m2_rest))
+    return cut if exists else math.nan
 
 
 @kernel
-def propose_numeric(plan, params, floats, at: int, k: int, start: int, end: int, left, right, value) -> None:
+def propose_numeric(
+    plan, p, statistics: GaussianStatistics, k: int, start: int, end: int, candidates
+) -> None:
     """Write thresholds, ascending, and class masses on both sides; columns (a - start)·classes + i."""
-    d, candidates = plan[layout.PLAN_NUMERIC], candidates_numeric(plan, params)
+    room = candidates_numeric(plan, p)
+    left, right, thresholds = candidates.left, candidates.right, candidates.value
     for a in range(start, end):
-        first = (a - start) * candidates
-        found = first
+        first = (a - start) * room
+        stop = first
         for c in range(1 if k == 2 else k):
-            cut = threshold_of(floats, at, d, k, c, a)
+            cut = threshold_of(plan, statistics, k, c, a)
             if cut - cut != 0.0:
                 continue
-            place = found
-            while place > first and value[place - 1] > cut:
-                value[place] = value[place - 1]
+            place = stop
+            while place > first and thresholds[place - 1] > cut:
+                thresholds[place] = thresholds[place - 1]
                 place -= 1
-            value[place] = cut
-            found += 1
-        for i in range(found, first + candidates):
-            value[i] = math.nan
+            thresholds[place] = cut
+            stop += 1
+        for i in range(stop, first + room):
+            thresholds[i] = math.nan
         for c in range(k):
-            n, mean, m2 = moments_of(floats, at, d, c, a)
+            n, mean, m2 = moments_of(plan, statistics, c, a)
             sd = deviation(n, m2)
-            for i in range(first, first + candidates):
-                left[c, i] = n * left_share(mean, sd, value[i]) if i < found else 0.0
+            for i in range(first, first + room):
+                left[c, i] = n * left_share(mean, sd, thresholds[i]) if i < stop else 0.0
                 right[c, i] = max(n - left[c, i], 0.0)
 
 
 @kernel
-def masses_numeric(plan, params, floats, at: int, k: int, position: int, value: float, left, right) -> None:
+def masses_numeric(
+    plan, p, statistics: GaussianStatistics, k: int, position: int, value: float, left, right
+) -> None:
     """Write the class masses at or below a threshold of attribute ``position`` and above it."""
-    d = plan[layout.PLAN_NUMERIC]
     for c in range(k):
-        n, mean, m2 = moments_of(floats, at, d, c, position)
+        n, mean, m2 = moments_of(plan, statistics, c, position)
         left[c] = n * left_share(mean, deviation(n, m2), value)
         right[c] = max(n - left[c], 0.0)
         if n == 0.0:

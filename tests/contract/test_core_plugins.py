@@ -188,12 +188,12 @@ def test_a_bound_shrinks_with_evidence_and_judges_by_it(name):
     widths = [bound.epsilon(1.0, float(n), records=2000.0, attributes=3) for n in range(8, 2000)]
     assert all(np.diff(widths) < 0.0)
     assert bound.factor >= 1.0
-    params = np.array([*bound.constants(), 0.0])
+    p = bound.numbers()
     lead = bound.factor * 0.1
-    assert module.decision(params, 0, lead * 1.001, 0.1, 0.0) == GAP
-    assert module.decision(params, 0, lead * 0.999, 0.1, 0.0) == OPEN
-    assert module.decision(params, 0, lead * 0.999, 0.1, 0.1001) == TIE
-    assert module.decision(params, 0, lead * 0.999, 0.1, 0.0999) == OPEN
+    assert module.decision(p, lead * 1.001, 0.1, 0.0) == GAP
+    assert module.decision(p, lead * 0.999, 0.1, 0.0) == OPEN
+    assert module.decision(p, lead * 0.999, 0.1, 0.1001) == TIE
+    assert module.decision(p, lead * 0.999, 0.1, 0.0999) == OPEN
 
 
 # But the one whose published fault is that it may lose (tests/unit/core/criteria).

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from core.kernels.jit import kernel
+from core.layout.learning import LEARNED
+from core.layout.model import Block, model_of
 from core.learners.arrays import Array, ArrayLearner, array_at
-from core.tree import layout as at
-from core.tree.byoffset.statistics import add_weight, two_largest
+from core.tree.statistics import add_weight, two_largest
+
+COUNTS: Final = 0
+"""Number of the array of class weights."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,57 +27,41 @@ class Plugin(ArrayLearner):
 
 
 @kernel
-def answer(
-    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
-) -> tuple[int, int, int]:
+def answer(plan, block: Block, place: int, row, prepared: int, scratch, shares) -> tuple[int, int, int]:
     """Write the class shares and return the largest class; the place is always 0."""
-    return largest_class(ints, floats, array_at(plan, t, 0), shares), 0, -1
+    return largest_class(plan, block, shares), 0, -1
 
 
 @kernel
-def largest_class(ints, floats, counts: int, shares) -> int:
+def largest_class(plan, block: Block, shares) -> int:
     """Return the first class with the largest weight, -1 while none is known; write the shares."""
-    best = 0 if ints[at.MODEL_CLASSES] > 0 else -1
+    counts, k = array_at(plan, block, COUNTS).numbers, model_of(block).classes
+    best = 0 if k > 0 else -1
     total = 0.0
-    for c in range(ints[at.MODEL_CLASSES]):
-        total += floats[counts + c]
-        if floats[counts + c] > floats[counts + best]:
+    for c in range(k):
+        total += counts[c]
+        if counts[c] > counts[best]:
             best = c
     if total > 0.0:
-        for c in range(ints[at.MODEL_CLASSES]):
-            shares[c] = floats[counts + c] / total
+        for c in range(k):
+            shares[c] = counts[c] / total
     return best
 
 
 @kernel
-def learn(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    place: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    hint: int,
-    scratch,
-    vote_buffer,
-) -> tuple[int, int]:
-    add_weight(floats, array_at(plan, t, 0) + label, weight, ints[at.MODEL_LABELS])
-    return at.LEARNED, 0
+def learn(plan, block: Block, place: int, row, hint: int, work) -> tuple[int, int]:
+    counts = array_at(plan, block, COUNTS).numbers
+    add_weight(counts, row.label, row.weight, model_of(block).labels)
+    return LEARNED, 0
 
 
 @kernel
-def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
-) -> tuple[float, float, float]:
-    counts = array_at(plan, t, 0)
+def uncertainty(plan, block: Block, place: int, shares, scratch, columns: int) -> tuple[float, float, float]:
+    counts, k = array_at(plan, block, COUNTS).numbers, model_of(block).classes
     total = 0.0
-    for c in range(ints[at.MODEL_CLASSES]):
-        total += floats[counts + c]
+    for c in range(k):
+        total += counts[c]
     if total <= 0.0:
         return 0.5, 0.0, 0.0
-    largest, second = two_largest(ints, floats, counts)
+    largest, second = two_largest(counts, k)
     return largest / total, (largest - second) / total, total

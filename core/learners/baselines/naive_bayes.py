@@ -4,19 +4,31 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from core.kernels.jit import kernel
+from core.layout.learning import LEARNED
+from core.layout.model import Block, Floats, Ints, model_of
+from core.layout.plan import PlanRecord
 from core.leaf_models.nb import first_maximum, normalise
 from core.learners.arrays import Array, ArrayLearner, array_at
-from core.learners.baselines.majority_class import largest_class
+from core.learners.baselines.majority_class import COUNTS, largest_class
 from core.numeric.special import LN2, exp, log2
-from core.observers import gaussian, nominal
+from core.observers import gaussian
+from core.observers.gaussian import (
+    GaussianStatistics,
+    densities_numeric,
+    log_densities_numeric,
+    update_numeric,
+)
+from core.observers.nominal import NominalCounts, densities_nominal, log_densities_nominal, update_nominal
 from core.plugin import choice
-from core.tree import layout as at
 from core.tree import quirks
-from core.tree.byoffset.statistics import add_weight
-from core.tree.layout import Floats, Ints
+from core.tree.statistics import add_weight
+
+# Numbers of the arrays after COUNTS
+NUMERIC: Final = 1
+NOMINAL: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,33 +53,44 @@ class Plugin(ArrayLearner):
     )
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Any, blocks: Any) -> None:
-        ints[at.PLAN_QUIRKS] = quirks.OF_COMPAT[self.compat]
+        PlanRecord(ints, floats, 0).quirks = quirks.OF_COMPAT[self.compat]
 
 
 @kernel
-def answer(
-    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
-) -> tuple[int, int, int]:
+def numeric_statistics(plan, block: Block) -> GaussianStatistics:
+    array = array_at(plan, block, NUMERIC)
+    return GaussianStatistics(array.ints, array.floats, array.start)
+
+
+@kernel
+def nominal_statistics(plan, block: Block) -> NominalCounts:
+    array = array_at(plan, block, NOMINAL)
+    return NominalCounts(array.ints, array.floats, array.start)
+
+
+@kernel
+def answer(plan, block: Block, place: int, row, prepared: int, scratch, shares) -> tuple[int, int, int]:
     """Write the posterior class probabilities; before the first label there are none."""
-    counts, k = array_at(plan, t, 0), ints[at.MODEL_CLASSES]
-    best = largest_class(ints, floats, counts, shares)
-    if best < 0 or floats[counts + best] <= 0.0:
+    counts, k = array_at(plan, block, COUNTS).numbers, model_of(block).classes
+    best = largest_class(plan, block, shares)
+    if best < 0 or counts[best] <= 0.0:
         return best, 0, -1
-    numbers, values = array_at(plan, t, 1), array_at(plan, t, 2)
-    if plan[at.PLAN_QUIRKS] & quirks.MULTIPLIED_DENSITIES != 0:
-        if plan[at.PLAN_NUMERIC] > 0:
-            gaussian.densities_numeric(plan, params, floats, numbers, k, xs, shares)
-        if plan[at.PLAN_NOMINAL] > 0:
-            nominal.densities_nominal(plan, params, ints, floats, values, k, x, shares)
+    numeric, nominal = numeric_statistics(plan, block), nominal_statistics(plan, block)
+    p = plan.parameters(plan.learner_at)  # these kernels of the observers read no parameters
+    if plan.has(quirks.MULTIPLIED_DENSITIES):
+        if plan.numeric > 0:
+            densities_numeric(plan, p, numeric, k, row.xs, shares)
+        if plan.nominal > 0:
+            densities_nominal(plan, p, nominal, k, row.x, shares)
         best = first_maximum(shares, k)
         normalise(shares, k)
         return best, 0, -1
     for c in range(k):
         shares[c] = LN2 * log2(shares[c]) if shares[c] > 0.0 else -math.inf
-    if plan[at.PLAN_NUMERIC] > 0:
-        gaussian.log_densities_numeric(plan, params, floats, numbers, k, xs, scratch, shares)
-    if plan[at.PLAN_NOMINAL] > 0:
-        nominal.log_densities_nominal(plan, params, ints, floats, values, k, x, scratch, shares)
+    if plan.numeric > 0:
+        log_densities_numeric(plan, p, numeric, k, row.xs, scratch, shares)
+    if plan.nominal > 0:
+        log_densities_nominal(plan, p, nominal, k, row.x, scratch, shares)
     best = first_maximum(shares, k)
     top = shares[best]
     for c in range(k):
@@ -77,38 +100,23 @@ def answer(
 
 
 @kernel
-def learn(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    place: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    hint: int,
-    scratch,
-    vote_buffer,
-) -> tuple[int, int]:
-    add_weight(floats, array_at(plan, t, 0) + label, weight, ints[at.MODEL_LABELS])
-    if plan[at.PLAN_NUMERIC] > 0:
-        gaussian.update_numeric(plan, params, floats, array_at(plan, t, 1), label, xs, weight)
-    if plan[at.PLAN_NOMINAL] > 0:
-        nominal.update_nominal(plan, params, ints, floats, array_at(plan, t, 2), label, x, weight)
-    return at.LEARNED, 0
+def learn(plan, block: Block, place: int, row, hint: int, work) -> tuple[int, int]:
+    counts, p = array_at(plan, block, COUNTS).numbers, plan.parameters(plan.learner_at)
+    add_weight(counts, row.label, row.weight, model_of(block).labels)
+    if plan.numeric > 0:
+        update_numeric(plan, p, numeric_statistics(plan, block), row.label, row.xs, row.weight)
+    if plan.nominal > 0:
+        update_nominal(plan, p, nominal_statistics(plan, block), row.label, row.x, row.weight)
+    return LEARNED, 0
 
 
 @kernel
-def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
-) -> tuple[float, float, float]:
+def uncertainty(plan, block: Block, place: int, shares, scratch, columns: int) -> tuple[float, float, float]:
     """Return the uncertainty of the posterior, and the weight of all labels."""
-    counts = array_at(plan, t, 0)
+    counts = array_at(plan, block, COUNTS).numbers
     weight, largest, second = 0.0, 0.0, 0.0
-    for c in range(ints[at.MODEL_CLASSES]):
-        weight += floats[counts + c]
+    for c in range(model_of(block).classes):
+        weight += counts[c]
         second = max(second, min(shares[c], largest))
         largest = max(largest, shares[c])
     if largest <= 0.0:

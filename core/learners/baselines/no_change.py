@@ -8,9 +8,12 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from core.kernels.jit import kernel
+from core.layout.learning import LEARNED
+from core.layout.model import Block, Floats
 from core.learners.arrays import Array, ArrayLearner, array_at
-from core.tree import layout as at
-from core.tree.layout import Floats
+
+LAST: Final = 0
+"""Number of the array of one word, the last label."""
 
 NOTHING: Final = -1.0
 """No label was learned yet."""
@@ -30,44 +33,26 @@ class Plugin(ArrayLearner):
     )
 
     def masses(self, arrays: dict[str, Any], classes: int) -> Floats:
-        found, last = np.zeros(classes), int(arrays["last"][0])
-        found[last : last + 1] = 1.0 if last >= 0 else 0.0
-        return found
+        shares, last = np.zeros(classes), int(arrays["last"][0])
+        shares[last : last + 1] = 1.0 if last >= 0 else 0.0
+        return shares
 
 
 @kernel
-def answer(
-    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
-) -> tuple[int, int, int]:
+def answer(plan, block: Block, place: int, row, prepared: int, scratch, shares) -> tuple[int, int, int]:
     """Return the last label, with all of the votes."""
-    last = ints[array_at(plan, t, 0)]
+    last = array_at(plan, block, LAST).integers[0]
     if last >= 0:
         shares[last] = 1.0
     return last, 0, -1
 
 
 @kernel
-def learn(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    place: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    hint: int,
-    scratch,
-    vote_buffer,
-) -> tuple[int, int]:
-    ints[array_at(plan, t, 0)] = label
-    return at.LEARNED, 0
+def learn(plan, block: Block, place: int, row, hint: int, work) -> tuple[int, int]:
+    array_at(plan, block, LAST).integers[0] = row.label
+    return LEARNED, 0
 
 
 @kernel
-def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
-) -> tuple[float, float, float]:
+def uncertainty(plan, block: Block, place: int, shares, scratch, columns: int) -> tuple[float, float, float]:
     return 0.5, 0.0, 0.0

@@ -7,50 +7,46 @@ from typing import Any
 import numpy as np
 
 from core.kernels.jit import kernel, outlined, words_at
-from core.kernels.records import Words
-from core.layout.plan import PlanRecord
+from core.layout.plan import PlanRecord, plan_at
+from core.layout.tree import MULTIWAY, NUMERIC, Leaf, Tree
 from core.observers import base as observers
-from core.tree import layout as at
-from core.tree.byoffset.routing import leaf_at, node_at
 
 masses_numeric = observers.numeric_dispatcher()[3]
 masses_nominal = observers.nominal_dispatcher()[1]
 
 
 @kernel
-def is_numeric(plan, attribute: int) -> bool:
-    table = plan[at.PLAN_NOMINAL_TABLE]
-    for j in range(plan[at.PLAN_NOMINAL]):
-        if plan[table + j * at.NOMINAL_FIELDS + at.NOMINAL_COLUMN] == attribute:
-            return False
-    return True
+def is_numeric(plan: PlanRecord, attribute: int) -> bool:
+    number = 0
+    while number < plan.nominal and plan.nominal_column(number).column != attribute:
+        number += 1
+    return bool(number == plan.nominal)
 
 
 @kernel
-def nominal_entry(plan, attribute: int) -> int:
-    """Return where the entry of a nominal attribute lies in the plan."""
-    entry = plan[at.PLAN_NOMINAL_TABLE]
-    while plan[entry + at.NOMINAL_COLUMN] != attribute:
-        entry += at.NOMINAL_FIELDS
-    return entry
+def nominal_number(plan: PlanRecord, attribute: int) -> int:
+    """Return the number of an attribute among the nominal attributes."""
+    number = 0
+    while plan.nominal_column(number).column != attribute:
+        number += 1
+    return number
 
 
 @kernel
-def numeric_position(plan, attribute: int) -> int:
-    """Return the position of an attribute among the numeric attributes."""
-    position = 0
-    while plan[plan[at.PLAN_NUMERIC_TABLE] + position] != attribute:
-        position += 1
-    return position
+def numeric_number(plan: PlanRecord, attribute: int) -> int:
+    """Return the number of an attribute among the numeric attributes."""
+    number = 0
+    while plan.numeric_column(number) != attribute:
+        number += 1
+    return number
 
 
 @kernel
-def branches_of(plan, ints, attribute: int, test: int) -> int:
+def branches_of(plan: PlanRecord, tree: Tree, attribute: int, test: int) -> int:
     """Return the number of branches of a test: two, or the number of values that the model has learned."""
-    if test != at.MULTIWAY:
+    if test != MULTIWAY:
         return 2
-    position = (nominal_entry(plan, attribute) - plan[at.PLAN_NOMINAL_TABLE]) // at.NOMINAL_FIELDS
-    return ints[plan[at.PLAN_VALUES_SEEN] + position]
+    return tree.model.values_seen(plan, nominal_number(plan, attribute))
 
 
 @kernel("float64[:, ::1](int64, int64, int64, int64, int64, int64, float64)")
@@ -59,13 +55,13 @@ def divide(
 ) -> Any:
     """Return the class masses that a test of leaf number ``node`` makes, float64[branch, class].
 
-    -1 marks a class that was never seen in a branch.
+    -1 marks a class that was never seen in a branch. t: the tree's first word.
     """
-    plan, params = words_at(plan_address)
+    plan = plan_at(plan_address)
     ints, floats = words_at(address)
-    masses = np.empty((branches_of(plan, ints, attribute, test), ints[at.MODEL_CLASSES]))
-    leaf = leaf_at(ints, t, ints[node_at(ints, t, node) + at.NODE_SLOT])
-    divide_leaf(plan, params, ints, floats, t, leaf, attribute, test, value, masses)
+    tree = Tree(ints, floats, t)
+    masses = np.empty((branches_of(plan, tree, attribute, test), tree.model.classes))
+    divide_leaf(plan, tree, tree.leaf_of(tree.node(node)), attribute, test, value, masses)
     return masses
 
 
@@ -75,37 +71,30 @@ divide_here: Any = outlined(divide)
 
 @kernel
 def divide_leaf(
-    plan, params, ints, floats, t: int, leaf: int, attribute: int, test: int, value: float, out
+    plan: PlanRecord, tree: Tree, leaf: Leaf, attribute: int, test: int, value: float, out
 ) -> None:
     """Write the class masses that a test makes of a leaf, out: float64[branch, class].
 
     -1 marks a class that was never seen in a branch.
     """
     k = out.shape[1]
-    if test == at.NUMERIC:
-        position = numeric_position(plan, attribute)
-        statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-        kind = plan[at.PLAN_NUMERIC_OBSERVER]
+    if test == NUMERIC:
         masses_numeric(
-            kind,
-            PlanRecord(plan, params, 0),
-            Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
-            Words(ints, floats, statistics),
+            plan.numeric_observer,
+            plan,
+            plan.parameters(plan.numeric_observer_at),
+            tree.numeric_statistics(plan, leaf),
             k,
-            position,
+            numeric_number(plan, attribute),
             value,
             out[0],
             out[1],
         )
         return
-    entry = nominal_entry(plan, attribute)
-    first, room = plan[entry + at.NOMINAL_FIRST], plan[entry + at.NOMINAL_ROOM]
-    counts = np.empty((k, room))
-    statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-    kind = plan[at.PLAN_NOMINAL_OBSERVER]
-    masses_nominal(
-        kind, PlanRecord(plan, params, 0), Words(ints, floats, statistics), k, first, first + room, counts
-    )
+    column = plan.nominal_column(nominal_number(plan, attribute))
+    counts = np.empty((k, column.room))
+    statistics, end = tree.nominal_statistics(leaf), column.first + column.room
+    masses_nominal(plan.nominal_observer, plan, statistics, k, column.first, end, counts)
     for c in range(k):
         divide_nominal(counts[c], test, int(value), out, c)
 
@@ -121,7 +110,7 @@ def divide_nominal(counts, test: int, value: int, out, c: int) -> None:
     for v in range(len(counts)):
         if counts[v] > 0.0:
             end = v + 1
-    if test == at.MULTIWAY:
+    if test == MULTIWAY:
         for v in range(out.shape[0]):
             out[v, c] = counts[v] if v < end else -1.0
         return

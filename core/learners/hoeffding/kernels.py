@@ -129,7 +129,7 @@ def train(plan: PlanRecord, tree: Tree, end: Node, row: Row, hint: int, work: Wo
                     tree.revision(plan, leaf).due = 1.0
         else:
             node.reach = reach  # MOA's range is the range at the node's beginning
-            due |= is_revisited(plan.ints, plan.floats, tree.ints, tree.floats, tree.start, node.start)
+            due |= is_revisited(plan, tree, node)
         if not revises or node.parent < 0:
             return DECISION_DUE if due else LEARNED
         node = tree.node(node.parent)

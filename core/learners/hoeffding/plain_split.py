@@ -51,7 +51,7 @@ def split_leaf(plan: PlanRecord, tree: Tree, node: Node, decided, outcome: int, 
     attribute, test = int(decided[ranking.BEST_ATTRIBUTE]), int(decided[ranking.BEST_TEST])
     if plan.plain_splits == 0 or attribute < 0:
         return False
-    branches = branches_of(plan.ints, tree.ints, attribute, test)
+    branches = branches_of(plan, tree, attribute, test)
     if not has_room(plan, tree, branches):
         return False
     value, number = decided[ranking.BEST_VALUE], tree.number(node)

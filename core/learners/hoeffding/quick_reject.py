@@ -10,17 +10,17 @@ decides. So the tree is always the same.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from core.criteria import base as criteria
+from core.criteria.base import min_branch_frac
 from core.kernels.jit import kernel
-from core.kernels.records import Words
 from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding.ranking import complement, untested
 from core.observers import base as observers
-from core.tree import layout as at
 
 _ERROR: Final = 1e-5
 """Error of a merit: this for each class, plus ten times (special.rough_log2, rough_cdf: at most 4e-7)."""
@@ -28,12 +28,19 @@ _ERROR: Final = 1e-5
 _SHARE_ERROR: Final = 1e-6
 """Error of a branch's share of the weight."""
 
-# The best merits so far (float64[LEADERS_WORDS])
-_BEST: Final = 0  # upper bound of the best merit, including "do not split" with merit 0
-_FIRST: Final = 1  # the two best merits of tests that are certainly suggested
-_SECOND: Final = 2
-_SUGGESTIONS: Final = 3
-_LEADERS_WORDS: Final = 4
+
+class Leaders(NamedTuple):
+    """The best merits so far."""
+
+    best: float
+    """Upper bound of the best merit, including "do not split" with merit 0."""
+    first: float
+    """The best merit of tests that are certainly suggested."""
+    second: float
+    """The second best merit of such tests."""
+    suggestions: float
+    """Number of attributes with such tests."""
+
 
 candidates_numeric = observers.numeric_dispatcher()[2]
 masses_nominal, may_be_multiway = observers.nominal_dispatcher()[1:3]
@@ -42,61 +49,50 @@ impurity_roughly = criteria.rough_dispatcher()
 
 
 @kernel
-def gap_at_most(plan, params, ints, floats, t: int, node: int, leaf: int) -> float:
+def gap_at_most(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> float:
     """Return an upper bound of the gap between best and second best merit; infinity if there is none.
 
-    For leaves whose numeric observer and criterion have approximations (PLAN_QUICK_REJECT). "Do not split" is
-    one of the tests, with merit 0.
+    For leaves whose numeric observer and criterion have approximations (``PlanRecord.quick_reject``). "Do not
+    split" is one of the tests, with merit 0.
     """
-    leaders = np.zeros(_LEADERS_WORDS)
-    leaders[_SECOND] = -math.inf
-    k = ints[at.MODEL_CLASSES]
-    if plan[at.PLAN_NUMERIC] > 0:
-        scan_numeric(plan, params, floats, leaf, k, leaders)
-    if plan[at.PLAN_NOMINAL] > 0:
-        scan_nominal(plan, params, ints, floats, t, node, leaf, k, leaders)
-    if leaders[_SUGGESTIONS] == 0.0:
+    leaders = Leaders(0.0, 0.0, -math.inf, 0.0)
+    k = tree.model.classes
+    if plan.numeric > 0:
+        leaders = scan_numeric(plan, tree, leaf, k, leaders)
+    if plan.nominal > 0:
+        leaders = scan_nominal(plan, tree, node, leaf, k, leaders)
+    if leaders.suggestions == 0.0:
         return math.inf
-    return leaders[_BEST] - leaders[_SECOND] + 2.0 * _ERROR * (10 + k)
+    return leaders.best - leaders.second + 2.0 * _ERROR * (10 + k)
 
 
 @kernel
-def add_merits(leaders, possibly: float, surely: float) -> None:
-    """Add the best merits of an attribute: of all its tests, and of the tests that are certainly suggested.
+def with_merits(leaders: Leaders, possibly: float, surely: float) -> Leaders:
+    """Return the leaders after an attribute's best merits: of all its tests, and of those surely suggested.
 
     A merit that is not a number makes the gap unknown.
     """
     if math.isnan(possibly):
         possibly = math.inf
-    leaders[_BEST] = max(leaders[_BEST], possibly)
-    if surely > -math.inf:
-        leaders[_SUGGESTIONS] += 1.0
-    if surely > leaders[_FIRST]:
-        leaders[_FIRST], leaders[_SECOND] = surely, leaders[_FIRST]
+    best, first, second = max(leaders.best, possibly), leaders.first, leaders.second
+    suggestions = leaders.suggestions + (1.0 if surely > -math.inf else 0.0)
+    if surely > first:
+        first, second = surely, first
     else:
-        leaders[_SECOND] = max(leaders[_SECOND], surely)
+        second = max(second, surely)
+    return Leaders(best, first, second, suggestions)
 
 
 @kernel
-def scan_numeric(plan, params, floats, leaf: int, k: int, leaders) -> None:
-    """Add the merits of the thresholds of all numeric attributes."""
-    kind, criterion = plan[at.PLAN_NUMERIC_OBSERVER], plan[at.PLAN_CRITERION]
-    share = params[plan[at.PLAN_CRITERION + 1]]
-    candidates = candidates_numeric(
-        kind, PlanRecord(plan, params, 0), Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1])
-    )
-    d = plan[at.PLAN_NUMERIC]
-    n = d * candidates
+def scan_numeric(plan: PlanRecord, tree: Tree, leaf: Leaf, k: int, leaders: Leaders) -> Leaders:
+    """Return the leaders after the thresholds of all numeric attributes."""
+    kind, criterion, share = plan.numeric_observer, plan.criterion, min_branch_frac(plan)
+    p = plan.parameters(plan.numeric_observer_at)
+    candidates = candidates_numeric(kind, plan, p)
+    n = plan.numeric * candidates
     left, right, thresholds = np.empty((k, n)), np.empty((k, n)), np.empty(n)
-    statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-    d = propose_roughly(
-        kind,
-        PlanRecord(plan, params, 0),
-        Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
-        Words(plan, floats, statistics),
-        k,
-        observers.Candidates(left, right, thresholds),
-    )
+    statistics = tree.numeric_statistics(plan, leaf)
+    d = propose_roughly(kind, plan, p, statistics, k, observers.Candidates(left, right, thresholds))
     n = d * candidates
     mixed, weight = np.empty(n), np.empty(n)
     mixed_right, weight_right = np.empty(n), np.empty(n)
@@ -122,19 +118,18 @@ def scan_numeric(plan, params, floats, leaf: int, k: int, leaders) -> None:
                 possibly = max(possibly, gain)
             if share <= 0.0 or smaller > share + _SHARE_ERROR:
                 surely = max(surely, gain)
-        add_merits(leaders, possibly, surely)
+        leaders = with_merits(leaders, possibly, surely)
+    return leaders
 
 
 @kernel
-def scan_nominal(plan, params, ints, floats, t: int, node: int, leaf: int, k: int, leaders) -> None:
-    """Add the merits of all nominal attributes; the weights, and so the set of suggestions, are exact."""
-    criterion, table = plan[at.PLAN_CRITERION], plan[at.PLAN_NOMINAL_TABLE]
-    share = params[plan[at.PLAN_CRITERION + 1]]
-    kind = plan[at.PLAN_NOMINAL_OBSERVER]
-    d, n, seen = plan[at.PLAN_NOMINAL], plan[at.PLAN_VALUES], plan[at.PLAN_VALUES_SEEN]
+def scan_nominal(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, k: int, leaders: Leaders) -> Leaders:
+    """Return the leaders after all nominal attributes; the weights, and so the suggestions, are exact."""
+    kind, criterion, share = plan.nominal_observer, plan.criterion, min_branch_frac(plan)
+    p, model = plan.parameters(plan.nominal_observer_at), tree.model
+    d, n = plan.nominal, plan.values
     equal, other, totals = np.empty((k, n)), np.empty((k, n)), np.empty((k, d))
-    statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-    masses_nominal(kind, PlanRecord(plan, params, 0), Words(ints, floats, statistics), k, 0, n, equal)
+    masses_nominal(kind, plan, tree.nominal_statistics(leaf), k, 0, n, equal)
     complement(plan, k, 0, d, equal, other, totals)
     mixed, weight = np.empty(n), np.empty(n)
     mixed_other, weight_other = np.zeros(n), np.zeros(n)
@@ -143,38 +138,27 @@ def scan_nominal(plan, params, ints, floats, t: int, node: int, leaf: int, k: in
     impurity_roughly(criterion, totals, k, d, mixed_before, weight_before)
     halves = True  # attributes of two values have only the multiway test
     for j in range(d):
-        halves = (
-            halves
-            and ints[seen + j] == 2
-            and may_be_multiway(
-                kind, PlanRecord(plan, params, 0), Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]), 2
-            )
-        )
+        halves = halves and model.values_seen(plan, j) == 2 and may_be_multiway(kind, plan, p, 2)
     if not halves:
         impurity_roughly(criterion, other, k, n, mixed_other, weight_other)
-    usable = untested(plan, ints, t, node)
+    usable = untested(plan, tree, node)
     for j in range(d):
-        entry = table + j * at.NOMINAL_FIELDS
-        if not usable[plan[entry + at.NOMINAL_COLUMN]] or weight_before[j] <= 0.0:
+        column = plan.nominal_column(j)
+        if not usable[column.column] or weight_before[j] <= 0.0:
             continue
         base = mixed_before[j] / weight_before[j]
-        first = plan[entry + at.NOMINAL_FIRST]
-        end = first + ints[seen + j]
+        first, seen = column.first, model.values_seen(plan, j)
         merit = -math.inf
-        multiway = may_be_multiway(
-            kind,
-            PlanRecord(plan, params, 0),
-            Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]),
-            end - first,
-        )
-        if multiway and end > first:
-            merit = rough_multiway(share, first, end, base, mixed, weight)
-        if not multiway or end - first != 2:
-            for v in range(first, end):
+        multiway = may_be_multiway(kind, plan, p, seen)
+        if multiway and seen > 0:
+            merit = rough_multiway(share, first, first + seen, base, mixed, weight)
+        if not multiway or seen != 2:
+            for v in range(first, first + seen):
                 total = weight[v] + weight_other[v]
                 if share <= 0.0 or min(weight[v], weight_other[v]) / total > share:
                     merit = max(merit, base - (mixed[v] + mixed_other[v]) / total)
-        add_merits(leaders, merit, merit)
+        leaders = with_merits(leaders, merit, merit)
+    return leaders
 
 
 @kernel

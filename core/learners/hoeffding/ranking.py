@@ -7,18 +7,18 @@ impurities, and a scan along the attributes selects. An attempt is one call of a
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from core.criteria import base as criteria
-from core.kernels.jit import WORDS, kernel, outlined, words_at
-from core.kernels.records import Words
-from core.layout.plan import PlanRecord
+from core.criteria.base import min_branch_frac
+from core.kernels.jit import kernel, outlined, words_at
+from core.kernels.records import name_tuple
+from core.layout.plan import PlanRecord, plan_at
+from core.layout.tree import CATEGORY, LEAF, MULTIWAY, NUMERIC, Leaf, Node, Tree
 from core.observers import base as observers
-from core.tree import layout as at
 from core.tree import quirks
-from core.tree.byoffset.routing import node_at
 
 # Words of a ranking (float64[RANKING_WORDS])
 BEST_ATTRIBUTE: Final = 0  # NO_SPLIT: not to split is best
@@ -36,147 +36,139 @@ NO_SPLIT: Final = -1
 MET: Final = 1e-300
 """Weight of a class that was seen in a branch and has no weight there: too small to change any sum."""
 
-_SIGNATURE = "void(int64, int64, int64, int64, float64[::1])"
+
+class Ranking(NamedTuple):
+    """The best test of each attribute of a leaf, and a choice among them."""
+
+    merit: Any
+    """float64[attribute]."""
+    test: Any
+    """int64[attribute]: kind of the test, LEAF: none."""
+    value: Any
+    """float64[attribute]: threshold or category."""
+    out: Any
+    """float64[RANKING_WORDS]."""
+
+
+name_tuple(Ranking, "float64[::1]", "int64[::1]", "float64[::1]", "float64[::1]")
 
 propose_numeric, candidates_numeric = observers.numeric_dispatcher()[1:3]
 masses_nominal, may_be_multiway = observers.nominal_dispatcher()[1:3]
 impurity = criteria.dispatcher()
 
 
-@kernel(_SIGNATURE)
+@kernel("void(int64, int64, int64, int64, float64[::1])")
 def rank(plan_address: int, address: int, t: int, leaf: int, out) -> None:
     """Write the ranking of the leaf whose record is at word ``leaf`` of the tree at word t."""
-    plan, params = words_at(plan_address)
     ints, floats = words_at(address)
-    rank_leaf(plan, params, ints, floats, t, leaf, out)
+    rank_leaf(plan_at(plan_address), Tree(ints, floats, t), Leaf(ints, floats, leaf), out)
 
 
 @kernel
-def rank_leaf(plan, params, ints, floats, t: int, leaf: int, out) -> None:
+def rank_leaf(plan: PlanRecord, tree: Tree, leaf: Leaf, out) -> None:
     """Write the ranking of a leaf, out: float64[RANKING_WORDS]."""
-    merit, test, value, _ = new_survey(plan)
-    survey_here(plan, params, ints, floats, t, leaf, merit, test, value, out)
+    ranking = new_ranking(plan)
+    survey_here(plan, tree, leaf, Ranking(ranking.merit, ranking.test, ranking.value, out))
 
 
 @kernel
-def new_survey(plan) -> tuple[Any, Any, Any, Any]:
-    """Return arrays for merit, kind of test and value by attribute, and for the ranking."""
-    d = plan[at.PLAN_ATTRIBUTES]
-    return np.zeros(d), np.full(d, at.LEAF), np.zeros(d), np.zeros(RANKING_WORDS)
+def new_ranking(plan: PlanRecord) -> Ranking:
+    """Return the ranking of a leaf without suggestions."""
+    d = plan.attributes
+    return Ranking(np.zeros(d), np.full(d, LEAF), np.zeros(d), np.zeros(RANKING_WORDS))
 
 
-@kernel(f"void({WORDS}, int64, int64, float64[::1], int64[::1], float64[::1], float64[::1])")
-def survey_leaf(plan, params, ints, floats, t: int, leaf: int, merit, test, value, out) -> None:
-    """Write the best test of every attribute (test LEAF: none) and the ranking, into a new survey."""
-    node = node_at(ints, t, ints[leaf + at.LEAF_NODE])
-    k = ints[at.MODEL_CLASSES]
-    out[CLASSES] = classes_with_weight(plan, floats, node, leaf, k)
-    if out[CLASSES] < 2:
+@kernel("void(PlanRecord, Tree, Leaf, Ranking)")
+def survey_leaf(plan: PlanRecord, tree: Tree, leaf: Leaf, ranking: Ranking) -> None:
+    """Write the best test of every attribute, and the choice among them, into a new ranking."""
+    node, model = tree.node(leaf.node), tree.model
+    ranking.out[CLASSES] = classes_with_weight(plan, node, leaf, model.classes)
+    if ranking.out[CLASSES] < 2:
         return
-    usable = untested(plan, ints, t, node)
-    before, null = moa_merits(plan, floats, node, k)
-    if plan[at.PLAN_NUMERIC] > 0:
-        suggest_numeric_here(
-            plan, params, floats, leaf, k, before, usable, 0, plan[at.PLAN_NUMERIC], merit, test, value
-        )
-    if plan[at.PLAN_NOMINAL] > 0:
-        statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-        suggest_nominal_here(
-            plan,
-            params,
-            ints,
-            floats,
-            statistics,
-            k,
-            before,
-            usable,
-            0,
-            plan[at.PLAN_NOMINAL],
-            merit,
-            test,
-            value,
-        )
-    choose(plan, merit, test, value, null, out)
+    usable = untested(plan, tree, node)
+    before, null = moa_merits(plan, node, model.classes)
+    if plan.numeric > 0:
+        suggest_numeric_here(plan, tree, leaf, before, usable, 0, plan.numeric, ranking)
+    if plan.nominal > 0:
+        suggest_nominal_here(plan, tree, leaf, before, usable, 0, plan.nominal, ranking)
+    choose(plan, ranking, null)
 
 
 survey_here: Any = outlined(survey_leaf)
 
 
 @kernel
-def classes_with_weight(plan, floats, node: int, leaf: int, k: int) -> int:
+def classes_with_weight(plan: PlanRecord, node: Node, leaf: Leaf, k: int) -> int:
     """Return the number of classes with evidence in the leaf; for MOA inherited weight counts too."""
-    by_votes = plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS != 0
-    masses = node + at.NODE_FIELDS if by_votes else leaf + at.LEAF_FIELDS
+    masses = node.masses if plan.has(quirks.INHERITED_COUNTS) else leaf.seen
     n = 0
     for c in range(k):
-        if floats[masses + c] != 0.0:
+        if masses[c] != 0.0:
             n += 1
     return n
 
 
 @kernel
-def untested(plan, ints, t: int, node: int) -> Any:
+def untested(plan: PlanRecord, tree: Tree, node: Node) -> Any:
     """Return bool[attribute]: not the subject of a multiway test above [D4] (MOA: all are True).
 
     Where splits are revised: not the subject of any nominal test above.
     """
-    revises = plan[at.PLAN_REVISION] != 0
-    usable = np.ones(plan[at.PLAN_ATTRIBUTES], dtype=np.bool_)
-    parent = ints[node + at.NODE_PARENT]
-    while parent >= 0 and plan[at.PLAN_QUIRKS] & quirks.TESTS_AGAIN == 0:
-        above = node_at(ints, t, parent)
-        kind = ints[above + at.NODE_KIND]
-        if kind == at.MULTIWAY or (revises and kind == at.CATEGORY):
-            usable[ints[above + at.NODE_ATTRIBUTE]] = False
-        parent = ints[above + at.NODE_PARENT]
+    revises = plan.revision != 0
+    usable = np.ones(plan.attributes, dtype=np.bool_)
+    parent = node.parent
+    while parent >= 0 and not plan.has(quirks.TESTS_AGAIN):
+        above = tree.node(parent)
+        if above.kind == MULTIWAY or (revises and above.kind == CATEGORY):
+            usable[above.attribute] = False
+        parent = above.parent
     return usable
 
 
 @kernel
-def moa_merits(plan, floats, node: int, k: int) -> tuple[float, float]:
+def moa_merits(plan: PlanRecord, node: Node, k: int) -> tuple[float, float]:
     """Return the impurity that MOA compares every test with, and the merit of not splitting.
 
     Without the quirk: NaN, since each attribute is compared with the impurity of its totals, and merit 0.
     """
-    if plan[at.PLAN_QUIRKS] & quirks.MERIT_OF_NULL == 0:
+    if not plan.has(quirks.MERIT_OF_NULL):
         return math.nan, 0.0
     masses = np.empty((k, 1))
     for c in range(k):
-        masses[c, 0] = floats[node + at.NODE_FIELDS + c]
+        masses[c, 0] = node.masses[c]
     mixed, total = np.empty(1), np.empty(1)
-    impurity(plan[at.PLAN_CRITERION], masses, k, 1, mixed, total)
-    if plan[at.PLAN_NULL_MERIT] != 0:
+    impurity(plan.criterion, masses, k, 1, mixed, total)
+    if plan.null_merit != 0:
         return 1.0, 1.0 - mixed[0] / total[0]
     return mixed[0] / total[0], -math.inf
 
 
-@kernel(
-    "void(CPointer(int64), CPointer(float64), CPointer(float64), int64, int64, float64, boolean[::1],"
-    " int64, int64, float64[::1], int64[::1], float64[::1])"
-)
+_SUGGEST = "void(PlanRecord, Tree, Leaf, float64, boolean[::1], int64, int64, Ranking)"
+
+
+@kernel(_SUGGEST)
 def suggest_numeric(
-    plan, params, floats, leaf: int, k: int, before: float, usable, start: int, end: int, merit, test, value
+    plan: PlanRecord,
+    tree: Tree,
+    leaf: Leaf,
+    before: float,
+    usable,
+    start: int,
+    end: int,
+    ranking: Ranking,
 ) -> None:
-    """Write the best thresholds of the numeric attributes start … end-1; the smallest of equals."""
-    kind, criterion = plan[at.PLAN_NUMERIC_OBSERVER], plan[at.PLAN_CRITERION]
-    share = params[plan[at.PLAN_CRITERION + 1]]
-    candidates = candidates_numeric(
-        kind, PlanRecord(plan, params, 0), Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1])
-    )
+    """Write the best thresholds of the numeric attributes start … end-1; the smallest of equals.
+
+    before: impurity of the leaf, NaN: it follows from each attribute's totals. usable: bool[attribute].
+    """
+    kind, criterion, share = plan.numeric_observer, plan.criterion, min_branch_frac(plan)
+    p, k = plan.parameters(plan.numeric_observer_at), tree.model.classes
+    candidates = candidates_numeric(kind, plan, p)
     d = end - start
     n = d * candidates
     left, right, thresholds = np.empty((k, n)), np.empty((k, n)), np.empty(n)
-    statistics = leaf + at.LEAF_FIELDS + plan[at.PLAN_CLASSES]
-    propose_numeric(
-        kind,
-        PlanRecord(plan, params, 0),
-        Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
-        Words(plan, floats, statistics),
-        k,
-        start,
-        end,
-        observers.Candidates(left, right, thresholds),
-    )
+    proposed = observers.Candidates(left, right, thresholds)
+    propose_numeric(kind, plan, p, tree.numeric_statistics(plan, leaf), k, start, end, proposed)
     k = keep_met(k, n, left, right)
     mixed, weight = np.empty(n), np.empty(n)
     mixed_right, weight_right = np.empty(n), np.empty(n)
@@ -189,8 +181,9 @@ def suggest_numeric(
             for a in range(d):
                 totals[c, a] = left[c, a * candidates] + right[c, a * candidates]
         impurity(criterion, totals, k, d, mixed_before, weight_before)
+    merit, test, value = ranking.merit, ranking.test, ranking.value
     for a in range(d):
-        attribute = plan[plan[at.PLAN_NUMERIC_TABLE] + start + a]
+        attribute = plan.numeric_column(start + a)
         base = mixed_before[a] / weight_before[a] if math.isnan(before) else before
         for i in range(a * candidates, (a + 1) * candidates):
             if not usable[attribute] or math.isnan(thresholds[i]):
@@ -198,13 +191,13 @@ def suggest_numeric(
             total = weight[i] + weight_right[i]
             gain = base - (mixed[i] + mixed_right[i]) / total
             if share > 0.0 and min(weight[i], weight_right[i]) / total <= share:
-                if plan[at.PLAN_QUIRKS] & quirks.SUGGESTS_UNFIT == 0:
+                if not plan.has(quirks.SUGGESTS_UNFIT):
                     continue
                 gain = -math.inf
             elif moa_divides_by_zero(plan, weight[i] * weight_right[i]):
                 gain = math.nan
-            if test[attribute] == at.LEAF or gain > merit[attribute]:
-                merit[attribute], test[attribute] = gain, at.NUMERIC
+            if test[attribute] == LEAF or gain > merit[attribute]:
+                merit[attribute], test[attribute] = gain, NUMERIC
                 value[attribute] = thresholds[i]
 
 
@@ -233,41 +226,32 @@ def keep_met(k: int, n: int, one, other) -> int:
     return max(met, 1)
 
 
-@kernel(
-    f"void({WORDS}, int64, int64, float64, boolean[::1],"
-    " int64, int64, float64[::1], int64[::1], float64[::1])"
-)
+@kernel(_SUGGEST)
 def suggest_nominal(
-    plan,
-    params,
-    ints,
-    floats,
-    statistics: int,
-    k: int,
+    plan: PlanRecord,
+    tree: Tree,
+    leaf: Leaf,
     before: float,
     usable,
     start: int,
     end: int,
-    merit,
-    test,
-    value,
+    ranking: Ranking,
 ) -> None:
     """Write the best tests of the nominal attributes start … end-1.
 
-    Among equals the multiway test comes first, then the smallest value code.
+    Among equals the multiway test comes first, then the smallest value code. before, usable: see
+    ``suggest_numeric``.
     """
-    kind, criterion = plan[at.PLAN_NOMINAL_OBSERVER], plan[at.PLAN_CRITERION]
-    table = plan[at.PLAN_NOMINAL_TABLE]
-    origin = plan[table + start * at.NOMINAL_FIELDS + at.NOMINAL_FIRST]
-    last = table + (end - 1) * at.NOMINAL_FIELDS
-    n, d = plan[last + at.NOMINAL_FIRST] + plan[last + at.NOMINAL_ROOM] - origin, end - start
+    kind, criterion, share = plan.nominal_observer, plan.criterion, min_branch_frac(plan)
+    p, model = plan.parameters(plan.nominal_observer_at), tree.model
+    k, last = model.classes, plan.nominal_column(end - 1)
+    origin = plan.nominal_column(start).first
+    n, d = last.first + last.room - origin, end - start
     equal, other, totals = np.empty((k, n)), np.empty((k, n)), np.empty((k, d))
-    masses_nominal(
-        kind, PlanRecord(plan, params, 0), Words(ints, floats, statistics), k, origin, origin + n, equal
-    )
+    masses_nominal(kind, plan, tree.nominal_statistics(leaf), k, origin, origin + n, equal)
     k = keep_met(k, n, equal, equal)
     complement(plan, k, start, end, equal, other, totals)
-    if plan[at.PLAN_SORTS] != 0:
+    if plan.sorts != 0:
         mark_met(plan, k, start, end, equal, other)
     mixed, weight = np.empty(n), np.empty(n)
     mixed_other, weight_other = np.empty(n), np.empty(n)
@@ -275,41 +259,35 @@ def suggest_nominal(
     impurity(criterion, equal, k, n, mixed, weight)
     impurity(criterion, other, k, n, mixed_other, weight_other)
     impurity(criterion, totals, k, d, mixed_before, weight_before)
-    has_empty = plan[at.PLAN_QUIRKS] & quirks.EMPTY_VALUES != 0
+    merit, test, value = ranking.merit, ranking.test, ranking.value
+    has_empty = plan.has(quirks.EMPTY_VALUES)
     for j in range(d):
-        entry = table + (start + j) * at.NOMINAL_FIELDS
-        attribute = plan[entry + at.NOMINAL_COLUMN]
-        first = plan[entry + at.NOMINAL_FIRST] - origin
+        column = plan.nominal_column(start + j)
+        attribute, first = column.column, column.first - origin
         if not usable[attribute] or (weight_before[j] <= 0.0 and not has_empty):
             continue
         base = mixed_before[j] / weight_before[j] if math.isnan(before) else before
-        stop = first + ints[plan[at.PLAN_VALUES_SEEN] + start + j]
+        stop = first + model.values_seen(plan, start + j)
         if has_empty:
-            stop = first + reach(weight, first, first + plan[entry + at.NOMINAL_ROOM])
+            stop = first + reach(weight, first, first + column.room)
         if stop == first:
             continue
-        multiway = may_be_multiway(
-            kind,
-            PlanRecord(plan, params, 0),
-            Words(plan, params, plan[at.PLAN_NOMINAL_OBSERVER + 1]),
-            stop - first,
-        )
+        multiway = may_be_multiway(kind, plan, p, stop - first)
         if multiway:
-            best_multiway(plan, params, attribute, first, stop, base, mixed, weight, merit, test)
+            suggest_multiway(plan, attribute, first, stop, base, mixed, weight, ranking)
         if multiway and stop - first == 2:
             continue  # the test of either value gives the same partition
-        share = params[plan[at.PLAN_CRITERION + 1]]
         for v in range(first, stop):
             total = weight[v] + weight_other[v]
             gain = base - (mixed[v] + mixed_other[v]) / total
             if share > 0.0 and min(weight[v], weight_other[v]) / total <= share:
-                if plan[at.PLAN_QUIRKS] & quirks.SUGGESTS_UNFIT == 0:
+                if not plan.has(quirks.SUGGESTS_UNFIT):
                     continue
                 gain = -math.inf
             elif moa_divides_by_zero(plan, weight[v] if v == first else weight[v] * weight_other[v]):
                 gain = math.nan
-            if test[attribute] == at.LEAF or gain > merit[attribute]:
-                merit[attribute], test[attribute] = gain, at.CATEGORY
+            if test[attribute] == LEAF or gain > merit[attribute]:
+                merit[attribute], test[attribute] = gain, CATEGORY
                 value[attribute] = v - first
 
 
@@ -317,17 +295,16 @@ suggest_nominal_here: Any = outlined(suggest_nominal)
 
 
 @kernel
-def complement(plan, k: int, start: int, end: int, equal, other, totals) -> None:
+def complement(plan: PlanRecord, k: int, start: int, end: int, equal, other, totals) -> None:
     """Write class masses of the nominal attributes start … end-1, and the rest without each value.
 
     equal: the masses of their values; other: float64[class, value]; totals: float64[class, attribute].
     """
-    table = plan[at.PLAN_NOMINAL_TABLE]
-    origin = plan[table + start * at.NOMINAL_FIELDS + at.NOMINAL_FIRST]
+    origin = plan.nominal_column(start).first
     for c in range(k):
         for j in range(end - start):
-            entry = table + (start + j) * at.NOMINAL_FIELDS
-            first, room = plan[entry + at.NOMINAL_FIRST] - origin, plan[entry + at.NOMINAL_ROOM]
+            column = plan.nominal_column(start + j)
+            first, room = column.first - origin, column.room
             total = 0.0
             for v in range(first, first + room):
                 total += equal[c, v]
@@ -337,18 +314,17 @@ def complement(plan, k: int, start: int, end: int, equal, other, totals) -> None
 
 
 @kernel
-def mark_met(plan, k: int, start: int, end: int, equal, other) -> None:
+def mark_met(plan: PlanRecord, k: int, start: int, end: int, equal, other) -> None:
     """Give classes that were seen in a branch, but have no weight there, the least weight in it.
 
     A class counts as seen with all values below the largest value seen with it, where the vectors of
     published code end (core/learners/hoeffding/branch_masses.py:divide_nominal). Branches without any weight
     stay so.
     """
-    table = plan[at.PLAN_NOMINAL_TABLE]
-    origin = plan[table + start * at.NOMINAL_FIELDS + at.NOMINAL_FIRST]
+    origin = plan.nominal_column(start).first
     for j in range(end - start):
-        entry = table + (start + j) * at.NOMINAL_FIELDS
-        first, room = plan[entry + at.NOMINAL_FIRST] - origin, plan[entry + at.NOMINAL_ROOM]
+        column = plan.nominal_column(start + j)
+        first, room = column.first - origin, column.room
         weight, rest = np.zeros(room), np.zeros(room)
         for c in range(k):
             for v in range(room):
@@ -377,29 +353,29 @@ def reach(weight, first: int, end: int) -> int:
 
 
 @kernel
-def best_multiway(
-    plan, params, attribute: int, first: int, end: int, base: float, mixed, weight, merit, test
+def suggest_multiway(
+    plan: PlanRecord, attribute: int, first: int, end: int, base: float, mixed, weight, ranking: Ranking
 ) -> None:
     """Write the merit of one branch for each value, the columns first … end-1."""
     total, remaining, large = 0.0, 0.0, 0
     for v in range(first, end):
         total += weight[v]
         remaining += math.nan if moa_divides_by_zero(plan, weight[v]) else mixed[v]
-    share = params[plan[at.PLAN_CRITERION + 1]]
+    share = min_branch_frac(plan)
     for v in range(first, end):
         if weight[v] / total > share:
             large += 1
     if share > 0.0 and large < 2:
-        if plan[at.PLAN_QUIRKS] & quirks.SUGGESTS_UNFIT != 0:
-            merit[attribute], test[attribute] = -math.inf, at.MULTIWAY
+        if plan.has(quirks.SUGGESTS_UNFIT):
+            ranking.merit[attribute], ranking.test[attribute] = -math.inf, MULTIWAY
         return
-    merit[attribute], test[attribute] = base - remaining / total, at.MULTIWAY
+    ranking.merit[attribute], ranking.test[attribute] = base - remaining / total, MULTIWAY
 
 
 @kernel
-def moa_divides_by_zero(plan, weight: float) -> bool:
+def moa_divides_by_zero(plan: PlanRecord, weight: float) -> bool:
     """Return whether MOA's Gini merit is not a number, because one of its branches has no weight."""
-    return plan[at.PLAN_QUIRKS] & quirks.EMPTY_VALUES != 0 and plan[at.PLAN_NULL_MERIT] != 0 and weight == 0.0
+    return plan.has(quirks.EMPTY_VALUES) and plan.null_merit != 0 and weight == 0.0
 
 
 @kernel
@@ -411,16 +387,17 @@ def beats(merit: float, other: float, last_wins: bool) -> bool:
 
 
 @kernel
-def choose(plan, merit, test, value, null: float, out) -> None:
-    """Write best and second best of the suggestions and "do not split".
+def choose(plan: PlanRecord, ranking: Ranking, null: float) -> None:
+    """Write best and second best of the suggestions and "do not split", which has the merit ``null``.
 
     Ties go to the first suggestion; "do not split" comes before all suggestions [D7]. In MOA ties go to the
     last one, and a merit that is not a number comes last of all.
     """
-    last_wins = plan[at.PLAN_QUIRKS] & quirks.LAST_OF_EQUALS != 0
+    merit, test, value, out = ranking.merit, ranking.test, ranking.value, ranking.out
+    last_wins = plan.has(quirks.LAST_OF_EQUALS)
     best, best_merit, second_merit, suggestions = NO_SPLIT, null, -math.inf, 1
     for a in range(len(merit)):
-        if test[a] == at.LEAF:
+        if test[a] == LEAF:
             continue  # no suggestion
         suggestions += 1
         if beats(merit[a], best_merit, last_wins):
@@ -429,7 +406,7 @@ def choose(plan, merit, test, value, null: float, out) -> None:
         elif beats(merit[a], second_merit, last_wins):
             second_merit = merit[a]
     out[BEST_ATTRIBUTE] = best
-    out[BEST_TEST] = test[best] if best >= 0 else at.LEAF
+    out[BEST_TEST] = test[best] if best >= 0 else LEAF
     out[BEST_VALUE] = value[best] if best >= 0 else 0.0
     out[BEST_MERIT] = best_merit
     out[SECOND_MERIT] = second_merit

@@ -11,9 +11,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
-from core.bounds import base as bounds
 from core.kernels.jit import FLOATS, address_of, kernel, outlined
 from core.layout.learning import DECISION_DUE, GREW, LEARNED
 from core.layout.plan import PlanRecord
@@ -25,7 +22,6 @@ from core.learners.hoeffding.reevaluation import finish_failed_path_here
 from core.learners.hoeffding.schedules import base as schedules
 from core.tree.statistics import count_attempt
 
-decision_of = bounds.dispatcher()[1]
 reschedule_leaf = schedules.dispatcher()[1]
 
 
@@ -45,35 +41,20 @@ def attempt(plan: PlanRecord, tree: Tree, node: Node, out) -> int:
         is_over = finish_failed_path_here(addresses[0], addresses[1], tree.start, node.start)
         return LEARNED if is_over else DECISION_DUE
     leaf = tree.leaf_of(node)
-    survey = ranking.new_survey(plan.ints)
+    ranked = ranking.new_ranking(plan)
     if is_mixed_leaf(plan, tree, node, leaf):
         if plan.schedule_ranked != 0 or not is_quickly_rejected(plan, tree, node, leaf):
-            rank(plan, tree, leaf, survey)
-            outcome = split_decision.decide_ranking(
-                plan.ints, plan.floats, tree.ints, tree.floats, node.start, leaf.start, survey[3]
-            )
+            ranking.survey_here(plan, tree, leaf, ranked)
+            outcome = split_decision.decide_ranking(plan, tree, node, leaf, ranked.out)
             if outcome != split_decision.OPEN:
-                if not split_leaf_here(plan, tree, node, survey[3], outcome, out):
+                if not split_leaf_here(plan, tree, node, ranked.out, outcome, out):
                     return DECISION_DUE
                 tree.attempts += 1
                 return GREW
         count_attempt(tree, leaf)
-    schedule_next(plan, tree, node, leaf, survey)
-    return LEARNED
-
-
-@kernel
-def rank(plan: PlanRecord, tree: Tree, leaf: Leaf, survey) -> None:
-    """Write the ranking of a leaf's tests into a new survey (core/learners/hoeffding/ranking.py)."""
-    ranking.survey_here(plan.ints, plan.floats, tree.ints, tree.floats, tree.start, leaf.start, *survey)
-
-
-@kernel
-def schedule_next(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, survey) -> None:
-    """Let the schedule choose the next attempt after one that has not split the leaf."""
     p = plan.parameters(plan.schedule_at)
-    failed = schedules.Ranking(survey[0], survey[1], survey[2], survey[3])
-    reschedule_leaf(plan.schedule, plan, p, tree, node, leaf, failed)
+    reschedule_leaf(plan.schedule, plan, p, tree, node, leaf, ranked)
+    return LEARNED
 
 
 @kernel
@@ -84,14 +65,11 @@ def is_quickly_rejected(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) ->
     """
     if plan.quick_reject == 0:
         return False
-    case = np.empty(bounds.CASE_WORDS)
-    split_decision.describe(plan.ints, plan.floats, tree.ints, tree.floats, node.start, leaf.start, case)
-    kind, first, tau = plan.bound, plan.bound_at, plan.tau
-    epsilon = split_decision.half_width(plan.ints, plan.floats, case)
-    if decision_of(kind, plan.floats, first, -math.inf, epsilon, tau) != bounds.OPEN:
+    epsilon = split_decision.half_width(plan, split_decision.case_of(plan, tree, node, leaf))
+    if split_decision.decide_lead(plan, -math.inf, epsilon) != split_decision.OPEN:
         return False
-    gap = gap_at_most(plan.ints, plan.floats, tree.ints, tree.floats, tree.start, node.start, leaf.start)
-    return gap < math.inf and decision_of(kind, plan.floats, first, gap, epsilon, tau) == bounds.OPEN
+    gap = gap_at_most(plan, tree, node, leaf)
+    return gap < math.inf and split_decision.decide_lead(plan, gap, epsilon) == split_decision.OPEN
 
 
 @kernel("boolean(PlanRecord, Tree, Node, Leaf)")
@@ -103,18 +81,18 @@ def is_mixed(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> bool:
 @kernel
 def is_mixed_leaf(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> bool:
     """Do ``is_mixed`` for other kernels."""
-    classes = tree.model.classes
-    return ranking.classes_with_weight(plan.ints, tree.floats, node.start, leaf.start, classes) >= 2
+    return ranking.classes_with_weight(plan, node, leaf, tree.model.classes) >= 2
 
 
 @kernel("void(PlanRecord, Tree, Node)")
 def reschedule(plan: PlanRecord, tree: Tree, node: Node) -> None:
     """Let the schedule choose the next attempt after one that the learner decided in Python."""
     leaf = tree.leaf_of(node)
-    survey = ranking.new_survey(plan.ints)
+    ranked = ranking.new_ranking(plan)
     if plan.schedule_ranked != 0:
-        rank(plan, tree, leaf, survey)
-    schedule_next(plan, tree, node, leaf, survey)
+        ranking.survey_here(plan, tree, leaf, ranked)
+    p = plan.parameters(plan.schedule_at)
+    reschedule_leaf(plan.schedule, plan, p, tree, node, leaf, ranked)
 
 
 attempt_here: Any = outlined(attempt)

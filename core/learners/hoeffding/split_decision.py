@@ -11,20 +11,17 @@ from __future__ import annotations
 import math
 from typing import Final
 
-import numpy as np
-
 from core.bounds import base as bounds
+from core.bounds.base import Case
 from core.criteria import base as criteria
 from core.kernels.jit import kernel, words_at
-from core.kernels.records import Words
-from core.layout.plan import PlanRecord
+from core.layout.plan import PlanRecord, plan_at
+from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.decision import Reason
 from core.observers import base as observers
-from core.tree import layout as at
 from core.tree import quirks
-from core.tree.byoffset.routing import leaf_at
-from core.tree.byoffset.statistics import evidence
+from core.tree.statistics import evidence
 
 OPEN: Final = bounds.OPEN
 GAP: Final = bounds.GAP
@@ -43,65 +40,69 @@ candidates_numeric = observers.numeric_dispatcher()[2]
 
 
 @kernel("int64(int64, int64, int64, int64, float64[::1])")
-def decide_leaf(plan_address: int, address: int, t: int, node: int, out) -> int:
+def decide_leaf(plan_address: int, address: int, t: int, place: int, out) -> int:
     """Rank the tests of a due leaf and return the decision; out: float64[RANKING_WORDS].
 
-    t and node are the first words of the tree and of the leaf's node record.
+    t and place are the first words of the tree and of the leaf's node record.
     """
-    plan, params = words_at(plan_address)
+    plan = plan_at(plan_address)
     ints, floats = words_at(address)
-    leaf = leaf_at(ints, t, ints[node + at.NODE_SLOT])
-    ranking.rank_leaf(plan, params, ints, floats, t, leaf, out)
-    return decide_ranking(plan, params, ints, floats, node, leaf, out)
+    tree = Tree(ints, floats, t)
+    node = tree.node_of(place)
+    leaf = tree.leaf_of(node)
+    ranking.rank_leaf(plan, tree, leaf, out)
+    return decide_ranking(plan, tree, node, leaf, out)
 
 
 @kernel
-def decide_ranking(plan, params, ints, floats, node: int, leaf: int, out) -> int:
+def decide_ranking(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, out) -> int:
     """Return the decision on a ranking; write ε and the weight it follows from into the ranking."""
     if out[ranking.CLASSES] < 2.0:
         return OPEN
     hopeless = out[ranking.BEST_ATTRIBUTE] == ranking.NO_SPLIT or out[ranking.BEST_MERIT] < MIN_GAIN
-    if hopeless and plan[at.PLAN_QUIRKS] & quirks.MERIT_OF_NULL == 0:
+    if hopeless and not plan.has(quirks.MERIT_OF_NULL):
         return OPEN
-    case = np.empty(bounds.CASE_WORDS)
-    describe(plan, params, ints, floats, node, leaf, case)
-    kind, first = plan[at.PLAN_BOUND], plan[at.PLAN_BOUND + 1]
-    epsilon = half_width(plan, params, case)
-    out[ranking.EPSILON], out[ranking.EVIDENCE] = epsilon, case[bounds.CASE_WEIGHT]
+    case = case_of(plan, tree, node, leaf)
+    epsilon = half_width(plan, case)
+    out[ranking.EPSILON], out[ranking.EVIDENCE] = epsilon, case.weight
     if out[ranking.SUGGESTIONS] == 1.0:
         return ONLY
-    lead = out[ranking.BEST_MERIT] - out[ranking.SECOND_MERIT]
-    return decision_of(kind, params, first, lead, epsilon, params[at.PLAN_TAU])
+    return decide_lead(plan, out[ranking.BEST_MERIT] - out[ranking.SECOND_MERIT], epsilon)
 
 
 @kernel
-def half_width(plan, params, case) -> float:
+def decide_lead(plan: PlanRecord, lead: float, epsilon: float) -> int:
+    """Return the bound's decision: OPEN, GAP or TIE."""
+    return decision_of(plan.bound, plan.parameters(plan.bound_at), lead, epsilon, plan.tau)
+
+
+@kernel
+def half_width(plan: PlanRecord, case: Case) -> float:
     """Return ε of a case; infinite without evidence: all observations are outside the statistics."""
-    if case[bounds.CASE_WEIGHT] <= 0.0:
+    if case.weight <= 0.0:
         return math.inf
-    return epsilon_of(plan[at.PLAN_BOUND], params, plan[at.PLAN_BOUND + 1], case)
+    return epsilon_of(plan.bound, plan.parameters(plan.bound_at), case)
 
 
 @kernel
-def describe(plan, params, ints, floats, node: int, leaf: int, case) -> None:
-    """Write the case that bounds read: float64[CASE_WORDS]."""
-    by_node = plan[at.PLAN_QUIRKS] & quirks.RANGE_OF_NODE != 0
-    k = ints[node + at.NODE_REACH] if by_node else ints[at.MODEL_CLASSES]
-    case[bounds.CASE_WEIGHT] = evidence(plan, ints, floats, node, leaf)
-    case[bounds.CASE_RANGE] = reach(plan[at.PLAN_CRITERION], k)
-    case[bounds.CASE_CLASSES] = k
-    case[bounds.CASE_CRITERION] = plan[at.PLAN_CRITERION]
-    case[bounds.CASE_DEPTH] = ints[node + at.NODE_DEPTH]
-    # Labels may be learned for records that were never answered.
-    case[bounds.CASE_RECORDS] = max(ints[at.MODEL_RECORDS], ints[at.MODEL_LABELS] + 1)
-    case[bounds.CASE_ATTRIBUTES] = plan[at.PLAN_COUNTED]
+def case_of(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> Case:
+    """Return the case of a leaf, the input of bounds."""
+    model = tree.model
+    k = node.reach if plan.has(quirks.RANGE_OF_NODE) else model.classes
     tests = 0
-    if plan[at.PLAN_NUMERIC] > 0:
-        tests = candidates_numeric(
-            plan[at.PLAN_NUMERIC_OBSERVER],
-            PlanRecord(plan, params, 0),
-            Words(plan, params, plan[at.PLAN_NUMERIC_OBSERVER + 1]),
-        )
-    for j in range(plan[at.PLAN_NOMINAL]):
-        tests = max(tests, ints[plan[at.PLAN_VALUES_SEEN] + j])
-    case[bounds.CASE_TESTS] = tests
+    if plan.numeric > 0:
+        p = plan.parameters(plan.numeric_observer_at)
+        tests = candidates_numeric(plan.numeric_observer, plan, p)
+    for j in range(plan.nominal):
+        tests = max(tests, model.values_seen(plan, j))
+    return Case(
+        weight=evidence(plan, node, leaf, model.classes),
+        merit_range=reach(plan.criterion, k),
+        classes=k,
+        criterion=plan.criterion,
+        depth=node.depth,
+        # Labels may be learned for records that were never answered.
+        records=float(max(model.records, model.labels + 1)),
+        attributes=plan.counted,
+        tests=tests,
+    )

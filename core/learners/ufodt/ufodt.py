@@ -9,6 +9,8 @@ import numpy as np
 
 from core import registry
 from core.kernels.jit import WORDS, kernel, outlined, start_of
+from core.layout.model import Block
+from core.layout.plan import PlanRecord
 from core.learners.arrays import Array, ArrayLearner, array_at
 from core.learners.ufodt import answering, gathering, hypotheses
 from core.learners.ufodt import episode as ep
@@ -262,9 +264,10 @@ def uncertainty(
     plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return the largest share of the answer, its lead, and the weight of the labels."""
-    labels, weight, largest, second = array_at(plan, t, w.LABELS), 0.0, 0.0, 0.0
+    labels = array_at(PlanRecord(plan, params, 0), Block(ints, floats, t), w.LABELS).numbers
+    weight, largest, second = 0.0, 0.0, 0.0
     for c in range(ints[at.MODEL_CLASSES]):
-        weight += floats[labels + c]
+        weight += labels[c]
         second = max(second, min(shares[c], largest))
         largest = max(largest, shares[c])
     return (largest, largest - second, weight) if weight > 0.0 else (0.5, 0.0, 0.0)

@@ -18,10 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from core import registry
-from core.kernels.records import name_tuple
 from core.plugin import Parameters
 from core.tree import layout as at
 from core.tree import quirks
@@ -70,21 +69,6 @@ class Schedule(Parameters):
         if overdue and not model.plan.ints[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS:
             yield "an attempt is overdue"
 
-
-class Ranking(NamedTuple):
-    """The ranking of an attempt that has not split the leaf."""
-
-    merit: Any
-    """float64[attribute]: merit of the best test of each attribute."""
-    test: Any
-    """int64[attribute]: its kind."""
-    value: Any
-    """float64[attribute]: its threshold or category."""
-    out: Any
-    """float64[RANKING_WORDS] (core/learners/hoeffding/ranking.py)."""
-
-
-name_tuple(Ranking, "float64[::1]", "int64[::1]", "float64[::1]", "float64[::1]")
 
 _LEAF = "plan.ints, plan.floats, tree.ints, tree.floats, tree.start, node.start, leaf.start"
 

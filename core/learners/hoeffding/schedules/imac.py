@@ -10,6 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from core.kernels.jit import WORDS, kernel, outlined
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node
 from core.learners.hoeffding.ranking import classes_with_weight, moa_merits
 from core.learners.hoeffding.schedules import _waiting as waiting
 from core.learners.hoeffding.schedules._imac import candidates, checked, inner_node
@@ -98,7 +100,15 @@ def observe(
         return watch_here(plan, params, ints, floats, t, node, leaf, x, label, weight)
     if floats[leaf + at.LEAF_OBSERVED] < floats[leaf + at.LEAF_NEXT]:
         return False
-    if classes_with_weight(plan, floats, node, leaf, ints[at.MODEL_CLASSES]) >= 2:
+    if (
+        classes_with_weight(
+            PlanRecord(plan, params, 0),
+            Node(ints, floats, node),
+            Leaf(ints, floats, leaf),
+            ints[at.MODEL_CLASSES],
+        )
+        >= 2
+    ):
         return True
     if plan[at.PLAN_QUIRKS] & quirks.COLD_STARTS != 0:
         floats[leaf + at.LEAF_NEXT] = later(floats[leaf + at.LEAF_OBSERVED], params[parameters(plan)])
@@ -121,7 +131,7 @@ def watch(plan, params, ints, floats, t: int, node: int, leaf: int, x, label: in
     follows = plan[at.PLAN_QUIRKS] & quirks.FOLLOWED_IMPURITY != 0
     if follows:
         candidates.follow(plan, params, ints, floats, t, leaf, room, x, label, weight)
-        null = moa_merits(plan, floats, node, k)[1]
+        null = moa_merits(PlanRecord(plan, params, 0), Node(ints, floats, node), k)[1]
         ratio = math.nan
     else:
         null = 0.0

@@ -10,6 +10,8 @@ import numpy as np
 
 from core.criteria import base as criteria
 from core.kernels.jit import kernel, outlined
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Tree
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.branch_masses import branches_of, divide_leaf
 from core.learners.hoeffding.schedules import _waiting as waiting
@@ -96,8 +98,18 @@ def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, 
     tie = waiting.until_tie(plan, params, ints, node, n)
     if waiting.can_reckon(params, out) and tie > 0.0:
         k = ints[at.MODEL_CLASSES]
-        branches = np.empty((branches_of(plan, ints, best, test[best]), k))
-        divide_leaf(plan, params, ints, floats, t, leaf, best, test[best], value[best], branches)
+        branches = np.empty(
+            (branches_of(PlanRecord(plan, params, 0), Tree(ints, floats, t), best, test[best]), k)
+        )
+        divide_leaf(
+            PlanRecord(plan, params, 0),
+            Tree(ints, floats, t),
+            Leaf(ints, floats, leaf),
+            best,
+            test[best],
+            value[best],
+            branches,
+        )
         masses = np.maximum(branches, 0.0).T.copy()
         needed = params[at.PLAN_GAP] * waiting.squared_range(plan, ints, node)
         gap = out[ranking.BEST_MERIT] - out[ranking.SECOND_MERIT]

@@ -22,6 +22,20 @@ PERFECT = {
 }  # one perfect attribute, the others useless
 
 
+def case_of(weight, depth, records):
+    """Return the case of a leaf of two classes and five attributes."""
+    return base.Case(
+        weight=float(weight),
+        merit_range=1.0,
+        classes=2,
+        criterion=0,
+        depth=depth,
+        records=float(records),
+        attributes=5,
+        tests=0,
+    )
+
+
 def theory(n, criterion, *, delta=0.0, depth=0, records=None, attributes=5, tests=0):
     return Plugin(variant="theory", delta=delta).epsilon(
         1.0,
@@ -73,8 +87,7 @@ def test_theorems_1_to_3(m, delta, of_entropy, of_gini, of_km):
     ],
 )
 def test_theorem_4(h, t, m, delta, widths):
-    case = np.zeros(base.CASE_WORDS)
-    case[[base.CASE_WEIGHT, base.CASE_DEPTH, base.CASE_RECORDS, base.CASE_ATTRIBUTES]] = m, h, t, 5
+    case = case_of(weight=m, depth=h, records=t)
     assert math.exp(log_share_of_delta(0.0, case)) == pytest.approx(delta, rel=1e-6)
     found = [theory(m, name, depth=h, records=t) for name in ("entropy", "gini", "km")]
     assert found == pytest.approx(widths, abs=1e-6)
@@ -136,11 +149,11 @@ def worked_lead(criterion):
 def test_verdicts():
     """Practice asks for more than ε, theory for at least 2ε; ties count up to τ, but never at τ = 0."""
     for variant, enough, too_little in (("practical", 0.1000001, 0.1), ("theory", 0.2, 0.1999999)):
-        params = np.array(Plugin(variant=variant).constants())
-        assert decision(params, 0, enough, 0.1, 0.0) == base.GAP
-        assert decision(params, 0, too_little, 0.1, 0.0) == base.OPEN
-        assert decision(params, 0, too_little, 0.1, 0.1) == base.TIE
-        assert decision(params, 0, 0.0, 0.1, 0.0999) == base.OPEN
+        p = Plugin(variant=variant).numbers()
+        assert decision(p, enough, 0.1, 0.0) == base.GAP
+        assert decision(p, too_little, 0.1, 0.0) == base.OPEN
+        assert decision(p, too_little, 0.1, 0.1) == base.TIE
+        assert decision(p, 0.0, 0.1, 0.0999) == base.OPEN
 
 
 def test_it_shrinks_with_evidence_and_grows_with_depth_and_time():
@@ -246,10 +259,9 @@ def test_remark_1():
     """With δ_t = 1/t at most Σ 1/t of the first 100,000 records are routed by a wrong split, in the mean."""
     shares = sum(1.0 / t for t in range(1, 10**5 + 1))
     assert shares == pytest.approx(12.090146, abs=5e-7)
-    case = np.zeros(base.CASE_WORDS)
-    case[[base.CASE_WEIGHT, base.CASE_RECORDS, base.CASE_ATTRIBUTES]] = 50.0, 100.0, 5
-    given, own = log_share_of_delta(1.0 / 100.0, case), log_share_of_delta(0.0, case)
-    assert own == pytest.approx(given, abs=1e-12), "delta 0 stands for 1/t"
+    case = case_of(weight=50.0, depth=0, records=100.0)
+    written_out, default = log_share_of_delta(1.0 / 100.0, case), log_share_of_delta(0.0, case)
+    assert default == pytest.approx(written_out, abs=1e-12), "delta 0 stands for 1/t"
 
 
 def test_one_example_moves_gini_by_less_than_2():

@@ -4,9 +4,12 @@ import numpy as np
 import pytest
 
 from core.events import Split
+from core.layout.plan import PlanRecord
+from core.layout.tree import Tree
 from core.numeric.qda import cut_of, gain_of
 from core.observers import qda
-from core.tree import layout as at
+from core.observers.base import Candidates
+from core.observers.gaussian import GaussianStatistics
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
 LEARNER = {"numeric_observer": "qda", "grace_period": 200, "delta": 1e-3, "tau": 0.0}
@@ -61,11 +64,13 @@ def test_thresholds_ascend_and_a_class_with_one_record_has_none():
     table = table_of(schema_of(None, classes="abcde"), spec_of(numeric_observer="qda", grace_period=1e9))
     answer(table, x, label)
     model = table.model(0)
-    leaf = at.leaf_of(model.ints, model.first, model.first + at.TREE_HEADER)
-    statistics = leaf + at.LEAF_FIELDS + int(model.plan.ints[at.PLAN_CLASSES])
+    plan = PlanRecord(model.plan.ints, model.plan.floats, 0)
+    tree = Tree(model.ints, model.floats, model.first)
+    words = tree.numeric_statistics(plan, tree.leaf_of(tree.root))
+    statistics = GaussianStatistics(words.ints, words.floats, words.start)
     left, right, value = np.zeros((5, 5)), np.zeros((5, 5)), np.zeros(5)
-    arguments = (model.plan.ints, model.plan.floats, model.floats, statistics, 4)
-    getattr(qda.propose_numeric, "py_func", qda.propose_numeric)(*arguments, 0, 1, left, right, value)
+    candidates = Candidates(left, right, value)
+    qda.propose_numeric(plan, qda.Plugin().numbers(), statistics, 4, 0, 1, candidates)
     known = value[~np.isnan(value)]
     assert len(known) == 3
     assert (np.diff(known) > 0.0).all()

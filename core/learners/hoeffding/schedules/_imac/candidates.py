@@ -28,7 +28,9 @@ import numpy as np
 
 from core.criteria import base as criteria
 from core.kernels.jit import WORDS, kernel, outlined
-from core.learners.hoeffding.branch_masses import divide_leaf, nominal_entry
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Tree
+from core.learners.hoeffding.branch_masses import divide_leaf, nominal_number
 from core.learners.hoeffding.schedules import _waiting as waiting
 from core.tree import layout as at
 from core.tree import quirks
@@ -122,12 +124,22 @@ def load(
     floats[column + VALUE * room] = value
     counts, classes = counts_at(plan, leaf, room, q), plan[at.PLAN_CLASSES]
     if test != at.NUMERIC:
-        ints[column + ENTRY * room] = nominal_entry(plan, attribute) - plan[at.PLAN_NOMINAL_TABLE]
+        ints[column + ENTRY * room] = (
+            nominal_number(PlanRecord(plan, params, 0), attribute) * at.NOMINAL_FIELDS
+        )
     if test == at.MULTIWAY:
         load_values(plan, ints, floats, t, leaf, room, q, attribute)
     else:
         branches = np.empty((2, k))
-        divide_leaf(plan, params, ints, floats, t, leaf, attribute, test, value, branches)
+        divide_leaf(
+            PlanRecord(plan, params, 0),
+            Tree(ints, floats, t),
+            Leaf(ints, floats, leaf),
+            attribute,
+            test,
+            value,
+            branches,
+        )
         for b in range(2):
             weight = squares = 0.0
             for c in range(k):
@@ -148,8 +160,9 @@ load_here: Any = outlined(load)
 @kernel
 def load_values(plan, ints, floats, t: int, leaf: int, room: int, q: int, attribute: int) -> None:
     """Sum up the observer's counts of the values of a multiway candidate."""
-    entry = nominal_entry(plan, attribute)
-    first, n = plan[entry + at.NOMINAL_FIRST], plan[entry + at.NOMINAL_ROOM]
+    record = PlanRecord(plan, floats, 0)
+    nominal = record.nominal_column(nominal_number(record, attribute))
+    first, n = nominal.first, nominal.room
     masses, values = leaf + ints[t + at.TREE_NOMINAL_AT], values_at(plan, leaf, room)
     counts, classes = counts_at(plan, leaf, room, q), plan[at.PLAN_CLASSES]
     for v in range(first, first + n):
@@ -175,9 +188,10 @@ def measure(plan, params, ints, floats, t: int, leaf: int, room: int, q: int) ->
     first, n, stride = counts, 2, classes
     step = 1
     if ints[column + TEST * room] == at.MULTIWAY:
-        entry = nominal_entry(plan, ints[column + ATTRIBUTE * room])
-        first = leaf + ints[t + at.TREE_NOMINAL_AT] + plan[entry + at.NOMINAL_FIRST]
-        n, stride, step = plan[entry + at.NOMINAL_ROOM], 1, plan[at.PLAN_VALUES]
+        record = PlanRecord(plan, floats, 0)
+        nominal = record.nominal_column(nominal_number(record, ints[column + ATTRIBUTE * room]))
+        first = leaf + ints[t + at.TREE_NOMINAL_AT] + nominal.first
+        n, stride, step = nominal.room, 1, plan[at.PLAN_VALUES]
     masses, all_masses = np.empty((k, n)), np.zeros((k, 1))
     for c in range(k):
         for b in range(n):

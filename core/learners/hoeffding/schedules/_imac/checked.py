@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Final
 
 from core.kernels.jit import kernel
-from core.learners.hoeffding.branch_masses import is_numeric, nominal_entry
+from core.layout.plan import NOMINAL_FIELDS, PlanRecord
+from core.learners.hoeffding.branch_masses import is_numeric, nominal_number
 from core.learners.hoeffding.schedules._imac import candidates
 from core.tree import layout as at
 
@@ -46,10 +47,10 @@ def problem(plan, params, ints, floats, t: int, node: int, leaf: int) -> int:
                 return 2
         if test != at.NUMERIC and test != at.CATEGORY and test != at.MULTIWAY:
             return 3
-        if is_numeric(plan, attribute) != (test == at.NUMERIC):
+        if is_numeric(PlanRecord(plan, params, 0), attribute) != (test == at.NUMERIC):
             return 3
         if test != at.NUMERIC:
-            entry = nominal_entry(plan, attribute) - plan[at.PLAN_NOMINAL_TABLE]
+            entry = nominal_number(PlanRecord(plan, params, 0), attribute) * NOMINAL_FIELDS
             if ints[q + candidates.ENTRY * room] != entry:
                 return 3
     return 2 if chosen != count else 0

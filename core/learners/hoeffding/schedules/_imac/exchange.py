@@ -6,11 +6,14 @@ import math
 from typing import Any, Final
 
 from core.kernels.jit import WORDS, kernel, outlined
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding import ranking
-from core.learners.hoeffding.branch_masses import is_numeric, nominal_entry
+from core.learners.hoeffding.branch_masses import is_numeric, nominal_number, numeric_number
 from core.learners.hoeffding.ranking import (
+    Ranking,
     beats,
-    new_survey,
+    new_ranking,
     suggest_nominal_here,
     suggest_numeric_here,
     untested,
@@ -18,7 +21,6 @@ from core.learners.hoeffding.ranking import (
 from core.learners.hoeffding.schedules._imac import candidates
 from core.tree import layout as at
 from core.tree import quirks
-from core.tree.byoffset.routing import node_at
 
 NO_ATTRIBUTE: Final = -1
 
@@ -38,21 +40,22 @@ def suggest(
 ) -> None:
     """Write the best test of one attribute of a leaf, as a ranking would find it now."""
     test[attribute] = at.LEAF
-    k = ints[at.MODEL_CLASSES]
+    record, tree, ranked = (
+        PlanRecord(plan, params, 0),
+        Tree(ints, floats, t),
+        Ranking(merit, test, value, value),
+    )
     before = math.nan
     if plan[at.PLAN_QUIRKS] & quirks.FOLLOWED_IMPURITY != 0:
         before = 1.0 if plan[at.PLAN_NULL_MERIT] != 0 else 0.0
-    if is_numeric(plan, attribute):
-        p = 0
-        while plan[plan[at.PLAN_NUMERIC_TABLE] + p] != attribute:
-            p += 1
-        suggest_numeric_here(plan, params, floats, leaf, k, before, usable, p, p + 1, merit, test, value)
+    if is_numeric(record, attribute):
+        number = numeric_number(record, attribute)
+        suggest_numeric_here(
+            record, tree, Leaf(ints, floats, leaf), before, usable, number, number + 1, ranked
+        )
         return
-    p = (nominal_entry(plan, attribute) - plan[at.PLAN_NOMINAL_TABLE]) // at.NOMINAL_FIELDS
-    statistics = leaf + ints[t + at.TREE_NOMINAL_AT]
-    suggest_nominal_here(
-        plan, params, ints, floats, statistics, k, before, usable, p, p + 1, merit, test, value
-    )
+    number = nominal_number(record, attribute)
+    suggest_nominal_here(record, tree, Leaf(ints, floats, leaf), before, usable, number, number + 1, ranked)
 
 
 suggest_here: Any = outlined(suggest)
@@ -81,7 +84,7 @@ def choose_candidates(
     The two best are candidates with any gap. An attribute without a test waits with the lowest merit. At an
     inner node its present test is the first candidate, and no gap is too wide (inner_node.py).
     """
-    usable = untested(plan, ints, t, node)
+    usable = untested(PlanRecord(plan, params, 0), Tree(ints, floats, t), Node(ints, floats, node))
     d, limit = plan[at.PLAN_ATTRIBUTES], room_for(plan, out)
     first = candidates.attributes_at(plan, leaf)
     for a in range(d):
@@ -253,8 +256,12 @@ def check(plan, params, ints, floats, t: int, leaf: int, null: float, epsilon: f
     floats[state + candidates.QUIET] = 0.0
     if not epsilon >= 0.0:  # a bound without a closed form: only an attempt can decide
         return True
-    usable = untested(plan, ints, t, node_at(ints, t, ints[leaf + at.LEAF_NODE]))
-    merit, test, value, out = new_survey(plan)
+    usable = untested(
+        PlanRecord(plan, params, 0),
+        Tree(ints, floats, t),
+        Tree(ints, floats, t).node(ints[leaf + at.LEAF_NODE]),
+    )
+    merit, test, value, out = new_ranking(PlanRecord(plan, params, 0))
     if plan[at.PLAN_QUIRKS] & quirks.FOLLOWED_IMPURITY == 0:
         candidates.evaluate_here(plan, params, ints, floats, t, leaf, room)
     refresh(plan, params, ints, floats, t, leaf, room, 0, usable, merit, test, value)

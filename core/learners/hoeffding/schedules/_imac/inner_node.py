@@ -17,7 +17,9 @@ import math
 from typing import Any, Final
 
 from core.kernels.jit import WORDS, kernel, outlined
-from core.learners.hoeffding.ranking import new_survey, untested
+from core.layout.plan import PlanRecord
+from core.layout.tree import Node, Tree
+from core.learners.hoeffding.ranking import new_ranking, untested
 from core.learners.hoeffding.schedules._imac import candidates
 from core.learners.hoeffding.schedules._imac import exchange as sets
 from core.tree import layout as at
@@ -91,8 +93,8 @@ def look_over(plan, params, ints, floats, t: int, node: int, leaf: int, needed: 
     floats[state + candidates.QUIET] = 0.0
     if not needed >= 0.0:  # a bound without a closed form: only an attempt can decide
         return True
-    usable = untested(plan, ints, t, node)
-    merit, test, value, out = new_survey(plan)
+    usable = untested(PlanRecord(plan, params, 0), Tree(ints, floats, t), Node(ints, floats, node))
+    merit, test, value, out = new_ranking(PlanRecord(plan, params, 0))
     sets.refresh(plan, params, ints, floats, t, leaf, room, 1, usable, merit, test, value)
     own, kind = ints[node + at.NODE_ATTRIBUTE], ints[node + at.NODE_KIND]
     threshold = floats[node + at.NODE_VALUE]

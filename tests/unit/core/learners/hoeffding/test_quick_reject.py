@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from core.kernels.jit import kernel, words_at
+from core.layout.plan import PlanRecord, plan_at
+from core.layout.tree import Leaf, Tree
 from core.learners.hoeffding.quick_reject import gap_at_most
 from core.learners.hoeffding.ranking import BEST_MERIT, RANKING_WORDS, SECOND_MERIT, SUGGESTIONS, rank
 from core.model import buffers
@@ -14,16 +16,18 @@ from core.model_table import ModelTable
 from core.numeric import special
 from core.plan import Plan
 from core.spec import Spec
-from core.tree import layout as at
-from core.tree.byoffset.routing import node_at
 from tests.unit.core.builders import schema_of
 
 
 @kernel("float64(int64, int64, int64, int64)")
-def gap_of(plan_address, address, t, leaf):
-    plan, params = words_at(plan_address)
+def gap_of(plan_address, address, t, place):
     ints, floats = words_at(address)
-    return gap_at_most(plan, params, ints, floats, t, node_at(ints, t, ints[leaf + at.LEAF_NODE]), leaf)
+    tree, leaf = Tree(ints, floats, t), Leaf(ints, floats, place)
+    return gap_at_most(plan_at(plan_address), tree, tree.node(leaf.node), leaf)
+
+
+def plan_of(model):
+    return PlanRecord(model.plan.ints, model.plan.floats, 0)
 
 
 def leaf_of(x, label, classes, weight=None, values=(), **learner):
@@ -41,7 +45,7 @@ def leaf_of(x, label, classes, weight=None, values=(), **learner):
         np.zeros(n, np.int64), x, label.astype(np.int32), np.ones(n) if weight is None else np.asarray(weight)
     )
     model = table.model(0)
-    return model, model.first + int(model.ints[model.first + at.TREE_LEAVES_AT])
+    return model, Tree(model.ints, model.floats, model.first).leaf(0).start
 
 
 def records(kind, seed):
@@ -72,7 +76,7 @@ def test_the_gap_is_never_more(kind, share):
         x, label, classes = records(kind, seed)
         weight = np.random.default_rng(seed).choice([1e-3, 1.0, 7.5], len(x)) if seed % 2 else None
         model, leaf = leaf_of(x, label, classes, weight, min_branch_frac=share)
-        assert model.plan.ints[at.PLAN_QUICK_REJECT] == 1
+        assert plan_of(model).quick_reject == 1
         out = np.empty(RANKING_WORDS)
         rank(model.plan.address, model.address, model.first, leaf, out)
         most = gap_of(model.plan.address, model.address, model.first, leaf)
@@ -102,7 +106,7 @@ def test_the_gap_of_nominal_attributes_is_never_more(kind, binary, share):
         learner = {"min_branch_frac": share, "binary_splits": binary}
         rows = np.hstack((x[:, :numeric], codes))
         model, leaf = leaf_of(rows, label, classes, values=values, **learner)
-        assert model.plan.ints[at.PLAN_QUICK_REJECT] == 1
+        assert plan_of(model).quick_reject == 1
         out = np.empty(RANKING_WORDS)
         rank(model.plan.address, model.address, model.first, leaf, out)
         most = gap_of(model.plan.address, model.address, model.first, leaf)
@@ -135,4 +139,4 @@ def test_only_what_can_be_rough_is_glanced_at():
         (schema_of(None), {"compat": "moa"}, 0),
     ):
         plan = Plan(Spec.parse({"learner": {"name": "h-tree", **learner}}), schema)
-        assert plan.ints[at.PLAN_QUICK_REJECT] == expected
+        assert PlanRecord(plan.ints, plan.floats, 0).quick_reject == expected
