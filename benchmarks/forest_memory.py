@@ -21,13 +21,13 @@ import numpy as np
 from benchmarks.datasets import Rows
 from benchmarks.forest_accuracy import STREAMS, open_stream
 from benchmarks.name_lists import add_name_lists
-from core.learners.forest import memory as _forest_memory
+from core.learners.forest import placement
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
 
 RUN = 1000
-PERIODS = {"ranked": _forest_memory.REVIEW, "stopped": 0}
+PERIODS = {"ranked": placement.REVIEW, "stopped": 0}
 LEARNERS = ("arf", "leveraging-bagging", "srp")
 
 
@@ -35,7 +35,7 @@ def run(rows: Rows, learner: str, members: int, seed: int, cap: float, period: i
     """Return accuracy, bytes and leaves of a forest under a cap; `period` is in labels between reviews, 0: no
     reviews.
     """
-    _forest_memory.REVIEW = period  # type: ignore[misc]
+    placement.REVIEW = period  # type: ignore[misc]
     body = {"name": learner, "members": members, "max_bytes": cap}
     spec = Spec.parse({"learner": body, "seed": seed, "evaluation": {"every": 0}})
     table, right, most, began = ModelTable(), 0, 0, time.process_time()

@@ -18,6 +18,8 @@ Action = Literal[
     "alternate tree dropped",
 ]
 
+Level = Literal["in-control", "warning", "drift"]
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -95,7 +97,7 @@ class Pruned(Event):
 class Drift(Event):
     """The level of a drift detector changed: the model's detector, or a node's."""
 
-    level: Literal["in-control", "warning", "drift"]
+    level: Level
     detector: str
     error_rate: float
     action: Action

@@ -11,7 +11,7 @@ they give the same numbers with ``NUMBA_DISABLE_JIT=1``.
 from __future__ import annotations
 
 import math
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -37,6 +37,9 @@ GENERATOR_RECORD: Final = 16
 GENERATOR_MODEL: Final = 17
 GENERATOR_DRIFT: Final = 18
 GENERATOR_ORDER: Final = 19
+
+Key: TypeAlias = int | np.uint64
+"""The key of a stream: a uint64, or the int64 word of a plan that has its bits."""
 
 DRAW_BITS: Final = 20
 """Number of draws of a record, as a power of two: draw j of record i is at ``(i << DRAW_BITS) + j``."""
@@ -111,25 +114,25 @@ def _stream_key(seed: int, stream: int) -> np.uint64:
 
 
 @kernel
-def bits(key: np.uint64, counter: int) -> np.uint64:
+def bits(key: Key, counter: int) -> np.uint64:
     """Return the 64 bits at a counter: output number ``counter`` of splitmix64 started at ``key``."""
     return _mix(_add(np.uint64(key), _multiply(_add(np.uint64(counter), _ONE), _GOLDEN)))
 
 
 @kernel
-def uniform(key: np.uint64, counter: int) -> float:
+def uniform(key: Key, counter: int) -> float:
     """Return a float64 in [0, 1) with 53 random bits."""
     return np.float64(bits(key, counter) >> _SHIFT_11) * _UNIT
 
 
 @kernel
-def integer(key: np.uint64, counter: int, n: int) -> int:
+def integer(key: Key, counter: int, n: int) -> int:
     """Return an integer in 0..n-1 for 1 <= n < 2**32 (bias below n / 2**32)."""
     return int(((bits(key, counter) >> _SHIFT_32) * np.uint64(n)) >> _SHIFT_32)
 
 
 @kernel
-def poisson(key: np.uint64, counter: int, mean: float) -> int:
+def poisson(key: Key, counter: int, mean: float) -> int:
     """Return a Poisson variate by inversion of the uniform at a counter; mean: at most 100."""
     u = uniform(key, counter)
     share = math.exp(-mean)
@@ -143,20 +146,20 @@ def poisson(key: np.uint64, counter: int, mean: float) -> int:
 
 
 @kernel
-def _normal_pair(key: np.uint64, counter: int) -> float:
+def _normal_pair(key: Key, counter: int) -> float:
     """Return the first value of the Box-Muller pair on the draws ``counter`` and ``counter + 1``."""
     radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, counter)))
     return radius * math.cos(2.0 * math.pi * uniform(key, counter + 1))
 
 
 @kernel
-def normal(key: np.uint64, counter: int) -> float:
+def normal(key: Key, counter: int) -> float:
     """Return a standard normal variate from the draws ``2 counter`` and ``2 counter + 1``."""
     return _normal_pair(key, 2 * counter)
 
 
 @kernel
-def rough_normal(key: np.uint64, counter: int) -> float:
+def rough_normal(key: Key, counter: int) -> float:
     """Return ``normal`` with an absolute error below ROUGH_NORMAL_ERROR, in a fifth of the time."""
     first = 2 * counter
     square = -2.0 * LN2 * rough_log2(1.0 - uniform(key, first))
@@ -164,7 +167,7 @@ def rough_normal(key: np.uint64, counter: int) -> float:
 
 
 @kernel
-def gamma(key: np.uint64, first: int, shape: float) -> float:
+def gamma(key: Key, first: int, shape: float) -> float:
     """Return a Gamma(shape, 1) variate, shape > 0, from the block of 64 draws that begins at ``first``.
 
     Marsaglia and Tsang's rejection (2000): attempt a uses the draws 4a, 4a+1 (normal) and 4a+2 (acceptance);
@@ -189,7 +192,7 @@ def gamma(key: np.uint64, first: int, shape: float) -> float:
 
 
 @kernel
-def beta(key: np.uint64, first: int, a: float, b: float) -> float:
+def beta(key: Key, first: int, a: float, b: float) -> float:
     """Return a Beta(a, b) variate from two Gamma blocks, a's at ``first`` and b's after it."""
     one = gamma(key, first, a)
     return one / (one + gamma(key, first + GAMMA_BLOCK, b))

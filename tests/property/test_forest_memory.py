@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from core.errors import SchemaError
 from core.events import GrowthStopped, Split
-from core.learners.forest import layout as of
-from core.learners.forest import memory as _forest_memory
+from core.learners.forest import placement
 from core.model import validate
 from core.model.model import Model
 from core.model_table import LABELLED, ON_REQUEST, ModelTable
@@ -32,7 +31,7 @@ SCHEMA = schema_of(None, None, 3, classes=("a", "b", "c"))
 @pytest.fixture(scope="module", autouse=True)
 def _reviewed_often() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_forest_memory, "REVIEW", OFTEN)
+        patch.setattr(placement, "REVIEW", OFTEN)
         yield
 
 
@@ -66,7 +65,12 @@ def rows_of(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return x, y.astype(np.int32), draw.choice([0.1, 0.3, 0.7, 2.0], ROWS)
 
 
-def played(spec: Spec, seed: int, mode: int, cuts: list[int]) -> tuple[bytes, np.ndarray, int]:
+def is_ranked(model: Model) -> bool:
+    """Return whether the leaves of a forest are ranked at reviews."""
+    return bool(model.plan.blocks.forest(model.ints, model.first).ranked)
+
+
+def played(spec: Spec, seed: int, mode: int, cuts: list[int]) -> tuple[bytes, np.ndarray, bool]:
     """Return the snapshot after all rows, the votes, and whether leaves were ranked."""
     x, y, weight = rows_of(seed)
     table, votes = ModelTable(), []
@@ -81,7 +85,7 @@ def played(spec: Spec, seed: int, mode: int, cuts: list[int]) -> tuple[bytes, np
     validate.check(model)
     words = model.snapshot()
     assert Model.restore(words).snapshot() == words
-    return words, np.concatenate(votes), model.ints.item(model.first + of.RANKED)
+    return words, np.concatenate(votes), is_ranked(model)
 
 
 @settings(max_examples=examples(30), deadline=None)
@@ -133,7 +137,7 @@ def test_a_class_that_a_run_brings_at_its_end_changes_nothing_before() -> None:
                 table.refresh(0)
             which = np.zeros(end - first, dtype=np.int64)
             table.answer(which, x[first:end], y[first:end], weight[first:end], LABELLED)
-        assert table.model(0).ints.item(table.model(0).first + of.RANKED) == 1
+        assert is_ranked(table.model(0))
         words.append(table.model(0).snapshot())
     assert words[0] == words[1]
 
@@ -166,11 +170,11 @@ def test_many_branches_that_are_more_leaves_than_a_tree_may_have_are_no_lack_of_
     stopped = [event.row for event in answers.events if isinstance(event, GrowthStopped)]
     assert stopped
     assert not [event for event in answers.events if isinstance(event, Split) and event.row > max(stopped)]
-    assert table.model(0).ints.item(table.model(0).first + of.RANKED) == 0
+    assert not is_ranked(table.model(0))
 
 
 def test_the_property_is_of_forests_that_are_ranked() -> None:
     member = {"name": "h-tree", "grace_period": 10, "delta": 0.4, "tau": 0.4}
     learner = {"name": "arf", "members": 2, "max_bytes": 60_001.0, "member": member}
     spec = Spec.parse({"learner": learner, "evaluation": {"every": 0, "window": 20}})
-    assert played(spec, 1, LABELLED, [])[2] == 1
+    assert played(spec, 1, LABELLED, [])[2]

@@ -4,24 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
+from core.events import Event
 from core.kernels import jit
+from core.layout.model import Floats, Ints
+from core.layout.plan import PlanRecord
 from core.learners.forest.growth import ForestGrowth
-from core.learners.protocol import BlockSummary, HasBlocks, workspace_of
+from core.learners.forest.member_state import MemberState, own_part
+from core.learners.forest.placement import ForestPlacement
+from core.learners.protocol import BlockSummary, HasBlocks, Stretch, workspace_of
+from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
 from core.tree.conditions import Branch
-from core.tree.layout import Floats, Ints
 from core.tree.outline import Outline
 
 MEMBERS: Final = "member"
 """The condition above the trees of a forest."""
 
 
-class ForestLayout(ForestGrowth):
-    """Blocks of a forest: laid out (``ForestPlacement``), grown (``ForestGrowth``), read and explained."""
+class ForestLayout(ForestPlacement):
+    """Blocks of a forest: placed, grown (``ForestGrowth``), read and explained."""
+
+    def __init__(self, learner: Any, dims: Dimensions) -> None:
+        """Take the learner, which defines the members and the detectors that watch them."""
+        super().__init__(learner, dims)
+        self.growth = ForestGrowth(self)
+
+    def grow(self, model: HasBlocks, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
+        """Make the due decisions of members and background trees, in order; return the events of members."""
+        return self.growth.grow(model, reason, t, row, index)
+
+    def play(self, model: HasBlocks, stretch: Stretch, index: int) -> list[Event]:
+        """Let each member learn the rows in turn; return the events in the order of rows."""
+        from core.learners.forest.stretch_run import StretchRun  # loads or compiles kernels
+
+        return StretchRun(self.growth, model, stretch, index).play()
+
+    def problems(self, model: HasBlocks, t: int) -> Iterator[str]:
+        """Yield the suspicious parts of all trees."""
+        for slot in range(self.slots):
+            tree = self.tree_at(model.ints, t, slot)
+            if tree:
+                state = MemberState(self, model, t, slot, own_part(self, model, t))
+                yield from (f"slot {slot}: {problem}" for problem in self.trees.problems(state, tree))
 
     def prepare(self, ints: Ints, t: int) -> Floats:
         """Return the weight routed through each node, member after member: float64[node]."""
@@ -29,14 +57,14 @@ class ForestLayout(ForestGrowth):
 
     def summary(self, ints: Ints, t: int) -> BlockSummary:
         """Return the sum of the members' counts, and the largest depth."""
-        found = [self.trees.summary(ints, tree) for tree in self.members_at(ints, t)]
+        trees = [self.trees.summary(ints, tree) for tree in self.members_at(ints, t)]
         return BlockSummary(
-            leaves=sum(each.leaves for each in found),
-            nodes=sum(each.nodes for each in found),
-            depth=max(each.depth for each in found),
-            splits=sum(each.splits for each in found),
-            attempts=sum(each.attempts for each in found),
-            growth_stopped=any(each.growth_stopped for each in found),
+            leaves=sum(tree.leaves for tree in trees),
+            nodes=sum(tree.nodes for tree in trees),
+            depth=max(tree.depth for tree in trees),
+            splits=sum(tree.splits for tree in trees),
+            attempts=sum(tree.attempts for tree in trees),
+            growth_stopped=any(tree.growth_stopped for tree in trees),
         )
 
     def explain(
@@ -51,11 +79,11 @@ class ForestLayout(ForestGrowth):
         decided = votes == winner
         if not decided.any():
             decided = votes >= 0
-        found: list[Branch] = []
+        branches: list[Branch] = []
         for member in np.flatnonzero(decided).tolist():
-            found.append(Branch(MEMBERS, "=", str(member)))
-            found += self.trees.explain(schema, ints, self.tree_at(ints, t, member), x)
-        return tuple(found)
+            branches.append(Branch(MEMBERS, "=", str(member)))
+            branches += self.trees.explain(schema, ints, self.tree_at(ints, t, member), x)
+        return tuple(branches)
 
     def votes(self, ints: Ints, t: int, x: Floats) -> tuple[Ints, int]:
         """Return the class that each member predicts for a record (float64[d]), and the forest's.
@@ -69,8 +97,9 @@ class ForestLayout(ForestGrowth):
             jit.register(words)
         votes = np.full(self.members, -1, dtype=np.int64)
         workspace = workspace_of(len(x), self.dims.classes)
-        plan = self.plan_words.ctypes.data
-        best = poll(plan, ints.ctypes.data, t, routed.ctypes.data, x.reshape(1, -1), workspace, votes)
+        plan = PlanRecord(self.plan_words, self.plan_words.view(np.float64), 0)
+        forest = self.forest(ints, t)
+        best = poll(plan, forest, routed.ctypes.data, x.reshape(1, -1), workspace, votes)
         return votes, int(best)
 
     def outline(self, model: HasBlocks, t: int, depth: int | None) -> Iterator[Outline]:

@@ -44,9 +44,9 @@ def note_leaf(committee, lead: float, weight: float, mean: float) -> None:
     same variance (Kish 1965).
     """
     labels = weight / (1.0 + mean) if weight > 0.0 else 0.0
-    own = lead if labels > 0.0 else 0.0
-    if own * math.sqrt(labels) < committee[LEAD] * math.sqrt(committee[WEIGHT]):
-        committee[LEAD], committee[WEIGHT] = own, labels
+    known_lead = lead if labels > 0.0 else 0.0
+    if known_lead * math.sqrt(labels) < committee[LEAD] * math.sqrt(committee[WEIGHT]):
+        committee[LEAD], committee[WEIGHT] = known_lead, labels
 
 
 @kernel

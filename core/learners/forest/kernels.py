@@ -13,90 +13,108 @@ Python is called once a record for all decisions that are due (core/learners/for
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from core.drift.adwin import AdwinParameters, AdwinState
+from core.drift.adwin import AdwinParameters
 from core.drift.adwin import problem as adwin_problem
-from core.kernels.jit import kernel, part, row_of, words_at
-from core.layout.plan import PlanRecord
-from core.layout.tree import Tree
-from core.learners.forest import layout as of
-from core.learners.forest.committee import (
-    COMMITTEE_FIELDS,
+from core.kernels.jit import kernel, part, row_of
+from core.kernels.records import offset
+from core.layout.learning import (
+    COUNTS,
+    DECISION_DUE,
+    GROW_FIRST,
     LEAD,
-    WEIGHT,
-    begin,
-    count_vote,
-    note_leaf,
-    vote_entropy,
+    LEARNED,
+    NOT_ANSWERED,
+    Row,
+    Work,
 )
-from core.learners.forest.layout import member_at
-from core.learners.forest.member import is_watched, judge, normalise, train, vote, watch, weight_of
+from core.layout.model import WORD
+from core.layout.plan import PlanRecord
+from core.layout.tree import LACKS_ROOM
+from core.learners.forest import committee as committees
+from core.learners.forest.committee import COMMITTEE_FIELDS, begin, count_vote, note_leaf, vote_entropy
+from core.learners.forest.layout import (
+    DRIFTED,
+    QUIET,
+    ForestBlock,
+    Member,
+    forest_plan,
+    mean_repeats,
+)
+from core.learners.forest.member import (
+    Arrival,
+    arrive_in,
+    error_rate,
+    is_watched,
+    judge,
+    member_shares,
+    normalise,
+    train,
+    vote,
+    watch,
+    weight_of,
+)
 from core.learners.forest.resampling import times
 from core.learners.hoeffding import kernels as trees
-from core.problems import MOST, SOUND, of_plugin
-from core.tree import layout as at
-from core.tree.byoffset.columns import behind, gather
-from core.tree.byoffset.routing import UNCOUNTED, arrive, count, node_at
-from core.tree.byoffset.statistics import known_classes
+from core.problems import SOUND, of_plugin, range_problem, range_rules
+from core.tree.columns import gather, unused_scratch
+from core.tree.routing import UNCOUNTED, count
+from core.tree.statistics import known_classes
 
-PROBLEMS = (
-    *trees.PROBLEMS,
-    "a forest at rest has no step to go on with, and no member has anything due",
-    "trees made for a member must be from 0 to 2**53, and so must be a tree's number",
-    "the weight of a member's right predictions must be from 0 to the weight of all its predictions",
-)
-AT_REST, MADE, JUDGED = range(len(trees.PROBLEMS) + 1, len(PROBLEMS) + 1)
+_FOREST_RULES = (*trees.PROBLEMS, *range_rules(ForestBlock))
+PROBLEMS = (*_FOREST_RULES, *range_rules(Member))
+
+forest_ranges = range_problem(ForestBlock, len(trees.PROBLEMS))
+member_ranges = range_problem(Member, len(_FOREST_RULES))
+
+NODE_DETECTOR = offset(PlanRecord, "node_detector")
+WARNING_DETECTOR = offset(PlanRecord, "warning_detector")
 
 
 @kernel
-def committee_of(plan, scratch) -> Any:
+def committee_of(plan: PlanRecord, scratch) -> Any:
     """Return the words of scratch for the committee: float64[COMMITTEE_FIELDS + K]."""
-    k = plan[at.PLAN_CLASSES]
-    return part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES] + k, COMMITTEE_FIELDS + k)
+    first = unused_scratch(plan) + 3 * plan.attributes + plan.classes
+    return part(scratch, first, COMMITTEE_FIELDS + plan.classes)
 
 
 @kernel
 def answer(
-    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
+    plan: PlanRecord, forest: ForestBlock, place: int, row: Row, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
     """Let all members vote; the hint shows that their records hold their votes."""
-    n, k = of.of(plan, of.OF_MEMBERS), ints[at.MODEL_CLASSES]
-    mean = params[plan[at.PLAN_LEARNER + 1]]
+    n, k = forest_plan(plan).members, forest.model.classes
     committee = committee_of(plan, scratch)
-    is_polled = prepared != at.COUNTS or plan[at.PLAN_COLUMNS] != 0
+    is_polled = prepared != COUNTS or plan.columns != 0
     if is_polled:
         begin(committee, k)
-    own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES])
-    frozen = prepared != at.COUNTS
+    leaf_shares = member_shares(plan, scratch)
+    frozen = prepared != COUNTS
     routed, first = prepared, -1
     for i in range(n):
-        record = member_at(plan, t, i)
-        tree = t + ints[record + of.TREE]
-        node = arrive(plan, ints, floats, tree, x, frozen, routed)
-        if node == UNCOUNTED:
-            return -1, node, -1
+        member = forest.member(plan, i)
+        arrival = arrive_in(plan, forest, member, row.x, frozen, routed)
+        tree, node = arrival.tree, arrival.node
+        if node.start == UNCOUNTED:
+            return -1, UNCOUNTED, -1
         if frozen and prepared != 0:
-            routed += at.WORD * ints[tree + at.TREE_NODES]
-        best, hint = vote(plan, params, ints, floats, tree, record, node, x, xs, scratch, own)
+            routed += WORD * tree.nodes
+        best, hint = vote(plan, arrival, row, scratch, leaf_shares)
         if not frozen:
-            count(ints, floats, tree, node, weight)
-            ints[record + of.PLACE] = (node - tree - at.TREE_HEADER) // ints[tree + at.TREE_NODE_STRIDE]
-            ints[record + of.VOTE], ints[record + of.HINT] = best, hint
+            count(tree, node, row.weight)
+            member.place, member.vote, member.hint = tree.number(node), best, hint
         if is_polled:
-            count_vote(committee, k, best, own)
-            _, lead, labels = trees.uncertainty(
-                PlanRecord(plan, params, 0), Tree(ints, floats, tree), node, own, scratch, at.LEAD
-            )
-            note_leaf(committee, lead, labels, mean)
+            count_vote(committee, k, best, leaf_shares)
+            _, lead, labels = trees.uncertainty(plan, tree, node.start, leaf_shares, scratch, LEAD)
+            note_leaf(committee, lead, labels, mean_repeats(plan))
         if n == 1:
             first = best
-        share = 1.0 if n == 1 else weight_of(plan, floats, record)
+        share = 1.0 if n == 1 else weight_of(plan, member)
         for c in range(k):
-            shares[c] += share * own[c]
+            shares[c] += share * leaf_shares[c]
     if n == 1:
         return first, 0, 0
     return normalise(shares, k), 0, 0
@@ -104,143 +122,107 @@ def answer(
 
 @kernel
 def learn(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    place: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    hint: int,
-    scratch,
-    vote_buffer,
+    plan: PlanRecord, forest: ForestBlock, place: int, row: Row, hint: int, work: Work
 ) -> tuple[int, int]:
     """Train all members and background trees with a record.
 
     A step is a member (even) or its background tree (odd). After GROW_FIRST, the step's tree has to grow for
     the record; the forest keeps the number of the step, and goes on there.
     """
-    n = of.of(plan, of.OF_MEMBERS)
-    own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES])
-    start = max(ints[t + of.NEXT] - 1, 0)
-    is_new = place == at.NOT_ANSWERED
-    again = start if ints[t + of.NEXT] != 0 else -1  # the step that has counted the record
-    ints[t + of.NEXT] = 0
-    for step in range(start, 2 * n):
-        i = step >> 1
+    forests = forest_plan(plan)
+    leaf_shares = member_shares(plan, work.scratch)
+    start = max(forest.next - 1, 0)
+    is_new = place == NOT_ANSWERED
+    again = start if forest.next != 0 else -1  # the step that has counted the record
+    forest.next = 0
+    for step in range(start, 2 * forests.members):
         is_background = step & 1 != 0
-        record = step_at(plan, t, step)
-        if record < 0 or ints[record + of.TREE] == 0:
+        slot = slot_of(plan, step)
+        if slot < 0 or forest.member(plan, slot).tree == 0:
             continue
-        tree = t + ints[record + of.TREE]
-        times_over = times(plan, params, ints, i)
+        times_over = times(plan, forest.model, step >> 1)
         if is_background and times_over == 0:
             continue
-        node, predicted, leaf_hint = (
-            node_at(ints, tree, ints[record + of.PLACE]),
-            ints[record + of.VOTE],
-            ints[record + of.HINT],
-        )
+        member = forest.member(plan, slot)
+        tree = forest.tree(member)
+        arrival = Arrival(member, tree, tree.node(member.place))
+        predicted, leaf_hint = member.vote, member.hint
         if hint < 0 or is_background:
-            node = arrive(plan, ints, floats, tree, x, False, 0)
+            arrival = arrive_in(plan, forest, member, row.x, False, 0)
             if (is_new or is_background) and step != again:
-                count(ints, floats, tree, node, weight)
+                count(tree, arrival.node, row.weight)
             leaf_hint = -1
             if not is_background:
-                predicted, leaf_hint = vote(
-                    plan, params, ints, floats, tree, record, node, x, xs, scratch, own
-                )
+                predicted, leaf_hint = vote(plan, arrival, row, work.scratch, leaf_shares)
         if times_over > 0:
-            mass = times_over * weight
-            if is_background and of.of(plan, of.OF_ONCE) != 0:
-                mass = weight
-            outcome = train(
-                plan,
-                params,
-                ints,
-                floats,
-                tree,
-                record,
-                node,
-                x,
-                xs,
-                label,
-                mass,
-                leaf_hint,
-                scratch,
-                vote_buffer,
-                not is_background,
-            )
-            if outcome == at.GROW_FIRST:
-                ints[t + of.NEXT] = step + 1
+            mass = times_over * row.weight
+            if is_background and forests.once != 0:
+                mass = row.weight
+            repeated = Row(row.x, row.xs, row.label, mass)
+            outcome = train(plan, arrival, repeated, leaf_hint, work, not is_background)
+            if outcome == GROW_FIRST:
+                forest.next = step + 1
                 return outcome, 0
         if not is_background:
-            judge(floats, record, weight, predicted == label)
+            judge(member, row.weight, predicted == row.label)
             if is_watched(plan, times_over):
-                if of.of(plan, of.OF_MOA) != 0:
-                    predicted = vote(plan, params, ints, floats, tree, record, node, x, xs, scratch, own)[0]
-                watch(plan, params, ints, floats, record, 0.0 if predicted == label else 1.0)
-    return outcome_of(plan, ints, floats, t), 0
+                if forests.moa != 0:
+                    predicted, _ = vote(plan, arrival, row, work.scratch, leaf_shares)
+                watch(plan, member, 0.0 if predicted == row.label else 1.0)
+    return outcome_of(plan, forest), 0
 
 
 @kernel
-def step_at(plan, t: int, step: int) -> int:
-    """Return the record of a step's tree; -1: members have no background trees."""
-    n = of.of(plan, of.OF_MEMBERS)
+def slot_of(plan: PlanRecord, step: int) -> int:
+    """Return the slot of a step's tree; -1: members have no background trees."""
+    forests = forest_plan(plan)
     if step & 1 == 0:
-        return member_at(plan, t, step >> 1)
-    return member_at(plan, t, (step >> 1) + n) if of.of(plan, of.OF_SLOTS) > n else -1
+        return step >> 1
+    return (step >> 1) + forests.members if forests.slots > forests.members else -1
 
 
 @kernel
-def outcome_of(plan, ints, floats, t: int) -> int:
+def outcome_of(plan: PlanRecord, forest: ForestBlock) -> int:
     """Return whether any decision is due after all members have learned a record."""
-    if of.of(plan, of.OF_WORST) != 0:
-        name_worst(plan, ints, floats, t)
+    if forest_plan(plan).worst != 0:
+        name_worst(plan, forest)
     is_due = False
-    for slot in range(of.of(plan, of.OF_SLOTS)):
-        record = member_at(plan, t, slot)
-        is_due |= ints[record + of.DUE] != 0 or ints[record + of.ALARM] != of.QUIET
-    return at.DECISION_DUE if is_due or is_reviewed(plan, ints, t) else at.LEARNED
+    for slot in range(forest_plan(plan).slots):
+        member = forest.member(plan, slot)
+        is_due |= member.due != 0 or member.alarm != QUIET
+    return DECISION_DUE if is_due or is_reviewed(plan, forest) else LEARNED
 
 
 @kernel
-def is_reviewed(plan, ints, t: int) -> bool:
+def is_reviewed(plan: PlanRecord, forest: ForestBlock) -> bool:
     """Return whether a forest that is short of memory is reviewed after this record."""
-    review = plan[at.PLAN_REVIEW]
-    if review == 0 or (ints[at.MODEL_LABELS] + 1) % review != 0:
+    if plan.review == 0 or (forest.model.labels + 1) % plan.review != 0:
         return False
-    is_short = ints[t + of.RANKED] != 0
-    for slot in range(of.of(plan, of.OF_SLOTS)):
-        tree = t + ints[member_at(plan, t, slot) + of.TREE]
-        is_short |= tree != t and ints[tree + at.TREE_STOPPED] == at.LACKS_ROOM
+    is_short = forest.ranked != 0
+    for slot in range(forest_plan(plan).slots):
+        member = forest.member(plan, slot)
+        is_short |= member.tree != 0 and forest.tree(member).stopped == LACKS_ROOM
     return is_short
 
 
 @kernel
-def name_worst(plan, ints, floats, t: int) -> None:
+def name_worst(plan: PlanRecord, forest: ForestBlock) -> None:
     """Move an alarm of any member to the member with the largest error, the first of equals."""
     worst, largest, is_alarmed = 0, -1.0, False
-    drift = of.of(plan, of.OF_DRIFT)
-    for i in range(of.of(plan, of.OF_MEMBERS)):
-        record = member_at(plan, t, i)
-        is_alarmed |= ints[record + of.ALARM] != of.QUIET
-        ints[record + of.ALARM] = of.QUIET
-        window = AdwinState(ints, floats, record + drift)
-        if drift != 0 and window.width > 0.0:
-            error = window.total / window.width
-            if error > largest:
-                worst, largest = i, error
+    for i in range(forest_plan(plan).members):
+        member = forest.member(plan, i)
+        is_alarmed |= member.alarm != QUIET
+        member.alarm = QUIET
+        error = error_rate(plan, member)
+        if error > largest:
+            worst, largest = i, error
     if is_alarmed:
-        ints[member_at(plan, t, worst) + of.ALARM] = of.DRIFTED
+        forest.member(plan, worst).alarm = DRIFTED
 
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
+    plan: PlanRecord, forest: ForestBlock, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return the uncertainty of the committee: the largest weighted share, or a share by vote entropy.
 
@@ -249,78 +231,80 @@ def uncertainty(
     consistent iff all leaves are. Without lead, the weight is that of all labels that the busiest member has
     predicted.
     """
+    forests, model = forest_plan(plan), forest.model
     weight, largest = 0.0, 0.0
-    for i in range(of.of(plan, of.OF_MEMBERS)):
-        weight = max(weight, floats[member_at(plan, t, i) + of.SEEN])
-    for c in range(ints[at.MODEL_CLASSES]):
+    for i in range(forests.members):
+        weight = max(weight, forest.member(plan, i).seen)
+    for c in range(model.classes):
         largest = max(largest, shares[c])
     committee, lead, agreement = committee_of(plan, scratch), 0.0, 1.0
     if largest <= 0.0:
         largest, agreement = 0.5, 0.0
-    elif of.of(plan, of.OF_ENTROPY) != 0:
-        known = known_classes(ints)
-        agreement = 1.0 - vote_entropy(committee, ints[at.MODEL_CLASSES], known)
+    elif forests.entropy != 0:
+        known = known_classes(model)
+        agreement = 1.0 - vote_entropy(committee, model.classes, known)
         largest = 1.0 - (1.0 - agreement) * (1.0 - 1.0 / known)
-    if columns & at.LEAD != 0:
-        lead, weight = min(committee[LEAD], agreement), committee[WEIGHT]
+    if columns & LEAD != 0:
+        lead, weight = min(committee[committees.LEAD], agreement), committee[committees.WEIGHT]
     return largest, lead, weight
 
 
 @kernel
-def block_problem(plan, params, ints, floats, t: int, blank_address: int) -> int:
+def block_problem(plan: PlanRecord, forest: ForestBlock, blank_address: int) -> int:
     """Return a problem of a foreign forest: of its records, their detectors, or a tree."""
-    if ints[t + of.NEXT] != 0:
-        return AT_REST
-    for slot in range(of.of(plan, of.OF_SLOTS)):
-        record = member_at(plan, t, slot)
-        if ints[record + of.DUE] != 0 or ints[record + of.ALARM] != of.QUIET:
-            return AT_REST
-        if not (0 <= ints[record + of.SERIAL] <= MOST and 0 <= ints[record + of.MADE] <= MOST):
-            return MADE
-        if not 0.0 <= floats[record + of.RIGHT] <= floats[record + of.SEEN] < math.inf:
-            return JUDGED
-        for word, state in (
-            (at.PLAN_NODE_DETECTOR, of.of(plan, of.OF_DRIFT)),
-            (at.PLAN_WARNING_DETECTOR, of.of(plan, of.OF_WARNING)),
-        ):
-            if state != 0:
-                p = AdwinParameters(plan, params, plan[word + 1])
-                found = adwin_problem(p, AdwinState(ints, floats, record + state))
-                if found != SOUND:
-                    return of_plugin(word, found)
-        if ints[record + of.TREE] != 0:
-            tree = Tree(ints, floats, t + ints[record + of.TREE])
-            found = trees.block_problem(PlanRecord(plan, params, 0), tree, blank_address)
-            if found != SOUND:
-                return found
+    problem = forest_ranges(forest)
+    if problem != SOUND:
+        return problem
+    for slot in range(forest_plan(plan).slots):
+        member = forest.member(plan, slot)
+        problem = member_ranges(member)
+        if problem == SOUND:
+            problem = detectors_problem(plan, member)
+        if problem == SOUND and member.tree != 0:
+            problem = trees.block_problem(plan, forest.tree(member), blank_address)
+        if problem != SOUND:
+            return problem
     return SOUND
 
 
-@kernel("int64(int64, int64, int64, int64, float64[:, ::1], float64[:, ::1], int64[::1])", alone=True)
-def poll(plan_address: int, address: int, t: int, routed: int, x, workspace, votes) -> int:
-    """Write the class that each member of the forest at word t predicts; return the forest's.
+@kernel
+def detectors_problem(plan: PlanRecord, member: Member) -> int:
+    """Return a problem of the states of a member's detectors."""
+    forests, problem = forest_plan(plan), SOUND
+    if forests.drift != 0:
+        p = AdwinParameters(plan.ints, plan.floats, plan.node_detector_at)
+        problem = of_plugin(NODE_DETECTOR, adwin_problem(p, member.window(forests.drift)))
+    if problem == SOUND and forests.warning != 0:
+        p = AdwinParameters(plan.ints, plan.floats, plan.warning_detector_at)
+        problem = of_plugin(WARNING_DETECTOR, adwin_problem(p, member.window(forests.warning)))
+    return problem
+
+
+@kernel(
+    "int64(PlanRecord, ForestBlock, int64, float64[:, ::1], float64[:, ::1], int64[::1])",
+    alone=True,
+)
+def poll(plan: PlanRecord, forest: ForestBlock, routed: int, x, workspace, votes) -> int:
+    """Write the class that each member of a forest predicts; return the forest's.
 
     routed: address of the array of ForestLayout.prepare; x: float64[1, d]; workspace: the run's; votes:
     int64[member], -1 for a member that has seen nothing.
     """
-    plan, params = words_at(plan_address)
-    ints, floats = words_at(address)
     record, scratch = row_of(x, 0), row_of(workspace, 0)
-    xs = gather(plan, record, row_of(workspace, 1))
-    own = part(scratch, behind(plan) + 3 * plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES])
-    shares, k = row_of(workspace, 2), ints[at.MODEL_CLASSES]
+    row = Row(record, gather(plan, record, row_of(workspace, 1)), -1, 1.0)
+    leaf_shares = member_shares(plan, scratch)
+    shares, k = row_of(workspace, 2), forest.model.classes
     for c in range(k):
         shares[c] = 0.0
-    first: Any = np.int64(-1)
+    best: Any = np.int64(-1)
     for i in range(len(votes)):
-        member = member_at(plan, t, i)
-        tree = t + ints[member + of.TREE]
-        node = arrive(plan, ints, floats, tree, record, True, routed)
-        routed += at.WORD * ints[tree + at.TREE_NODES]
-        first = vote(plan, params, ints, floats, tree, member, node, record, xs, scratch, own)[0]
-        share, total = weight_of(plan, floats, member), 0.0
+        member = forest.member(plan, i)
+        arrival = arrive_in(plan, forest, member, record, True, routed)
+        routed += WORD * arrival.tree.nodes
+        best, _ = vote(plan, arrival, row, scratch, leaf_shares)
+        share, total = weight_of(plan, member), 0.0
         for c in range(k):
-            shares[c] += share * own[c]
-            total += own[c]
-        votes[i] = first if total > 0.0 else -1
-    return first if len(votes) == 1 else normalise(shares, k)
+            shares[c] += share * leaf_shares[c]
+            total += leaf_shares[c]
+        votes[i] = best if total > 0.0 else -1
+    return best if len(votes) == 1 else normalise(shares, k)

@@ -2,76 +2,126 @@
 
     header | member record × (members, then their background trees) | tree | tree | …
 
-A tree is a block of the Hoeffding family (core/tree/layout.py). Its record holds its place relative to the
-forest. In a snapshot, trees follow each other in the order of their records. A member record consists of
-MEMBER_FIELDS words, the states of the member's drift detector and warning detector, if it has them, and words
-that describe a split, which are zeros except while a record is learned.
+A tree is a block of the Hoeffding family (core/layout/tree.py). Its record holds its place relative to the
+forest. In a snapshot, trees follow each other in the order of their records. A member record consists of a
+Member, the states of the member's drift detector and warning detector, if it has them, and words that
+describe a split, which are zeros except while a record is learned.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from core.drift.adwin import AdwinState
 from core.kernels.jit import kernel
-from core.tree import layout as at
+from core.kernels.records import Record, word
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
+from core.layout.tree import Tree
 
-# Header, after BLOCK_WORDS
-NEXT: Final = 1  # while a record is being learned: the number of the next step, plus one; else 0
-REPLACED: Final = 2  # trees that replaced another tree
-RANKED: Final = (
-    3  # 1: a tree has reached its part; leaves are ranked at reviews (core/learners/forest/memory.py)
-)
-HEADER: Final = 4
-
-# Member record
-TREE: Final = 0  # the tree's first word, relative to the forest; 0: there is none
-SERIAL: Final = 1  # number of the tree, from which its random numbers follow
-MADE: Final = 2  # trees that were made for the member so far, background trees included
-SEEN: Final = 3  # weight of the records since the tree took its place (float64)
-RIGHT: Final = 4  # weight of those that it predicted right (float64)
-PLACE: Final = 5  # last record answered: number of the node where it ended
-VOTE: Final = 6  # last record answered: class that the tree predicted
-HINT: Final = 7  # last record answered: the leaf model's hint
-DUE: Final = 8  # node that is due for a decision, relative to the tree; 0: none, TOLD: a split was made
-ALARM: Final = 9  # alarm of the detectors at the last record: QUIET, WARNED or DRIFTED
-MEMBER_FIELDS: Final = 10
-
-TOLD: Final = -1
-"""The words at OF_EVENT describe a split that was made, until Python has read them."""
-
+# Values of Member.alarm
 QUIET: Final = 0
 WARNED: Final = 1
 DRIFTED: Final = 2
 
-# Words of a plan about its forests, from plan[PLAN_ARRAYS] on
-OF_MEMBERS: Final = 0
-OF_STRIDE: Final = 1  # words of a member record
-OF_SLOTS: Final = 2  # member records: for each member, and for each background tree if there are any
-OF_DRIFT: Final = 3  # the drift detector's state, relative to a member record; 0: there is none
-OF_WARNING: Final = 4
-OF_ATTRIBUTES: Final = 5  # attributes that a leaf, or a member, may see; 0: all
-OF_SUBSPACES: Final = 6  # 1: they are sampled for a member, not for each leaf; 2: APART
-OF_WORST: Final = 7  # an alarm of any member replaces the member with the largest error
-OF_WEIGHTED: Final = 8  # votes are weighted by accuracy
-OF_MOA: Final = 9  # MOA's quirks hold
-OF_EVENT: Final = (
-    10  # words for a split, relative to a member record (core/learners/hoeffding/plain_split.py)
-)
-OF_ONCE: Final = 11  # a background tree learns a record once, even if its member learns it more often
-OF_ENTROPY: Final = 12  # query strategies use the entropy of the members' votes
-OF_FIELDS: Final = 13
+SPLIT_MADE: Final = -1
+"""Value of ``Member.due``: a split was made, and the words at ``ForestPlan.event`` describe it to Python."""
 
 APART: Final = 2
-"""The first trees of the members have different subsets of few attributes, until all subsets are used."""
+"""Value of ``ForestPlan.subspaces``: the first trees of the members have different subsets of few attributes,
+until all subsets are used.
+"""
+
+
+class ForestPlan(Record):
+    """The words of a plan about its forests (``ForestPlacement.offsets``)."""
+
+    members: int = word("trees that vote")
+    stride: int = word("words of a member record")
+    slots: int = word("member records: for each member, and for each background tree if there are any")
+    drift: int = word("first word of the drift detector's state in a member record, 0: there is none")
+    warning: int = word("first word of the warning detector's state, 0: there is none")
+    attributes: int = word("attributes that a leaf, or a member, may see; 0: all")
+    subspaces: int = word("0: they are sampled for each leaf, 1: for a member, or APART")
+    worst: int = word("1: an alarm of any member replaces the member with the largest error")
+    weighted: int = word("1: votes are weighted by accuracy")
+    moa: int = word("1: MOA's quirks hold")
+    event: int = word("first of the words that describe a split, in a member record")
+    once: int = word("1: a background tree learns a record once, even if its member learns it more often")
+    entropy: int = word("1: query strategies use the entropy of the members' votes")
+
+
+class ForestParameters(Record):
+    """The numeric parameters of a forest (``Forest.constants``)."""
+
+    poisson: float = word("mean of the number of times that a member learns a record; 0: once")
+
+
+class Member(Record):
+    """The first words of a member record, which belongs to a member or to its background tree."""
+
+    tree: int = word("first word of the tree, relative to the forest; 0: there is none")
+    serial: int = word("number of the tree, from which its random numbers follow", low=0, high=1 << 53)
+    made: int = word(
+        "trees that were made for the member so far, background trees included", low=0, high=1 << 53
+    )
+    seen: float = word("weight of the records since the tree took its place", low=0.0)
+    right: float = word("weight of those that it predicted right", low=0.0, high="seen")
+    place: int = word("last record answered: number of the node where it ended")
+    vote: int = word("last record answered: class that the tree predicted")
+    hint: int = word("last record answered: the leaf model's hint")
+    due: int = word(
+        "while a record is learned: node that is due for a decision, relative to the tree; or SPLIT_MADE",
+        low=0,
+        high=0,
+    )
+    alarm: int = word("while a record is learned: QUIET, or the detectors' alarm", low=QUIET, high=QUIET)
+
+    def window(self, state: int) -> AdwinState:
+        """Return the window of the detector whose state begins at a word of the record."""
+        return AdwinState(self.ints, self.floats, self.start + state)
+
+
+MEMBER_FIELDS: Final = Member.SIZE
+
+
+class ForestBlock(Record):
+    """The header of a forest's block."""
+
+    words: int = word("words of the block")
+    next: int = word(
+        "while a record is learned: number of the step that comes next, plus one; else 0", low=0, high=0
+    )
+    replaced: int = word("trees that replaced another tree")
+    ranked: int = word(
+        "1: a tree has reached its part; leaves are ranked at reviews (core/learners/forest/memory.py)"
+    )
+
+    @property
+    def model(self) -> ModelHeader:
+        """The header of the model that holds the forest."""
+        return ModelHeader(self.ints, self.floats, 0)
+
+    def member(self, plan: PlanRecord, slot: int) -> Member:
+        """Return the record of a member, or of the background tree of member slot - members."""
+        start = self.start + FOREST_HEADER + slot * forest_plan(plan).stride
+        return Member(self.ints, self.floats, start)
+
+    def tree(self, member: Member) -> Tree:
+        """Return the tree of a member record, which must have one."""
+        return Tree(self.ints, self.floats, self.start + member.tree)
+
+
+FOREST_HEADER: Final = ForestBlock.SIZE
 
 
 @kernel
-def of(plan, word: int) -> int:
-    """Return a word of a plan about its forests: one of the words OF_…"""
-    return plan[plan[at.PLAN_ARRAYS] + word]
+def forest_plan(plan: PlanRecord) -> ForestPlan:
+    """Return the words of a plan about its forests."""
+    return ForestPlan(plan.ints, plan.floats, plan.arrays)
 
 
 @kernel
-def member_at(plan, t: int, slot: int) -> int:
-    """Return the first word of a member record; t: first word of the forest."""
-    return t + HEADER + slot * of(plan, OF_STRIDE)
+def mean_repeats(plan: PlanRecord) -> float:
+    """Return the mean of the number of times that a member learns a record; 0: once."""
+    return ForestParameters(plan.ints, plan.floats, plan.learner_at).poisson

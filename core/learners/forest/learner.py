@@ -11,15 +11,16 @@ from typing import Any, ClassVar, Final
 from core.drift import adwin, none
 from core.drift.base import Detector
 from core.errors import ParameterError
-from core.learners.forest import layout as of
+from core.kernels.records import offset
+from core.layout.model import Floats, Ints
+from core.layout.plan import PlanRecord
 from core.learners.forest.blocks import ForestLayout
+from core.learners.forest.layout import FOREST_HEADER
 from core.learners.hoeffding.learner import HoeffdingLearner
 from core.learners.protocol import Learner, build
 from core.plugin import Parameters, choice, count, number
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
-from core.tree import layout as at
-from core.tree.layout import Floats, Ints
 
 SHARED: Final = ("max_bytes",)
 """Parameters of a tree that a member does not have: they belong to the forest."""
@@ -61,13 +62,13 @@ class Forest(Learner):
         Parameters.__post_init__(self)
         object.__setattr__(self, "member", self._member_of(self.member))
 
-    def _member_of(self, given: Any) -> HoeffdingLearner:
+    def _member_of(self, member: Any) -> HoeffdingLearner:
         """Return the tree that a spec names as member, with the forest's defaults for it."""
-        if isinstance(given, HoeffdingLearner):
-            return given
-        body = {"name": given} if isinstance(given, str) else given
+        if isinstance(member, HoeffdingLearner):
+            return member
+        body = {"name": member} if isinstance(member, str) else member
         if not isinstance(body, dict) or not isinstance(body.get("name", "h-tree"), str):
-            msg = f"member={given!r} of {self.spelled!r} must be a name or an object with a 'name'"
+            msg = f"member={member!r} of {self.spelled!r} must be a name or an object with a 'name'"
             raise ParameterError(msg)
         body = {"name": "h-tree"} | body
         for name in SHARED:
@@ -78,8 +79,8 @@ class Forest(Learner):
         if not isinstance(usual, HoeffdingLearner):
             msg = f"member={body['name']!r} of {self.spelled!r} must be a tree: h-tree, c-tree, efdt, imac, …"
             raise ParameterError(msg)
-        has = usual.to_dict()
-        preset = {name: value for name, value in self.member_defaults.items() if name in has}
+        parameters = usual.to_dict()
+        preset = {name: value for name, value in self.member_defaults.items() if name in parameters}
         if self.compat is not None and self.compat in usual.compats:
             preset["compat"] = self.compat
         tree: HoeffdingLearner = build(preset | body)
@@ -145,8 +146,8 @@ class Forest(Learner):
     @property
     def default_range(self) -> tuple[float, float]:
         """Return the range that the members' numeric observer takes."""
-        found: tuple[float, float] = self.member.default_range
-        return found
+        low, high = self.member.default_range
+        return low, high
 
     @property
     def compiled_with(self) -> tuple[str, ...]:
@@ -163,8 +164,8 @@ class Forest(Learner):
     def plugins(self) -> list[tuple[int, Parameters]]:
         return [
             *self.member.plugins(),
-            (at.PLAN_NODE_DETECTOR, self.drift),
-            (at.PLAN_WARNING_DETECTOR, self.warning),
+            (offset(PlanRecord, "node_detector"), self.drift),
+            (offset(PlanRecord, "warning_detector"), self.warning),
         ]
 
     def shared_words(self, dims: Dimensions) -> int:
@@ -174,20 +175,21 @@ class Forest(Learner):
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: ForestLayout) -> None:
         """Write the words that the members' kernels branch on: forest and trees have one plan."""
         self.member.write_plan(ints, floats, dims, blocks.trees)
-        ints[at.PLAN_ROUTE_AHEAD] = 0
+        plan = PlanRecord(ints, floats, 0)
+        plan.route_ahead = 0
         if self.shared_words(dims) == 0:  # otherwise members depend on each other through the shared words
-            ints[at.PLAN_STRETCH] = min(max(STRETCH_CELLS // dims.attributes, SHORTEST), LONGEST)
-        ints[at.PLAN_REVIEW] = blocks.review_period
+            plan.stretch = min(max(STRETCH_CELLS // dims.attributes, SHORTEST), LONGEST)
+        plan.review = blocks.review_period
         # The bytes that a block may surely take are for all of its trees: each tree has half of a part.
         parts = 2 * blocks.slots if blocks.review_period else blocks.slots
-        ints[at.PLAN_SURE_WORDS] = max(ints.item(at.PLAN_SURE_WORDS) // parts - blocks.stride - of.HEADER, 0)
+        plan.sure_words = max(int(plan.sure_words) // parts - blocks.stride - FOREST_HEADER, 0)
         blocks.plan_words = ints
 
 
-def share_of(given: float, attributes: int) -> int:
+def share_of(parameter: float, attributes: int) -> int:
     """Return the number of attributes that a parameter means: below 1 a share of all, else a number."""
-    wanted = round(given * attributes) if given < 1.0 else round(given)
-    return min(max(wanted, 1), attributes)
+    number = round(parameter * attributes) if parameter < 1.0 else round(parameter)
+    return min(max(number, 1), attributes)
 
 
 def root_of(attributes: int) -> int:

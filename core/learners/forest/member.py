@@ -6,176 +6,124 @@ record, on the number of labels that the model has learned, and on the member.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.drift import adwin
-from core.drift.adwin import AdwinParameters, AdwinState
+from core.drift.adwin import AdwinParameters
 from core.drift.base import DRIFT
 from core.kernels.jit import called, kernel, part
-from core.kernels.records import Words
-from core.layout.learning import Row, Work
+from core.layout.learning import DECISION_DUE, GREW, LEARNED, Row, Work
 from core.layout.plan import PlanRecord
-from core.layout.tree import Node, Tree
-from core.learners.forest import layout as of
+from core.learners.forest.layout import (
+    DRIFTED,
+    QUIET,
+    SPLIT_MADE,
+    WARNED,
+    ForestBlock,
+    Member,
+    forest_plan,
+)
 from core.learners.forest.resampling import seen_by
 from core.learners.hat.kernels import learn_tree
 from core.learners.hoeffding import kernels as trees
 from core.learners.hoeffding.plain_split import SPLIT_WORDS
 from core.learners.hoeffding.split_attempt import attempt_here
-from core.tree import layout as at
-from core.tree.byoffset.columns import behind
+from core.tree.columns import unused_scratch
+from core.tree.routing import arrive
+
+
+class Arrival(NamedTuple):
+    """The node where a record ends in a tree of a forest."""
+
+    member: Any
+    """The member record that the tree belongs to."""
+    tree: Any
+    node: Any
 
 
 @kernel
-def number_of(ints, t: int, node: int) -> int:
-    """Return the number of the node whose record begins at a word of the tree at word t."""
-    return (node - t - at.TREE_HEADER) // ints[t + at.TREE_NODE_STRIDE]
+def arrive_in(plan: PlanRecord, forest: ForestBlock, member: Member, x, frozen: bool, routed: int) -> Arrival:
+    """Return where x (float64[d]) ends in a member's tree (core/tree/routing.py:arrive)."""
+    tree = forest.tree(member)
+    return Arrival(member, tree, arrive(plan, tree, x, frozen, routed))
 
 
 @kernel
-def seen_at(plan, ints, t: int, record: int, node: int, x, xs, scratch) -> tuple[Any, Any]:
-    """Return a record, and its numeric attributes, as the leaf of a member's tree (t) sees it."""
-    m = of.of(plan, of.OF_ATTRIBUTES)
-    seen, side_by_side = x, xs
-    if m > 0:
-        number = 0 if of.of(plan, of.OF_SUBSPACES) != 0 else number_of(ints, t, node)
-        spare = part(scratch, behind(plan), 3 * plan[at.PLAN_ATTRIBUTES])
-        seen, side_by_side = seen_by(plan, ints[record + of.SERIAL], number, m, x, spare)
-    return seen, side_by_side
+def member_shares(plan: PlanRecord, scratch) -> Any:
+    """Return the words of scratch for the class shares of one member: float64[K]."""
+    return part(scratch, unused_scratch(plan) + 3 * plan.attributes, plan.classes)
 
 
 @kernel
-def vote(
-    plan, params, ints, floats, t: int, record: int, node: int, x, xs, scratch, shares
-) -> tuple[int, int]:
-    """Write the votes of the leaf at which a record ends in a member's tree (t) to shares: float64[class]."""
-    seen, side_by_side = seen_at(plan, ints, t, record, node, x, xs, scratch)
-    return vote_seen(plan, params, ints, floats, t, node, seen, side_by_side, scratch, shares)
+def seen_at(plan: PlanRecord, arrival: Arrival, row: Row, scratch) -> Row:
+    """Return a record as the leaf where it arrives sees it."""
+    forests = forest_plan(plan)
+    x, xs = row.x, row.xs
+    if forests.attributes > 0:
+        number = 0 if forests.subspaces != 0 else arrival.tree.number(arrival.node)
+        spare = part(scratch, unused_scratch(plan), 3 * plan.attributes)
+        x, xs = seen_by(plan, arrival.member.serial, number, row.x, spare)
+    return Row(x, xs, row.label, row.weight)
+
+
+@kernel
+def vote(plan: PlanRecord, arrival: Arrival, row: Row, scratch, shares) -> tuple[int, int]:
+    """Write the votes of the leaf where a record arrives to shares: float64[class]."""
+    return vote_seen(plan, arrival, seen_at(plan, arrival, row, scratch), scratch, shares)
 
 
 @called
-def vote_seen(
-    plan, params, ints, floats, t: int, node: int, seen, side_by_side, scratch, shares
-) -> tuple[int, int]:
+def vote_seen(plan: PlanRecord, arrival: Arrival, seen: Row, scratch, shares) -> tuple[int, int]:
     """Write the votes of the leaf, for a record as ``seen_at`` returned it."""
-    for c in range(ints[at.MODEL_CLASSES]):
+    for c in range(arrival.tree.model.classes):
         shares[c] = 0.0
-    return trees.votes(
-        plan[at.PLAN_LEAF_MODEL],
-        PlanRecord(plan, params, 0),
-        Words(plan, params, plan[at.PLAN_LEAF_MODEL + 1]),
-        Tree(ints, floats, t),
-        Node(ints, floats, node),
-        Row(seen, side_by_side, -1, 1.0),
-        scratch,
-        shares,
-    )
+    return trees.vote(plan, arrival.tree, arrival.node, seen, scratch, shares)
 
 
 @kernel
-def train(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    record: int,
-    node: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    hint: int,
-    scratch,
-    vote_buffer,
-    is_told: bool,
-) -> int:
-    """Train a member's tree (t) with a record that ends at a node; note the node if a decision is due.
+def train(plan: PlanRecord, arrival: Arrival, row: Row, hint: int, work: Work, is_reported: bool) -> int:
+    """Train a tree with a record that arrives at a node; note the node if a decision is due.
 
-    A split that is made here is described in the member's record if ``is_told``.
+    A split that is made here is described in the member record if ``is_reported``.
     """
-    seen, side_by_side = seen_at(plan, ints, t, record, node, x, xs, scratch)
-    return train_seen(
-        plan,
-        params,
-        ints,
-        floats,
-        t,
-        record,
-        node,
-        x,
-        seen,
-        side_by_side,
-        label,
-        weight,
-        hint,
-        scratch,
-        vote_buffer,
-        is_told,
-    )
+    seen = seen_at(plan, arrival, row, work.scratch)
+    return train_seen(plan, arrival, row.x, seen, hint, work, is_reported)
 
 
 @called
 def train_seen(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    record: int,
-    node: int,
-    x,
-    seen,
-    side_by_side,
-    label: int,
-    weight: float,
-    hint: int,
-    scratch,
-    vote_buffer,
-    is_told: bool,
+    plan: PlanRecord, arrival: Arrival, x, seen: Row, hint: int, work: Work, is_reported: bool
 ) -> int:
     """Train the tree with a record (x), as ``seen_at`` returned it."""
-    said = vote_buffer  # for a background tree, whose splits are no events
-    if is_told:
-        said = part(floats, record + of.of(plan, of.OF_EVENT), SPLIT_WORDS + plan[at.PLAN_CLASSES])
-    if plan[at.PLAN_SUBTREES] != 0:
-        serial = ints[record + of.SERIAL]
-        outcome, _ = learn_tree(
-            plan,
-            params,
-            ints,
-            floats,
-            t,
-            node,
-            x,
-            seen,
-            side_by_side,
-            label,
-            weight,
-            serial,
-            scratch,
-            vote_buffer,
-            said,
-        )
+    member, tree, node = arrival
+    out = work.votes  # for a background tree, whose splits are no events
+    if is_reported:
+        out = split_words(plan, member)
+    if plan.subtrees != 0:
+        outcome, _ = learn_tree(plan, tree, node.start, x, seen, member.serial, work, out)
     else:
-        shared, tree = PlanRecord(plan, params, 0), Tree(ints, floats, t)
-        end, row = Node(ints, floats, node), Row(seen, side_by_side, label, weight)
-        outcome = trees.train(shared, tree, end, row, hint, Work(scratch, vote_buffer))
-        if outcome == at.DECISION_DUE:
-            outcome = attempt_here(shared, tree, end, said)
-    if outcome == at.GREW:
-        ints[record + of.DUE] = of.TOLD if is_told else 0
-    elif outcome != at.LEARNED:
-        ints[record + of.DUE] = node - t
+        outcome = trees.train(plan, tree, node, seen, hint, work)
+        if outcome == DECISION_DUE:
+            outcome = attempt_here(plan, tree, node, out)
+    if outcome == GREW:
+        member.due = SPLIT_MADE if is_reported else 0
+    elif outcome != LEARNED:
+        member.due = node.start - tree.start
     return outcome
 
 
 @kernel
-def weight_of(plan, floats, record: int) -> float:
+def split_words(plan: PlanRecord, member: Member) -> Any:
+    """Return the words of a member record that describe a split: float64[SPLIT_WORDS + class]."""
+    return part(member.floats, member.start + forest_plan(plan).event, SPLIT_WORDS + plan.classes)
+
+
+@kernel
+def weight_of(plan: PlanRecord, member: Member) -> float:
     """Return the weight of a member's vote: its accuracy since it took its place, or 1 while that is 0."""
-    if of.of(plan, of.OF_WEIGHTED) == 0 or floats[record + of.RIGHT] <= 0.0:
+    if forest_plan(plan).weighted == 0 or member.right <= 0.0:
         return 1.0
-    return floats[record + of.RIGHT] / floats[record + of.SEEN]
+    return member.right / member.seen
 
 
 @kernel
@@ -193,30 +141,41 @@ def normalise(shares, k: int) -> int:
 
 
 @kernel
-def is_watched(plan, times_over: int) -> bool:
+def is_watched(plan: PlanRecord, times_over: int) -> bool:
     """Return whether detectors see the error; MOA's see it only for records which the member has learned."""
-    return times_over > 0 or of.of(plan, of.OF_MOA) == 0 or of.of(plan, of.OF_WORST) != 0
+    forests = forest_plan(plan)
+    return times_over > 0 or forests.moa == 0 or forests.worst != 0
 
 
 @kernel
-def judge(floats, record: int, weight: float, is_right: bool) -> None:
+def judge(member: Member, weight: float, is_right: bool) -> None:
     """Count a right or wrong prediction of a member."""
-    floats[record + of.SEEN] += weight
+    member.seen += weight
     if is_right:
-        floats[record + of.RIGHT] += weight
+        member.right += weight
 
 
 @kernel
-def watch(plan, params, ints, floats, record: int, error: float) -> None:
+def watch(plan: PlanRecord, member: Member, error: float) -> None:
     """Update a member's detectors with an error, and note their alarm. A drift outweighs a warning."""
-    warning, drift = of.of(plan, of.OF_WARNING), of.of(plan, of.OF_DRIFT)
-    alarm = of.QUIET
-    if warning != 0:
-        p = AdwinParameters(plan, params, plan[at.PLAN_WARNING_DETECTOR + 1])
-        if adwin.update(p, AdwinState(ints, floats, record + warning), error) == DRIFT:
-            alarm = of.WARNED
-    if drift != 0:
-        p = AdwinParameters(plan, params, plan[at.PLAN_NODE_DETECTOR + 1])
-        if adwin.update(p, AdwinState(ints, floats, record + drift), error) == DRIFT:
-            alarm = of.DRIFTED
-    ints[record + of.ALARM] = alarm
+    forests = forest_plan(plan)
+    alarm = QUIET
+    if forests.warning != 0:
+        p = AdwinParameters(plan.ints, plan.floats, plan.warning_detector_at)
+        if adwin.update(p, member.window(forests.warning), error) == DRIFT:
+            alarm = WARNED
+    if forests.drift != 0:
+        p = AdwinParameters(plan.ints, plan.floats, plan.node_detector_at)
+        if adwin.update(p, member.window(forests.drift), error) == DRIFT:
+            alarm = DRIFTED
+    member.alarm = alarm
+
+
+@kernel
+def error_rate(plan: PlanRecord, member: Member) -> float:
+    """Return the error rate in the window of a member's drift detector; -1: it is not known."""
+    drift = forest_plan(plan).drift
+    window = member.window(drift)
+    if drift != 0 and window.width > 0.0:
+        return window.total / window.width
+    return -1.0

@@ -19,23 +19,27 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
 
 import numpy as np
 
 from core.events import Event
-from core.layout.model import Floats, Ints
-from core.layout.tree import TreeShape
-from core.learners.forest import layout as of
+from core.layout.model import WORD, Floats, Ints
+from core.layout.tree import TREE_HEADER, TreeShape
+from core.learners.forest.member_state import (
+    MemberState,
+    classes_of,
+    numbered,
+    own_part,
+    trees_bytes,
+    whole_forest,
+)
+from core.learners.forest.placement import ForestPlacement
 from core.learners.hoeffding import split_attempt
 from core.learners.hoeffding.decision import FORGET, Decision, plan_of, tree_of
 from core.learners.hoeffding.growth import deactivation, splitting
 from core.learners.protocol import HasBlocks
-from core.tree import layout as at
 from core.tree import views
-
-REVIEW: Final = 1024
-"""Labels between two reviews."""
+from core.tree.views import TreeView
 
 Ranked = list[tuple[float, int, int]]
 """Promise, tree and number of leaves, sorted so that the least promising leaf is last."""
@@ -45,8 +49,8 @@ Ranked = list[tuple[float, int, int]]
 class Holding:
     """The nodes, leaf records and leaves of a tree, and the decisions of a review about them."""
 
-    state: Any
-    """The tree as its growth sees it (``MemberState``)."""
+    state: MemberState
+    """The tree as its growth sees it."""
     nodes: int
     records: int
     active: Ints
@@ -61,21 +65,21 @@ class Holding:
     def bytes(self, shape: TreeShape, nodes: int = 0, records: int = 0) -> int:
         """Return the bytes of the tree with this many more nodes and leaf records; shape: of any tree."""
         words = (self.nodes + nodes) * shape.node_stride + (self.records + records) * shape.leaf_stride
-        return (at.TREE_HEADER + words) * at.WORD
+        return (TREE_HEADER + words) * WORD
 
 
 @dataclass(slots=True)
 class Account:
-    """Bytes of a forest: ``own`` is reserved for each tree, ``free`` belongs to no tree yet."""
+    """Bytes of a forest: ``reserved`` is for each tree, ``free`` belongs to no tree yet."""
 
     shape: TreeShape
-    own: float
+    reserved: float
     free: float
 
     def price(self, holding: Holding, nodes: int, records: int) -> float:
         """Return the growth of the sum if a tree gets this many more nodes and leaf records."""
         now, then = holding.bytes(self.shape), holding.bytes(self.shape, nodes, records)
-        return max(then, self.own) - max(now, self.own)
+        return max(then, self.reserved) - max(now, self.reserved)
 
     def pay(self, holding: Holding, nodes: int, records: int) -> None:
         """Give nodes and leaf records to a tree, or take them back (negative), and adjust the free bytes."""
@@ -84,89 +88,98 @@ class Account:
         holding.records += records
 
 
-def review(layout: Any, model: HasBlocks, t: int, row: int, index: int) -> list[Event]:
+def review(layout: ForestPlacement, model: HasBlocks, t: int, row: int, index: int) -> list[Event]:
     """Rank the leaves of a forest that is short of memory; return the events of members' splits.
 
-    layout: the ``ForestLayout`` of the model; t: first word of the forest.
+    t: first word of the forest.
     """
     block = model.block_places.index(t)
-    model.ints[t + of.RANKED] = 1
+    layout.forest(model.ints, t).ranked = 1
     held = {
-        slot: _holding(layout.state_of(model, t, slot), row)
+        slot: _holding(_state_of(layout, model, t, slot), row)
         for slot in range(layout.slots)
         if layout.tree_at(model.ints, t, slot)
     }
     account = _account(layout, model, t, held)
     _choose(layout, account, held)
-    if any(each.leaving or each.splitting or each.returning for each in held.values()):
+    if any(holding.leaving or holding.splitting or holding.returning for holding in held.values()):
         t = _make_room(layout, model, t, account, held)
     events: list[Event] = []
     for slot, holding in held.items():
-        holding.state = layout.state_of(model, model.block_places[block], slot)
-        events += layout.numbered(_carry_out(holding, row, index), slot)
+        holding.state = _state_of(layout, model, model.block_places[block], slot)
+        events += numbered(_carry_out(holding, row, index), slot)
         _let_go_on(account, holding)
     return events
 
 
-def _holding(state: Any, row: int) -> Holding:
+def _state_of(layout: ForestPlacement, model: HasBlocks, t: int, slot: int) -> MemberState:
+    """Return a tree as a review sees it: its plan allows it all bytes of the forest."""
+    return MemberState(layout, model, t, slot, whole_forest(layout, model))
+
+
+def _holding(state: MemberState, row: int) -> Holding:
     """Return the size of a tree, and which of its leaves would be split now if the tree has stopped."""
     t, ints = state.t, state.ints
     tree = views.tree_view(state.plan, ints, t)
     active, inactive = tree.leaves
     holding = Holding(
         state=state,
-        nodes=tree.header.item(at.TREE_NODES),
+        nodes=int(tree.block.nodes),
         records=len(active),
         active=active,
         inactive=inactive,
-        promise=deactivation.promises(tree, ints.item(at.MODEL_CLASSES)),
+        promise=deactivation.promises(tree, classes_of(ints)),
         wishes={},
     )
-    if not ints[t + at.TREE_STOPPED]:
+    if not tree.block.stopped:
         return holding
-    learner = state.spec.learner
-    shared, tree_record = plan_of(state), tree_of(state, t)
-    for number in active[np.isinf(tree.leaf_floats[tree.node_ints[active, at.NODE_SLOT], at.LEAF_NEXT])]:
-        node = tree_record.node(int(number))
-        leaf = tree_record.leaf_of(node)
-        if split_attempt.is_mixed(shared, tree_record, node, leaf):
-            tree_record.attempts += 1
+    learner, plan, block = state.spec.learner, plan_of(state), tree_of(state, t)
+    for number in _waiting(tree, active).tolist():
+        node = block.node(number)
+        leaf = block.leaf_of(node)
+        if split_attempt.is_mixed(plan, block, node, leaf):
+            block.attempts += 1
             leaf.attempts += 1
-        decision = learner.decide(state, tree_record, node, leaf)
+        decision = learner.decide(state, block, node, leaf)
         if decision is None or decision.test == FORGET:
             leaf.next = 0.0
-            split_attempt.reschedule(shared, tree_record, node)
+            split_attempt.reschedule(plan, block, node)
         else:
-            holding.wishes[int(number)] = decision
+            holding.wishes[number] = decision
     return holding
 
 
-def _account(layout: Any, model: HasBlocks, t: int, held: dict[int, Holding]) -> Account:
+def _waiting(tree: TreeView, active: Ints) -> Ints:
+    """Return the active leaves that wait for a review, by number."""
+    return active[np.isinf(tree.leaf_records.next[tree.nodes.slot[active]])]
+
+
+def _account(layout: ForestPlacement, model: HasBlocks, t: int, held: dict[int, Holding]) -> Account:
     """Return the free bytes of a forest, for the classes and values that the model has learned."""
-    ints, plan = model.ints, layout.member_plan(model, t)
-    first = int(plan.ints[at.PLAN_VALUES_SEEN])
+    ints, plan = model.ints, own_part(layout, model, t)
+    first = int(plan_of(model).values_seen)
     values = int(ints[first : first + len(plan.values_index)].sum())
-    shape = layout.trees.shape_of(ints.item(at.MODEL_CLASSES), values, 1, 1)
-    own = plan.learned_bytes(ints)
-    whole = layout.trees_bytes(model)
-    taken = sum(max(each.bytes(shape), own) for each in held.values())
-    least = (at.TREE_HEADER + shape.node_stride + shape.leaf_stride) * at.WORD
-    return Account(shape, own, whole - taken - max(own, least) * (layout.slots - len(held)))
+    shape = layout.trees.shape_of(classes_of(ints), values, 1, 1)
+    reserved = plan.learned_bytes(ints)
+    taken = sum(max(holding.bytes(shape), reserved) for holding in held.values())
+    least = (TREE_HEADER + shape.node_stride + shape.leaf_stride) * WORD
+    free = trees_bytes(layout, model) - taken - max(reserved, least) * (layout.slots - len(held))
+    return Account(shape, reserved, free)
 
 
-def _choose(layout: Any, account: Account, held: dict[int, Holding]) -> None:
+def _choose(layout: ForestPlacement, account: Account, held: dict[int, Holding]) -> None:
     """Decide which leaves are split, which get a leaf record again, and which lose theirs."""
     least = [
-        (float(each.promise[node]), slot, int(node))
-        for slot, each in held.items()
-        for node in each.active
-        if each.bytes(account.shape) > account.own
+        (float(holding.promise[node]), slot, int(node))
+        for slot, holding in held.items()
+        for node in holding.active
+        if holding.bytes(account.shape) > account.reserved
     ]
     least.sort(reverse=True)  # leaves are taken from the end
     most = [
-        (-float(each.promise[node]), slot, int(node))
-        for slot, each in held.items()
-        for node in (*each.wishes, *each.inactive)
+        (-float(holding.promise[node]), slot, int(node))
+        for slot, holding in held.items()
+        for node in (*holding.wishes, *holding.inactive)
     ]
     while account.free < 0.0 and _take_one(account, held, least, math.inf) is not None:
         pass  # classes or values that came later take room in every leaf record
@@ -198,14 +211,14 @@ def _take(
     """
     free, ranked, taken = account.free, least.copy(), list[Holding]()
     while account.free < price():
-        holding = _take_one(account, held, least, below)
-        if holding is None:
-            for each in taken:
-                each.leaving.pop()
-                each.records += 1
+        loser = _take_one(account, held, least, below)
+        if loser is None:
+            for holding in taken:
+                holding.leaving.pop()
+                holding.records += 1
             account.free, least[:] = free, ranked
             return False
-        taken.append(holding)
+        taken.append(loser)
     return True
 
 
@@ -222,9 +235,11 @@ def _take_one(account: Account, held: dict[int, Holding], least: Ranked, below: 
     return None
 
 
-def _make_room(layout: Any, model: HasBlocks, t: int, account: Account, held: dict[int, Holding]) -> int:
+def _make_room(
+    layout: ForestPlacement, model: HasBlocks, t: int, account: Account, held: dict[int, Holding]
+) -> int:
     """Take the records of leaves that are deactivated, and give each tree the room it will need."""
-    most = layout.member_plan(model, t).block_bytes(model.schema.n_classes)
+    most = own_part(layout, model, t).block_bytes(model.schema.n_classes)
     rooms = list(layout.room(model.ints, t))
     for slot, holding in held.items():
         state = holding.state
@@ -234,10 +249,10 @@ def _make_room(layout: Any, model: HasBlocks, t: int, account: Account, held: di
         nodes, slots = layout.trees.live_room(state.ints, state.t)
         nodes, slots = max(nodes, holding.nodes), max(slots, holding.records)
         have = rooms[2 * slot], rooms[2 * slot + 1]
-        keeps = nodes <= have[0] and slots <= have[1] and layout.trees.words(have) * at.WORD <= most
+        keeps = nodes <= have[0] and slots <= have[1] and layout.trees.words(have) * WORD <= most
         if not keeps:
             rooms[2 * slot : 2 * slot + 2] = nodes, slots
-    return layout.lay_out_anew(model, t, rooms)
+    return layout.lay_out_again(model, t, rooms)
 
 
 def _carry_out(holding: Holding, row: int, index: int) -> list[Event]:
@@ -257,6 +272,6 @@ def _let_go_on(account: Account, holding: Holding) -> None:
     """Let a tree grow between reviews again, if it is within its reserved part and no leaf is waiting."""
     tree = views.tree_view(holding.state.plan, holding.state.ints, holding.state.t)
     active, inactive = tree.leaves
-    waits = np.isinf(tree.leaf_floats[tree.node_ints[active, at.NODE_SLOT], at.LEAF_NEXT]).any()
-    fits = holding.bytes(account.shape, 2, 1) <= account.own
-    tree.header[at.TREE_STOPPED] = not fits or len(inactive) > 0 or bool(waits)
+    waits = len(_waiting(tree, active)) > 0
+    fits = holding.bytes(account.shape, 2, 1) <= account.reserved
+    tree.block.stopped = not fits or len(inactive) > 0 or waits

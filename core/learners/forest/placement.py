@@ -1,19 +1,50 @@
-"""Placement of a forest: where members and background trees lie in its words, planted and copied."""
+"""Placement of a forest: where members and background trees lie in its words, planted, copied and moved."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from core.learners.forest import layout as of
-from core.learners.forest import memory as _forest_memory
+from core.drift.base import Detector
+from core.kernels.records import row_type, rows
+from core.layout.model import WORD, Block, Floats, Ints
+from core.layout.tree import Tree
+from core.learners.forest.layout import (
+    APART,
+    FOREST_HEADER,
+    MEMBER_FIELDS,
+    ForestBlock,
+    ForestPlan,
+    Member,
+)
 from core.learners.hoeffding.blocks import TreeLayout
 from core.learners.hoeffding.plain_split import SPLIT_WORDS
-from core.learners.protocol import BlockLayout, Room
+from core.learners.protocol import BlockLayout, HasBlocks, Room
 from core.schema.dimensions import Dimensions
-from core.tree import layout as at
-from core.tree.layout import Ints
+
+REVIEW: Final = 1024
+"""Labels between two reviews of a forest that is short of memory (core/learners/forest/memory.py)."""
+
+SPARE: Final = 2
+"""Divisor of the spare words: a forest that is laid out again gets a spare word for 2 words of trees."""
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """A detector that watches the error of each member."""
+
+    detector: Detector
+    state: int
+    """First word of its state in a member record; 0: it has none and never alarms."""
+    initial: Floats
+
+    def reset(self, member: Member) -> None:
+        """Write the initial state."""
+        if self.state:
+            first = member.start + self.state
+            member.floats[first : first + len(self.initial)] = self.initial
 
 
 class ForestPlacement(BlockLayout):
@@ -34,58 +65,74 @@ class ForestPlacement(BlockLayout):
         self.trees: TreeLayout = learner.member.blocks(dims)
         self.blank_address = self.trees.blank_address
         self.members: int = learner.members
-        self._watching = {at.PLAN_NODE_DETECTOR: learner.drift, at.PLAN_WARNING_DETECTOR: learner.warning}
-        self._initial = {word: np.array(each.initial()) for word, each in self._watching.items()}
-        drift, warning = map(len, self._initial.values())
-        self.slots = self.members * (2 if warning else 1)
-        self.event_at = of.MEMBER_FIELDS + drift + warning
+        drift, warning = np.array(learner.drift.initial()), np.array(learner.warning.initial())
+        self.drift = Watch(learner.drift, MEMBER_FIELDS if len(drift) else 0, drift)
+        after = MEMBER_FIELDS + len(drift)
+        self.warning = Watch(learner.warning, after if len(warning) else 0, warning)
+        self.slots = self.members * (2 if len(warning) else 1)
+        self.event_at = after + len(warning)
+        """First of the words that describe a split in a member record."""
         self.stride = self.event_at + SPLIT_WORDS + dims.classes
-        self.detectors = {
-            at.PLAN_NODE_DETECTOR: of.MEMBER_FIELDS if drift else 0,
-            at.PLAN_WARNING_DETECTOR: of.MEMBER_FIELDS + drift if warning else 0,
-        }
-        self.trees_at = of.HEADER + self.slots * self.stride
-        attributes = learner.attributes_seen(dims.attributes)
-        self.offsets = (
-            self.members,
-            self.stride,
-            self.slots,
-            *self.detectors.values(),
-            attributes if attributes < dims.attributes else 0,
-            of.APART if learner.begins_apart else learner.subspaces,
-            learner.replaces_worst,
-            learner.weights_votes,
-            learner.compat == "moa",
-            self.event_at,
-            learner.background_once,
-            learner.uncertainty == "votes",
-        )
+        self.trees_at = FOREST_HEADER + self.slots * self.stride
+        self.offsets = self._plan_words()
         # A forest that has seen nothing has no background trees.
         none = (0, 0) * (self.slots - self.members)
         self.new_room = (*(1, 1) * self.members, *none, 0)  # type: ignore[misc]
         # A leaf can be deactivated only if it alone writes its statistics and has no state of a schedule.
         member, shape = learner.member, self.trees.shape(1, 1)
         is_plain = member.compiled and not member.quirks and not (shape.revision or shape.subtree)
-        self.review_period = _forest_memory.REVIEW if is_plain and not shape.schedule else 0
+        self.review_period = REVIEW if is_plain and not shape.schedule else 0
         """Labels between two reviews of the leaves of a full forest; 0: its trees stop growing."""
         self.plan_words = np.zeros(0, dtype=np.int64)
         """The words of its plan, which explanations pass to compiled code."""
 
-    def record(self, t: int, slot: int) -> int:
-        """Return the first word of a member record."""
-        return t + of.HEADER + slot * self.stride
+    def _plan_words(self) -> tuple[int, ...]:
+        """Return the words of a ForestPlan."""
+        learner, attributes = self.learner, self.learner.attributes_seen(self.dims.attributes)
+        plan = ForestPlan.over(np.zeros(ForestPlan.SIZE, dtype=np.int64))
+        plan.members, plan.slots, plan.stride = self.members, self.slots, self.stride
+        plan.drift, plan.warning, plan.event = self.drift.state, self.warning.state, self.event_at
+        plan.attributes = attributes if attributes < self.dims.attributes else 0
+        plan.subspaces = APART if learner.begins_apart else learner.subspaces
+        plan.worst, plan.weighted = learner.replaces_worst, learner.weights_votes
+        plan.moa = learner.compat == "moa"
+        plan.once = learner.background_once
+        plan.entropy = learner.uncertainty == "votes"
+        return tuple(plan.ints.tolist())
+
+    # Places
+
+    def forest(self, ints: Ints, t: int) -> ForestBlock:
+        """Return the header of the forest at a word."""
+        return ForestBlock(ints, ints.view(np.float64), t)
+
+    def record(self, ints: Ints, t: int, slot: int) -> Member:
+        """Return a member record."""
+        return Member(ints, ints.view(np.float64), t + FOREST_HEADER + slot * self.stride)
+
+    def records(self, ints: Ints, t: int) -> Any:
+        """Return the records of members and background trees as rows, one for each slot, not copied."""
+        first = t + FOREST_HEADER
+        return rows(ints[first : first + self.slots * self.stride], row_type(Member, self.stride))
+
+    def event_words(self, member: Member) -> Floats:
+        """Return the words of a member record that describe a split, not copied."""
+        words: Floats = member.floats[member.start + self.event_at : member.start + self.stride]
+        return words
 
     def tree_at(self, ints: Ints, t: int, slot: int) -> int:
         """Return the first word of a tree; 0: there is none."""
-        offset = ints.item(self.record(t, slot) + of.TREE)
-        return t + offset if offset else 0
+        place = int(self.record(ints, t, slot).tree)
+        return t + place if place else 0
 
     def members_at(self, ints: Ints, t: int) -> list[int]:
         """Return the first words of the members' trees."""
-        return [self.tree_at(ints, t, slot) for slot in range(self.members)]
+        return [t + place for place in self.records(ints, t).tree[: self.members].tolist()]
+
+    # Sizes
 
     def words(self, room: Room) -> int:
-        return self.trees_at + sum(self.trees.words(each) for each in rooms_of(room) if each[0]) + room[-1]
+        return self.trees_at + sum(self.trees.words(tree) for tree in rooms_of(room) if tree[0]) + room[-1]
 
     def least_words(self, classes: int) -> int:
         return self.trees_at + self.slots * self.trees.least_words(classes)
@@ -96,8 +143,8 @@ class ForestPlacement(BlockLayout):
         If trees do not lie in the order of their records, the latter number is at least 1.
         """
         rooms = self._rooms(ints, t, self.trees.room)
-        places = [place for place in self._places(ints, t).tolist() if place]
-        spare = int(ints[t + at.BLOCK_WORDS]) - self.words((*rooms, 0))
+        places = [place for place in self.records(ints, t).tree.tolist() if place]
+        spare = int(self.forest(ints, t).words) - self.words((*rooms, 0))
         return (*rooms, spare if places == sorted(places) else max(spare, 1))
 
     def live_room(self, ints: Ints, t: int) -> Room:
@@ -105,83 +152,116 @@ class ForestPlacement(BlockLayout):
         return (*self._rooms(ints, t, self.trees.live_room), 0)
 
     def _rooms(self, ints: Ints, t: int, room_of: Any) -> list[int]:
-        found: list[int] = []
-        for place in self._places(ints, t).tolist():
-            found += room_of(ints, t + place) if place else (0, 0)
-        return found
-
-    def _records(self, ints: Ints, t: int) -> Ints:
-        """Return the records of members and background trees, int64[slot, word], not copied."""
-        first = t + of.HEADER
-        return ints[first : first + self.slots * self.stride].reshape(self.slots, self.stride)
-
-    def _places(self, ints: Ints, t: int) -> Ints:
-        """Return where the trees lie, relative to the forest, int64[slot]; 0: there is none."""
-        return self._records(ints, t)[:, of.TREE]
+        rooms: list[int] = []
+        for place in self.records(ints, t).tree.tolist():
+            rooms += room_of(ints, t + place) if place else (0, 0)
+        return rooms
 
     def size_of(self, ints: Ints, t: int) -> int | None:
         """Return the words of a foreign forest; None if its trees do not lie one after another."""
         end = self.trees_at
         if t + end > len(ints):
             return None
-        for slot in range(self.slots):
-            offset = ints.item(self.record(t, slot) + of.TREE)
-            if offset == 0 and slot >= self.members:
+        for slot, place in enumerate(self.records(ints, t).tree.tolist()):
+            if place == 0 and slot >= self.members:
                 continue
-            size = self.trees.size_of(ints, t + offset) if offset == end else None
-            if size is None or ints[t + offset + at.BLOCK_WORDS] != size:
+            size = self.trees.size_of(ints, t + place) if place == end else None
+            if size is None or Block(ints, ints, t + place).words != size:
                 return None
             end += size
         return end
+
+    # Writing
 
     def plant(self, ints: Ints, t: int, room: Room) -> None:
         """Write a forest whose members have seen nothing."""
         words = self.words(room)
         ints[t : t + words] = 0
-        ints[t + at.BLOCK_WORDS] = words
-        self._lay_out(ints, t, room)
-
-    def _lay_out(self, ints: Ints, t: int, room: Room) -> None:
-        """Write where trees lie, and plant the trees that do not exist yet."""
+        self.forest(ints, t).words = words
         position = self.trees_at
-        for slot, each in enumerate(rooms_of(room)):
-            ints[self.record(t, slot) + of.TREE] = position if each[0] else 0
-            if each[0]:
-                self._plant_tree(ints, t, slot, each)
-                position += self.trees.words(each)
+        for slot, tree_room in enumerate(rooms_of(room)):
+            if tree_room[0]:
+                self.record(ints, t, slot).tree = position
+                self._plant_tree(ints, t, slot, tree_room)
+                position += self.trees.words(tree_room)
 
     def _plant_tree(self, ints: Ints, t: int, slot: int, room: Room) -> None:
         """Write a tree that has seen nothing at the place in its record, and number it."""
-        record, made = self.record(t, slot), self.record(t, slot % self.members) + of.MADE
-        ints[record + of.SERIAL] = ints[made] * self.members + slot % self.members
-        ints[made] += 1
-        self.trees.plant(ints, t + ints.item(record + of.TREE), room)
+        record, number = self.record(ints, t, slot), slot % self.members
+        member = self.record(ints, t, number)
+        record.serial = member.made * self.members + number
+        member.made += 1
+        self.trees.plant(ints, t + int(record.tree), room)
 
     def copy(self, old: ForestPlacement, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
         """Write a forest with the state of a source, and plant trees that have room and do not exist yet."""
         words = self.words(room)
         target[t : t + words] = 0
-        target[t : t + of.HEADER] = source[s : s + of.HEADER]
+        target[t : t + FOREST_HEADER] = source[s : s + FOREST_HEADER]
+        length = self.stride if old is self else self.event_at
         for slot in range(self.slots):
-            before, record = old.record(s, slot), self.record(t, slot)
-            target[record : record + self.event_at] = source[before : before + self.event_at]
-            if old is self:
-                event, length = self.event_at, self.stride - self.event_at
-                target[record + event : record + event + length] = source[
-                    before + event : before + event + length
-                ]
-        target[t + at.BLOCK_WORDS] = words
+            before, record = old.record(source, s, slot).start, self.record(target, t, slot).start
+            target[record : record + length] = source[before : before + length]
+        self.forest(target, t).words = words
         position = self.trees_at
-        for slot, each in enumerate(rooms_of(room)):
-            tree, record = old.tree_at(source, s, slot), self.record(t, slot)
-            target[record + of.TREE] = position if each[0] else 0
-            if not each[0]:
+        for slot, tree_room in enumerate(rooms_of(room)):
+            tree, record = old.tree_at(source, s, slot), self.record(target, t, slot)
+            record.tree = position if tree_room[0] else 0
+            if not tree_room[0]:
                 continue
             if tree:
-                self.trees.copy(old.trees, source, tree, target, t + position, each)
+                self.trees.copy(old.trees, source, tree, target, t + position, tree_room)
             else:
-                self._plant_tree(target, t, slot, each)
-            position += self.trees.words(each)
+                self._plant_tree(target, t, slot, tree_room)
+            position += self.trees.words(tree_room)
+
+    # Room
+
+    def give_room(self, model: HasBlocks, t: int, slot: int, room: Room) -> int:
+        """Give a tree this room, planting it if it does not exist; return the forest's first word after that.
+
+        The tree moves to words that no tree takes. If no gap is large enough, or trees take fewer words than
+        are free, the whole forest is laid out again with spare words.
+        """
+        ints, words = model.ints, self.trees.words(room)
+        place = self._free_place(ints, t, words)
+        if place:
+            tree = self.tree_at(ints, t, slot)
+            self.record(ints, t, slot).tree = place
+            if tree:
+                ints[t + place : t + place + words] = 0
+                self.trees.copy(self.trees, ints, tree, ints, t + place, room)
+            else:
+                self._plant_tree(ints, t, slot, room)
+            return t
+        rooms = list(self.room(ints, t))
+        rooms[2 * slot : 2 * slot + 2] = room
+        return self.lay_out_again(model, t, rooms)
+
+    def lay_out_again(self, model: HasBlocks, t: int, rooms: list[int]) -> int:
+        """Give all trees this room, and spare words; return the forest's first word after that."""
+        rooms[-1] = 0
+        taken = self.words(tuple(rooms))
+        most = int(model.plan.block_bytes(model.schema.n_classes)) // WORD
+        rooms[-1] = max(min(taken // SPARE, most - taken), 0)
+        return model.make_room(t, tuple(rooms))
+
+    def _free_place(self, ints: Ints, t: int, words: int) -> int:
+        """Return the first gap between the trees, or after the last, that has this number of words.
+
+        0: there is no such gap, or trees take so little of the forest that it should be laid out again.
+        """
+        whole = int(self.forest(ints, t).words)
+        gap, free, end = 0, 0, self.trees_at
+        for place in [*sorted(filter(None, self.records(ints, t).tree.tolist())), whole]:
+            if place - end >= words and not gap:
+                gap = end
+            free += place - end
+            end = place + int(Tree(ints, ints, t + place).words) if place < whole else whole
+        is_sparse = free > whole - free + words
+        return 0 if is_sparse else gap
+
+    # State
 
     def takes_attributes(self, ints: Ints, t: int) -> bool:
         """Return whether no member was split yet; subsets of all attributes are then sampled again."""

@@ -12,11 +12,12 @@ from typing import Any, Final
 import numpy as np
 
 from core.kernels.jit import kernel, part
-from core.learners.forest import layout as of
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
+from core.learners.forest.layout import APART, forest_plan, mean_repeats
 from core.numeric import rng
 from core.numeric.special import in_vectors
-from core.tree import layout as at
-from core.tree.byoffset.columns import gather
+from core.tree.columns import gather
 
 MOST: Final = rng.MOST_EVENTS
 """Maximum of times that a member learns a record."""
@@ -46,11 +47,11 @@ def chances_of(mean: float, chances) -> None:
 
 
 @kernel
-def times_by(chances, plan, params, ints, member: int) -> int:
+def times_by(chances, plan: PlanRecord, model: ModelHeader, member: int) -> int:
     """Return the result of ``times`` from the probabilities of its mean."""
-    if params[plan[at.PLAN_LEARNER + 1]] == 0.0:
+    if mean_repeats(plan) == 0.0:
         return 1
-    u = rng.uniform(plan[at.PLAN_BAGGING_KEY], (ints[at.MODEL_LABELS] << rng.DRAW_BITS) + member)
+    u = rng.uniform(plan.bagging_key, (model.labels << rng.DRAW_BITS) + member)
     k = 0
     while u >= chances[k] and k < MOST:
         k += 1
@@ -58,16 +59,16 @@ def times_by(chances, plan, params, ints, member: int) -> int:
 
 
 @kernel
-def times(plan, params, ints, member: int) -> int:
-    """Return how often a member learns the record that the model learns now."""
-    mean = params[plan[at.PLAN_LEARNER + 1]]
+def times(plan: PlanRecord, model: ModelHeader, member: int) -> int:
+    """Return how often a member, by its number, learns the record that the model learns now."""
+    mean = mean_repeats(plan)
     if mean == 0.0:
         return 1
-    return rng.poisson(plan[at.PLAN_BAGGING_KEY], (ints[at.MODEL_LABELS] << rng.DRAW_BITS) + member, mean)
+    return rng.poisson(plan.bagging_key, (model.labels << rng.DRAW_BITS) + member, mean)
 
 
 @kernel
-def choose(key: np.uint64, first: int, n: int, m: int, chosen) -> None:
+def choose(key: rng.Key, first: int, n: int, m: int, chosen) -> None:
     """Choose m of n without replacement (Bentley and Floyd 1987); chosen: float64[n], 1.0 where chosen."""
     for a in range(n):
         chosen[a] = 0.0
@@ -80,7 +81,7 @@ def choose(key: np.uint64, first: int, n: int, m: int, chosen) -> None:
 
 
 @kernel
-def choose_apart(key: np.uint64, number: int, n: int, m: int, chosen) -> None:
+def choose_apart(key: rng.Key, number: int, n: int, m: int, chosen) -> None:
     """Choose m of n so that numbers 0, 1, … have different subsets until all are used; n: at most FEW.
 
     Subsets in lexicographic order have ranks. The rank for a number is (a·number + b) mod C, where C is the
@@ -94,18 +95,18 @@ def choose_apart(key: np.uint64, number: int, n: int, m: int, chosen) -> None:
         step = 1 + rng.integer(key, draw, subsets)
         draw += 1
     rank = (step * number + rng.integer(key, APART_DRAW, subsets)) % subsets
-    left, behind = m, n - 1  # attributes to choose, and attributes after the next one
+    left, after = m, n - 1  # attributes to choose, and attributes after the next one
     with_it = subsets * m // n  # remaining subsets with the next attribute
     for a in range(n):
         is_chosen = left > 0 and rank < with_it
         chosen[a] = 1.0 if is_chosen else 0.0
         if is_chosen:
-            with_it = with_it * (left - 1) // max(behind, 1)
+            with_it = with_it * (left - 1) // max(after, 1)
             left -= 1
         else:
             rank -= with_it
-            with_it = with_it * (behind - left + 1) // max(behind, 1)
-        behind -= 1
+            with_it = with_it * (after - left + 1) // max(after, 1)
+        after -= 1
 
 
 @kernel
@@ -117,31 +118,31 @@ def is_coprime(a: int, b: int) -> bool:
 
 
 @kernel
-def seen_by(plan, serial: int, node: int, m: int, x, spare) -> tuple[Any, Any]:
-    """Return a record with all but m attributes missing, and its numeric attributes side by side.
+def seen_by(plan: PlanRecord, serial: int, node: int, x, spare) -> tuple[Any, Any]:
+    """Return a record without the attributes that a leaf does not see, and its numeric attributes.
 
     serial: the tree's; node: number of the leaf, 0 for all leaves of a tree; spare: float64[3·d].
     """
-    draw_subset(plan, serial, node, m, spare)
-    d = plan[at.PLAN_ATTRIBUTES]
+    draw_subset(plan, serial, node, spare)
+    d = plan.attributes
     return masked(plan, x, spare, part(spare, d, 2 * d))
 
 
 @kernel
-def draw_subset(plan, serial: int, node: int, m: int, chosen) -> None:
-    """Sample the m attributes that a leaf sees, or all leaves of a tree (node 0); chosen: float64[d]."""
-    d = plan[at.PLAN_ATTRIBUTES]
+def draw_subset(plan: PlanRecord, serial: int, node: int, chosen) -> None:
+    """Sample the attributes that a leaf sees, or all leaves of a tree (node 0); chosen: float64[d]."""
+    forests, d = forest_plan(plan), plan.attributes
     first = ((serial << NODE_BITS) + node) << DRAW_BITS
-    if d <= FEW and of.of(plan, of.OF_SUBSPACES) == of.APART and serial < of.of(plan, of.OF_MEMBERS):
-        choose_apart(plan[at.PLAN_SUBSPACE_KEY], serial, d, m, chosen)
+    if d <= FEW and forests.subspaces == APART and serial < forests.members:
+        choose_apart(plan.subspace_key, serial, d, forests.attributes, chosen)
     else:
-        choose(plan[at.PLAN_SUBSPACE_KEY], first, d, m, chosen)
+        choose(plan.subspace_key, first, d, forests.attributes, chosen)
 
 
 @kernel
-def masked(plan, x, chosen, spare) -> tuple[Any, Any]:
+def masked(plan: PlanRecord, x, chosen, spare) -> tuple[Any, Any]:
     """Return a record without the attributes that are not chosen (float64[d]: 0.0); spare: float64[2·d]."""
-    d = plan[at.PLAN_ATTRIBUTES]
+    d = plan.attributes
     seen = part(spare, 0, d)
     for a in range(in_vectors(d)):
         if a < d:

@@ -1,4 +1,4 @@
-"""Marks of due changes at the nodes of an adaptive tree while a record is being learned (SUBTREE_DUE)."""
+"""Marks of due changes at the nodes of an adaptive tree while a record is being learned (``Subtree.due``)."""
 
 from __future__ import annotations
 

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from core.drift import adwin
+from core.kernels.records import offset
+from core.layout.model import Floats, Ints
+from core.layout.plan import BAGGED_MOA, BAGGED_ONCE, BAGGED_POISSON, PlanRecord
+from core.layout.tree import SUBTREE_FIELDS
 from core.learners.hat.blocks import HatLayout
 from core.learners.hoeffding.presets import h_tree
 from core.plugin import Parameters, count, flag, number
 from core.schema.dimensions import Dimensions
-from core.tree import layout as at
 from core.tree import quirks
-from core.tree.byoffset.statistics import weight_after
-from core.tree.layout import Floats, Ints
+from core.tree.statistics import weight_after
 from core.tree.views import TreeView
 
 ALIASES: Final = ("hoeffding_adaptive_tree",)
@@ -62,7 +64,7 @@ class Plugin(h_tree.Plugin):
 
     @property
     def subtree_words(self) -> int:
-        return at.SUBTREE_DETECTOR + len(self.subtree_detector.initial())
+        return SUBTREE_FIELDS + len(self.subtree_detector.initial())
 
     @property
     def compiled_with(self) -> tuple[str, ...]:
@@ -73,20 +75,24 @@ class Plugin(h_tree.Plugin):
         return HatLayout(self, dims)
 
     def plugins(self) -> list[tuple[int, Parameters]]:
-        return [*super(Plugin, self).plugins(), (at.PLAN_SUBTREE_DETECTOR, self.subtree_detector)]
+        return [
+            *super(Plugin, self).plugins(),
+            (offset(PlanRecord, "subtree_detector"), self.subtree_detector),
+        ]
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: Any) -> None:
         """Write the words that kernels of adaptive trees and of trees branch on."""
         super(Plugin, self).write_plan(ints, floats, dims, blocks)
-        ints[at.PLAN_SUBTREES] = blocks.shape(1, 1).subtree_at
-        repeats = at.BAGGED_MOA if self.compat == "moa" else at.BAGGED_POISSON
-        ints[at.PLAN_LEAF_BAGGING] = repeats if self.bootstrap else at.BAGGED_ONCE
-        floats[at.PLAN_SWITCH_LOGARITHM] = math.log(2.0 / self.switch_confidence)
-        floats[at.PLAN_SWITCH_RECORDS] = self.switch_records
+        plan = PlanRecord(ints, floats, 0)
+        plan.subtrees = blocks.shape(1, 1).subtree_at
+        repeats = BAGGED_MOA if self.compat == "moa" else BAGGED_POISSON
+        plan.leaf_bagging = repeats if self.bootstrap else BAGGED_ONCE
+        plan.switch_logarithm = math.log(2.0 / self.switch_confidence)
+        plan.switch_records = self.switch_records
 
     def resume(self, tree: TreeView, slot: int) -> None:
         """Let a leaf that had stopped be due again after another first wait."""
-        record = tree.leaf_floats[slot]
-        record[at.LEAF_NEXT] = weight_after(record[at.LEAF_OBSERVED], self.schedule.first())
+        leaf = tree.block.leaf(slot)
+        leaf.next = weight_after(leaf.observed, self.schedule.first())
         if not self.quirks & quirks.INHERITED_COUNTS:
-            record[at.LEAF_EVALUATED] = record[at.LEAF_OBSERVED]
+            leaf.evaluated = leaf.observed

@@ -11,8 +11,9 @@ import math
 from typing import Final
 
 from core.kernels.jit import kernel
+from core.layout.plan import BAGGED_MOA, BAGGED_ONCE, PlanRecord
+from core.layout.tree import Subtree, Tree
 from core.numeric import rng
-from core.tree import layout as at
 
 _MULTIPLIER: Final = 0x5DEECE66D
 _MASK: Final = (1 << 48) - 1
@@ -24,34 +25,33 @@ _E: Final = math.e
 
 
 @kernel
-def times_over(plan, ints, state: int, serial: int) -> int:
+def times_over(plan: PlanRecord, tree: Tree, subtree: Subtree, serial: int) -> int:
     """Return how often a leaf learns the present record, 1 at least.
 
-    state: first word of the state of the leaf's subtree; serial: number of the tree in its model.
+    subtree: the leaf's state; serial: number of the tree in its model.
     """
-    kind = plan[at.PLAN_LEAF_BAGGING]
-    if kind == at.BAGGED_ONCE:
+    if plan.leaf_bagging == BAGGED_ONCE:
         return 1
-    if kind == at.BAGGED_MOA:
-        return max(moa_poisson(next_double(ints, state + at.SUBTREE_DRAWS)), 1)
-    counter = (ints[at.MODEL_LABELS] << rng.DRAW_BITS) + serial
-    return max(rng.poisson(plan[at.PLAN_LEAF_BAGGING_KEY], counter, 1.0), 1)
+    if plan.leaf_bagging == BAGGED_MOA:
+        return max(moa_poisson(next_double(subtree)), 1)
+    counter = (tree.model.labels << rng.DRAW_BITS) + serial
+    return max(rng.poisson(plan.leaf_bagging_key, counter, 1.0), 1)
 
 
 @kernel
-def next_bits(ints, word: int, width: int) -> int:
-    """Return the next bits of the generator whose state is at a word, at most 32 of them."""
+def next_bits(subtree: Subtree, width: int) -> int:
+    """Return the next bits of the generator of a leaf, at most 32 of them."""
     # The product has more than 64 bits; only its lowest 48 count. Python's integers have any length.
-    state = ((int(ints[word]) ^ _SEEDED) * _MULTIPLIER + 0xB) & _MASK
-    ints[word] = state ^ _SEEDED
+    state = ((int(subtree.draws) ^ _SEEDED) * _MULTIPLIER + 0xB) & _MASK
+    subtree.draws = state ^ _SEEDED
     return state >> (48 - width)
 
 
 @kernel
-def next_double(ints, word: int) -> float:
+def next_double(subtree: Subtree) -> float:
     """Return nextDouble(): uniform in [0, 1)."""
-    high = next_bits(ints, word, 26)
-    return float((high << 27) + next_bits(ints, word, 27)) * 2.0**-53
+    high = next_bits(subtree, 26)
+    return float((high << 27) + next_bits(subtree, 27)) * 2.0**-53
 
 
 @kernel

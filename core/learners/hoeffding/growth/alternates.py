@@ -120,7 +120,7 @@ def alternate_root(tree: TreeView, node: int) -> int:
     return node
 
 
-def begin_anew(tree: TreeView, node: int) -> None:
+def begin_again(tree: TreeView, node: int) -> None:
     """Write the initial state of a node's detector and generator."""
     tree.subtree_states.draws[node] = 0
     tree.subtree_states.detector[node] = 0.0

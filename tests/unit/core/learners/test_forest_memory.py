@@ -4,17 +4,19 @@ import numpy as np
 import pytest
 
 from core.events import Drift, GrowthStopped, Split
-from core.learners.forest import layout as of
-from core.learners.forest import memory as _forest_memory
+from core.layout.model import WORD
+from core.layout.tree import LEAF, TREE_HEADER
+from core.learners.forest import memory
+from core.learners.forest.member_state import own_part
+from core.learners.forest.placement import REVIEW
 from core.model import validate
 from core.model.model import Model
 from core.model_table import ANSWER_ONLY, ModelTable
 from core.spec import Spec
-from core.tree import layout as at
 from tests.unit.core.builders import FORESTS, answer, schema_of, table_of
 
 SCHEMA = schema_of(None, None, None, None, 3, classes=("a", "b", "c"))
-ROWS = 6 * _forest_memory.REVIEW
+ROWS = 6 * REVIEW
 CAP = 100_000
 
 
@@ -42,9 +44,12 @@ def inactive(model):
     for slot in range(layout.slots):
         t = layout.tree_at(model.ints, model.first, slot)
         if t:
-            nodes = layout.trees.view(model.ints, t).node_ints[: model.ints[t + at.TREE_NODES]]
-            found.append(int(((nodes[:, at.NODE_KIND] == at.LEAF) & (nodes[:, at.NODE_SLOT] < 0)).sum()))
+            found.append(len(layout.trees.view(model.ints, t).leaves[1]))
     return found
+
+
+def is_ranked(model):
+    return bool(model.plan.blocks.forest(model.ints, model.first).ranked)
 
 
 @pytest.mark.parametrize("name", FORESTS)
@@ -57,7 +62,7 @@ def test_the_words_of_a_model_are_within_its_cap_after_every_run(name, cap, chec
         assert table.model(0).ints.nbytes <= cap
     model = table.model(0)
     validate.check(model)
-    assert model.ints[model.first + of.RANKED] == 1
+    assert is_ranked(model)
     assert sum(inactive(model)) > 0 or cap > CAP
 
 
@@ -94,11 +99,11 @@ def test_runs_cut_anywhere_and_restored_in_between_come_to_the_same_words(name, 
 
 
 def test_a_forest_that_never_reaches_its_part_is_not_reviewed(checkered, monkeypatch):
-    monkeypatch.setattr(_forest_memory, "review", None)
+    monkeypatch.setattr(memory, "review", None)
     x, y = checkered
     table = table_of(SCHEMA, forest(max_bytes=1 << 30))
     answer(table, x, y)
-    assert table.model(0).ints[table.model(0).first + of.RANKED] == 0
+    assert not is_ranked(table.model(0))
 
 
 @pytest.mark.parametrize("member", [{"leaf_model": "mc"}, {"leaf_model": "nb"}, {"leaf_model": "idbd"}])
@@ -121,18 +126,16 @@ def test_leaves_that_err_have_records_before_leaves_that_do_not(checkered):
     answer(table, x, y)
     model = table.model(0)
     layout, active, idle = model.plan.blocks, [], []
-    own = layout.member_plan(model, model.first).learned_bytes(model.ints)
+    own = own_part(layout, model, model.first).learned_bytes(model.ints)
     for slot in range(layout.slots):
         t = layout.tree_at(model.ints, model.first, slot)
         tree = layout.trees.view(model.ints, t)
-        masses = tree.masses[: tree.header[at.TREE_NODES]]
+        masses = tree.masses[: tree.block.nodes]
         promise = masses.sum(axis=1) - masses.max(axis=1)
-        leaves = tree.node_ints[: len(masses), at.NODE_KIND] == at.LEAF
-        has = tree.node_ints[: len(masses), at.NODE_SLOT] >= 0
-        records = tree.header[at.TREE_SLOTS] - 1
-        size = (
-            at.TREE_HEADER + len(masses) * tree.shape.node_stride + records * tree.shape.leaf_stride
-        ) * at.WORD
+        leaves = tree.nodes.kind[: len(masses)] == LEAF
+        has = tree.nodes.slot[: len(masses)] >= 0
+        records = tree.block.slots - 1
+        size = (TREE_HEADER + len(masses) * tree.shape.node_stride + records * tree.shape.leaf_stride) * WORD
         if size > own:
             active += promise[leaves & has].tolist()
         idle += promise[leaves & ~has].tolist()
@@ -149,7 +152,7 @@ def test_forests_of_trees_that_revise_or_adapt_stop_to_grow(checkered):
         model = table.model(0)
         assert model.ints.nbytes <= CAP
         assert sum(inactive(model)) == 0
-        assert model.ints[model.first + of.RANKED] == 0
+        assert not is_ranked(model)
 
 
 def test_trees_that_stop_at_their_leaves_lack_no_bytes(checkered):
@@ -158,4 +161,4 @@ def test_trees_that_stop_at_their_leaves_lack_no_bytes(checkered):
     told = answer(table, x[:3000], y[:3000])
     model = table.model(0)
     assert any(isinstance(event, GrowthStopped) for event in told.events)
-    assert model.ints[model.first + of.RANKED] == 0
+    assert not is_ranked(model)

@@ -8,11 +8,11 @@ import pytest
 
 from core.active.queries.rate import scored
 from core.kernels.jit import kernel, start_of
+from core.layout.model import ModelHeader
 from core.learners.forest import committee
 from core.model.pool import survey
 from core.model_table import ON_REQUEST
 from core.spec import Spec
-from core.tree import layout as at
 from core.tree.conditions import end_of
 from tests.naive.rows import mixed
 from tests.unit.core.builders import FORESTS, QUERIES, answer, schema_of, table_of
@@ -74,7 +74,7 @@ def disagreement(model, x):
 
 
 def known(model):
-    return max(int(model.ints[at.MODEL_CLASSES]), 2)
+    return max(int(ModelHeader.over(model.ints).classes), 2)
 
 
 def least_certain(model, x, mean=6.0):
@@ -82,11 +82,10 @@ def least_certain(model, x, mean=6.0):
     blocks, found = model.plan.blocks, []
     for member in blocks.members_at(model.ints, model.first):
         tree = blocks.trees.view(model.ints, member)
-        slot = int(tree.node_ints[end_of(tree, x, stop_at_missing=False), at.NODE_SLOT])
-        record = tree.leaf_ints[slot].view(np.float64)
-        seen = np.sort(record[at.LEAF_FIELDS : at.LEAF_FIELDS + model.schema.n_classes])
-        labels = record[at.LEAF_OBSERVED] / (1.0 + mean)
-        lead = (seen[-1] - seen[-2]) / record[at.LEAF_OBSERVED] if labels else 0.0
+        leaf = tree.block.leaf_of(tree.block.node(end_of(tree, x, stop_at_missing=False)))
+        seen = np.sort(leaf.seen[: model.schema.n_classes])
+        labels = leaf.observed / (1.0 + mean)
+        lead = (seen[-1] - seen[-2]) / leaf.observed if labels else 0.0
         found.append((lead, labels))
     return min(found, key=lambda each: each[0] * math.sqrt(each[1]))
 
@@ -107,7 +106,7 @@ def test_scores_are_those_of_a_plain_count_of_the_members(name):
     )
     found = survey(model, x, "variable_uncertainty").score
     assert found == pytest.approx(np.array(expected) * (1.0 - 1.0 / k))
-    t = int(model.ints[at.MODEL_LABELS]) + 1
+    t = int(ModelHeader.over(model.ints).labels) + 1
     for each, is_by_votes in ((by_shares.model(0), False), (model, True)):
         said = survey(each, x, "conf_tree").score
         for row, record in enumerate(x):

@@ -10,7 +10,10 @@ import pytest
 from core.errors import ParameterError, SnapshotError
 from core.evaluation import EvaluationDue
 from core.events import Drift, Split
-from core.learners.forest import layout as of
+from core.kernels.records import offset
+from core.layout.model import ModelHeader
+from core.layout.tree import TREE_HEADER, Node, Tree
+from core.learners.forest.layout import MEMBER_FIELDS, ForestBlock, Member
 from core.learners.forest.stretch import SUBSET_FIELDS, SUBSET_ROWS, SUBSET_WORDS, new_subsets
 from core.learners.protocol import build
 from core.model import snapshot, validate
@@ -18,7 +21,6 @@ from core.model.model import Model
 from core.model_table import ANSWER_ONLY, ModelTable
 from core.spec import Spec
 from core.tree import allocation
-from core.tree import layout as at
 from tests.naive.rows import late_classes, mixed, open_values
 from tests.unit.core.builders import FORESTS, answer, schema_of, table_of
 
@@ -51,13 +53,26 @@ def turning(n=6000, seed=0):
 
 
 def words_of_record(model, words, slot):
-    start = model.plan.blocks.record(model.first, slot)
+    start = model.plan.blocks.record(words, model.first, slot).start
     return words[start : start + model.plan.blocks.stride]
 
 
 def record_words(model, slot):
-    start = model.plan.blocks.record(model.first, slot)
-    return model.ints[start : start + model.plan.blocks.stride]
+    return words_of_record(model, model.ints, slot)
+
+
+def forest_of(model):
+    return model.plan.blocks.forest(model.ints, model.first)
+
+
+def record(model, slot):
+    return model.plan.blocks.record(model.ints, model.first, slot)
+
+
+def labels_of(model, slot):
+    """Return the number of labels that a member has learned."""
+    blocks = model.plan.blocks
+    return int(blocks.trees.view(model.ints, blocks.tree_at(model.ints, model.first, slot)).block.labels)
 
 
 def tree_words(model, slot):
@@ -116,14 +131,9 @@ def test_without_a_label_no_member_learns(name):
     rows = mixed(600)
     table, _ = grown(forest(name, members=3), rows)
     model = table.model(0)
-    labels = [
-        model.ints[model.plan.blocks.tree_at(model.ints, model.first, i) + at.TREE_LABELS] for i in (0, 1, 2)
-    ]
+    labels = [labels_of(model, member) for member in range(3)]
     answer(table, rows.x)
-    after = [
-        model.ints[model.plan.blocks.tree_at(model.ints, model.first, i) + at.TREE_LABELS] for i in (0, 1, 2)
-    ]
-    assert labels == after
+    assert labels == [labels_of(model, member) for member in range(3)]
     assert min(labels) > 500
 
 
@@ -163,11 +173,7 @@ def test_labels_that_come_later_teach_the_same(name):
         )
     model, other = table.model(0), at_once.model(0)
     for slot in range(3):
-        floats, others = (
-            record_words(model, slot).view(np.float64),
-            record_words(other, slot).view(np.float64),
-        )
-        assert floats[of.RIGHT] == others[of.RIGHT]
+        assert record(model, slot).right == record(other, slot).right
 
 
 def test_after_a_drift_members_are_replaced_and_alerts_name_them():
@@ -205,10 +211,9 @@ def test_a_replaced_member_begins_its_evaluation_anew_and_leaves_the_others_alon
         if isinstance(event, Drift) and event.level == "drift"
     }
     for member, row in last.items():
-        seen = record_words(table.model(0), member).view(np.float64)[of.SEEN]
-        assert seen == 6000 - row - 1
+        assert record(table.model(0), member).seen == 6000 - row - 1
     serials = [
-        int(record_words(table.model(0), slot)[of.SERIAL])
+        int(record(table.model(0), slot).serial)
         for slot in range(6)
         if tree_words(table.model(0), slot) is not None
     ]
@@ -389,6 +394,11 @@ def test_a_member_has_the_forest_s_defaults_unless_it_says_otherwise():
     assert build({"name": "arf", "member": "c-tree"}).member.name == "c_tree"
 
 
+def bits(value):
+    """Return the word of a float."""
+    return np.float64(value).view(np.int64)
+
+
 def test_words_that_no_forest_has_are_refused():
     rows = mixed(800)
     table, _ = grown(forest(members=2), rows)
@@ -396,18 +406,23 @@ def test_words_that_no_forest_has_are_refused():
     plan = model.plan
     sound = snapshot.trim(plan, model.ints)
     snapshot.check_words(plan, sound)
-    blocks, t = plan.blocks, int(sound[at.MODEL_FIRST])
+    blocks, t = plan.blocks, int(ModelHeader.over(sound).first)
+    first, second = (int(blocks.record(sound, t, slot).start) for slot in range(2))
+    tree = blocks.tree_at(sound, t, 1)
     for word, value in (
-        (t + of.NEXT, 3),
-        (blocks.record(t, 0) + of.DUE, 17),
-        (blocks.record(t, 1) + of.ALARM, 1),
-        (blocks.record(t, 1) + of.SERIAL, -1),
-        (blocks.record(t, 0) + of.RIGHT, np.float64(math.inf).view(np.int64)),
-        (blocks.record(t, 0) + of.MEMBER_FIELDS, np.float64(-1.0).view(np.int64)),
-        (blocks.record(t, 0) + of.TREE, 0),
-        (blocks.record(t, 1) + of.TREE, int(sound[blocks.record(t, 0) + of.TREE])),
-        (blocks.tree_at(sound, t, 1) + at.TREE_NODES, 1 << 40),
-        (blocks.tree_at(sound, t, 1) + at.TREE_HEADER + at.NODE_CHILD, 1 << 40),
+        (t + offset(ForestBlock, "next"), 3),
+        (first + offset(Member, "due"), 17),
+        (second + offset(Member, "alarm"), 1),
+        (second + offset(Member, "serial"), -1),
+        (second + offset(Member, "made"), (1 << 53) + 1),
+        (first + offset(Member, "right"), bits(math.inf)),
+        (first + offset(Member, "right"), bits(1e9)),
+        (first + offset(Member, "seen"), bits(math.nan)),
+        (first + MEMBER_FIELDS, bits(-1.0)),
+        (first + offset(Member, "tree"), 0),
+        (second + offset(Member, "tree"), int(blocks.record(sound, t, 0).tree)),
+        (tree + offset(Tree, "nodes"), 1 << 40),
+        (tree + TREE_HEADER + offset(Node, "child"), 1 << 40),
     ):
         wrong = allocation.aligned_words(len(sound))
         wrong[:] = sound
@@ -423,7 +438,7 @@ def test_leveraging_bagging_replaces_the_worst_member_one_a_record():
     assert drifts
     assert {(event.level, event.action) for event in drifts} == {("drift", "new tree")}
     assert len({event.row for event in drifts}) == len(drifts)
-    assert int(table.model(0).ints[table.model(0).first + of.REPLACED]) == len(drifts)
+    assert forest_of(table.model(0)).replaced == len(drifts)
     learner = build({"name": "leveraging-bagging"})
     assert (learner.member.schedule.grace_period, learner.member.bound.delta) == (200, 1e-7)
 

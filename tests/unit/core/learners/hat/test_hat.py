@@ -11,6 +11,10 @@ from core.events import Drift, GrowthStopped, Split
 from core.export.importance import decreases, importances
 from core.export.outline import answering
 from core.export.text import to_text
+from core.layout.model import ModelHeader
+from core.layout.tree import LEAF
+from core.learners.hoeffding.blocks import tree_at
+from core.learners.hoeffding.decision import plan_of
 from core.learners.hoeffding.growth.alternates import alternate_root, main_tree
 from core.learners.protocol import build
 from core.model import snapshot, validate
@@ -18,7 +22,6 @@ from core.model.model import Model
 from core.model_table import ANSWER_ONLY, ModelTable
 from core.spec import Spec
 from core.tree import allocation, outline
-from core.tree import layout as at
 from tests.naive.rows import late_classes, mixed, open_values
 from tests.unit.core.builders import FORESTS, answer, table_of
 
@@ -75,7 +78,7 @@ def test_where_no_error_rises_it_is_the_hoeffding_tree(stream, compat):
     assert np.array_equal(own.prediction, theirs.prediction)
     assert np.array_equal(own.probability, theirs.probability)
     one, other = view(adapting.model(0)), view(trees.model(0))
-    n = int(other.header[at.TREE_SLOTS])
+    n = int(other.block.slots)
     assert np.array_equal(one.leaf_ints[:n], other.leaf_ints[:n])
     assert adapting.model(0).summary() == trees.model(0).summary()
 
@@ -171,8 +174,8 @@ def test_alternate_trees_have_alternate_trees():
             part = slice(first, first + 500)
             answer(table, rows.x[part], rows.y[part], rows.weight[part])
             tree = view(table.model(0))
-            for root in np.flatnonzero(tree.subtrees[:, at.SUBTREE_BESIDE]).tolist():
-                beside = int(tree.subtrees[root, at.SUBTREE_BESIDE]) - 1
+            for root in np.flatnonzero(tree.subtree_states.beside).tolist():
+                beside = int(tree.subtree_states.beside[root]) - 1
                 deepest = max(deepest, 1 + (alternate_root(tree, beside) >= 0))
             validate.check(table.model(0))
     assert deepest == 2
@@ -190,7 +193,7 @@ def test_the_labels_of_late_records_teach_the_same_as_at_once():
         row = slice(i, i + 1)
         table.learn(one, rows.x[row], rows.y[row], rows.weight[row], given.prediction, given.asked)
     mine, theirs = view(table.model(0)), view(at_once.model(0))
-    n = int(theirs.header[at.TREE_NODES])
+    n = int(theirs.block.nodes)
     assert np.array_equal(mine.node_ints[:n], theirs.node_ints[:n])
 
 
@@ -216,7 +219,7 @@ def test_bytes_and_leaves_are_those_of_alternate_trees_too():
     assert "none" in {event.action for event in drifts(answers)}
     assert len(table.model(0).snapshot()) < limit + 2000
     few, _ = grown(adaptive(**EAGER, max_leaves=3), rows)
-    assert int(few.model(0).ints[few.model(0).first + at.TREE_LEAVES]) <= 3
+    assert view(few.model(0)).block.leaves <= 3
 
 
 def test_alternate_trees_are_drawn_beside_their_nodes():
@@ -226,9 +229,9 @@ def test_alternate_trees_are_drawn_beside_their_nodes():
     tree = view(model)
     nodes = list(model.plan.blocks.outline(model, model.first, None))
     numbers = [node.number for node in nodes]
-    assert sorted(numbers) == list(range(int(tree.header[at.TREE_NODES])))
+    assert sorted(numbers) == list(range(tree.block.nodes))
     roots = [node for node in nodes if node.branch is not None and node.branch.attribute == "alternate tree"]
-    assert len(roots) == np.count_nonzero(tree.subtrees[:, at.SUBTREE_ALTERNATE]) > 0
+    assert len(roots) == np.count_nonzero(tree.subtree_states.alternate) > 0
     by_number = {node.number: node for node in nodes}
     for node in nodes[1:]:
         above = by_number[node.parent]
@@ -239,7 +242,7 @@ def test_alternate_trees_are_drawn_beside_their_nodes():
     answering = main_tree(tree)
     summary = model.summary()
     assert len(answering) == summary.nodes < len(nodes)
-    assert summary.leaves == sum(tree.node_ints[answering, at.NODE_KIND] == at.LEAF)
+    assert summary.leaves == sum(tree.nodes.kind[answering] == LEAF)
     top = list(model.plan.blocks.outline(model, model.first, 0))
     assert [(node.number, node.leaves_below) for node in top] == [(0, summary.leaves)]
 
@@ -316,7 +319,7 @@ def test_one_member_that_learns_each_record_once_is_its_tree():
     model, tree = forests.model(0), trees.model(0)
     forest = model.plan.blocks
     mine, other = forest.trees.view(model.ints, forest.tree_at(model.ints, model.first, 0)), view(tree)
-    n, slots = other.header[[at.TREE_NODES, at.TREE_SLOTS]].tolist()
+    n, slots = other.block.nodes, other.block.slots
     assert np.array_equal(mine.node_ints[:n], other.node_ints[:n])
     assert np.array_equal(mine.leaf_ints[:slots], other.leaf_ints[:slots])
 
@@ -348,32 +351,32 @@ def test_words_that_no_tree_has_are_refused():
     plan, tree = model.plan, view(model)
     sound = snapshot.trim(plan, model.ints)
     snapshot.check_words(plan, sound)
-    beside = int(np.flatnonzero(tree.subtrees[:, at.SUBTREE_ALTERNATE])[0])
-    root = int(tree.subtrees[beside, at.SUBTREE_ALTERNATE])
-    leaf = int(np.flatnonzero(tree.node_ints[: root + 1, at.NODE_KIND] == at.LEAF)[0])
-    first = int(sound[at.MODEL_FIRST]) + at.TREE_HEADER
-
-    def word(node, which):
-        return first + node * tree.shape.node_stride + which
-
-    state = tree.shape.subtree_at
-    for where, value in (
-        (word(beside, state + at.SUBTREE_ALTERNATE), 0),
-        (word(beside, state + at.SUBTREE_ALTERNATE), 1 << 40),
-        (word(beside, state + at.SUBTREE_ALTERNATE), beside),
-        (word(leaf, state + at.SUBTREE_ALTERNATE), root),
-        (word(root, state + at.SUBTREE_BESIDE), 0),
-        (word(root, state + at.SUBTREE_BESIDE), 1 << 40),
-        (word(root, state + at.SUBTREE_BESIDE), leaf + 1),
-        (word(root, at.NODE_PARENT), leaf),
-        (word(root, at.NODE_DEPTH), 40),
-        (word(0, state + at.SUBTREE_DUE), -1),
-        (word(0, state + at.SUBTREE_NEXT), root),
-        (word(leaf, state + at.SUBTREE_DRAWS), 1 << 48),
-        (word(leaf, state + at.SUBTREE_DETECTOR), np.float64(-1.0).view(np.int64)),
+    beside = int(np.flatnonzero(tree.subtree_states.alternate)[0])
+    root = int(tree.subtree_states.alternate[beside])
+    leaf = int(np.flatnonzero(tree.nodes.kind[: root + 1] == LEAF)[0])
+    for number, name, value in (
+        (beside, "alternate", 0),
+        (beside, "alternate", 1 << 40),
+        (beside, "alternate", beside),
+        (leaf, "alternate", root),
+        (root, "beside", 0),
+        (root, "beside", 1 << 40),
+        (root, "beside", leaf + 1),
+        (root, "parent", leaf),
+        (root, "depth", 40),
+        (0, "due", -1),
+        (0, "next", root),
+        (leaf, "draws", 1 << 48),
+        (leaf, "detector", -1.0),
     ):
         wrong = allocation.aligned_words(len(sound))
         wrong[:] = sound
-        wrong[where] = value
+        block = tree_at(wrong, int(ModelHeader.over(wrong).first))
+        node = block.node(number)
+        subtree = block.subtree(plan_of(model), node)
+        if name == "detector":
+            subtree.detector[0] = value
+        else:
+            setattr(node if name in ("parent", "depth") else subtree, name, value)
         with pytest.raises(SnapshotError):
             snapshot.check_words(plan, wrong)
