@@ -26,7 +26,7 @@ from core.batch import _growing as growing
 from core.batch import _pruning as pruning
 from core.errors import GroveError
 from core.kernels.jit import kernel
-from core.tree.layout import Floats, Ints
+from core.layout.model import Floats, Ints
 
 FIRST_ROOM = 64
 """Initial room for nodes while growing; it doubles."""

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.errors import GroveError
-from core.tree.layout import Floats, Ints
+from core.layout.model import Floats, Ints
 
 MAX_DEPTH: Final = 30
 """rpart's limit of the depth."""

@@ -218,13 +218,7 @@ def propose_roughly(plan, p, statistics: GaussianStatistics, k: int, candidates)
         _divide_range(lowest, highest, n_thresholds, thresholds, first)
         for c in range(k):
             normals = statistics.of_class(plan, c)
-            deviation = _deviation(normals.weight[a], normals.m2[a])
-            below, weight = candidates.left[c], candidates.right[c]
-            for i in range(first, first + n_thresholds):
-                below[i] = _rough_z(
-                    thresholds[i], normals.low[a], normals.high[a], normals.mean[a], deviation
-                )
-                weight[i] = normals.weight[a]
+            _stand(normals, a, thresholds, first, n_thresholds, candidates.left[c], candidates.right[c])
         n += 1
     columns = n * n_thresholds
     for c in range(k):
@@ -237,13 +231,21 @@ def propose_roughly(plan, p, statistics: GaussianStatistics, k: int, candidates)
 
 
 @kernel
-def _rough_z(v: float, low: float, high: float, mean: float, deviation: float) -> float:
-    """Return the z of a threshold as ``_standardised`` does, up to rounding and without branches."""
+def _stand(normals: Normals, a: int, thresholds, first: int, n: int, below, weight) -> None:
+    """Write the z of n thresholds of attribute a and the class' weight, from column ``first`` on.
+
+    The z is that of ``_standardised`` up to rounding, computed without branches.
+    """
+    total, mean, low, high = normals.weight[a], normals.mean[a], normals.low[a], normals.high[a]
+    deviation = _deviation(total, normals.m2[a])
     steepness = 1.0 / deviation if deviation > 0.0 else 1e300
-    z = (v - mean) * steepness
-    z = FAR if deviation <= 0.0 and v == mean else z
-    z = -FAR if v < low else z
-    return FAR if v >= high else z
+    for i in range(first, first + n):
+        v = thresholds[i]
+        z = (v - mean) * steepness
+        z = FAR if deviation <= 0.0 and v == mean else z
+        z = -FAR if v < low else z
+        below[i] = FAR if v >= high else z
+        weight[i] = total
 
 
 @kernel

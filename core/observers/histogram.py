@@ -221,15 +221,14 @@ def masses_numeric(plan, p, statistics: BinCounts, k: int, position: int, value:
 
 
 @kernel
-def _share(plan, p, statistics: BinCounts, c: int, a: int, x: float) -> float:
-    """Return Laplace's share of a value's bin in a class."""
+def _share(plan, p, statistics: BinCounts, c: int, a: int, in_bin: int) -> float:
+    """Return Laplace's share of a bin of numeric attribute a in a class."""
     d, bins = plan.numeric, int(p.bins)
     counts = statistics.of_class(plan, p, c)
     total = 0.0
     for b in range(bins):
         total += counts[b * d + a]
-    in_bin = counts[_bin_of(plan, p, statistics, a, x) * d + a]
-    return (in_bin + 1.0) / (total + bins)
+    return (counts[in_bin * d + a] + 1.0) / (total + bins)
 
 
 @kernel
@@ -238,8 +237,9 @@ def log_densities_numeric(plan, p, statistics: BinCounts, k: int, xs, scratch, o
     for a in range(plan.numeric):
         x = xs[a]
         if x - x == 0.0 and _is_ready(plan, p, statistics, a):
+            in_bin = _bin_of(plan, p, statistics, a, x)
             for c in range(k):
-                out[c] += LN2 * log2(_share(plan, p, statistics, c, a, x))
+                out[c] += LN2 * log2(_share(plan, p, statistics, c, a, in_bin))
 
 
 @kernel
@@ -248,8 +248,9 @@ def densities_numeric(plan, p, statistics: BinCounts, k: int, xs, out) -> None:
     for a in range(plan.numeric):
         x = xs[a]
         if x - x == 0.0 and _is_ready(plan, p, statistics, a):
+            in_bin = _bin_of(plan, p, statistics, a, x)
             for c in range(k):
-                out[c] *= _share(plan, p, statistics, c, a, x)
+                out[c] *= _share(plan, p, statistics, c, a, in_bin)
 
 
 @kernel

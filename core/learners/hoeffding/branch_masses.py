@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from core.kernels.jit import kernel, outlined, words_at
-from core.layout.plan import PlanRecord, plan_at
+from core.kernels.jit import kernel, outlined
+from core.layout.plan import PlanRecord
 from core.layout.tree import MULTIWAY, NUMERIC, Leaf, Tree
 from core.observers import base as observers
 
@@ -49,19 +49,14 @@ def branches_of(plan: PlanRecord, tree: Tree, attribute: int, test: int) -> int:
     return tree.model.values_seen(plan, nominal_number(plan, attribute))
 
 
-@kernel("float64[:, ::1](int64, int64, int64, int64, int64, int64, float64)")
-def divide(
-    plan_address: int, address: int, t: int, node: int, attribute: int, test: int, value: float
-) -> Any:
-    """Return the class masses that a test of leaf number ``node`` makes, float64[branch, class].
+@kernel("float64[:, ::1](PlanRecord, Tree, Leaf, int64, int64, float64)")
+def divide(plan: PlanRecord, tree: Tree, leaf: Leaf, attribute: int, test: int, value: float) -> Any:
+    """Return the class masses that a test makes of a leaf, float64[branch, class].
 
-    -1 marks a class that was never seen in a branch. t: the tree's first word.
+    -1 marks a class that was never seen in a branch.
     """
-    plan = plan_at(plan_address)
-    ints, floats = words_at(address)
-    tree = Tree(ints, floats, t)
     masses = np.empty((branches_of(plan, tree, attribute, test), tree.model.classes))
-    divide_leaf(plan, tree, tree.leaf_of(tree.node(node)), attribute, test, value, masses)
+    divide_leaf(plan, tree, leaf, attribute, test, value, masses)
     return masses
 
 

@@ -56,7 +56,7 @@ def split_leaf(plan: PlanRecord, tree: Tree, node: Node, decided, outcome: int, 
         return False
     value, number = decided[ranking.BEST_VALUE], tree.number(node)
     plan_address, address, t = address_of(plan.ints), address_of(tree.ints), tree.start
-    masses = divide_here(plan_address, address, t, number, attribute, test, value)
+    masses = divide_here(plan, tree, tree.leaf_of(node), attribute, test, value)
     classes = tree.model.classes
     words = SplitWords(
         node=float(number),

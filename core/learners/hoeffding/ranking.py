@@ -13,9 +13,9 @@ import numpy as np
 
 from core.criteria import base as criteria
 from core.criteria.base import min_branch_frac
-from core.kernels.jit import kernel, outlined, words_at
+from core.kernels.jit import kernel, outlined
 from core.kernels.records import name_tuple
-from core.layout.plan import PlanRecord, plan_at
+from core.layout.plan import PlanRecord
 from core.layout.tree import CATEGORY, LEAF, MULTIWAY, NUMERIC, Leaf, Node, Tree
 from core.observers import base as observers
 from core.tree import quirks
@@ -57,11 +57,10 @@ masses_nominal, may_be_multiway = observers.nominal_dispatcher()[1:3]
 impurity = criteria.dispatcher()
 
 
-@kernel("void(int64, int64, int64, int64, float64[::1])")
-def rank(plan_address: int, address: int, t: int, leaf: int, out) -> None:
-    """Write the ranking of the leaf whose record is at word ``leaf`` of the tree at word t."""
-    ints, floats = words_at(address)
-    rank_leaf(plan_at(plan_address), Tree(ints, floats, t), Leaf(ints, floats, leaf), out)
+@kernel("void(PlanRecord, Tree, Leaf, float64[::1])")
+def rank(plan: PlanRecord, tree: Tree, leaf: Leaf, out) -> None:
+    """Do ``rank_leaf`` for Python."""
+    rank_leaf(plan, tree, leaf, out)
 
 
 @kernel

@@ -10,14 +10,15 @@ soon as another threshold would be better: then the threshold moves.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from core.criteria import base as criteria
 from core.criteria.base import min_branch_frac
-from core.kernels.jit import kernel, outlined, words_at
-from core.layout.plan import PlanRecord, plan_at
+from core.kernels.jit import kernel, outlined
+from core.kernels.records import name_tuple
+from core.layout.plan import PlanRecord
 from core.layout.tree import LEAF, Leaf, Node, Revision, Tree
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.branch_masses import branches_of, divide_leaf
@@ -35,18 +36,38 @@ from core.learners.hoeffding.split_decision import (
 from core.tree import quirks
 from core.tree.statistics import count_attempt, later
 
-# Result of an evaluation (float64[DECISION_WORDS])
-ATTRIBUTE: Final = 0  # ranking.NO_SPLIT: not to split is best
-TEST: Final = 1  # kind of node
-VALUE: Final = 2
-MERIT: Final = 3  # present merit
-AVERAGE: Final = 4  # average merit of the attribute
-CURRENT: Final = 5  # average merit of the present state: of no split at a leaf, of the test of an inner node
-CLASSES: Final = 6  # classes that have weight; below 2 nothing was evaluated
-OUTCOME: Final = 7  # OPEN: no change; GAP, TIE, ONLY (core/learners/hoeffding/split_decision.py)
-EPSILON: Final = 8
-EVIDENCE: Final = 9  # the weight that the bound uses
-DECISION_WORDS: Final = 10
+
+class Averages(NamedTuple):
+    """The merits of tests at a node, averaged over its evaluations with the present one."""
+
+    attribute: int
+    """Attribute of the best test; ranking.NO_SPLIT: not to split is best."""
+    test: int
+    """Kind of the best test."""
+    value: float
+    merit: float
+    """Present merit of the best test."""
+    average: float
+    """Average merit of its attribute."""
+    current: float
+    """Average merit of the present state: of no split at a leaf, of the test of an inner node."""
+    own: float
+    """Present merit of an inner node's test."""
+
+
+class Evaluation(NamedTuple):
+    """The result of an evaluation of a node."""
+
+    averages: Averages
+    outcome: int
+    """OPEN: no change; GAP, TIE, ONLY (core/learners/hoeffding/split_decision.py)."""
+    epsilon: float
+    evidence: float
+    """The weight that the bound uses."""
+
+
+name_tuple(Averages, "int64", "int64", "float64", "float64", "float64", "float64", "float64")
+name_tuple(Evaluation, "Averages", "int64", "float64", "float64")
 
 ABOVE_ROOT: Final = -1
 """A depth for ``highest_due`` that includes all nodes of a path."""
@@ -98,55 +119,42 @@ def highest_due(plan: PlanRecord, tree: Tree, end: Node, depth: int) -> Node:
     return due
 
 
-@kernel("int64(int64, int64, int64, int64, int64)", alone=True)
-def next_due(plan_address: int, address: int, t: int, place: int, depth: int) -> int:
-    """Return the place of ``highest_due`` for the path that ends at the node record at word ``place``."""
-    ints, floats = words_at(address)
-    tree = Tree(ints, floats, t)
-    return highest_due(plan_at(plan_address), tree, tree.node_of(place), depth).start
+@kernel("int64(PlanRecord, Tree, Node, int64)", alone=True)
+def next_due(plan: PlanRecord, tree: Tree, end: Node, depth: int) -> int:
+    """Return the place of ``highest_due``."""
+    return highest_due(plan, tree, end, depth).start
 
 
-@kernel("boolean(int64, int64, int64, int64, boolean, float64[::1])", alone=True)
-def reevaluate(plan_address: int, address: int, t: int, place: int, if_hopeless: bool, decision) -> bool:
-    """Evaluate a node: write the decision (float64[DECISION_WORDS]); return whether it was counted.
+@kernel("Evaluation(PlanRecord, Tree, Node, boolean)", alone=True)
+def reevaluate(plan: PlanRecord, tree: Tree, node: Node, if_hopeless: bool) -> Evaluation:
+    """Evaluate a node and count the evaluation; return it.
 
     With ``if_hopeless`` it is counted, and the next attempt scheduled, only if the outcome is OPEN.
     """
-    plan = plan_at(plan_address)
-    ints, floats = words_at(address)
-    tree = Tree(ints, floats, t)
-    node = tree.node_of(place)
     leaf = tree.leaf_of(node)
     ranked = ranking.new_ranking(plan)
     ranking.survey_here(plan, tree, leaf, ranked)
-    present = average_merits(plan, tree, node, leaf, ranked, decision)
-    decide_node(plan, tree, node, leaf, int(ranked.out[ranking.SUGGESTIONS]), decision)
-    if if_hopeless and decision[OUTCOME] != OPEN:
-        return False
-    count_evaluation(plan, tree, node, leaf, present, ranked)
-    if if_hopeless and (node.kind == LEAF or plan.watches != 0):
-        p = plan.parameters(plan.schedule_at)
-        reschedule_leaf(plan.schedule, plan, p, tree, node, leaf, ranked)
-    return True
+    evaluation = evaluate(plan, tree, node, leaf, ranked)
+    if not if_hopeless or evaluation.outcome == OPEN:
+        count_evaluation(plan, tree, node, leaf, evaluation.averages.own, ranked)
+        if if_hopeless and (node.kind == LEAF or plan.watches != 0):
+            p = plan.parameters(plan.schedule_at)
+            reschedule_leaf(plan.schedule, plan, p, tree, node, leaf, ranked)
+    return evaluation
 
 
 reevaluate_here: Any = outlined(reevaluate)
 
 
-@kernel("boolean(int64, int64, int64, int64)", alone=True)
-def finish_failed_path(plan_address: int, address: int, t: int, place: int) -> bool:
-    """Evaluate a path's due nodes from the root down; return False at the first node that may change.
+@kernel("boolean(PlanRecord, Tree, Node)", alone=True)
+def finish_failed_path(plan: PlanRecord, tree: Tree, end: Node) -> bool:
+    """Evaluate the due nodes on the path to a node from the root down.
 
-    place: first word of the node record where the path ends.
+    Returns False at the first node that may change.
     """
-    plan = plan_at(plan_address)
-    ints, floats = words_at(address)
-    tree = Tree(ints, floats, t)
-    end = tree.node_of(place)
-    decision = np.zeros(DECISION_WORDS)
     due = highest_due(plan, tree, end, ABOVE_ROOT)
     while due.start >= 0:
-        if not reevaluate_here(plan_address, address, t, due.start, True, decision):
+        if reevaluate_here(plan, tree, due, True).outcome != OPEN:
             return False
         due = highest_due(plan, tree, end, due.depth)
     return True
@@ -157,38 +165,44 @@ finish_failed_path_here: Any = outlined(finish_failed_path, is_optional=True)
 
 
 @kernel
-def average_merits(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, ranked: Ranking, decision) -> float:
-    """Write the averages with a ranking that is not counted yet; return the merit of the node's test."""
-    merit, test, out = ranked.merit, ranked.test, ranked.out
-    decision[CLASSES] = out[ranking.CLASSES]
-    if out[ranking.CLASSES] < 2:
-        return 0.0
+def evaluate(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, ranked: Ranking) -> Evaluation:
+    """Return the evaluation of a node by a ranking that is not counted yet."""
+    if ranked.out[ranking.CLASSES] < 2:
+        return Evaluation(Averages(ranking.NO_SPLIT, LEAF, 0.0, 0.0, 0.0, 0.0, 0.0), OPEN, 0.0, 0.0)
+    averages = average_merits(plan, tree, node, leaf, ranked)
+    case = case_of(plan, tree, node, leaf)
+    epsilon = half_width(plan, case)
+    outcome = outcome_of(plan, node, averages, epsilon, int(ranked.out[ranking.SUGGESTIONS]))
+    return Evaluation(averages, outcome, epsilon, case.weight)
+
+
+@kernel
+def average_merits(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, ranked: Ranking) -> Averages:
+    """Return the averages with a ranking that is not counted yet."""
+    merit, test = ranked.merit, ranked.test
     sums = tree.revision(plan, leaf)
     n = sums.evaluations + 1.0
-    best, present = ranking.NO_SPLIT, 0.0
+    best, own, average, current = ranking.NO_SPLIT, 0.0, 0.0, 0.0
     if plan.has(quirks.MERIT_OF_NULL):
-        best = int(out[ranking.BEST_ATTRIBUTE])
+        best = int(ranked.out[ranking.BEST_ATTRIBUTE])
         null = moa_null(plan, node, sums, tree.model.classes) / n
-        decision[CURRENT] = null
+        current = null
         if node.kind != LEAF:
             a = node.attribute
-            decision[CURRENT] = (sums.merits[a] + (merit[a] if test[a] != LEAF else 0.0)) / n
-        decision[AVERAGE] = null if best < 0 else (sums.merits[best] + merit[best]) / n
-        decision[MERIT] = out[ranking.BEST_MERIT]
+            current = (sums.merits[a] + (merit[a] if test[a] != LEAF else 0.0)) / n
+        average = null if best < 0 else (sums.merits[best] + merit[best]) / n
+        best_merit = ranked.out[ranking.BEST_MERIT]
     else:
-        decision[CURRENT] = 0.0
         if node.kind != LEAF:
-            present = present_merit(plan, tree, node, leaf)
-            decision[CURRENT] = (sums.own + present) / n
-        decision[AVERAGE] = 0.0
+            own = own_merit(plan, tree, node, leaf)
+            current = (sums.own + own) / n
         for a in range(plan.attributes):
-            if test[a] != LEAF and (sums.merits[a] + merit[a]) / n > decision[AVERAGE]:
-                best, decision[AVERAGE] = a, (sums.merits[a] + merit[a]) / n
-        decision[MERIT] = merit[best] if best >= 0 else 0.0
-    decision[ATTRIBUTE] = best
-    decision[TEST] = test[best] if best >= 0 else LEAF
-    decision[VALUE] = ranked.value[best] if best >= 0 else 0.0
-    return present
+            if test[a] != LEAF and (sums.merits[a] + merit[a]) / n > average:
+                best, average = a, (sums.merits[a] + merit[a]) / n
+        best_merit = merit[best] if best >= 0 else 0.0
+    best_test = test[best] if best >= 0 else LEAF
+    value = ranked.value[best] if best >= 0 else 0.0
+    return Averages(best, best_test, value, best_merit, average, current, own)
 
 
 @kernel
@@ -198,7 +212,7 @@ def moa_null(plan: PlanRecord, node: Node, sums: Revision, k: int) -> float:
 
 
 @kernel
-def present_merit(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> float:
+def own_merit(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> float:
     """Return the merit of an inner node's test on all its observations; 0 if a branch is too small."""
     k, branches = tree.model.classes, branches_of(plan, tree, node.attribute, node.kind)
     masses = np.empty((branches, k))
@@ -224,18 +238,18 @@ def present_merit(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> float
 
 @kernel
 def count_evaluation(
-    plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, present: float, ranked: Ranking
+    plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, own: float, ranked: Ranking
 ) -> None:
     """Count an evaluation and add its merits; an inner node is due again after another period.
 
-    present: merit of the node's test.
+    own: merit of the node's test.
     """
     sums = tree.revision(plan, leaf)
     sums.due = 0.0
     if ranked.out[ranking.CLASSES] >= 2:
         count_attempt(tree, leaf)
         sums.evaluations += 1.0
-        sums.own += present
+        sums.own += own
         if plan.has(quirks.MERIT_OF_NULL):
             sums.null = moa_null(plan, node, sums, tree.model.classes)
         for a in range(plan.attributes):
@@ -249,25 +263,19 @@ def count_evaluation(
 
 
 @kernel
-def decide_node(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, suggestions: int, decision) -> None:
-    """Write the outcome and ε: the bound's decision on the lead over the present state of the node.
+def outcome_of(plan: PlanRecord, node: Node, averages: Averages, epsilon: float, suggestions: int) -> int:
+    """Return the bound's decision on the lead over the present state of the node.
 
     A tie makes an inner node change its test only for a lead of more than τ/2. MOA neither prunes nor moves a
     threshold, and a leaf that could not be split at all starts again (ONLY).
     """
-    decision[OUTCOME] = OPEN
-    if decision[CLASSES] < 2:
-        return
-    case = case_of(plan, tree, node, leaf)
-    lead, best = decision[AVERAGE] - decision[CURRENT], int(decision[ATTRIBUTE])
+    lead, best = averages.average - averages.current, averages.attribute
     null_has_merit = plan.has(quirks.MERIT_OF_NULL)
-    decision[EPSILON] = half_width(plan, case)
-    decision[EVIDENCE] = case.weight
-    outcome = decide_lead(plan, lead, decision[EPSILON])
+    outcome = decide_lead(plan, lead, epsilon)
     if node.kind == LEAF:
         if null_has_merit and suggestions == 1:
             outcome = ONLY
-        elif decision[MERIT] < MIN_GAIN or (best < 0 and not null_has_merit):
+        elif averages.merit < MIN_GAIN or (best < 0 and not null_has_merit):
             outcome = OPEN
     elif outcome == TIE and not lead > plan.tau / 2.0:
         outcome = OPEN
@@ -275,7 +283,7 @@ def decide_node(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, suggestion
         if best < 0 or best == node.attribute:
             outcome = OPEN
     elif best >= 0:
-        same = best == node.attribute and int(decision[TEST]) == node.kind
-        if decision[MERIT] < MIN_GAIN or (same and decision[VALUE] == node.value):
+        same = best == node.attribute and averages.test == node.kind
+        if averages.merit < MIN_GAIN or (same and averages.value == node.value):
             outcome = OPEN
-    decision[OUTCOME] = outcome
+    return outcome

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from core.kernels.jit import FLOATS, address_of, kernel, outlined
+from core.kernels.jit import FLOATS, kernel, outlined
 from core.layout.learning import DECISION_DUE, GREW, LEARNED
 from core.layout.plan import PlanRecord
 from core.layout.tree import Leaf, Node, Tree
@@ -37,9 +37,7 @@ def attempt(plan: PlanRecord, tree: Tree, node: Node, out) -> int:
     if plan.compiled == 0 or tree.stopped != 0:
         return DECISION_DUE
     if plan.revision != 0:
-        addresses = address_of(plan.ints), address_of(tree.ints)
-        is_over = finish_failed_path_here(addresses[0], addresses[1], tree.start, node.start)
-        return LEARNED if is_over else DECISION_DUE
+        return LEARNED if finish_failed_path_here(plan, tree, node) else DECISION_DUE
     leaf = tree.leaf_of(node)
     ranked = ranking.new_ranking(plan)
     if is_mixed_leaf(plan, tree, node, leaf):

@@ -14,8 +14,8 @@ from typing import Final
 from core.bounds import base as bounds
 from core.bounds.base import Case
 from core.criteria import base as criteria
-from core.kernels.jit import kernel, words_at
-from core.layout.plan import PlanRecord, plan_at
+from core.kernels.jit import kernel
+from core.layout.plan import PlanRecord
 from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.decision import Reason
@@ -39,16 +39,9 @@ reach = criteria.range_dispatcher()
 candidates_numeric = observers.numeric_dispatcher()[2]
 
 
-@kernel("int64(int64, int64, int64, int64, float64[::1])")
-def decide_leaf(plan_address: int, address: int, t: int, place: int, out) -> int:
-    """Rank the tests of a due leaf and return the decision; out: float64[RANKING_WORDS].
-
-    t and place are the first words of the tree and of the leaf's node record.
-    """
-    plan = plan_at(plan_address)
-    ints, floats = words_at(address)
-    tree = Tree(ints, floats, t)
-    node = tree.node_of(place)
+@kernel("int64(PlanRecord, Tree, Node, float64[::1])")
+def decide_leaf(plan: PlanRecord, tree: Tree, node: Node, out) -> int:
+    """Rank the tests of a due leaf and return the decision; out: float64[RANKING_WORDS]."""
     leaf = tree.leaf_of(node)
     ranking.rank_leaf(plan, tree, leaf, out)
     return decide_ranking(plan, tree, node, leaf, out)

@@ -34,7 +34,7 @@ def revise_path(model: HasState, t: int, end: int, row: int, index: int) -> list
     learner, plan, tree = model.spec.learner, plan_of(model), tree_of(model, t)
     is_first = t == model.block_places[0]
     depth = reevaluation.ABOVE_ROOT
-    while (due := int(reevaluation.next_due(model.plan.address, model.address, t, end, depth))) >= 0:
+    while (due := int(reevaluation.next_due(plan, tree, tree.node_of(end), depth))) >= 0:
         node = tree.node_of(due)
         leaf, number, depth = tree.leaf_of(node), int(tree.number(node)), int(node.depth)
         is_leaf = node.kind == LEAF

@@ -164,9 +164,9 @@ def described_event(words: list[float], row: int, index: int, member: int | None
 
 def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any, int]:
     """Return the class masses of the branches of a test (float64[branch, class]), and how many exist."""
-    test = (decision.attribute, decision.test, decision.value)
-    masses = divide(model.plan.address, model.address, t, node, *test)
-    plan = plan_of(model)
+    plan, tree = plan_of(model), tree_of(model, t)
+    leaf = tree.leaf_of(tree.node(node))
+    masses = divide(plan, tree, leaf, decision.attribute, decision.test, decision.value)
     if decision.test == MULTIWAY and plan.has(quirks.ABSENT_BRANCHES):
         # MOA makes branches up to the largest value seen, and later branches when their values come.
         return masses, int((masses >= 0.0).any(axis=1).sum())

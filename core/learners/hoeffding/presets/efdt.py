@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-import numpy as np
-
 from core.errors import ParameterError
 from core.layout.tree import LEAF, NUMERIC, Leaf, Node, Revision, Tree
 from core.learners.hoeffding import reevaluation
@@ -85,14 +83,19 @@ class Plugin(h_tree.Plugin):
 
     def _reevaluate(self, model: HasState, tree: Tree, node: Node) -> Decision | None:
         """Evaluate a node and count the evaluation; return the test to install, if the bound allows one."""
-        words = np.zeros(reevaluation.DECISION_WORDS)
-        addresses = model.plan.address, model.address
-        reevaluation.reevaluate(*addresses, tree.start, node.start, False, words)
-        attribute, test, value, _, average, current, _, outcome, bound, n = words.tolist()
-        if outcome == OPEN:
+        evaluation = reevaluation.reevaluate(plan_of(model), tree, node, False)
+        if evaluation.outcome == OPEN:
             return None
-        reason = REASONS[int(outcome)]
-        return Decision(int(attribute), int(test), value, (average, current), bound, n, reason)
+        averages = evaluation.averages
+        return Decision(
+            attribute=int(averages.attribute),
+            test=int(averages.test),
+            value=float(averages.value),
+            merits=(float(averages.average), float(averages.current)),
+            bound=float(evaluation.epsilon),
+            n=float(evaluation.evidence),
+            reason=REASONS[evaluation.outcome],
+        )
 
     def is_due(self, tree: Tree, node: Node, leaf: Leaf) -> bool:
         """Return True: here MOA, too, counts records, not rounded sums of masses."""

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from core.kernels.jit import kernel, words_at
-from core.layout.plan import PlanRecord, plan_at
-from core.layout.tree import Leaf, Tree
+from core.kernels.jit import kernel
+from core.layout.plan import PlanRecord
+from core.layout.tree import Tree
 from core.learners.hoeffding.quick_reject import gap_at_most
 from core.learners.hoeffding.ranking import BEST_MERIT, RANKING_WORDS, SECOND_MERIT, SUGGESTIONS, rank
 from core.model import buffers
@@ -19,11 +19,9 @@ from core.spec import Spec
 from tests.unit.core.builders import schema_of
 
 
-@kernel("float64(int64, int64, int64, int64)")
-def gap_of(plan_address, address, t, place):
-    ints, floats = words_at(address)
-    tree, leaf = Tree(ints, floats, t), Leaf(ints, floats, place)
-    return gap_at_most(plan_at(plan_address), tree, tree.node(leaf.node), leaf)
+@kernel("float64(PlanRecord, Tree, Leaf)")
+def gap_of(plan, tree, leaf):
+    return gap_at_most(plan, tree, tree.node(leaf.node), leaf)
 
 
 def plan_of(model):
@@ -31,7 +29,7 @@ def plan_of(model):
 
 
 def leaf_of(x, label, classes, weight=None, values=(), **learner):
-    """Return a model of one leaf that has learned the rows, and its leaf record.
+    """Return the plan and the tree of a model of one leaf that has learned the rows.
 
     values: the number of values of each nominal attribute, which are the last ones.
     """
@@ -45,7 +43,7 @@ def leaf_of(x, label, classes, weight=None, values=(), **learner):
         np.zeros(n, np.int64), x, label.astype(np.int32), np.ones(n) if weight is None else np.asarray(weight)
     )
     model = table.model(0)
-    return model, Tree(model.ints, model.floats, model.first).leaf(0).start
+    return plan_of(model), Tree(model.ints, model.floats, model.first)
 
 
 def records(kind, seed):
@@ -75,11 +73,11 @@ def test_the_gap_is_never_more(kind, share):
     for seed in range(8):
         x, label, classes = records(kind, seed)
         weight = np.random.default_rng(seed).choice([1e-3, 1.0, 7.5], len(x)) if seed % 2 else None
-        model, leaf = leaf_of(x, label, classes, weight, min_branch_frac=share)
-        assert plan_of(model).quick_reject == 1
+        plan, tree = leaf_of(x, label, classes, weight, min_branch_frac=share)
+        assert plan.quick_reject == 1
         out = np.empty(RANKING_WORDS)
-        rank(model.plan.address, model.address, model.first, leaf, out)
-        most = gap_of(model.plan.address, model.address, model.first, leaf)
+        rank(plan, tree, tree.leaf(0), out)
+        most = gap_of(plan, tree, tree.leaf(0))
         if out[SUGGESTIONS] < 2:
             assert most == math.inf
             continue
@@ -105,11 +103,11 @@ def test_the_gap_of_nominal_attributes_is_never_more(kind, binary, share):
             codes[:, 0] = -1.0
         learner = {"min_branch_frac": share, "binary_splits": binary}
         rows = np.hstack((x[:, :numeric], codes))
-        model, leaf = leaf_of(rows, label, classes, values=values, **learner)
-        assert plan_of(model).quick_reject == 1
+        plan, tree = leaf_of(rows, label, classes, values=values, **learner)
+        assert plan.quick_reject == 1
         out = np.empty(RANKING_WORDS)
-        rank(model.plan.address, model.address, model.first, leaf, out)
-        most = gap_of(model.plan.address, model.address, model.first, leaf)
+        rank(plan, tree, tree.leaf(0), out)
+        most = gap_of(plan, tree, tree.leaf(0))
         if out[SUGGESTIONS] < 2:
             assert most == math.inf
             continue

@@ -7,6 +7,7 @@ import pytest
 
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.branch_masses import divide
+from core.learners.hoeffding.decision import plan_of, tree_of
 from core.tree import layout as at
 from core.tree import views
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
@@ -18,8 +19,8 @@ D2 = [[25, 20], [10, 45]]
 def rank(model):
     """Return the ranking of a model that has one leaf."""
     out = np.full(ranking.RANKING_WORDS, np.nan)
-    t = model.first
-    ranking.rank(model.plan.address, model.address, t, t + int(model.ints[t + at.TREE_LEAVES_AT]), out)
+    tree = tree_of(model, model.first)
+    ranking.rank(plan_of(model), tree, tree.leaf(0), out)
     return out
 
 
@@ -139,7 +140,8 @@ def test_the_worked_gaussian():
 
 
 def masses(model, value):
-    return divide(model.plan.address, model.address, model.first, 0, 0, at.NUMERIC, value)
+    tree = tree_of(model, model.first)
+    return divide(plan_of(model), tree, tree.leaf_of(tree.root), 0, at.NUMERIC, value)
 
 
 def test_masses_of_a_threshold():

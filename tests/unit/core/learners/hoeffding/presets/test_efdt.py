@@ -10,7 +10,7 @@ import pytest
 from core.events import GrowthStopped, NodeTest, Pruned, Split
 from core.export import to_text
 from core.learners.hoeffding import reevaluation
-from core.learners.hoeffding.decision import Decision
+from core.learners.hoeffding.decision import Decision, plan_of, tree_of
 from core.learners.hoeffding.growth import revision
 from core.model import validate
 from core.model.model import Model
@@ -313,8 +313,9 @@ def test_a_path_on_which_nothing_changes_is_gone_through_to_its_end():
     path = nodes[[0, child], at.NODE_SLOT]
     tree.leaf_floats[path, at.LEAF_NEXT] = 0.0
     before = tree.revision[path, at.REVISION_EVALUATIONS].copy()
-    end = at.node_at(model.ints, model.first, int(nodes[child, at.NODE_CHILD]))
-    assert reevaluation.finish_failed_path(model.plan.address, model.address, model.first, end)
+    block = tree_of(model, model.first)
+    end = block.node(int(nodes[child, at.NODE_CHILD]))
+    assert reevaluation.finish_failed_path(plan_of(model), block, end)
     assert (tree.revision[path, at.REVISION_EVALUATIONS] == before + 1.0).all()
     assert (tree.leaf_floats[path, at.LEAF_NEXT] >= 1e9).all()
 
@@ -329,9 +330,9 @@ def test_a_branch_of_exactly_the_least_share_is_too_small(others, is_worth):
     parameters = {"min_branch_frac": 0.25, "binary_splits": True, "max_leaves": 2, "revisit_period": 1e9}
     table, events = grown(x, y, kinds=(4,), **parameters)
     assert [(event.attribute, event.value) for event in splits(events)] == [(0, 0.0)]
-    model, tree, words = table.model(0), view(table), np.zeros(reevaluation.DECISION_WORDS)
+    model, tree = table.model(0), view(table)
     own = tree.revision[tree.node_ints[0, at.NODE_SLOT]]
     before = own[at.REVISION_OWN]
-    root = at.node_at(model.ints, model.first, 0)
-    assert reevaluation.reevaluate(model.plan.address, model.address, model.first, root, False, words)
+    block = tree_of(model, model.first)
+    reevaluation.reevaluate(plan_of(model), block, block.root, False)
     assert (own[at.REVISION_OWN] > before) == is_worth
