@@ -9,6 +9,7 @@ from core.kernels import jit
 from core.learners.ufodt import words as w
 from core.learners.ufodt.account import feature_account, thresholds_of
 from core.learners.ufodt.open_episode import OpenEpisode
+from core.learners.ufodt.shared import REASONS
 from core.model.model import Model
 from core.model_table import LABELLED
 from core.schema.schema import Attribute, Schema
@@ -88,7 +89,7 @@ def run_both(kinds, costs, classes, options, seed, missing, n=30):
     spec = Spec.parse({"learner": {"name": "ufodt", **options}, "seed": seed, "evaluation": {"every": 0}})
     table = table_of(schema, spec)
     x, y = stream_of(kinds, classes, n, seed, missing)
-    cost, bought, reasons = 0.0, np.zeros(len(kinds), int), dict.fromkeys(w.REASONS, 0)
+    cost, bought, reasons = 0.0, np.zeros(len(kinds), int), dict.fromkeys(REASONS, 0)
     for row, (record, label) in enumerate(zip(x, y.tolist(), strict=True)):
         expected = twin.play(record)
         cost += twin.cost

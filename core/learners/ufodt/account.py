@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from core.learners.ufodt import words as w
-from core.tree import layout as at
+from core.layout.plan import PlanRecord
+from core.learners.ufodt.features import gathered, thresholds
+from core.learners.ufodt.shared import (
+    ACCOUNT_WORDS,
+    REASONS,
+    FirstValues,
+    PurchaseAccount,
+    gathered_words,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,32 +44,36 @@ def thresholds_of(model: Any) -> dict[str, tuple[float, ...]]:
     while these are gathered): exactly the numbers that values are compared with.
     """
     dims, learner = model.plan.blocks.dims, model.spec.learner
-    size = w.gathered_words(learner.n_thresholds, learner.warm_up)
-    first = int(model.plan.ints[at.PLAN_SHARED]) + w.ACCOUNT + dims.attributes
-    found = {}
-    declared = w.thresholds(dims, learner.n_thresholds)
-    for column, own, is_gathered in zip(dims.numeric, declared, w.gathered(dims), strict=True):
-        cuts = own
+    first = _shared_at(model) + ACCOUNT_WORDS + dims.attributes
+    by_name = {}
+    declared = thresholds(dims, learner.n_thresholds)
+    for column, cuts, is_gathered in zip(dims.numeric, declared, gathered(dims), strict=True):
+        name = model.schema.names[column]
+        by_name[name] = cuts
         if is_gathered:
-            words = model.floats[first : first + size]
-            cuts = tuple(words[w.CUTS : w.CUTS + int(words[w.MADE])].tolist())
-            first += size
-        found[model.schema.names[column]] = cuts
-    return found
+            words = FirstValues(model.ints, model.floats, first)
+            by_name[name] = tuple(words.cuts[: int(words.made)].tolist())
+            first += gathered_words(learner.n_thresholds, learner.warm_up)
+    return by_name
 
 
 def feature_account(model: Any) -> FeatureAccount:
     """Return the account of a UFODT model (core/model/model.py:Model)."""
-    names, first = model.schema.names, int(model.plan.ints[at.PLAN_SHARED])
-    words = model.ints[first : first + w.ACCOUNT + len(names)]
-    stopped = words[w.STOPPED : w.STOPPED + len(w.REASONS)].tolist()
+    names, first = model.schema.names, _shared_at(model)
+    account = PurchaseAccount(model.ints, model.floats, first)
+    purchases = model.ints[first + ACCOUNT_WORDS : first + ACCOUNT_WORDS + len(names)]
     return FeatureAccount(
-        episodes=int(words[w.EPISODES]),
-        bought=int(words[w.FEATURES_BOUGHT]),
-        cost=float(words.view(np.float64)[w.COST_SPENT]),
-        stopped=dict(zip(w.REASONS, stopped, strict=True)),
-        unavailable=int(words[w.NOT_AVAILABLE]),
-        region_differed=int(words[w.REGION_DIFFERED]),
-        replayed=int(words[w.REPLAYED]),
-        by_feature=dict(zip(names, words[w.ACCOUNT :].tolist(), strict=True)),
+        episodes=int(account.episodes),
+        bought=int(account.bought),
+        cost=float(account.cost),
+        stopped={reason: int(getattr(account, reason)) for reason in REASONS},
+        unavailable=int(account.unavailable),
+        region_differed=int(account.region_differed),
+        replayed=int(account.replayed),
+        by_feature=dict(zip(names, purchases.tolist(), strict=True)),
     )
+
+
+def _shared_at(model: Any) -> int:
+    """Return the first of the words that the blocks of a model share."""
+    return int(PlanRecord.over(model.plan.ints).shared)

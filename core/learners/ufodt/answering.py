@@ -16,89 +16,97 @@ from typing import Final
 
 import numpy as np
 
-from core.kernels.jit import kernel
+from core.kernels.jit import kernel, tail
+from core.layout.model import model_of
+from core.layout.plan import PlanRecord
 from core.learners.ufodt import gathering, posterior
-from core.learners.ufodt import words as w
-from core.learners.ufodt.words import feature_at, in_episode, k_of
+from core.learners.ufodt.features import feature_of, feature_plan
+from core.learners.ufodt.words import (
+    GEOMETRIC,
+    MEAN,
+    SAMPLED,
+    TIE,
+    Episode,
+    UfodtBlock,
+    is_gathering,
+    parameters_of,
+)
 from core.numeric import rng
 from core.numeric.digamma import digamma
 from core.numeric.special import exp
-from core.tree import layout as at
 
 FROZEN: Final = 1 << 62
 """Number of the theta that a model answers with outside episodes: larger than the number of any episode."""
 
 
 @kernel
-def theta_key(plan, ints) -> np.uint64:
+def theta_key(plan, block: UfodtBlock) -> np.uint64:
     """Return the key of the theta that a model with its present number of labels answers with."""
-    return rng.bits(plan[at.PLAN_THETA_KEY], FROZEN + ints[at.MODEL_LABELS])
+    return rng.bits(plan.theta_key, FROZEN + model_of(block).labels)
 
 
 @kernel
-def by_counts(plan, params, key, draw: int, own: float, other: float) -> float:
-    """Return theta of an outcome with Dirichlet parameter ``own``; ``other``: sum of all other parameters.
+def by_counts(plan: PlanRecord, key, draw: int, alpha: float, rest: float) -> float:
+    """Return theta of an outcome with Dirichlet parameter ``alpha``; ``rest``: sum of all other parameters.
 
     draw: the first random number of the variate, if it is sampled.
     """
-    kind = w.parameter(plan, params, w.ANSWER)
-    if kind == w.GEOMETRIC:
-        return exp(digamma(own) - digamma(own + other))
-    if kind == w.MEAN:
-        return own / (own + other)
-    return rng.beta(key, draw, own, other)
+    kind = parameters_of(plan).answer
+    if kind == GEOMETRIC:
+        return exp(digamma(alpha) - digamma(alpha + rest))
+    if kind == MEAN:
+        return alpha / (alpha + rest)
+    return rng.beta(key, draw, alpha, rest)
 
 
 @kernel
 def share(
-    plan, params, ints, floats, t: int, key, c: int, feature: int, threshold: int, outcome: int
+    plan: PlanRecord, block: UfodtBlock, key, c: int, column: int, threshold: int, outcome: int
 ) -> float:
     """Return theta of an outcome given a class; for two outcomes one sample gives both thetas."""
-    places, described = plan[at.PLAN_ARRAYS], feature_at(plan, feature)
-    first = plan[described + w.FIRST]
-    if plan[described + w.KIND] == 1:
-        cell = c * k_of(plan) + first + threshold
-        above, below = floats[t + plan[places + w.ABOVE] + cell], floats[t + plan[places + w.BELOW] + cell]
-        draw = posterior.block_of(plan, c, feature, threshold)
-        return of_two(plan, params, key, draw, above, below, outcome)
-    counts, total = t + plan[places + w.NOMINAL] + c * plan[at.PLAN_VALUES] + first, 0.0
-    known = posterior.values_known(plan, ints, plan[described + w.ORDER])
+    feature = feature_of(plan, column)
+    if feature.is_numeric:
+        cell = c * feature_plan(plan).n_thresholds + feature.first + threshold
+        draw = posterior.first_draw(plan, c, column, threshold)
+        return of_two(plan, key, draw, block.above(plan)[cell], block.below(plan)[cell], outcome)
+    counts, total = tail(block.nominal(plan), c * plan.values + feature.first), 0.0
+    known = posterior.values_known(plan, block, feature)
     if known == 2:
-        draw = posterior.block_of(plan, c, feature, 0)
-        return of_two(plan, params, key, draw, floats[counts + 1], floats[counts], outcome)
-    if w.parameter(plan, params, w.ANSWER) == w.SAMPLED:
-        own = 0.0
+        draw = posterior.first_draw(plan, c, column, 0)
+        return of_two(plan, key, draw, counts[1], counts[0], outcome)
+    if parameters_of(plan).answer == SAMPLED:
+        sample = 0.0
         for v in range(known):
-            drawn = rng.gamma(key, posterior.block_of(plan, c, feature, v), floats[counts + v])
-            total += drawn
+            variate = rng.gamma(key, posterior.first_draw(plan, c, column, v), counts[v])
+            total += variate
             if v == outcome:
-                own = drawn
-        return own / total if total > 0.0 else 1.0 / known
+                sample = variate
+        return sample / total if total > 0.0 else 1.0 / known
     for v in range(known):
-        total += floats[counts + v]
+        total += counts[v]
     if known == 1:
         return 1.0
-    return by_counts(plan, params, key, 0, floats[counts + outcome], total - floats[counts + outcome])
+    return by_counts(plan, key, 0, counts[outcome], total - counts[outcome])
 
 
 @kernel
-def of_two(plan, params, key, draw: int, one: float, zero: float, outcome: int) -> float:
+def of_two(plan: PlanRecord, key, draw: int, one: float, zero: float, outcome: int) -> float:
     """Return theta of outcome 1 or 0, the only outcomes, with Dirichlet parameters ``one`` and ``zero``."""
-    if w.parameter(plan, params, w.ANSWER) == w.SAMPLED:
-        drawn = rng.beta(key, draw, one, zero)
-        return drawn if outcome == 1 else 1.0 - drawn
-    own, other = (one, zero) if outcome == 1 else (zero, one)
-    return by_counts(plan, params, key, draw, own, other)
+    if parameters_of(plan).answer == SAMPLED:
+        sample = rng.beta(key, draw, one, zero)
+        return sample if outcome == 1 else 1.0 - sample
+    alpha, rest = (one, zero) if outcome == 1 else (zero, one)
+    return by_counts(plan, key, draw, alpha, rest)
 
 
 @kernel
 def infer(
-    plan, params, ints, floats, t: int, key, m: int, feature: int, threshold: int, outcome: int, shares
+    plan: PlanRecord, block: UfodtBlock, key, m: int, column: int, threshold: int, outcome: int, shares
 ) -> None:
     """Multiply the shares of m classes by theta of an outcome, and normalise."""
     total = 0.0
     for c in range(m):
-        shares[c] *= share(plan, params, ints, floats, t, key, c, feature, threshold, outcome)
+        shares[c] *= share(plan, block, key, c, column, threshold, outcome)
         total += shares[c]
     for c in range(m):
         shares[c] = shares[c] / total if total > 0.0 else 1.0 / m
@@ -109,54 +117,53 @@ def largest(shares, m: int) -> int:
     """Return the class with the largest share, the first of equal classes."""
     best = 0
     for c in range(1, m):
-        if shares[c] > shares[best] * (1.0 + w.TIE):
+        if shares[c] > shares[best] * (1.0 + TIE):
             best = c
     return best
 
 
 @kernel
-def answer_frozen(plan, params, ints, floats, t: int, x, shares) -> int:
+def answer_frozen(plan: PlanRecord, block: UfodtBlock, x, shares) -> int:
     """Answer with all known values of a record; nothing is written or bought.
 
     Numeric attributes are compared with the threshold used most often (ALGORITHMS section 19.5).
     """
-    m = min(max(ints[at.MODEL_CLASSES], 0), plan[at.PLAN_CLASSES])
+    m = min(max(model_of(block).classes, 0), plan.classes)
     if m == 0:
         return -1
     for c in range(m):
-        shares[c] = posterior.prior(plan, params, floats, t, m, c)
-    key = theta_key(plan, ints)
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        value, described = x[feature], feature_at(plan, feature)
+        shares[c] = posterior.prior(plan, block, m, c)
+    key = theta_key(plan, block)
+    for column in range(plan.attributes):
+        value, feature = x[column], feature_of(plan, column)
         if value - value != 0.0:
             continue
         threshold, outcome = 0, -1
-        if plan[described + w.KIND] == 0:
-            if 0.0 <= value < posterior.values_known(plan, ints, plan[described + w.ORDER]):
+        if not feature.is_numeric:
+            if 0.0 <= value < posterior.values_known(plan, block, feature):
                 outcome = int(value)
-        elif gathering.arms(plan, floats, feature) > 0:
-            threshold = posterior.most_used(plan, floats, t, m, feature)
-            outcome = 1 if value > gathering.threshold(plan, params, floats, feature, threshold) else 0
+        elif gathering.arms(plan, block, feature) > 0:
+            threshold = posterior.most_used(plan, block, m, feature)
+            outcome = 1 if value > gathering.threshold(plan, block, feature, threshold) else 0
         if outcome >= 0:
-            infer(plan, params, ints, floats, t, key, m, feature, threshold, outcome, shares)
+            infer(plan, block, key, m, column, threshold, outcome, shares)
     return largest(shares, m)
 
 
 @kernel
-def answer_observed(plan, params, ints, floats, t: int, episode, numbers, e: int, shares) -> int:
+def answer_observed(plan: PlanRecord, block: UfodtBlock, episode: Episode, shares) -> int:
     """Answer with the observations of an episode; numbers are compared with the thresholds of the episode."""
-    m = episode[e + w.CLASSES]
+    m = episode.classes
     if m == 0:
         return -1
     for c in range(m):
-        shares[c] = numbers[in_episode(plan, e, w.PRIOR) + c]
-    key = theta_key(plan, ints)
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        outcome = episode[in_episode(plan, e, w.OUTCOME) + feature]
-        if outcome < 0 or w.is_gathering(plan, episode, e, feature):
+        shares[c] = episode.prior(plan)[c]
+    key = theta_key(plan, block)
+    for column in range(plan.attributes):
+        outcome = episode.outcome(plan)[column]
+        if outcome < 0 or is_gathering(plan, episode, column):
             continue
-        threshold = episode[in_episode(plan, e, w.THRESHOLD) + feature]
-        infer(plan, params, ints, floats, t, key, m, feature, threshold, outcome, shares)
+        infer(plan, block, key, m, column, episode.threshold(plan)[column], outcome, shares)
     best = largest(shares, m)
-    episode[e + w.PREDICTED] = best
+    episode.predicted = best
     return best

@@ -8,21 +8,28 @@ from typing import Any, Final
 import numpy as np
 
 from core.events import Event, ThresholdsSet
+from core.kernels.records import offset
+from core.layout.model import Floats, Ints, ModelHeader
 from core.learners.arrays import Array, ArrayLayout, copy_axes
 from core.learners.protocol import HasBlocks
 from core.learners.ufodt import gathering
-from core.learners.ufodt import words as w
 from core.learners.ufodt.account import thresholds_of
+from core.learners.ufodt.features import FeaturePlan, feature_table, thresholds
+from core.learners.ufodt.words import EPISODE_WORDS, Episode
 from core.schema.dimensions import Dimensions, values_carried
-from core.tree import layout as at
-from core.tree.layout import Floats, Ints
 
 MOST: Final = float(1 << 53)
 """A limit above every number of an outcome or a threshold."""
 
+FIRST_OF_EPISODE: Final = offset(FeaturePlan, "episode")
+"""Number of the first array of an episode."""
+
 
 def arrays_of(k: int, own: int) -> tuple[Array, ...]:
-    """Return the arrays of a block with k thresholds of numeric attributes, ``own`` from first values."""
+    """Return the arrays of a block in the order of FeaturePlan.
+
+    k: thresholds of numeric attributes; own: those of them that are made of first values.
+    """
     positive: dict[str, Any] = {"fill": 1.0, "at_least": 1e-300, "below": 1e300}
     return (
         Array("labels", ("class",), at_least=0.0, below=1e300),
@@ -33,7 +40,7 @@ def arrays_of(k: int, own: int) -> tuple[Array, ...]:
         Array("gains", (k,), at_least=0.0, below=1e300),
         Array("begun", ("class",), is_integer=True, at_least=0, below=2),
         Array("weights", ("class", "attribute"), at_least=-1e300, below=1e300),
-        Array("episode", (w.EPISODE_WORDS,), is_integer=True),
+        Array("episode", (EPISODE_WORDS,), is_integer=True),
         Array("prior", ("class",)),
         Array("status", ("attribute",), is_integer=True, at_least=0, below=5),
         Array("outcome", ("attribute",), fill=-1, is_integer=True, at_least=-1, below=MOST),
@@ -59,24 +66,24 @@ class UfodtLayout(ArrayLayout):
         self.places = dict(zip((array.name for array in self.arrays), self.offsets, strict=True))
         self.episode_words = self.size - self.places["episode"]
         """Words of an episode outside a block."""
-        cuts = w.thresholds(dims, learner.n_thresholds)
-        self.offsets = (*self.offsets, *w.feature_table(dims, cuts, learner.warm_up))
+        cuts = thresholds(dims, learner.n_thresholds)
+        self.offsets = (*self.offsets, *feature_table(dims, cuts, learner.warm_up))
 
     def views(self, ints: Ints, t: int) -> list[Any]:
         return self._views(ints, t, 0, 0)
 
     def episode_arrays(self, episode: Ints) -> dict[str, Any]:
         """Return the arrays of an episode in a separate buffer, by name, not copied."""
-        found = self._views(episode, 0, w.EPISODE, self.places["episode"])
-        return {array.name: words for array, words in zip(self.arrays[w.EPISODE :], found, strict=True)}
+        views = self._views(episode, 0, FIRST_OF_EPISODE, self.places["episode"])
+        return {array.name: words for array, words in zip(self.arrays[FIRST_OF_EPISODE:], views, strict=True)}
 
     def _views(self, ints: Ints, t: int, first: int, shift: int) -> list[Any]:
-        found = []
+        views = []
         for array, shape in zip(self.arrays[first:], self.shapes[first:], strict=True):
             begin = t + self.places[array.name] - shift
             words = ints[begin : begin + int(np.prod(shape, dtype=np.int64))].reshape(shape)
-            found.append(words if array.is_integer else words.view(np.float64))
-        return found
+            views.append(words if array.is_integer else words.view(np.float64))
+        return views
 
     def undecided_weight(self, ints: Ints, t: int) -> float:
         """Return a negative weight: purchases depend on the number of attributes from the start."""
@@ -88,8 +95,8 @@ class UfodtLayout(ArrayLayout):
 
     def problem(self, ints: Ints, t: int) -> str | None:
         """Return a problem of the words of a foreign block; None if they are sound."""
-        first = int(ints[at.MODEL_FIRST])
-        shared = ints[first - self.learner.shared_words(self.dims) : first].view(np.float64)
+        first = int(ModelHeader.over(ints).first)
+        shared = ints[first - self.learner.shared_words(self.dims) : first]
         return (
             super().problem(ints, t)
             or self.header_problem(self.named(ints, t)["episode"])
@@ -106,27 +113,26 @@ class UfodtLayout(ArrayLayout):
 
     def episode_problem(self, episode: Ints) -> str | None:
         """Return a problem of the words of a foreign episode; None if they are sound."""
-        found = self.episode_arrays(episode)
-        for array in self.arrays[w.EPISODE :]:
-            if (problem := array.problem(found[array.name], self.dims.classes)) is not None:
+        views = self.episode_arrays(episode)
+        for array in self.arrays[FIRST_OF_EPISODE:]:
+            if (problem := array.problem(views[array.name], self.dims.classes)) is not None:
                 return f"episode: {problem}"
-        return self.header_problem(found["episode"])
+        return self.header_problem(views["episode"])
 
     def header_problem(self, header: Ints) -> str | None:
         """Return a problem of the first words of an episode; None if they are sound."""
-        for word, name, limit in (
-            (w.CLASSES, "classes", self.dims.classes + 1),
-            (w.STATE, "state", w.LEARNED + 1),
-            (w.REASON, "reason", w.FINISHED + 1),
-        ):
-            if not 0 <= header[word] < limit:
-                return f"{name} of an episode must be at least 0 and below {limit}"
+        episode = Episode.over(header)
+        for name, field in Episode.FIELDS.items():
+            low, high = (0, self.dims.classes) if name == "classes" else (field.low, field.high)
+            value = getattr(episode, name)
+            if high is not None and not low <= value <= high:
+                return f"{name}={value} of an episode must be from {low} to {high} ({field.meaning})"
         return None
 
     def copy_episode(self, old: UfodtLayout, source: Ints, target: Ints) -> None:
         """Write an episode of an older schema as an episode of this one; both are in separate buffers."""
         values = values_carried(old.dims, self.dims)
         before, now = old.episode_arrays(source), self.episode_arrays(target)
-        for array in self.arrays[w.EPISODE :]:
+        for array in self.arrays[FIRST_OF_EPISODE:]:
             now[array.name][...] = array.fill
             copy_axes(array.axes, before[array.name], now[array.name], values)

@@ -6,19 +6,19 @@ from core.kernels.jit import kernel
 
 
 @kernel
-def cut_weight(masses, first: int, classes: int) -> float:
+def cut_weight(masses, classes: int) -> float:
     """Return the weight of all edges between regions of these masses: ½[(ΣR)² - ΣR²], never negative."""
     total, weight = 0.0, 0.0
     for c in range(classes):
-        weight += masses[first + c] * total
-        total += masses[first + c]
+        weight += masses[c] * total
+        total += masses[c]
     return weight
 
 
 @kernel
-def regions(masses, first: int, classes: int) -> int:
+def regions(masses, classes: int) -> int:
     """Return how many regions have a mass."""
     n = 0
     for c in range(classes):
-        n += 1 if masses[first + c] > 0.0 else 0
+        n += 1 if masses[c] > 0.0 else 0
     return n

@@ -1,6 +1,6 @@
 """Gathering: the first values of attributes without declared thresholds, and the thresholds made of them.
 
-The words lie in the part that the blocks of a model share (words.py: SEEN to CUTS), so that every block
+The words lie in the part that the blocks of a model share (shared.py:FirstValues), so that every block
 compares with the same thresholds. As in the histogram observer (core/observers/histogram.py), a value is
 taken in when a label is learned, and only if the episode has observed it.
 """
@@ -13,135 +13,143 @@ from typing import Any
 import numpy as np
 
 from core.kernels.jit import kernel
-from core.learners.ufodt import words as w
-from core.learners.ufodt.words import feature_at, in_episode
+from core.kernels.records import Record
+from core.layout.plan import PlanRecord
+from core.learners.ufodt.features import Feature, declared_threshold, feature_of, gathered
+from core.learners.ufodt.shared import ACCOUNT_WORDS, FirstValues, gathered_words
+from core.learners.ufodt.words import BOUGHT, KNOWN, Episode, UfodtBlock, is_gathering, parameters_of
 from core.numeric import quantiles
-from core.tree import layout as at
 
 
 @kernel
-def words_of(plan, feature: int) -> int:
-    """Return the first word gathered for an attribute; only for an attribute that declares no thresholds."""
-    return plan[at.PLAN_SHARED] + plan[feature_at(plan, feature) + w.GATHERED]
+def first_values_of(plan: PlanRecord, block: Record, feature: Feature) -> FirstValues:
+    """Return the gathered words of an attribute, which must declare no thresholds."""
+    return FirstValues(block.ints, block.floats, plan.shared + feature.gathered)
 
 
 @kernel
-def arms(plan, floats, feature: int) -> int:
+def arms(plan: PlanRecord, block: UfodtBlock, feature: Feature) -> int:
     """Return how many thresholds a numeric attribute has; 0 while its first values are gathered."""
-    described = feature_at(plan, feature)
-    if plan[described + w.GATHERED] == 0:
-        return plan[described + w.ROOM]
-    return int(floats[words_of(plan, feature) + w.MADE])
+    if not feature.is_gathered:
+        return feature.room
+    return int(first_values_of(plan, block, feature).made)
 
 
 @kernel
-def threshold(plan, params, floats, feature: int, number: int) -> float:
+def threshold(plan: PlanRecord, block: UfodtBlock, feature: Feature, number: int) -> float:
     """Return a threshold of a numeric attribute by its number, below its ``arms``."""
-    if plan[feature_at(plan, feature) + w.GATHERED] == 0:
-        return w.declared_threshold(plan, params, feature, number)
-    return floats[words_of(plan, feature) + w.CUTS + number]
+    if not feature.is_gathered:
+        return declared_threshold(plan, feature, number)
+    return first_values_of(plan, block, feature).cuts[number]
 
 
 @kernel
-def bound(plan, params, floats, feature: int, upper: bool) -> float:
-    """Return an end of the range of a numeric attribute: declared, or the range of its first values."""
-    described = feature_at(plan, feature)
-    if plan[described + w.GATHERED] == 0:
-        return params[described + (w.HIGH if upper else w.LOW)]
-    return floats[words_of(plan, feature) + (w.GREATEST if upper else w.LEAST)]
+def lower_end(plan: PlanRecord, block: UfodtBlock, feature: Feature) -> float:
+    """Return the lower end of a numeric attribute's range: declared, or of its first values."""
+    return first_values_of(plan, block, feature).least if feature.is_gathered else feature.low
 
 
 @kernel
-def is_blind(plan, floats) -> bool:
+def upper_end(plan: PlanRecord, block: UfodtBlock, feature: Feature) -> float:
+    """Return the upper end of a numeric attribute's range: declared, or of its first values."""
+    return first_values_of(plan, block, feature).greatest if feature.is_gathered else feature.high
+
+
+@kernel
+def is_blind(plan: PlanRecord, block: UfodtBlock) -> bool:
     """Return whether all attributes of a model are still gathered, so that only labels are known."""
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        if plan[feature_at(plan, feature) + w.KIND] == 0 or arms(plan, floats, feature) > 0:
+    for column in range(plan.attributes):
+        feature = feature_of(plan, column)
+        if not feature.is_numeric or arms(plan, block, feature) > 0:
             return False
     return True
 
 
 @kernel
-def left(plan, floats) -> int:
+def left(plan: PlanRecord, block: UfodtBlock) -> int:
     """Return the number of attributes whose first values are still gathered."""
-    found = 0
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        if plan[feature_at(plan, feature) + w.GATHERED] != 0 and arms(plan, floats, feature) == 0:
-            found += 1
-    return found
+    n = 0
+    for column in range(plan.attributes):
+        feature = feature_of(plan, column)
+        if feature.is_gathered and arms(plan, block, feature) == 0:
+            n += 1
+    return n
 
 
 @kernel
-def begin(plan, floats, episode, numbers, e: int) -> None:
+def begin(plan: PlanRecord, block: UfodtBlock, episode: Episode) -> None:
     """Write the present thresholds to an episode; an attribute without thresholds gets one outcome."""
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        described = feature_at(plan, feature)
-        if plan[described + w.GATHERED] == 0:
+    own_thresholds, outcomes = episode.own_thresholds(plan), episode.outcomes(plan)
+    for column in range(plan.attributes):
+        feature = feature_of(plan, column)
+        if not feature.is_gathered:
             continue
-        made = arms(plan, floats, feature)
+        made = arms(plan, block, feature)
         if made == 0:
-            episode[in_episode(plan, e, w.OUTCOMES) + feature] = 1
-        own = in_episode(plan, e, w.OWN_THRESHOLDS) + plan[described + w.OWN]
-        for j in range(plan[described + w.ROOM]):
-            numbers[own + j] = floats[words_of(plan, feature) + w.CUTS + j] if j < made else math.nan
+            outcomes[column] = 1
+        cuts = first_values_of(plan, block, feature).cuts
+        for j in range(feature.room):
+            own_thresholds[feature.own + j] = cuts[j] if j < made else math.nan
 
 
 @kernel
-def learn(plan, params, floats, episode, numbers, e: int) -> int:
+def learn(plan: PlanRecord, block: UfodtBlock, episode: Episode) -> int:
     """Take in the values that an episode observed; return the number of attributes that got thresholds."""
     made = 0
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        if not w.is_gathering(plan, episode, e, feature) or arms(plan, floats, feature) > 0:
+    for column in range(plan.attributes):
+        feature = feature_of(plan, column)
+        if not is_gathering(plan, episode, column) or arms(plan, block, feature) > 0:
             continue
-        status = episode[in_episode(plan, e, w.STATUS) + feature]
-        if status == w.KNOWN or status == w.BOUGHT_ONE:
-            value = numbers[in_episode(plan, e, w.VALUE) + feature]
-            made += 1 if take(plan, params, floats, feature, value) else 0
+        status = episode.status(plan)[column]
+        if status in (KNOWN, BOUGHT):
+            made += 1 if take(plan, block, feature, episode.value(plan)[column]) else 0
     return made
 
 
 @kernel
-def take(plan, params, floats, feature: int, value: float) -> bool:
+def take(plan: PlanRecord, block: UfodtBlock, feature: Feature, value: float) -> bool:
     """Take in a first value of an attribute; return whether thresholds were made of its first values.
 
     If all values are equal, the value is the threshold.
     """
-    words, room = words_of(plan, feature), plan[feature_at(plan, feature) + w.ROOM]
-    cuts, wanted = words + w.CUTS, int(w.parameter(plan, params, w.WARM_UP))
-    values, n = words + w.CUTS + room, int(floats[words + w.SEEN])
-    quantiles.put(floats, values, n, value)
-    floats[words + w.SEEN] = n + 1.0
-    if n + 1 < wanted:
+    gathering, enough, room = (
+        first_values_of(plan, block, feature),
+        int(parameters_of(plan).warm_up),
+        feature.room,
+    )
+    words, n = gathering.cuts, int(gathering.seen)  # the first values lie after the room for thresholds
+    quantiles.put(words, room, n, value)
+    gathering.seen = n + 1.0
+    if n + 1 < enough:
         return False
-    least, greatest = floats[values], floats[values + wanted - 1]
-    made = quantiles.cut(floats, values, wanted, room + 1, cuts)
+    least, greatest = words[room], words[room + enough - 1]
+    made = quantiles.cut(words, room, enough, room + 1, 0)
     if made == 0:
-        floats[cuts], made = least, 1
-    floats[words + w.MADE] = made
-    floats[words + w.LEAST] = least
-    floats[words + w.GREATEST] = greatest if greatest > least else least + 1.0
-    for i in range(wanted):
-        floats[values + i] = 0.0
+        words[0], made = least, 1
+    gathering.made = made
+    gathering.least = least
+    gathering.greatest = greatest if greatest > least else least + 1.0
+    for i in range(enough):
+        words[room + i] = 0.0
     return True
 
 
 def problem(dims: Any, learner: Any, shared: Any) -> str | None:
-    """Return a problem of the gathered words of a foreign model, or None; shared: float64[n]."""
-    size = w.gathered_words(learner.n_thresholds, learner.warm_up)
-    first = w.ACCOUNT + dims.attributes
-    for column, is_gathered in zip(dims.numeric, w.gathered(dims), strict=True):
+    """Return a problem of the gathered words of a foreign model, or None; shared: int64[n]."""
+    first = ACCOUNT_WORDS + dims.attributes
+    for column, is_gathered in zip(dims.numeric, gathered(dims), strict=True):
         if not is_gathered:
             continue
-        words = shared[first : first + size]
-        first += size
-        seen, made = words[w.SEEN], words[w.MADE]
+        words = FirstValues(shared, shared.view(np.float64), first)
+        first += gathered_words(learner.n_thresholds, learner.warm_up)
+        seen, made = words.seen, words.made
         if not (0 <= made <= learner.n_thresholds and made == int(made)):
             return f"thresholds of attribute {column} must be a whole number of them, at most n_thresholds"
         if not (
             0 <= seen <= learner.warm_up and seen == int(seen) and (seen == learner.warm_up) == (made > 0)
         ):
             return f"first values of attribute {column} must be fewer than warm_up until it has thresholds"
-        cuts = words[w.CUTS : w.CUTS + int(made)]
-        ends = words[[w.LEAST, w.GREATEST]]
+        cuts, ends = words.cuts[: int(made)], (words.least, words.greatest)
         if not (np.isfinite(cuts).all() and (np.diff(cuts) > 0.0).all() and np.isfinite(ends).all()):
             return f"thresholds of attribute {column} must be finite numbers in ascending order"
         if made and not ends[0] < ends[1]:

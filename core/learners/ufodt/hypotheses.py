@@ -2,38 +2,23 @@
 
 They are no state: they follow from an episode's theta and number, and are made in the workspace of a call.
 
-    ints    SPACE_WORDS | outcomes [feature, hypothesis] | region | surviving hypotheses | hash table
-    floats  P(outcome | class) [class, outcome of any feature] | posterior of classes | weights
-            | masses [outcome, class] | two rows of classes | utilities [feature]
+    HypothesisSpace | outcomes [feature, hypothesis] | region | surviving hypotheses | hash table
+    | P(outcome | class) [class, outcome of any feature] | posterior of classes | weights
+    | masses [outcome, class] | two rows of classes | utilities [feature]
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
-from core.kernels.jit import kernel
-from core.learners.ufodt import words as w
-from core.learners.ufodt.words import feature_at, in_episode
+import numpy as np
+
+from core.kernels.jit import kernel, start_of, tail
+from core.kernels.records import Record, word, words_after
+from core.layout.plan import PlanRecord
+from core.learners.ufodt.features import feature_of
+from core.learners.ufodt.words import Episode, mean_share_of, parameters_of, share_of
 from core.numeric import rng
-from core.tree import layout as at
-
-COUNT: Final = 0  # hypotheses
-ALIVE: Final = 1  # surviving hypotheses
-WANTED: Final = 2
-IS_ALL: Final = 3  # 1: all hypotheses are enumerated
-REGION_AT: Final = 4
-ALIVE_AT: Final = 5
-TABLE_AT: Final = 6
-TABLE: Final = 7  # entries of the hash table, a power of two
-STRING_WIDTH: Final = 8  # outcomes of all features
-POSTERIOR_AT: Final = 9
-WEIGHT_AT: Final = 10
-MASS_AT: Final = 11
-ROW_AT: Final = 12
-UTILITY_AT: Final = 13
-FLOATS: Final = 14  # words of the workspace
-INTS: Final = 15
-SPACE_WORDS: Final = 16
 
 ENUMERATED: Final = 4096
 """Strings that are always enumerated, for any number of samples: all strings of twelve bits."""
@@ -45,213 +30,300 @@ of its feature, against underflow.
 """
 
 
+class HypothesisSpace(Record):
+    """The hypotheses of an episode; positions are relative to the record."""
+
+    words: int = word("words of the workspace")
+    count: int = word("hypotheses")
+    alive: int = word("surviving hypotheses")
+    room: int = word("hypotheses to be found; there is room for as many")
+    is_all: int = word("1: all hypotheses are enumerated")
+    entries: int = word("entries of the hash table, a power of two")
+    width: int = word("outcomes of all features")
+    region_at: int = word("position: decision regions")
+    survivor_at: int = word("position: surviving hypotheses")
+    table_at: int = word("position: hash table")
+    share_at: int = word("position: P(outcome | class)")
+    posterior_at: int = word("position: posterior of classes")
+    weight_at: int = word("position: weights")
+    mass_at: int = word("position: masses")
+    row_at: int = word("position: two rows of classes")
+    utility_at: int = word("position: utilities")
+    strings: Any = words_after(int, "outcomes [feature, hypothesis]")
+
+    @property
+    def regions(self) -> Any:
+        """The decision region of each hypothesis, int64[hypothesis]."""
+        return tail(self.ints, self.start + self.region_at)
+
+    @property
+    def survivors(self) -> Any:
+        """The numbers of the surviving hypotheses, int64[alive]."""
+        return tail(self.ints, self.start + self.survivor_at)
+
+    @property
+    def table(self) -> Any:
+        """The hash table of sampled strings: numbers of hypotheses, -1: empty, int64[entries]."""
+        return tail(self.ints, self.start + self.table_at)
+
+    @property
+    def shares(self) -> Any:
+        """P(outcome | class) of hypotheses, float64[class, width]."""
+        return tail(self.floats, self.start + self.share_at)
+
+    @property
+    def posterior(self) -> Any:
+        """The posterior of the classes, float64[class]."""
+        return tail(self.floats, self.start + self.posterior_at)
+
+    @property
+    def weights(self) -> Any:
+        """The weight of each hypothesis, float64[hypothesis]."""
+        return tail(self.floats, self.start + self.weight_at)
+
+    @property
+    def masses(self) -> Any:
+        """The masses of the survivors for each outcome of one feature, float64[outcome, class]."""
+        return tail(self.floats, self.start + self.mass_at)
+
+    @property
+    def rows(self) -> Any:
+        """The masses of the regions, then a row of work, float64[2, class]."""
+        return tail(self.floats, self.start + self.row_at)
+
+    @property
+    def utilities(self) -> Any:
+        """The utility of each feature, -1: no candidate, float64[attribute]."""
+        return tail(self.floats, self.start + self.utility_at)
+
+
+HEADER: Final = HypothesisSpace.SIZE
+
+
 @kernel
-def lay_out(plan, params, episode, e: int, space) -> None:
-    """Write the number of hypotheses, and where the parts of the workspace lie."""
-    n, m = plan[at.PLAN_ATTRIBUTES], max(episode[e + w.CLASSES], 1)
-    wanted = int(w.parameter(plan, params, w.HYPOTHESES))
+def space_in(words) -> HypothesisSpace:
+    """Return the hypotheses in a workspace, int64[n], which must outlive them."""
+    return HypothesisSpace(start_of(words), start_of(words.view(np.float64)), 0)
+
+
+@kernel
+def workspace(plan: PlanRecord, episode: Episode) -> Any:
+    """Return the workspace of an episode, int64[n]: the header is written, all else is not."""
+    head = np.zeros(HEADER, dtype=np.int64)
+    words = np.empty(lay_out(plan, episode, space_in(head)), dtype=np.int64)
+    words[:HEADER] = head
+    return words
+
+
+@kernel
+def lay_out(plan: PlanRecord, episode: Episode, space: HypothesisSpace) -> int:
+    """Write the room for hypotheses, and where the parts of the workspace lie; return its size in words."""
+    p, n, m = parameters_of(plan), plan.attributes, max(episode.classes, 1)
+    samples = int(p.hypotheses)
     strings, most = 1, 1
-    for feature in range(n):
-        outcomes = max(episode[in_episode(plan, e, w.OUTCOMES) + feature], 1)
+    for column in range(n):
+        outcomes = max(episode.outcomes(plan)[column], 1)
         most = max(most, outcomes)
         strings = min(strings * outcomes, 1 << 40)
-    enumerates = w.parameter(plan, params, w.ENUMERATE) != 0.0 and strings <= max(wanted, ENUMERATED)
-    space[IS_ALL] = 1 if enumerates else 0
-    space[WANTED] = strings if enumerates else wanted
-    wanted = space[WANTED]
-    table = 1
-    while table < 2 * wanted:
-        table *= 2
-    space[COUNT], space[ALIVE] = 0, 0
-    space[REGION_AT] = SPACE_WORDS + n * wanted
-    space[ALIVE_AT] = space[REGION_AT] + wanted
-    space[TABLE_AT] = space[ALIVE_AT] + wanted
-    space[TABLE] = table
-    space[INTS] = space[TABLE_AT] + table
-    space[STRING_WIDTH] = plan[at.PLAN_VALUES] + 2 * plan[at.PLAN_NUMERIC]
-    space[POSTERIOR_AT] = m * space[STRING_WIDTH]
-    space[WEIGHT_AT] = space[POSTERIOR_AT] + m
-    space[MASS_AT] = space[WEIGHT_AT] + wanted
-    space[ROW_AT] = space[MASS_AT] + most * m
-    space[UTILITY_AT] = space[ROW_AT] + 2 * m
-    space[FLOATS] = space[UTILITY_AT] + n
+    enumerates = p.enumerate != 0.0 and strings <= max(samples, ENUMERATED)
+    space.is_all = 1 if enumerates else 0
+    space.room = strings if enumerates else samples
+    room = space.room
+    entries = 1
+    while entries < 2 * room:
+        entries *= 2
+    space.entries = entries
+    space.count, space.alive = 0, 0
+    space.width = plan.values + 2 * plan.numeric
+    space.region_at = HEADER + n * room
+    space.survivor_at = space.region_at + room
+    space.table_at = space.survivor_at + room
+    space.share_at = space.table_at + entries
+    space.posterior_at = space.share_at + m * space.width
+    space.weight_at = space.posterior_at + m
+    space.mass_at = space.weight_at + room
+    space.row_at = space.mass_at + most * m
+    space.utility_at = space.row_at + 2 * m
+    space.words = space.utility_at + n
+    return space.words
 
 
 @kernel
-def write_shares(plan, episode, numbers, e: int, space, table) -> None:
+def write_shares(plan: PlanRecord, episode: Episode, space: HypothesisSpace) -> None:
     """Write P(outcome | class) of hypotheses."""
-    m, width = episode[e + w.CLASSES], space[STRING_WIDTH]
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        first = plan[feature_at(plan, feature) + w.FIRST_OUTCOME]
-        for c in range(m):
-            for v in range(episode[in_episode(plan, e, w.OUTCOMES) + feature]):
-                table[c * width + first + v] = w.mean_share_of(plan, numbers, e, c, feature, v)
+    shares = space.shares
+    for column in range(plan.attributes):
+        first = feature_of(plan, column).first_outcome
+        for c in range(episode.classes):
+            for v in range(episode.outcomes(plan)[column]):
+                shares[c * space.width + first + v] = mean_share_of(plan, episode, c, column, v)
 
 
 @kernel
-def write_all(plan, episode, e: int, space) -> None:
+def write_all(plan: PlanRecord, episode: Episode, space: HypothesisSpace) -> None:
     """Write every string, the first feature changing last."""
-    n, wanted = plan[at.PLAN_ATTRIBUTES], space[WANTED]
-    for h in range(wanted):
+    n, room, strings = plan.attributes, space.room, space.strings
+    for h in range(room):
         rest = h
         for back in range(n):
-            feature = n - 1 - back
-            outcomes = max(episode[in_episode(plan, e, w.OUTCOMES) + feature], 1)
-            space[SPACE_WORDS + feature * wanted + h] = rest % outcomes
+            column = n - 1 - back
+            outcomes = max(episode.outcomes(plan)[column], 1)
+            strings[column * room + h] = rest % outcomes
             rest //= outcomes
-    space[COUNT] = wanted
+    space.count = room
 
 
 @kernel
-def is_new(plan, space, h: int) -> bool:
+def is_new(plan: PlanRecord, space: HypothesisSpace, h: int) -> bool:
     """Return whether string h differs from all strings before it, and enter it into the hash table."""
-    wanted, mask = space[WANTED], space[TABLE] - 1
-    found = 0
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        found = (found * 31 + space[SPACE_WORDS + feature * wanted + h] + 1) & 0xFFFFFFFFFF
-    entry = (found ^ (found >> 20)) & mask
-    while space[space[TABLE_AT] + entry] >= 0:
-        other = space[space[TABLE_AT] + entry]
+    room, mask, strings, table = space.room, space.entries - 1, space.strings, space.table
+    code = 0
+    for column in range(plan.attributes):
+        code = (code * 31 + strings[column * room + h] + 1) & 0xFFFFFFFFFF
+    entry = (code ^ (code >> 20)) & mask
+    while table[entry] >= 0:
+        other = table[entry]
         same = True
-        for feature in range(plan[at.PLAN_ATTRIBUTES]):
-            row = SPACE_WORDS + feature * wanted
-            if space[row + other] != space[row + h]:
+        for column in range(plan.attributes):
+            if strings[column * room + other] != strings[column * room + h]:
                 same = False
                 break
         if same:
             return False
         entry = (entry + 1) & mask
-    space[space[TABLE_AT] + entry] = h
+    table[entry] = h
     return True
 
 
 @kernel
-def draw_some(plan, episode, numbers, e: int, space, table) -> None:
+def draw_some(plan, episode: Episode, space: HypothesisSpace) -> None:
     """Sample distinct strings (Algorithm 4): a class by the prior, then each outcome given the class.
 
     A string that is already there is sampled again for the same class, as in the authors' code: each class
     gets its share of the strings, even if new strings are rare.
     """
-    n, m, wanted, strings = plan[at.PLAN_ATTRIBUTES], episode[e + w.CLASSES], space[WANTED], 1
-    for feature in range(n):
-        strings = min(strings * max(episode[in_episode(plan, e, w.OUTCOMES) + feature], 1), wanted)
-    key = rng.bits(plan[at.PLAN_HYPOTHESIS_KEY], episode[e + w.NUMBER])
-    for entry in range(space[TABLE]):
-        space[space[TABLE_AT] + entry] = -1
-    prior, h, c, is_drawn = in_episode(plan, e, w.PRIOR), 0, 0, False
-    for attempt in range(ATTEMPTS * wanted):
+    n, m, room, most = plan.attributes, episode.classes, space.room, 1
+    shares, table, prior = space.shares, space.table, episode.prior(plan)
+    for column in range(n):
+        most = min(most * max(episode.outcomes(plan)[column], 1), room)
+    key = rng.bits(plan.hypothesis_key, episode.number)
+    for entry in range(space.entries):
+        table[entry] = -1
+    h, c, is_drawn = 0, 0, False
+    for attempt in range(ATTEMPTS * room):
         draw = attempt * (n + 1)
         if not is_drawn:
             u, c = rng.uniform(key, draw), 0
-            while c < m - 1 and u >= numbers[prior + c]:
-                u -= numbers[prior + c]
+            while c < m - 1 and u >= prior[c]:
+                u -= prior[c]
                 c += 1
             is_drawn = True
-        for feature in range(n):
-            first = c * space[STRING_WIDTH] + plan[feature_at(plan, feature) + w.FIRST_OUTCOME]
-            last = episode[in_episode(plan, e, w.OUTCOMES) + feature] - 1
-            u, v = rng.uniform(key, draw + 1 + feature), 0
-            while v < last and u >= table[first + v]:
-                u -= table[first + v]
+        for column in range(n):
+            first = c * space.width + feature_of(plan, column).first_outcome
+            last = episode.outcomes(plan)[column] - 1
+            u, v = rng.uniform(key, draw + 1 + column), 0
+            while v < last and u >= shares[first + v]:
+                u -= shares[first + v]
                 v += 1
-            space[SPACE_WORDS + feature * wanted + h] = v
+            space.strings[column * room + h] = v
         if is_new(plan, space, h):
             h += 1
             is_drawn = False
-            if h == strings:  # enough, or all there are
+            if h == most:  # enough, or all there are
                 break
-    space[COUNT] = h
+    space.count = h
 
 
 @kernel
-def weigh(plan, episode, numbers, e: int, space, table) -> None:
+def weigh(plan: PlanRecord, episode: Episode, space: HypothesisSpace) -> None:
     """Write w = Σ P(y)·P(h | y) of each hypothesis and its decision region, argmax P(y)·P(h | y)."""
-    n, m, wanted, width = plan[at.PLAN_ATTRIBUTES], episode[e + w.CLASSES], space[WANTED], space[STRING_WIDTH]
-    prior = in_episode(plan, e, w.PRIOR)
-    for h in range(space[COUNT]):
+    n, m, room, width = plan.attributes, episode.classes, space.room, space.width
+    shares, strings, prior = space.shares, space.strings, episode.prior(plan)
+    weights, regions, survivors = space.weights, space.regions, space.survivors
+    for h in range(space.count):
         total, best, region = 0.0, -1.0, 0
         for c in range(m):
-            product = numbers[prior + c]
-            for feature in range(n):
-                first = plan[feature_at(plan, feature) + w.FIRST_OUTCOME]
-                product *= table[c * width + first + space[SPACE_WORDS + feature * wanted + h]]
+            product = prior[c]
+            for column in range(n):
+                first = feature_of(plan, column).first_outcome
+                product *= shares[c * width + first + strings[column * room + h]]
             total += product
             if product > best:
                 best, region = product, c
-        table[space[WEIGHT_AT] + h] = total
-        space[space[REGION_AT] + h] = region
-        space[space[ALIVE_AT] + h] = h
-    space[ALIVE] = space[COUNT]
+        weights[h] = total
+        regions[h] = region
+        survivors[h] = h
+    space.alive = space.count
 
 
 @kernel
-def scale(plan, episode, e: int, space, table) -> None:
+def scale(plan: PlanRecord, episode: Episode, space: HypothesisSpace) -> None:
     """Divide the factors of each feature by the largest of them: all weights change by one factor."""
-    m, width = episode[e + w.CLASSES], space[STRING_WIDTH]
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        first = plan[feature_at(plan, feature) + w.FIRST_OUTCOME]
-        outcomes, largest = episode[in_episode(plan, e, w.OUTCOMES) + feature], 0.0
+    m, width, shares = episode.classes, space.width, space.shares
+    for column in range(plan.attributes):
+        first = feature_of(plan, column).first_outcome
+        outcomes, largest = episode.outcomes(plan)[column], 0.0
         for c in range(m):
             for v in range(outcomes):
-                largest = max(largest, table[c * width + first + v])
+                largest = max(largest, shares[c * width + first + v])
         for c in range(m):
             for v in range(outcomes):
-                table[c * width + first + v] /= largest
+                shares[c * width + first + v] /= largest
 
 
 @kernel
-def keep_consistent(plan, space, feature: int, outcome: int) -> None:
+def keep_consistent(space: HypothesisSpace, column: int, outcome: int) -> None:
     """Drop the hypotheses with a different outcome of a feature."""
-    row, alive, kept = SPACE_WORDS + feature * space[WANTED], space[ALIVE_AT], 0
-    for i in range(space[ALIVE]):
-        h = space[alive + i]
-        if space[row + h] == outcome:
-            space[alive + kept] = h
+    strings, survivors, row, kept = space.strings, space.survivors, column * space.room, 0
+    for i in range(space.alive):
+        h = survivors[i]
+        if strings[row + h] == outcome:
+            survivors[kept] = h
             kept += 1
-    space[ALIVE] = kept
+    space.alive = kept
 
 
 @kernel
-def infer(plan, episode, numbers, e: int, space, table, feature: int, outcome: int) -> None:
+def infer(plan: PlanRecord, episode: Episode, space: HypothesisSpace, column: int, outcome: int) -> None:
     """Multiply the posterior of the classes by P(outcome | class), and normalise."""
-    threshold = episode[in_episode(plan, e, w.THRESHOLD) + feature]
-    first, total = space[POSTERIOR_AT], 0.0
-    for c in range(episode[e + w.CLASSES]):
-        table[first + c] *= w.share_of(plan, numbers, e, c, feature, threshold, outcome)
-        total += table[first + c]
-    for c in range(episode[e + w.CLASSES]):
+    threshold, posterior, total = episode.threshold(plan)[column], space.posterior, 0.0
+    for c in range(episode.classes):
+        posterior[c] *= share_of(plan, episode, c, column, threshold, outcome)
+        total += posterior[c]
+    for c in range(episode.classes):
         if total > 0.0:
-            table[first + c] /= total
+            posterior[c] /= total
         else:  # all classes exclude it: no information
-            table[first + c] = numbers[in_episode(plan, e, w.PRIOR) + c]
+            posterior[c] = episode.prior(plan)[c]
 
 
 @kernel
-def infer_all(plan, episode, numbers, e: int, space, table) -> None:
+def infer_all(plan: PlanRecord, episode: Episode, space: HypothesisSpace) -> None:
     """Write the posterior of the classes given all observations, in the order of the features.
 
     The order of purchases must not change a single bit: an episode that is resumed does not store it.
     """
-    for c in range(episode[e + w.CLASSES]):
-        table[space[POSTERIOR_AT] + c] = numbers[in_episode(plan, e, w.PRIOR) + c]
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        outcome = episode[in_episode(plan, e, w.OUTCOME) + feature]
+    posterior, prior = space.posterior, episode.prior(plan)
+    for c in range(episode.classes):
+        posterior[c] = prior[c]
+    for column in range(plan.attributes):
+        outcome = episode.outcome(plan)[column]
         if outcome >= 0:
-            infer(plan, episode, numbers, e, space, table, feature, outcome)
+            infer(plan, episode, space, column, outcome)
 
 
 @kernel
-def build(plan, params, episode, numbers, e: int, space, table) -> None:
+def build(plan: PlanRecord, episode: Episode, space: HypothesisSpace) -> None:
     """Make the hypotheses of an episode that fit its observations; the workspace is laid out already."""
-    write_shares(plan, episode, numbers, e, space, table)
-    if space[IS_ALL] != 0:
-        write_all(plan, episode, e, space)
+    write_shares(plan, episode, space)
+    if space.is_all != 0:
+        write_all(plan, episode, space)
     else:
-        draw_some(plan, episode, numbers, e, space, table)
-    if plan[at.PLAN_ATTRIBUTES] > PLAIN:
-        scale(plan, episode, e, space, table)
-    weigh(plan, episode, numbers, e, space, table)
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        outcome = episode[in_episode(plan, e, w.OUTCOME) + feature]
+        draw_some(plan, episode, space)
+    if plan.attributes > PLAIN:
+        scale(plan, episode, space)
+    weigh(plan, episode, space)
+    for column in range(plan.attributes):
+        outcome = episode.outcome(plan)[column]
         if outcome >= 0:
-            keep_consistent(plan, space, feature, outcome)
+            keep_consistent(space, column, outcome)

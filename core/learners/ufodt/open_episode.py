@@ -22,13 +22,15 @@ import numpy as np
 
 from core.errors import SchemaError, SnapshotError
 from core.kernels import jit
-from core.kernels.jit import kernel, row_of, start_of, words_at
+from core.kernels.jit import kernel, row_of, words_at
+from core.layout.model import WORD, Floats, Ints, ModelHeader
+from core.layout.plan import plan_at
 from core.learners.ufodt import answering, hypotheses
 from core.learners.ufodt import episode as ep
 from core.learners.ufodt import words as w
+from core.learners.ufodt.shared import MOST_EPISODES, REASONS, account_of
+from core.learners.ufodt.words import Episode, UfodtBlock, parameters_of
 from core.tree import allocation
-from core.tree import layout as at
-from core.tree.layout import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Question:
     feature: int | None
     """The column; None: the episode stops."""
     reason: str | None
-    """The reason to stop (words.py:REASONS)."""
+    """The reason to stop (shared.py:REASONS)."""
     utility: float
     """The score that the feature was chosen by, not divided by its cost."""
     utilities: tuple[float, ...]
@@ -47,66 +49,69 @@ class Question:
 
 @kernel("void(int64, int64, int64, int64, float64[:, ::1], float64, int64)", alone=True)
 def _begin(
-    plan_address: int, address: int, t: int, episode_address: int, x, budget: float, given: int
+    plan_address: int, address: int, first: int, episode_address: int, x, budget: float, number: int
 ) -> None:
     """Open an episode outside the model's words; x: float64[1, d], NaN: not known.
 
-    given: its number; below 0: the model's next number, which is counted.
+    first: the first word of the block that answers. number: the episode's; below 0: the model's next number,
+    which is counted.
     """
-    plan, params = words_at(plan_address)
+    plan, episode = plan_at(plan_address), _episode_at(episode_address)
     ints, floats = words_at(address)
-    episode, numbers = words_at(episode_address)
-    account, number = plan[at.PLAN_SHARED], given & ((1 << 62) - 1)
-    if given < 0:
-        number = ints[account + w.EPISODES] & ((1 << 62) - 1)
-        ints[account + w.EPISODES] = number + 1
-    known = row_of(x, 0)
-    ep.begin(plan, params, ints, floats, t, episode, numbers, 0, number, budget)
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        if w.outcome_of(plan, params, episode, numbers, 0, feature, known[feature]) >= 0:
-            ep.tell(plan, params, episode, numbers, 0, feature, known[feature], w.KNOWN)
+    block, known = UfodtBlock(ints, floats, first), row_of(x, 0)
+    account, taken = account_of(plan, block), number & (MOST_EPISODES - 1)
+    if number < 0:
+        taken = account.episodes & (MOST_EPISODES - 1)
+        account.episodes = taken + 1
+    ep.begin(plan, block, episode, taken, budget)
+    for column in range(plan.attributes):
+        if w.outcome_of(plan, episode, column, known[column]) >= 0:
+            ep.observe(plan, episode, column, known[column], w.KNOWN)
+
+
+@kernel
+def _episode_at(address: int) -> Episode:
+    """Return the episode at an address."""
+    ints, floats = words_at(address)
+    return Episode(ints, floats, 0)
 
 
 @kernel("int64(int64, int64, float64[:, ::1], boolean)", alone=True)
 def _look(plan_address: int, episode_address: int, out, answers: bool) -> int:
     """Return the next feature and write the utilities; or, with ``answers``, the class and its shares."""
-    plan, params = words_at(plan_address)
-    episode, numbers = words_at(episode_address)
-    head = np.zeros(hypotheses.SPACE_WORDS, dtype=np.int64)
-    hypotheses.lay_out(plan, params, episode, 0, start_of(head))
-    space = np.empty(head[hypotheses.INTS], dtype=np.int64)
-    space[: hypotheses.SPACE_WORDS] = head
-    table = np.empty(head[hypotheses.FLOATS])
-    space_words, table_words, found = start_of(space), start_of(table), row_of(out, 0)
-    if episode[w.CLASSES] > 0:
-        hypotheses.build(plan, params, episode, numbers, 0, space_words, table_words)
+    plan, episode = plan_at(plan_address), _episode_at(episode_address)
+    words = hypotheses.workspace(plan, episode)
+    space, results = hypotheses.space_in(words), row_of(out, 0)
+    if episode.classes > 0:
+        hypotheses.build(plan, episode, space)
     if answers:
-        best = ep.answer(plan, params, episode, numbers, 0, space_words, table_words, found)
+        best = ep.answer(plan, episode, space, results)
     else:
-        best = ep.plan_next(plan, params, episode, numbers, 0, space_words, table_words)
+        best = ep.plan_next(plan, episode, space)
         if best >= 0:
-            for other in range(plan[at.PLAN_ATTRIBUTES]):
-                found[other] = table_words[head[hypotheses.UTILITY_AT] + other]
-    space[0], table[0] = 0, 0.0  # the workspace is alive up to here
+            for column in range(plan.attributes):
+                results[column] = space.utilities[column]
+    words[0] = 0  # the workspace is alive up to here
     return best
 
 
 @kernel("boolean(int64, int64, int64, float64)", alone=True)
-def _tell(plan_address: int, episode_address: int, feature: int, value: float) -> bool:
-    plan, params = words_at(plan_address)
-    episode, numbers = words_at(episode_address)
-    return ep.tell(plan, params, episode, numbers, 0, feature, value, w.BOUGHT_ONE)
+def _observe(plan_address: int, episode_address: int, column: int, value: float) -> bool:
+    return ep.observe(plan_at(plan_address), _episode_at(episode_address), column, value, w.BOUGHT)
 
 
 @kernel("int64(int64, int64, int64, int64, float64[:, ::1], int64)", alone=True)
-def _finish(plan_address: int, address: int, t: int, episode_address: int, out, best: int) -> int:
-    """Enter an answered episode into the account; return the class: best, or the posterior's."""
-    plan, params = words_at(plan_address)
+def _finish(plan_address: int, address: int, first: int, episode_address: int, out, best: int) -> int:
+    """Enter an answered episode into the account; return the class: best, or the posterior's.
+
+    first: the first word of the block that answers.
+    """
+    plan, episode = plan_at(plan_address), _episode_at(episode_address)
     ints, floats = words_at(address)
-    episode, numbers = words_at(episode_address)
-    if w.parameter(plan, params, w.BY_POSTERIOR) != 0.0:
-        best = answering.answer_observed(plan, params, ints, floats, t, episode, numbers, 0, row_of(out, 0))
-    ep.record(plan, ints, floats, episode, numbers, 0)
+    block = UfodtBlock(ints, floats, first)
+    if parameters_of(plan).by_posterior != 0.0:
+        best = answering.answer_observed(plan, block, episode, row_of(out, 0))
+    ep.enter(plan, block, episode)
     return best
 
 
@@ -139,16 +144,16 @@ class OpenEpisode:
         if x.shape[1] != plan.schema.n_attributes:
             msg = f"known must have {plan.schema.n_attributes} values, one per attribute, not {x.shape[1]}"
             raise SchemaError(msg)
-        first = int(model.ints[at.MODEL_FIRST])
-        _begin(plan.address, model.ints.ctypes.data, first, words.ctypes.data, x, float(budget), number)
+        addresses = plan.address, model.ints.ctypes.data, model.first, words.ctypes.data
+        _begin(*addresses, x, float(budget), number)
         return episode
 
     @classmethod
     def resume(cls, plan: Any, data: bytes) -> OpenEpisode:
         """Return the episode of ``to_bytes``; SnapshotError if the bytes are no episode of this plan."""
         n = plan.blocks.episode_words
-        if len(data) != n * at.WORD:
-            msg = f"episode has {len(data)} bytes; with this schema it must have {n * at.WORD}"
+        if len(data) != n * WORD:
+            msg = f"episode has {len(data)} bytes; with this schema it must have {n * WORD}"
             raise SnapshotError(msg)
         words = allocation.aligned_words(n)
         words[:] = np.frombuffer(data, dtype="<i8")
@@ -196,7 +201,7 @@ class OpenEpisode:
         return Question(
             feature if feature >= 0 else None,
             None if feature >= 0 else self.reason,
-            float(self.words.view(np.float64)[w.UTILITY]),
+            float(self.header.utility),
             tuple(utilities[0].tolist()),
         )
 
@@ -206,68 +211,66 @@ class OpenEpisode:
         False: the value is missing (NaN) or has no outcome in the episode; the feature is unavailable then.
         Raises SchemaError for a feature that cannot be requested (any more).
         """
-        status = int(self.words[self._first("status") + feature])
-        if self.words[w.STATE] != w.OPEN or status != w.UNKNOWN:
+        if self.header.state != w.OPEN or not self.is_unknown(feature):
             msg = f"feature={feature} must be one that the episode may still ask for"
             raise SchemaError(msg)
-        return bool(_tell(self.plan.address, self.words.ctypes.data, feature, float(value)))
+        return bool(_observe(self.plan.address, self.words.ctypes.data, feature, float(value)))
 
     def predict(self) -> tuple[int, Floats]:
         """Return class (-1: none is known) and float64[K] shares given the observations so far.
 
         They are computed with the episode's theta, without the model.
         """
-        state = self.words[w.STATE]
+        header = self.header
+        state = header.state
         shares = np.zeros((1, max(self.plan.schema.n_classes, 1)))
         best = int(_look(self.plan.address, self.words.ctypes.data, shares, True))
-        self.words[w.STATE] = state
+        header.state = state
         return best, shares[0]
 
     def finish(self, model: Any) -> tuple[int, Floats]:
         """Return the prediction, and enter the episode into the model's account; it has no more questions."""
-        if self.words[w.STATE] != w.OPEN:
+        if self.header.state != w.OPEN:
             return self.predict()
         best, shares = self.predict()
-        self.words[w.STATE] = w.ANSWERED
-        first, out = int(model.ints[at.MODEL_FIRST]), shares.reshape(1, -1)
-        addresses = self.plan.address, model.ints.ctypes.data, first, self.words.ctypes.data
-        return int(_finish(*addresses, out, best)), shares
+        self.header.state = w.ANSWERED
+        addresses = self.plan.address, model.ints.ctypes.data, model.first, self.words.ctypes.data
+        return int(_finish(*addresses, shares.reshape(1, -1), best)), shares
 
     def close(self) -> None:
         """Note that the episode was answered: its label comes next."""
-        self.words[w.STATE] = w.ANSWERED
+        self.header.state = w.ANSWERED
 
     def is_unknown(self, feature: int) -> bool:
         """Return whether a feature may still be requested."""
-        return bool(self.words[self._first("status") + feature] == w.UNKNOWN)
+        return bool(self._array("status")[feature] == w.UNKNOWN)
 
-    def _first(self, name: str) -> int:
-        """Return the first word of an array; ``words.in_episode`` is for kernels, and would be compiled."""
-        places = self.plan.blocks.places
-        return int(places[name] - places["episode"])
+    def _array(self, name: str) -> Any:
+        """Return an array of the episode, [attribute]; the methods of Episode are for compiled code."""
+        return self.plan.blocks.episode_arrays(self.words)[name]
+
+    @property
+    def header(self) -> Episode:
+        """The first words of the episode, by name."""
+        return Episode.over(self.words)
 
     @property
     def reason(self) -> str:
         """The reason to stop; "finish" while there are further questions."""
-        return w.REASONS[int(self.words[w.REASON])]
+        return REASONS[int(self.header.reason)]
 
     @property
     def cost(self) -> float:
         """The sum of the costs of the features bought."""
-        return float(self.words.view(np.float64)[w.COST])
+        return float(self.header.cost)
 
-    def features(self, status: int = w.BOUGHT_ONE) -> tuple[int, ...]:
+    def features(self, status: int = w.BOUGHT) -> tuple[int, ...]:
         """Return the columns of the features with a status, bought by default."""
-        first = self._first("status")
-        of_all = self.words[first : first + self.plan.schema.n_attributes]
-        return tuple(np.flatnonzero(of_all == status).tolist())
+        return tuple(np.flatnonzero(self._array("status") == status).tolist())
 
     def observed(self) -> Floats:
         """Return float64[d]: the values observed, NaN elsewhere."""
-        n, floats = self.plan.schema.n_attributes, self.words.view(np.float64)
-        outcome = self._first("outcome")
-        value = self._first("value")
-        return np.where(self.words[outcome : outcome + n] >= 0, floats[value : value + n], np.nan)
+        return np.where(self._array("outcome") >= 0, self._array("value"), np.nan)
 
 
 def hand_in(model: Any, episode: OpenEpisode) -> None:
@@ -276,7 +279,7 @@ def hand_in(model: Any, episode: OpenEpisode) -> None:
     Call ``ModelTable.learn`` with one row, ``episode.observed()``, after this, so that evaluation, drift
     detector and counters see the label like any other.
     """
-    if episode.words[w.STATE] == w.OPEN:
+    if episode.header.state == w.OPEN:
         msg = "episode must be finished before its label is learned: it must not see it"
         raise SchemaError(msg)
     _put(model, episode, w.ANSWERED)
@@ -288,7 +291,7 @@ def answer_next(model: Any, episode: OpenEpisode) -> None:
     Call ``ModelTable.answer`` with one row, ``episode.observed()``, after this; a label that comes with the
     row is learned as this episode's. The episode object stays as it was.
     """
-    if episode.words[w.STATE] != w.OPEN:
+    if episode.header.state != w.OPEN:
         msg = "episode must be open to be answered; it was answered before"
         raise SchemaError(msg)
     _put(model, episode, w.OPEN)
@@ -298,7 +301,7 @@ def _put(model: Any, episode: OpenEpisode, state: int) -> None:
     """Write an episode into the words of a model's last episode."""
     if episode.plan is not model.plan:
         episode = episode.carry(model.plan)
-    e = int(model.ints[at.MODEL_FIRST]) + model.plan.blocks.places["episode"]
-    model.ints[e : e + len(episode.words)] = episode.words
-    model.ints[e + w.STATE] = state
-    model.ints[e + w.VERSION] = model.ints[at.MODEL_LABELS]
+    start = model.first + model.plan.blocks.places["episode"]
+    model.ints[start : start + len(episode.words)] = episode.words
+    last = Episode(model.ints, model.ints.view(np.float64), start)
+    last.state, last.version = state, ModelHeader.over(model.ints).labels

@@ -2,148 +2,148 @@
 
 from __future__ import annotations
 
-from core.kernels.jit import kernel
+from core.kernels.jit import kernel, tail
+from core.layout.model import model_of
+from core.layout.plan import PlanRecord
 from core.learners.ufodt import gathering
-from core.learners.ufodt import words as w
-from core.learners.ufodt.words import feature_at, in_episode, k_of
+from core.learners.ufodt.features import Feature, feature_of, feature_plan
+from core.learners.ufodt.words import BOUGHT, KNOWN, Episode, UfodtBlock, is_gathering, parameters_of
 from core.numeric import rng
-from core.tree import layout as at
 
 OUTCOME_BITS = 11
 """Bits for the number of an outcome or threshold: a nominal attribute has at most 1,024 values."""
 
 
 @kernel
-def block_of(plan, c: int, feature: int, number: int) -> int:
+def first_draw(plan: PlanRecord, c: int, column: int, number: int) -> int:
     """Return the first random number of a variate: two Gamma blocks each, so that growing room moves none."""
-    cell = c * plan[at.PLAN_ATTRIBUTES] + feature
+    cell = c * plan.attributes + column
     return 2 * rng.GAMMA_BLOCK * ((cell << OUTCOME_BITS) + number)
 
 
 @kernel
-def sample(plan, ints, floats, t: int, episode, numbers, e: int) -> None:
+def sample(plan, block: UfodtBlock, episode: Episode) -> None:
     """Sample theta of an episode: Beta(alpha, beta) of each threshold, a Dirichlet of each nominal attribute.
 
     The random numbers follow from the stream's key and the number of the episode, whose bits are a separate
     key. An attribute of two values has a Beta variate, too: for its second value.
     """
-    places = plan[at.PLAN_ARRAYS]
-    key = rng.bits(plan[at.PLAN_THETA_KEY], episode[e + w.NUMBER])
-    values, k = plan[at.PLAN_VALUES], k_of(plan)
-    for c in range(episode[e + w.CLASSES]):
-        for feature in range(plan[at.PLAN_ATTRIBUTES]):
-            described = feature_at(plan, feature)
-            first = plan[described + w.FIRST]
-            if plan[described + w.KIND] == 1:
-                above = t + plan[places + w.ABOVE] + c * k + first
-                below = t + plan[places + w.BELOW] + c * k + first
-                used = t + plan[places + w.USED] + c * k + first
-                out = in_episode(plan, e, w.P_ABOVE) + c * k + first
-                total, weight, made = 0.0, 0.0, gathering.arms(plan, floats, feature)
-                for j in range(plan[described + w.ROOM]):
-                    if j >= made:
-                        numbers[out + j] = 0.0
-                        continue
-                    draw = block_of(plan, c, feature, j)
-                    numbers[out + j] = rng.beta(key, draw, floats[above + j], floats[below + j])
-                    total += floats[used + j] * numbers[out + j]
-                    weight += floats[used + j]
-                mean = in_episode(plan, e, w.P_MEAN) + c * plan[at.PLAN_NUMERIC] + plan[described + w.ORDER]
-                numbers[mean] = total / weight if made > 0 else 0.0
-                continue
-            counts = t + plan[places + w.NOMINAL] + c * values + first
-            out = in_episode(plan, e, w.P_NOMINAL) + c * values + first
-            n = episode[in_episode(plan, e, w.OUTCOMES) + feature]
-            if n == 2:
-                draw = block_of(plan, c, feature, 0)
-                one = rng.beta(key, draw, floats[counts + 1], floats[counts])
-                numbers[out], numbers[out + 1] = 1.0 - one, one
-                continue
-            total = 0.0
-            for v in range(n):
-                numbers[out + v] = rng.gamma(key, block_of(plan, c, feature, v), floats[counts + v])
-                total += numbers[out + v]
-            for v in range(n):
-                numbers[out + v] = numbers[out + v] / total if total > 0.0 else 1.0 / n
+    key = rng.bits(plan.theta_key, episode.number)
+    for c in range(episode.classes):
+        for column in range(plan.attributes):
+            if feature_of(plan, column).is_numeric:
+                sample_numeric(plan, block, episode, key, c, column)
+            else:
+                sample_nominal(plan, block, episode, key, c, column)
 
 
 @kernel
-def discount(plan, params, ints, floats, t: int) -> None:
+def sample_numeric(plan: PlanRecord, block: UfodtBlock, episode: Episode, key, c: int, column: int) -> None:
+    """Sample theta of each threshold of a numeric attribute for a class, and write the mean by use."""
+    feature = feature_of(plan, column)
+    first = c * feature_plan(plan).n_thresholds + feature.first
+    above, below, used = block.above(plan), block.below(plan), block.used(plan)
+    p_above, p_mean = episode.p_above(plan), episode.p_mean(plan)
+    total, weight, made = 0.0, 0.0, gathering.arms(plan, block, feature)
+    for j in range(feature.room):
+        if j >= made:
+            p_above[first + j] = 0.0
+            continue
+        draw = first_draw(plan, c, column, j)
+        p_above[first + j] = rng.beta(key, draw, above[first + j], below[first + j])
+        total += used[first + j] * p_above[first + j]
+        weight += used[first + j]
+    p_mean[c * plan.numeric + feature.order] = total / weight if made > 0 else 0.0
+
+
+@kernel
+def sample_nominal(plan: PlanRecord, block: UfodtBlock, episode: Episode, key, c: int, column: int) -> None:
+    """Sample theta of a nominal attribute for a class."""
+    first = c * plan.values + feature_of(plan, column).first
+    counts, theta = tail(block.nominal(plan), first), tail(episode.p_nominal(plan), first)
+    n = episode.outcomes(plan)[column]
+    if n == 2:
+        one = rng.beta(key, first_draw(plan, c, column, 0), counts[1], counts[0])
+        theta[0], theta[1] = 1.0 - one, one
+        return
+    total = 0.0
+    for v in range(n):
+        theta[v] = rng.gamma(key, first_draw(plan, c, column, v), counts[v])
+        total += theta[v]
+    for v in range(n):
+        theta[v] = theta[v] / total if total > 0.0 else 1.0 / n
+
+
+@kernel
+def discount(plan: PlanRecord, block: UfodtBlock) -> None:
     """Move all learned parameters towards the uniform prior (Algorithm 6); once for each label."""
-    gamma = w.parameter(plan, params, w.DISCOUNT)
+    gamma = parameters_of(plan).discount
     if gamma == 0.0:
         return
-    places = plan[at.PLAN_ARRAYS]
-    values, k = plan[at.PLAN_VALUES], k_of(plan)
-    for c in range(ints[at.MODEL_CLASSES]):
-        above = t + plan[places + w.ABOVE] + c * k
-        below = t + plan[places + w.BELOW] + c * k
+    values, k = plan.values, feature_plan(plan).n_thresholds
+    for c in range(model_of(block).classes):
+        above, below = tail(block.above(plan), c * k), tail(block.below(plan), c * k)
         for j in range(k):
             # (1 - gamma)·alpha + gamma·1, in a form that leaves 1 exactly as it is
-            floats[above + j] += gamma * (1.0 - floats[above + j])
-            floats[below + j] += gamma * (1.0 - floats[below + j])
-        counts = t + plan[places + w.NOMINAL] + c * values
+            above[j] += gamma * (1.0 - above[j])
+            below[j] += gamma * (1.0 - below[j])
+        counts = tail(block.nominal(plan), c * values)
         for v in range(values):
-            floats[counts + v] += gamma * (1.0 - floats[counts + v])
+            counts[v] += gamma * (1.0 - counts[v])
 
 
 @kernel
-def learn(plan, floats, t: int, episode, e: int, label: int, weight: float) -> None:
+def learn(plan: PlanRecord, block: UfodtBlock, episode: Episode, label: int, weight: float) -> None:
     """Add the observations of an episode to the parameters of a class (Algorithm 2)."""
-    places = plan[at.PLAN_ARRAYS]
-    values, k = plan[at.PLAN_VALUES], k_of(plan)
-    for feature in range(plan[at.PLAN_ATTRIBUTES]):
-        status = episode[in_episode(plan, e, w.STATUS) + feature]
-        outcome = episode[in_episode(plan, e, w.OUTCOME) + feature]
-        if (status != w.KNOWN and status != w.BOUGHT_ONE) or outcome < 0:
+    for column in range(plan.attributes):
+        status, outcome = episode.status(plan)[column], episode.outcome(plan)[column]
+        if status not in (KNOWN, BOUGHT) or outcome < 0:
             continue
-        described = feature_at(plan, feature)
-        first, room = plan[described + w.FIRST], plan[described + w.ROOM]
-        if plan[described + w.KIND] == 1:
-            number = episode[in_episode(plan, e, w.THRESHOLD) + feature]
-            if 0 <= number < room and not w.is_gathering(plan, episode, e, feature):
-                side = w.ABOVE if outcome == 1 else w.BELOW
-                floats[t + plan[places + side] + label * k + first + number] += weight
-                floats[t + plan[places + w.USED] + label * k + first + number] += weight
-        elif outcome < room:
-            floats[t + plan[places + w.NOMINAL] + label * values + first + outcome] += weight
+        feature = feature_of(plan, column)
+        if feature.is_numeric:
+            number = episode.threshold(plan)[column]
+            if 0 <= number < feature.room and not is_gathering(plan, episode, column):
+                cell = label * feature_plan(plan).n_thresholds + feature.first + number
+                side = block.above(plan) if outcome == 1 else block.below(plan)
+                side[cell] += weight
+                block.used(plan)[cell] += weight
+        elif outcome < feature.room:
+            block.nominal(plan)[label * plan.values + feature.first + outcome] += weight
 
 
 @kernel
-def most_used(plan, floats, t: int, classes: int, feature: int) -> int:
+def most_used(plan: PlanRecord, block: UfodtBlock, classes: int, feature: Feature) -> int:
     """Return the threshold that a numeric attribute was learned with most often, the first of equals.
 
     0 while it has no threshold.
     """
-    places, k = plan[at.PLAN_ARRAYS], k_of(plan)
-    described = feature_at(plan, feature)
-    first = t + plan[places + w.USED] + plan[described + w.FIRST]
+    k, used = feature_plan(plan).n_thresholds, tail(block.used(plan), feature.first)
     best, most = 0, -1.0
-    for j in range(gathering.arms(plan, floats, feature)):
+    for j in range(gathering.arms(plan, block, feature)):
         total = 0.0
         for c in range(classes):
-            total += floats[first + c * k + j]
+            total += used[c * k + j]
         if total > most:
             best, most = j, total
     return best
 
 
 @kernel
-def values_known(plan, ints, order: int) -> int:
+def values_known(plan: PlanRecord, block: UfodtBlock, feature: Feature) -> int:
     """Return how many values of a nominal attribute the model has learned, up to the room for them."""
-    room = plan[plan[at.PLAN_NOMINAL_TABLE] + order * at.NOMINAL_FIELDS + at.NOMINAL_ROOM]
-    return min(max(ints[plan[at.PLAN_VALUES_SEEN] + order], 0), room)
+    room = plan.nominal_column(feature.order).room
+    return min(max(block.ints[plan.values_seen + feature.order], 0), room)
 
 
 @kernel
-def prior(plan, params, floats, t: int, classes: int, c: int) -> float:
+def prior(plan: PlanRecord, block: UfodtBlock, classes: int, c: int) -> float:
     """Return P(Y = c): uniform, or Dirichlet counts of the labels [D41].
 
     While no attribute has thresholds, only labels are known, and they are counted in any case.
     """
-    if w.parameter(plan, params, w.COUNTED_PRIOR) == 0.0 and not gathering.is_blind(plan, floats):
+    if parameters_of(plan).counted_prior == 0.0 and not gathering.is_blind(plan, block):
         return 1.0 / classes
-    labels, total = t + plan[plan[at.PLAN_ARRAYS] + w.LABELS], 0.0
+    labels, total = block.labels(plan), 0.0
     for j in range(classes):
-        total += floats[labels + j]
-    return (floats[labels + c] + 1.0) / (total + classes)
+        total += labels[j]
+    return (labels[c] + 1.0) / (total + classes)

@@ -7,12 +7,11 @@ probabilities of naive Bayes given the observations [D44].
 
 from __future__ import annotations
 
-from core.kernels.jit import kernel
-from core.learners.ufodt import hypotheses as space_at
-from core.learners.ufodt import words as w
+from core.kernels.jit import kernel, tail
+from core.layout.plan import PlanRecord
 from core.learners.ufodt.edges import cut_weight
-from core.learners.ufodt.hypotheses import SPACE_WORDS
-from core.learners.ufodt.words import in_episode
+from core.learners.ufodt.hypotheses import HypothesisSpace
+from core.learners.ufodt.words import EC2, IG, US, Episode, parameters_of, share_of
 from core.numeric.special import log2
 
 SMALLEST = 1e-300
@@ -26,11 +25,11 @@ def p_log2_p(p: float) -> float:
 
 
 @kernel
-def entropy(shares, first: int, n: int) -> float:
-    """Return the entropy of shares that sum to 1, in bits."""
+def entropy(shares, n: int) -> float:
+    """Return the entropy of n shares that sum to 1, in bits."""
     total = 0.0
     for c in range(n):
-        total -= p_log2_p(shares[first + c])
+        total -= p_log2_p(shares[c])
     return total
 
 
@@ -41,75 +40,74 @@ def entropy_of_weights(total: float, logs: float) -> float:
 
 
 @kernel
-def potential(plan, params, episode, e: int, space, table) -> float:
+def potential(plan: PlanRecord, episode: Episode, space: HypothesisSpace) -> float:
     """Return the maximal gain by the criterion: the weight of all edges, or an entropy.
 
     Writes the masses of the regions to the first row of classes.
     """
-    m, row = episode[e + w.CLASSES], space[space_at.ROW_AT]
+    m, criterion, masses = episode.classes, parameters_of(plan).criterion, space.rows
+    survivors, weights, regions = space.survivors, space.weights, space.regions
     for c in range(m):
-        table[row + c] = 0.0
+        masses[c] = 0.0
     total, logs = 0.0, 0.0
-    is_us = w.parameter(plan, params, w.CRITERION) == w.US
-    for i in range(space[space_at.ALIVE]):
-        h = space[space[space_at.ALIVE_AT] + i]
-        weight = table[space[space_at.WEIGHT_AT] + h]
-        table[row + space[space[space_at.REGION_AT] + h]] += weight
-        if is_us:
+    for i in range(space.alive):
+        h = survivors[i]
+        weight = weights[h]
+        masses[regions[h]] += weight
+        if criterion == US:
             total += weight
             logs += p_log2_p(weight)
-    if is_us:
+    if criterion == US:
         return entropy_of_weights(total, logs)
-    if w.parameter(plan, params, w.CRITERION) == w.IG:
-        return entropy(table, space[space_at.POSTERIOR_AT], m)
-    return cut_weight(table, row, m)
+    if criterion == IG:
+        return entropy(space.posterior, m)
+    return cut_weight(masses, m)
 
 
 @kernel
-def gather_masses(plan, params, episode, e: int, space, table, feature: int) -> None:
+def gather_masses(plan: PlanRecord, episode: Episode, space: HypothesisSpace, column: int) -> None:
     """Write the survivors for each outcome of a feature: region masses, or for US Σw and Σ w·lg w."""
-    m, mass = episode[e + w.CLASSES], space[space_at.MASS_AT]
-    outcomes = episode[in_episode(plan, e, w.OUTCOMES) + feature]
+    m, masses, outcomes = episode.classes, space.masses, episode.outcomes(plan)[column]
+    survivors, weights, regions = space.survivors, space.weights, space.regions
     for cell in range(outcomes * m):
-        table[mass + cell] = 0.0
-    string = SPACE_WORDS + feature * space[space_at.WANTED]
-    is_us = w.parameter(plan, params, w.CRITERION) == w.US
-    for i in range(space[space_at.ALIVE]):
-        h = space[space[space_at.ALIVE_AT] + i]
-        weight, first = table[space[space_at.WEIGHT_AT] + h], mass + space[string + h] * m
+        masses[cell] = 0.0
+    strings = tail(space.strings, column * space.room)
+    is_us = parameters_of(plan).criterion == US
+    for i in range(space.alive):
+        h = survivors[i]
+        weight, first = weights[h], strings[h] * m
         if is_us:
-            table[first] += weight
-            table[first + 1] += p_log2_p(weight)
+            masses[first] += weight
+            masses[first + 1] += p_log2_p(weight)
         else:
-            table[first + space[space[space_at.REGION_AT] + h]] += weight
+            masses[first + regions[h]] += weight
 
 
 @kernel
 def score(
-    plan, params, episode, numbers, e: int, space, table, feature: int, threshold: int, most: float
+    plan: PlanRecord, episode: Episode, space: HypothesisSpace, column: int, threshold: int, most: float
 ) -> float:
     """Return the expected gain of asking for a feature; most: result of ``potential``.
 
     ``gather_masses`` has been called for the feature (not for IG, which depends on the classes alone).
     """
-    m, criterion = episode[e + w.CLASSES], w.parameter(plan, params, w.CRITERION)
-    posterior, row = space[space_at.POSTERIOR_AT], space[space_at.ROW_AT] + episode[e + w.CLASSES]
-    gain = 0.0
-    for v in range(episode[in_episode(plan, e, w.OUTCOMES) + feature]):
+    m, criterion, posterior = episode.classes, parameters_of(plan).criterion, space.posterior
+    row, gain = tail(space.rows, m), 0.0
+    for v in range(episode.outcomes(plan)[column]):
         chance = 0.0
         for c in range(m):
-            table[row + c] = table[posterior + c] * w.share_of(plan, numbers, e, c, feature, threshold, v)
-            chance += table[row + c]
+            row[c] = posterior[c] * share_of(plan, episode, c, column, threshold, v)
+            chance += row[c]
         if not chance > 0.0:
             continue
-        mass = space[space_at.MASS_AT] + v * m
-        if criterion == w.EC2:
-            left = cut_weight(table, mass, m)
-        elif criterion == w.US:
-            left = entropy_of_weights(table[mass], table[mass + 1])
+        masses = tail(space.masses, v * m)
+        if criterion == EC2:
+            left = cut_weight(masses, m)
+        elif criterion == US:
+            left = entropy_of_weights(masses[0], masses[1])
         else:
             for c in range(m):
-                table[row + c] /= chance
-            left = entropy(table, row, m)
+                row[c] /= chance
+            left = entropy(row, m)
         gain += chance * (most - left)
     return gain

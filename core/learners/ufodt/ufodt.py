@@ -5,21 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
 from core import registry
-from core.kernels.jit import WORDS, kernel, outlined, start_of
-from core.layout.model import Block
-from core.layout.plan import PlanRecord
-from core.learners.arrays import Array, ArrayLearner, array_at
+from core.kernels.jit import FLOATS, kernel, outlined
+from core.layout.learning import COUNTS, GREW, LEARNED
+from core.layout.model import Floats, model_of
+from core.learners.arrays import Array, ArrayLearner
 from core.learners.ufodt import answering, gathering, hypotheses
 from core.learners.ufodt import episode as ep
 from core.learners.ufodt import words as w
 from core.learners.ufodt.blocks import UfodtLayout, arrays_of
+from core.learners.ufodt.features import gathered, thresholds
+from core.learners.ufodt.shared import ACCOUNT_WORDS, MOST_EPISODES, account_of, gathered_words
+from core.learners.ufodt.words import UfodtBlock, UfodtParameters, parameters_of
 from core.plugin import choice, count, flag, number
 from core.schema.dimensions import Dimensions
-from core.tree import layout as at
-from core.tree.layout import Floats
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +48,8 @@ class Plugin(ArrayLearner):
     record are free, missing values are bought. With ``"acquire": "none"`` it buys among the values of the
     record, as offline.
     """
+
+    NUMBERS: ClassVar[tuple[str, ...]] = tuple(UfodtParameters.FIELDS)
 
     criterion: str = choice("ec2", *w.CRITERIA)
     """Criterion that the next feature is chosen by: equivalence class edge cutting, information gain,
@@ -104,7 +105,7 @@ class Plugin(ArrayLearner):
         return ("core.learners.ufodt.open_episode",)
 
     def constants(self) -> tuple[float, ...]:
-        """Return the parameters in the order of the kernels' words."""
+        """Return the parameters in the order of UfodtParameters."""
         return (
             float(w.CRITERIA.index(self.criterion)),
             float(self.hypotheses),
@@ -130,143 +131,118 @@ class Plugin(ArrayLearner):
 
     def arrays_for(self, dims: Dimensions) -> tuple[Array, ...]:
         """Return the posterior and the last episode."""
-        k = sum(map(len, w.thresholds(dims, self.n_thresholds)))
-        return arrays_of(k, sum(w.gathered(dims)) * self.n_thresholds)
+        k = sum(map(len, thresholds(dims, self.n_thresholds)))
+        return arrays_of(k, sum(gathered(dims)) * self.n_thresholds)
 
     def shared_words(self, dims: Dimensions) -> int:
         """Return the words of the account, and the gathered words of attributes without thresholds."""
-        size = w.gathered_words(self.n_thresholds, self.warm_up)
-        return w.ACCOUNT + dims.attributes + sum(w.gathered(dims)) * size
+        size = gathered_words(self.n_thresholds, self.warm_up)
+        return ACCOUNT_WORDS + dims.attributes + sum(gathered(dims)) * size
 
     def masses(self, arrays: dict[str, Any], classes: int) -> Floats:
-        found: Floats = arrays["labels"]
-        return found
+        labels: Floats = arrays["labels"]
+        return labels
 
 
-@kernel(f"int64({WORDS}, int64, CPointer(float64), CPointer(float64))", alone=True)
-def play(plan, params, ints, floats, t: int, x, shares) -> int:
-    """Run an episode in the block at word t over a record; return the class, and write its shares."""
-    e = t + plan[plan[at.PLAN_ARRAYS] + w.EPISODE]
-    account = plan[at.PLAN_SHARED]
-    number = ints[account + w.EPISODES] & ((1 << 62) - 1)
-    ints[account + w.EPISODES] = number + 1
-    budget = w.parameter(plan, params, w.RECORD_BUDGET)
-    ep.begin(plan, params, ints, floats, t, ints, floats, e, number, budget)
-    head = np.zeros(hypotheses.SPACE_WORDS, dtype=np.int64)
-    hypotheses.lay_out(plan, params, ints, e, start_of(head))
-    space = np.empty(head[hypotheses.INTS], dtype=np.int64)
-    space[: hypotheses.SPACE_WORDS] = head
-    table = np.empty(head[hypotheses.FLOATS])
-    best = ep.play(plan, params, ints, floats, e, x, start_of(space), start_of(table), shares)
-    if w.parameter(plan, params, w.BY_POSTERIOR) != 0.0:
-        best = answering.answer_observed(plan, params, ints, floats, t, ints, floats, e, shares)
-    ep.record(plan, ints, floats, ints, floats, e)
-    space[0], table[0] = 0, 0.0  # the workspace is alive up to here
+@kernel(f"int64(PlanRecord, UfodtBlock, {FLOATS}, {FLOATS})", alone=True)
+def play(plan, block, x, shares) -> int:
+    """Run an episode in a block over a record; return the class, and write its shares."""
+    episode, account = block.episode(plan), account_of(plan, block)
+    number = account.episodes & (MOST_EPISODES - 1)
+    account.episodes = number + 1
+    ep.begin(plan, block, episode, number, parameters_of(plan).record_budget)
+    words = hypotheses.workspace(plan, episode)
+    best = ep.play(plan, episode, x, hypotheses.space_in(words), shares)
+    if parameters_of(plan).by_posterior != 0.0:
+        best = answering.answer_observed(plan, block, episode, shares)
+    ep.enter(plan, block, episode)
+    words[0] = 0  # the workspace is alive up to here
     return best
 
 
 play_here: Any = outlined(play)
 
 
-@kernel(f"int64({WORDS}, int64, CPointer(float64), int64, float64, CPointer(float64))", alone=True)
-def take_in(plan, params, ints, floats, t: int, x, label: int, weight: float, shares) -> int:
-    """Let the block at word t learn a record from the episode of its answer, or else from a replayed one.
+@kernel(f"int64(PlanRecord, UfodtBlock, Row, {FLOATS})", alone=True)
+def take_in(plan, block, row, shares) -> int:
+    """Let a block learn a record from the episode of its answer, or else from a replayed one.
 
     Returns the number of attributes that got thresholds.
     """
-    places = plan[at.PLAN_ARRAYS]
-    first = ints[at.MODEL_FIRST]
-    e = first + plan[places + w.EPISODE]
-    if t == first:
-        if not ep.fits(plan, params, ints, ints, floats, e, x):
-            ints[plan[at.PLAN_SHARED] + w.REPLAYED] += 1
-            play_here(plan, params, ints, floats, t, x, shares)
-        ints[e + w.STATE] = w.LEARNED
+    answering_block = UfodtBlock(block.ints, block.floats, model_of(block).first)
+    episode = answering_block.episode(plan)
+    is_first = block.start == answering_block.start
+    if is_first:
+        if not ep.fits(plan, block, episode, row.x):
+            account_of(plan, block).replayed += 1
+            play_here(plan, block, row.x, shares)
+        episode.state = w.LEARNED
     # Another block learns from the episode of the first block, which has just learned the same record.
-    ep.learn(plan, params, ints, floats, t, ints, floats, e, label, weight)
-    return gathering.learn(plan, params, floats, ints, floats, e) if t == first else 0
+    ep.learn(plan, block, episode, row.label, row.weight)
+    return gathering.learn(plan, block, episode) if is_first else 0
 
 
 take_in_here: Any = outlined(take_in)
 
 
 @kernel
-def answer(
-    plan, params, ints, floats, t: int, place: int, x, xs, weight: float, prepared: int, scratch, shares
-) -> tuple[int, int, int]:
+def answer(plan, block: UfodtBlock, place: int, row, prepared: int, scratch, shares) -> tuple[int, int, int]:
     """Buy the features that are worth it and write the shares; a frozen model uses all values of the record.
 
     An open episode in the block (open_episode.py:answer_next) has made its purchases already.
     """
-    if prepared != at.COUNTS:
-        return answer_frozen_here(plan, params, ints, floats, t, x, shares), 0, -1
-    if ints[t + plan[plan[at.PLAN_ARRAYS] + w.EPISODE] + w.STATE] == w.OPEN:
-        return answer_open_here(plan, params, ints, floats, t, shares), 0, -1
-    return play_here(plan, params, ints, floats, t, x, shares), 0, -1
+    if prepared != COUNTS:
+        return answer_frozen_here(plan, block, row.x, shares), 0, -1
+    if block.episode(plan).state == w.OPEN:
+        return answer_open_here(plan, block, shares), 0, -1
+    return play_here(plan, block, row.x, shares), 0, -1
 
 
-@kernel(f"int64({WORDS}, int64, CPointer(float64))", alone=True)
-def answer_open(plan, params, ints, floats, t: int, shares) -> int:
-    """Answer the open episode in the block at word t as it is; return the class, and write its shares."""
-    e = t + plan[plan[at.PLAN_ARRAYS] + w.EPISODE]
-    head = np.zeros(hypotheses.SPACE_WORDS, dtype=np.int64)
-    hypotheses.lay_out(plan, params, ints, e, start_of(head))
-    space = np.empty(head[hypotheses.INTS], dtype=np.int64)
-    space[: hypotheses.SPACE_WORDS] = head
-    table = np.empty(head[hypotheses.FLOATS])
-    if ints[e + w.CLASSES] > 0:
-        hypotheses.build(plan, params, ints, floats, e, start_of(space), start_of(table))
-    best = ep.answer(plan, params, ints, floats, e, start_of(space), start_of(table), shares)
-    if w.parameter(plan, params, w.BY_POSTERIOR) != 0.0:
-        best = answering.answer_observed(plan, params, ints, floats, t, ints, floats, e, shares)
-    ep.record(plan, ints, floats, ints, floats, e)
-    space[0], table[0] = 0, 0.0  # the workspace is alive up to here
+@kernel(f"int64(PlanRecord, UfodtBlock, {FLOATS})", alone=True)
+def answer_open(plan, block, shares) -> int:
+    """Answer the open episode in a block as it is; return the class, and write its shares."""
+    episode = block.episode(plan)
+    words = hypotheses.workspace(plan, episode)
+    space = hypotheses.space_in(words)
+    if episode.classes > 0:
+        hypotheses.build(plan, episode, space)
+    best = ep.answer(plan, episode, space, shares)
+    if parameters_of(plan).by_posterior != 0.0:
+        best = answering.answer_observed(plan, block, episode, shares)
+    ep.enter(plan, block, episode)
+    words[0] = 0  # the workspace is alive up to here
     return best
 
 
 answer_open_here: Any = outlined(answer_open)
 
 
-@kernel(f"int64({WORDS}, int64, CPointer(float64), CPointer(float64))", alone=True)
-def answer_frozen(plan, params, ints, floats, t: int, x, shares) -> int:
+@kernel(f"int64(PlanRecord, UfodtBlock, {FLOATS}, {FLOATS})", alone=True)
+def answer_frozen(plan, block, x, shares) -> int:
     """Answer without buying (core/learners/ufodt/answering.py)."""
-    return answering.answer_frozen(plan, params, ints, floats, t, x, shares)
+    return answering.answer_frozen(plan, block, x, shares)
 
 
 answer_frozen_here: Any = outlined(answer_frozen)
 
 
 @kernel
-def learn(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    place: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    hint: int,
-    scratch,
-    vote_buffer,
-) -> tuple[int, int]:
-    made = take_in_here(plan, params, ints, floats, t, x, label, weight, vote_buffer)
+def learn(plan, block: UfodtBlock, place: int, row, hint: int, work) -> tuple[int, int]:
+    """Learn a record; after growth ``work.votes`` holds how many attributes got thresholds, and have none."""
+    made = take_in_here(plan, block, row, work.votes)
     if made == 0:
-        return at.LEARNED, 0
-    vote_buffer[0], vote_buffer[1] = made, gathering.left(plan, floats)
-    return at.GREW, 0
+        return LEARNED, 0
+    work.votes[0], work.votes[1] = made, gathering.left(plan, block)
+    return GREW, 0
 
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
+    plan, block: UfodtBlock, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return the largest share of the answer, its lead, and the weight of the labels."""
-    labels = array_at(PlanRecord(plan, params, 0), Block(ints, floats, t), w.LABELS).numbers
-    weight, largest, second = 0.0, 0.0, 0.0
-    for c in range(ints[at.MODEL_CLASSES]):
+    labels, weight, largest, second = block.labels(plan), 0.0, 0.0, 0.0
+    for c in range(model_of(block).classes):
         weight += labels[c]
         second = max(second, min(shares[c], largest))
         largest = max(largest, shares[c])

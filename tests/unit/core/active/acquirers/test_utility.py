@@ -6,9 +6,9 @@ import pytest
 from core.active.acquirers import utility
 from core.active.acquirers.base import Step
 from core.errors import ParameterError, SchemaError
-from core.learners.ufodt import words as w
 from core.learners.ufodt.account import feature_account
 from core.learners.ufodt.open_episode import OpenEpisode, answer_next
+from core.learners.ufodt.words import Episode
 from core.model.model import Model
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
@@ -86,7 +86,7 @@ def test_what_is_known_without_an_outcome_is_not_asked_for():
 def test_words_that_are_no_episode_end_it():
     model = model_of()
     unknown_classes = opened(model)
-    unknown_classes[2 + w.CLASSES] = 99
+    Episode(unknown_classes, unknown_classes.view(np.float64), 2).classes = 99
     for words in (
         np.zeros(0, dtype=np.int64),
         np.arange(2),

@@ -10,16 +10,17 @@ import pytest
 
 from core.errors import SnapshotError
 from core.events import ThresholdsSet
-from core.learners.ufodt import words as w
+from core.kernels.records import offset
+from core.layout.plan import PlanRecord
 from core.learners.ufodt.account import feature_account, thresholds_of
 from core.learners.ufodt.open_episode import OpenEpisode
+from core.learners.ufodt.shared import ACCOUNT_WORDS, FirstValues
 from core.model import validate
 from core.model.model import Model
 from core.model_table import ANSWER_ONLY, ON_REQUEST, ModelTable
 from core.numeric.digamma import digamma
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from core.tree import layout as at
 from tests.unit.core.builders import answer, table_of
 
 WARM_UP, CUTS = 20, 4
@@ -134,20 +135,20 @@ def test_an_episode_that_began_without_thresholds_ends_without_them() -> None:
 @pytest.mark.parametrize(
     ("word", "value", "complaint"),
     [
-        (w.SEEN, WARM_UP + 1.0, "first values of attribute 0"),
-        (w.SEEN, 0.5, "first values of attribute 0"),
-        (w.MADE, CUTS + 1.0, "thresholds of attribute 0 must be a whole number"),
-        (w.MADE, np.nan, "thresholds of attribute 0 must be a whole number"),
-        (w.CUTS, np.inf, "finite numbers in ascending order"),
-        (w.CUTS, 1e9, "finite numbers in ascending order"),
-        (w.GREATEST, -1e9, "must be below the greatest"),
+        (offset(FirstValues, "seen"), WARM_UP + 1.0, "first values of attribute 0"),
+        (offset(FirstValues, "seen"), 0.5, "first values of attribute 0"),
+        (offset(FirstValues, "made"), CUTS + 1.0, "thresholds of attribute 0 must be a whole number"),
+        (offset(FirstValues, "made"), np.nan, "thresholds of attribute 0 must be a whole number"),
+        (FirstValues.SIZE, np.inf, "finite numbers in ascending order"),
+        (FirstValues.SIZE, 1e9, "finite numbers in ascending order"),
+        (offset(FirstValues, "greatest"), -1e9, "must be below the greatest"),
     ],
 )
 def test_words_that_no_model_has_are_refused(word: int, value: float, complaint: str) -> None:
     table = table_of(inferred(), spec_of())
     answer(table, *rows(30))
     model = table.model(0)
-    first = int(model.plan.ints[at.PLAN_SHARED]) + w.ACCOUNT + 3
+    first = int(PlanRecord.over(model.plan.ints).shared) + ACCOUNT_WORDS + 3
     model.floats[first + word] = value
     with pytest.raises(SnapshotError, match=complaint):
         Model.restore(model.snapshot())

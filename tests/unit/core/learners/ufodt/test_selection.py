@@ -90,7 +90,7 @@ def test_subsets_and_weights_are_those_of_the_appendix(classes: int, selected: i
         while (feature := episode.next_feature().feature) is not None:
             assert chosen[feature]
             episode.observe(feature, x[feature])
-        bought = arrays["status"] == w.BOUGHT_ONE
+        bought = arrays["status"] == w.BOUGHT
         episode.finish(model)
         hand_in(model, episode)
         one, observed = np.zeros(1, dtype=np.int64), episode.observed().reshape(1, -1)

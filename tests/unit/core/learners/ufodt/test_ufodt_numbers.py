@@ -10,6 +10,7 @@ from core.errors import SchemaError
 from core.learners.ufodt import words as w
 from core.learners.ufodt.account import feature_account
 from core.learners.ufodt.open_episode import OpenEpisode, hand_in
+from core.learners.ufodt.shared import REASONS
 from core.model.model import Model
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
@@ -44,7 +45,7 @@ def block_of(model):
 def teach(table, episode, label):
     """Let the model learn a label for an episode, as a run learns one."""
     model = table.model(0)
-    if episode.words[w.STATE] == w.OPEN:
+    if episode.header.state == w.OPEN:
         episode.finish(model)
     hand_in(model, episode)
     one = np.zeros(1, dtype=np.int64)
@@ -258,7 +259,7 @@ def test_an_episode_is_its_words():
             if question.feature is None:
                 break
             assert episode.observe(question.feature, record[question.feature])
-        assert question.reason == episode.reason in w.REASONS
+        assert question.reason == episode.reason in REASONS
         assert episode.predict()[1].tolist() == copy.predict()[1].tolist()
         teach(table, episode, int(record[1] > 0.5))
     account = feature_account(model)
