@@ -129,9 +129,9 @@ def costs(schema: Schema) -> Floats:
 
 def affordable(schema: Schema, columns: Sequence[int], left: float) -> tuple[int, ...]:
     """Return the columns that may be bought together, in order: each price must fit into the rest."""
-    price, found = costs(schema), []
+    price, bought = costs(schema), []
     for column in columns:
         if price[column] <= left:
-            found.append(column)
+            bought.append(column)
             left -= float(price[column])
-    return tuple(found)
+    return tuple(bought)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,13 +23,17 @@ from core.active.acquirers.base import (
     costs,
 )
 from core.errors import ParameterError
+from core.kernels.records import Record, word
 from core.learners.protocol import Learner
 from core.numeric import rng
 from core.plugin import count, number
 
-EXPLORED: Final = 0
-"""Word of an episode: whether the record is bought whole; the next word has the bits of the probability."""
-CHANCE: Final = 1
+
+class PathEpisode(Record):
+    """The words of an episode."""
+
+    explored: int = word("1: the record is bought whole")
+    chance: float = word("probability of this, 1.0 if the record is not bought whole")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +75,13 @@ class Plugin(Acquirer):
         explored = (
             not frozen and bool(unknown.any()) and float(purchase_draws.uniform(key, number)) < self.explore
         )
-        chance = np.array([self.explore if explored else 1.0]).view(np.int64)[0]
-        return np.array([explored, chance], dtype=np.int64)
+        words = np.zeros(PathEpisode.SIZE, dtype=np.int64)
+        episode = PathEpisode.over(words)
+        episode.explored, episode.chance = explored, self.explore if explored else 1.0
+        return words
 
     def step(self, model: BuyingModel, words: Ints, x: Floats, unknown: Mask, left: float) -> Step:
-        if words[EXPLORED]:
+        if PathEpisode.over(words).explored:
             return self._whole(model, unknown, left)
         column = model.plan.blocks.next_test(model.ints, model.first, x, unknown)
         if column < 0:
@@ -90,4 +96,4 @@ class Plugin(Acquirer):
         return Step(stop=BUDGET if unknown.any() else EXHAUSTED)
 
     def weight(self, words: Ints) -> float:
-        return 1.0 / float(words[CHANCE : CHANCE + 1].view(np.float64)[0])
+        return 1.0 / float(PathEpisode.over(words).chance)

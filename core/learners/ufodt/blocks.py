@@ -28,7 +28,7 @@ FIRST_OF_EPISODE: Final = offset(FeaturePlan, "episode")
 def arrays_of(k: int, own: int) -> tuple[Array, ...]:
     """Return the arrays of a block in the order of FeaturePlan.
 
-    k: thresholds of numeric attributes; own: those of them that are made of first values.
+    k: thresholds of numeric attributes; own: thresholds that are made of first values.
     """
     positive: dict[str, Any] = {"fill": 1.0, "at_least": 1e-300, "below": 1e300}
     return (

@@ -1,4 +1,4 @@
-"""Episode: values, questions and answer of UFODT for one record; kernels on plain words (Algorithm 3).
+"""Episode: values, questions and answer of UFODT for one record (Algorithm 3).
 
     begin      theta of the episode from the present posterior, thresholds, the features it may ask for
     observe    take in a value that was known before, or bought

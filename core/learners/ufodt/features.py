@@ -31,7 +31,7 @@ class FeaturePlan(Record):
     below: int = word("place: beta [class, K]")
     used: int = word("place: how often a threshold was learned with [class, K]")
     gains: int = word("place: estimated gains of thresholds [K]")
-    begun: int = word("place: 1: the class has weights of features [class]")
+    begun: int = word("place: whether the class has weights of features, 1 or 0 [class]")
     weights: int = word("place: weights of features [class, attribute]")
     episode: int = word("place: header of the episode; the arrays after it belong to the episode")
     prior: int = word("place: P(Y) [class]")
@@ -42,7 +42,7 @@ class FeaturePlan(Record):
     outcomes: int = word("place: number of outcomes [attribute]")
     gain: int = word("place: gain of the sampled threshold [attribute]")
     chance: int = word("place: probability of the sampled threshold [attribute]")
-    exploited: int = word("place: 1: among the features with the largest weights [attribute]")
+    exploited: int = word("place: whether the feature has one of the largest weights, 1 or 0 [attribute]")
     p_nominal: int = word("place: theta [class, value]")
     p_above: int = word("place: theta [class, K]")
     p_mean: int = word("place: theta averaged over thresholds, by use [class, numeric]")
@@ -113,17 +113,17 @@ def feature_table(dims: Dimensions, cuts: list[tuple[float, ...]], warm_up: int)
     used = own_used = 0
     gathered_at = ACCOUNT_WORDS + dims.attributes
     columns = zip(dims.numeric, cuts, dims.ranges, gathered(dims), strict=True)
-    for order, (column, own, limits, is_gathered) in enumerate(columns):
+    for order, (column, values, limits, is_gathered) in enumerate(columns):
         feature = features[column]
-        feature.kind, feature.first, feature.room = 1, used, len(own)
+        feature.kind, feature.first, feature.room = 1, used, len(values)
         feature.order, feature.first_outcome = order, dims.values + 2 * order
-        feature.low, feature.high = limits or (min(own), max(own) + 1.0)
-        used += len(own)
+        feature.low, feature.high = limits or (min(values), max(values) + 1.0)
+        used += len(values)
         if is_gathered:
             feature.gathered, feature.own = gathered_at, own_used
-            gathered_at += gathered_words(len(own), warm_up)
-            own_used += len(own)
-    flat = np.array([value for own in cuts for value in own], dtype=np.float64)
+            gathered_at += gathered_words(len(values), warm_up)
+            own_used += len(values)
+    flat = np.array([value for values in cuts for value in values], dtype=np.float64)
     head = [FIRST_FEATURE + table.size, used, dims.values + 2 * len(dims.numeric)]
     return [*head, *table.ravel().tolist(), *flat.view(np.int64).tolist()]
 
