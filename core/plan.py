@@ -12,6 +12,7 @@ import weakref
 from typing import Any, ClassVar
 
 from core.errors import SchemaError
+from core.layout.plan import PlanRecord
 from core.plan_words import NAMES_SHARE, PlanWords
 from core.schema import shared
 from core.schema.dimensions import Dimensions, dimensions, grown_dimensions
@@ -69,6 +70,11 @@ class Plan:
                     words = _words[key] = PlanWords(*key)
                 found = _plans[spec, schema] = Plan(spec, schema, words)
             return found
+
+    @property
+    def record(self) -> PlanRecord:
+        """The plan's words by name."""
+        return PlanRecord(self.ints, self.floats, 0)
 
     @property
     def values_index(self) -> dict[int, tuple[int, int]]:

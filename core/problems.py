@@ -36,10 +36,13 @@ class Problem(NamedTuple):
     """0: the block that answers, or none."""
 
 
-def read(found: int) -> Problem:
+def read(problem: int) -> Problem:
     """Split the number of a problem that compiled code returned into its parts."""
     return Problem(
-        found % (1 << NUMBER_BITS), found % PLACE >> NUMBER_BITS, found % BLOCK // PLACE - 1, found // BLOCK
+        sentence=problem % (1 << NUMBER_BITS),
+        plugin=problem % PLACE >> NUMBER_BITS,
+        place=problem % BLOCK // PLACE - 1,
+        block=problem // BLOCK,
     )
 
 
@@ -50,15 +53,15 @@ def of_plugin(word: int, number: int) -> int:
 
 
 @kernel
-def at_place(place: int, found: int) -> int:
+def at_place(place: int, problem: int) -> int:
     """Add a node (by its number) or another place of a block to a problem; SOUND stays SOUND."""
-    return SOUND if found == SOUND else found + PLACE * (place + 1)
+    return SOUND if problem == SOUND else problem + PLACE * (place + 1)
 
 
 @kernel
-def in_block(block: int, found: int) -> int:
+def in_block(block: int, problem: int) -> int:
     """Add a block, by its number, to a problem; SOUND stays SOUND."""
-    return SOUND if found == SOUND else found + BLOCK * block
+    return SOUND if problem == SOUND else problem + BLOCK * block
 
 
 def range_rules(record: type[Record]) -> tuple[str, ...]:

@@ -14,9 +14,9 @@ import math
 import operator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from core.kernels.records import Record, Words, offset, word, words_after
+from core.kernels.records import Record, Words, name_tuple, offset, word, words_after
 from core.layout.model import Ints, ModelHeader
 from core.layout.plan import PlanRecord
 
@@ -54,6 +54,19 @@ class Node(Record):
 
 
 NODE_FIELDS: Final = Node.SIZE
+
+
+class SplitTest(NamedTuple):
+    """A test that a node has or may get."""
+
+    attribute: int
+    kind: int
+    """NUMERIC, CATEGORY or MULTIWAY."""
+    value: float
+    """Threshold or category."""
+
+
+name_tuple(SplitTest, "int64", "int64", "float64")
 
 
 class Subtree(Record):

@@ -13,6 +13,7 @@ from core.active.label_account import Account, close
 from core.errors import SchemaError, SpecError
 from core.evaluation import Evaluation
 from core.kernels import jit
+from core.layout.model import ModelHeader
 from core.learners.protocol import Room
 from core.model import buffers, prediction, snapshot, validate
 from core.model import file as model_file
@@ -95,6 +96,11 @@ class Model:
         self.floats: Floats = ints.view(np.float64)
         self.address: int = ints.ctypes.data
         jit.register(ints)
+
+    @property
+    def header(self) -> ModelHeader:
+        """The first words of the model by name."""
+        return ModelHeader(self.ints, self.floats, 0)
 
     @property
     def spec(self) -> Spec:

@@ -6,43 +6,30 @@ from typing import Any
 
 import numpy as np
 
-from core.kernels.jit import kernel, outlined, words_at
-from core.layout.plan import plan_at
-from core.layout.tree import ABSENT, LEAF, MULTIWAY, Node, Tree
+from core.kernels.jit import kernel, outlined
+from core.layout.plan import PlanRecord
+from core.layout.tree import ABSENT, LEAF, MULTIWAY, Node, SplitTest, Tree
 from core.tree import quirks
 
 
-@kernel("void(int64, int64, int64, int64, int64, int64, float64, float64[:, ::1], boolean)")
-def connect(
-    plan_address: int,
-    address: int,
-    t: int,
-    number: int,
-    attribute: int,
-    test: int,
-    value: float,
-    masses,
-    inherits: bool,
-) -> None:
-    """Give node ``number`` of the tree at word t a test, and a child for each row of masses.
+@kernel("void(PlanRecord, Tree, Node, SplitTest, float64[:, ::1], boolean)")
+def connect(plan: PlanRecord, tree: Tree, node: Node, test: SplitTest, masses, inherits: bool) -> None:
+    """Give a node a test, and a child for each row of masses.
 
     masses: float64[branch, class], -1 for a class that never reached a branch. With MOA's quirks a branch
     that no class reached is absent; all other branches are leaves, with leaf records that the learner has yet
     to initialise. The block must have room for them; the node's leaf record is not changed.
     """
-    plan = plan_at(plan_address)
-    ints, floats = words_at(address)
-    tree = Tree(ints, floats, t)
-    node, first = tree.node(number), tree.nodes
+    number, first = tree.number(node), tree.nodes
     branches, k = masses.shape
     depth = node.depth + 1
-    node.kind, node.attribute, node.value = test, attribute, value
+    node.kind, node.attribute, node.value = test.kind, test.attribute, test.value
     node.child, node.children = first, branches
     tree.nodes = first + branches
     tree.leaves -= 1
     tree.splits += 1
     tree.depth = max(tree.depth, depth)
-    may_be_absent = test == MULTIWAY and plan.has(quirks.ABSENT_BRANCHES)
+    may_be_absent = test.kind == MULTIWAY and plan.has(quirks.ABSENT_BRANCHES)
     if not inherits:
         for c in range(plan.classes):
             node.masses[c] = 0.0
@@ -53,7 +40,7 @@ def connect(
         for c in range(k):
             if masses[b, c] >= 0.0:
                 reach = c + 1
-        end_way(child, first + b, attribute)
+        end_way(child, first + b, test.attribute)
         if reach == 0 and may_be_absent:
             child.kind = ABSENT
             continue
@@ -68,12 +55,10 @@ connect_here: Any = outlined(connect)
 """``connect`` for other kernels: called, not inlined."""
 
 
-@kernel("void(int64, int64, int64)")
-def grow(address: int, t: int, number: int) -> None:
+@kernel("void(Tree, Node)")
+def grow(tree: Tree, node: Node) -> None:
     """Make an absent branch a leaf; the block must have room for its record."""
-    ints, floats = words_at(address)
-    tree = Tree(ints, floats, t)
-    take_record(tree, tree.node(number), number)
+    take_record(tree, node, tree.number(node))
 
 
 @kernel

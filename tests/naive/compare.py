@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from core.events import Pruned, Split
+from core.layout.tree import ABSENT, CATEGORY, LEAF, MULTIWAY, NUMERIC
 from core.learners.hoeffding.schedules._imac import candidates as imac_words
 from core.model.model import Model as CoreModel
 from core.model_table import LABELLED, ModelTable
 from core.observers.gaussian import HIGH, LOW, M2, MEAN, WEIGHT
 from core.spec import Spec
-from core.tree import layout as at
 from core.tree import views
 from tests.naive import queries as naive_queries
 from tests.naive.baselines import BASELINES
@@ -22,7 +22,7 @@ from tests.naive.model import Model
 from tests.naive.observers import Exact, Histogram
 from tests.naive.tree import Options
 
-KINDS = {at.NUMERIC: "numeric", at.CATEGORY: "binary", at.MULTIWAY: "multiway"}
+KINDS = {NUMERIC: "numeric", CATEGORY: "binary", MULTIWAY: "multiway"}
 TESTS = {"numeric": "numeric", "category": "binary", "multiway": "multiway"}
 CLOSE = 1e-9
 SCORES = {
@@ -199,25 +199,25 @@ def assert_same_tree(model, naive):
     routed = tree.routed
     leaves = 0
     for number, node in pairs:
-        kind = int(tree.node_ints[number, at.NODE_KIND])
+        kind = int(tree.nodes.kind[number])
         assert_same_list(tree.masses[number], node.distribution)
         if not naive.options.moa:  # MOA's way of routing has no use for it
             assert routed[number] == pytest.approx(node.routed, rel=CLOSE)
         if node.test is None:
-            assert kind == at.LEAF
+            assert kind == LEAF
             leaves += 1
-            assert_same_leaf(model, tree, int(tree.node_ints[number, at.NODE_SLOT]), node)
+            assert_same_leaf(model, tree, int(tree.nodes.slot[number]), node)
             if tree.shape.revision:
                 assert_same_memory(tree, number, node)
             continue
         assert KINDS[kind] == node.test.kind
-        assert tree.node_ints[number, at.NODE_ATTRIBUTE] == node.test.attribute
+        assert tree.nodes.attribute[number] == node.test.attribute
         if tree.shape.revision:
             assert_same_memory(tree, number, node)
             if model.spec.learner.watches_inner_nodes:
-                assert_same_candidates(model, tree, int(tree.node_ints[number, at.NODE_SLOT]), node)
-        assert tree.node_floats[number, at.NODE_VALUE] == pytest.approx(node.test.value, rel=CLOSE, abs=CLOSE)
-        first = int(tree.node_ints[number, at.NODE_CHILD])
+                assert_same_candidates(model, tree, int(tree.nodes.slot[number]), node)
+        assert tree.nodes.value[number] == pytest.approx(node.test.value, rel=CLOSE, abs=CLOSE)
+        first = int(tree.nodes.child[number])
         assert_same_children(tree, number, node)
         pairs += [(first + i, child) for i, child in enumerate(node.children) if child is not None]
     summary = model.summary()
@@ -227,21 +227,21 @@ def assert_same_tree(model, naive):
 
 def assert_same_memory(tree, number, node):
     """Compare what a node that is revised remembers of its evaluations; an inner node's statistics too."""
-    slot = int(tree.node_ints[number, at.NODE_SLOT])
-    memory = tree.revision[slot]
+    slot = int(tree.nodes.slot[number])
+    revision = tree.revisions[slot]
     assert_same_list(tree.seen[slot], node.observed)
-    assert memory[at.REVISION_EVALUATIONS] == node.evaluations
+    assert revision.evaluations == node.evaluations
     expected = [node.sums.get(a, 0.0) for a in range(len(node.options.attributes))]
-    assert memory[at.REVISION_FIELDS :].tolist() == pytest.approx(expected, rel=1e-7, abs=1e-7, nan_ok=True)
+    assert revision.merits.tolist() == pytest.approx(expected, rel=1e-7, abs=1e-7, nan_ok=True)
     if node.test is not None and not node.options.moa:
-        assert memory[at.REVISION_OWN] == pytest.approx(node.test_sum, rel=1e-7, abs=1e-7)
+        assert revision.own == pytest.approx(node.test_sum, rel=1e-7, abs=1e-7)
 
 
 def assert_same_children(tree, number, node):
     """Compare the number of branches; those that do not exist (yet) are absent on both sides."""
-    first = int(tree.node_ints[number, at.NODE_CHILD])
-    branches = int(tree.node_ints[number, at.NODE_CHILDREN])
-    there = [tree.node_ints[first + i, at.NODE_KIND] != at.ABSENT for i in range(branches)]
+    first = int(tree.nodes.child[number])
+    branches = int(tree.nodes.children[number])
+    there = [tree.nodes.kind[first + i] != ABSENT for i in range(branches)]
     expected = [child is not None for child in node.children]
     assert there == expected + [False] * (branches - len(expected))
 
@@ -249,11 +249,10 @@ def assert_same_children(tree, number, node):
 def assert_same_leaf(model, tree, slot, node):
     """Compare the statistics of a leaf."""
     assert_same_list(tree.seen[slot], node.observed)
-    assert tree.leaf_floats[slot, at.LEAF_OBSERVED] == pytest.approx(sum(node.observed), rel=CLOSE)
-    assert tree.leaf_ints[slot, at.LEAF_ATTEMPTS] == node.attempts
-    scores = (at.LEAF_MAJORITY_RIGHT, at.LEAF_BAYES_RIGHT)
-    assert tree.leaf_floats[slot, scores[0]] == pytest.approx(node.majority_right, rel=CLOSE)
-    assert tree.leaf_floats[slot, scores[1]] == pytest.approx(node.bayes_right, rel=CLOSE)
+    assert tree.leaf_records.observed[slot] == pytest.approx(sum(node.observed), rel=CLOSE)
+    assert tree.leaf_records.attempts[slot] == node.attempts
+    assert tree.leaf_records.majority_right[slot] == pytest.approx(node.majority_right, rel=CLOSE)
+    assert tree.leaf_records.bayes_right[slot] == pytest.approx(node.bayes_right, rel=CLOSE)
     if node.options.schedule == "imac":
         assert_same_candidates(model, tree, slot, node)
     numeric = [i for i, values in enumerate(node.options.attributes) if values is None]

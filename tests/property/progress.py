@@ -22,7 +22,6 @@ from core.model.model import Model
 from core.model_table import ModelTable
 from core.run import MAX_WEIGHT
 from core.spec import Spec
-from core.tree import layout as at
 from core.tree import views
 from tests.unit.core.builders import TREES, schema_of
 
@@ -96,8 +95,9 @@ def learn(spec, weight, seed):
     if model.spec.learner.name not in TREES:
         return
     tree = views.tree_view(model.plan, model.ints, model.first)
-    slots = int(tree.header[at.TREE_SLOTS])
-    assert np.isfinite(tree.leaf_floats[:slots, [at.LEAF_OBSERVED, at.LEAF_LEFT_OUT]]).all(), "no number"
+    slots = int(tree.block.slots)
+    leaves = tree.leaf_records[:slots]
+    assert np.isfinite([leaves.observed, leaves.left_out]).all(), "no number"
 
 
 def main(every_pattern):

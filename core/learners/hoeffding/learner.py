@@ -253,26 +253,28 @@ class HoeffdingLearner(Learner):
     @classmethod
     def build(cls, given: dict[str, Any], named: str) -> Any:
         """Return the tree with these parameters of the learner and its axes."""
-        given = dict(given)
+        parameters = dict(given)
         defaults = {f.name: f.default for f in dataclasses.fields(cls)}
         arguments: dict[str, Any] = {}
         known = [name for name in defaults if name not in AXES]
-        usual = cls.axis_defaults | (cls.compat_defaults if given.get("compat") is not None else {})
-        usual |= cls.cdt_defaults if given.get("compat") == "cdt" else {}
+        usual = cls.axis_defaults | (cls.compat_defaults if parameters.get("compat") is not None else {})
+        usual |= cls.cdt_defaults if parameters.get("compat") == "cdt" else {}
         for axis, family in AXES.items():
             plugin = registry.plugin(
-                family, _axis_name(axis, family, given.pop(axis, usual.get(axis, defaults[axis])))
+                family, _axis_name(axis, family, parameters.pop(axis, usual.get(axis, defaults[axis])))
             )
             names = [f.name for f in dataclasses.fields(plugin)]
             known += names
             preset = {name: value for name, value in usual.items() if name in names}
-            arguments[axis] = plugin(**(preset | {name: given.pop(name) for name in names if name in given}))
-        arguments |= {name: given.pop(name) for name in list(given) if name in known}
+            arguments[axis] = plugin(
+                **(preset | {name: parameters.pop(name) for name in names if name in parameters})
+            )
+        arguments |= {name: parameters.pop(name) for name in list(parameters) if name in known}
         arguments.setdefault("evidence", cls.usual_evidence(arguments["bound"], arguments.get("compat")))
-        if given:
+        if parameters:
             msg = (
-                f"{next(iter(given))}={next(iter(given.values()))!r} is no parameter of {named!r}; "
-                f"{spelling.known(next(iter(given)), sorted([*known, *AXES]))}"
+                f"{next(iter(parameters))}={next(iter(parameters.values()))!r} is no parameter of {named!r}; "
+                f"{spelling.known(next(iter(parameters)), sorted([*known, *AXES]))}"
             )
             raise ParameterError(msg)
         built = cls(**arguments)
@@ -340,12 +342,12 @@ class HoeffdingLearner(Learner):
         plan.last_of_two = self.last_of_two or bool(self.quirks & quirks.LAST_OF_TWO)
 
 
-def _axis_name(axis: str, family: str, given: Any) -> str:
+def _axis_name(axis: str, family: str, value: Any) -> str:
     """Return the name given for an axis; refuse an object, which other parts of a spec may be."""
-    if isinstance(given, str):
-        return given
+    if isinstance(value, str):
+        return value
     msg = (
-        f"{axis}={given!r} must be a name in quotes: {', '.join(registry.names(family))}; "
+        f"{axis}={value!r} must be a name in quotes: {', '.join(registry.names(family))}; "
         f"its parameters stand beside it, among the learner's"
     )
     raise ParameterError(msg)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from core.kernels.jit import FLOATS, address_of, kernel, outlined, words_at
+from core.kernels.jit import FLOATS, kernel, outlined, words_at
 from core.layout.plan import PlanRecord
-from core.layout.tree import TREE_HEADER, Node, Tree
+from core.layout.tree import TREE_HEADER, Node, SplitTest, Tree
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.branch_masses import branches_of, divide_here
 from core.tree.children import connect_here
@@ -48,21 +48,20 @@ def split_leaf(plan: PlanRecord, tree: Tree, node: Node, decided, outcome: int, 
     Writes the words that describe the split to ``out`` (float64[SPLIT_WORDS + class]). Returns False, and
     changes nothing, if the split is not plain.
     """
-    attribute, test = int(decided[ranking.BEST_ATTRIBUTE]), int(decided[ranking.BEST_TEST])
+    attribute, kind = int(decided[ranking.BEST_ATTRIBUTE]), int(decided[ranking.BEST_TEST])
     if plan.plain_splits == 0 or attribute < 0:
         return False
-    branches = branches_of(plan, tree, attribute, test)
+    branches = branches_of(plan, tree, attribute, kind)
     if not has_room(plan, tree, branches):
         return False
-    value, number = decided[ranking.BEST_VALUE], tree.number(node)
-    plan_address, address, t = address_of(plan.ints), address_of(tree.ints), tree.start
-    masses = divide_here(plan, tree, tree.leaf_of(node), attribute, test, value)
+    test = SplitTest(attribute, kind, decided[ranking.BEST_VALUE])
+    masses = divide_here(plan, tree, tree.leaf_of(node), attribute, kind, test.value)
     classes = tree.model.classes
     words = SplitWords(
-        node=float(number),
+        node=float(tree.number(node)),
         attribute=float(attribute),
-        test=float(test),
-        value=value,
+        test=float(kind),
+        value=test.value,
         best=decided[ranking.BEST_MERIT],
         second=decided[ranking.SECOND_MERIT],
         epsilon=decided[ranking.EPSILON],
@@ -77,7 +76,7 @@ def split_leaf(plan: PlanRecord, tree: Tree, node: Node, decided, outcome: int, 
         out[SPLIT_WORDS + c] = node.masses[c]
     free_slot(plan, tree, node.slot)
     node.slot = -1
-    connect_here(plan_address, address, t, number, attribute, test, value, masses, True)
+    connect_here(plan, tree, node, test, masses, True)
     for child in range(node.child, node.child + branches):
         tree.leaf_of(tree.node(child)).next = plan.first_attempt
     return True

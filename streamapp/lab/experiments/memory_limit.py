@@ -26,12 +26,12 @@ from typing import Any
 import numpy as np
 
 from core.events import Event, Split
+from core.layout.tree import ABSENT, LEAF, MULTIWAY, Tree
 from core.learners.hoeffding.growth import splitting
 from core.learners.hoeffding.schedules._imac import candidates as imac
 from core.model.model import Model
 from core.model_table import LABELLED, Answers, ModelTable
 from core.run import CURSOR_BLOCK, CURSOR_PLACE, DECISION_DUE
-from core.tree import layout as at
 from core.tree import views
 from core.tree.views import TreeView
 from streamapp.lab.experiments import java_sizes as java
@@ -61,7 +61,7 @@ class MemoryLimit:
             self.active_bytes = sum(alone for alone, _ in active) / len(active)
         if inactive:
             self.inactive_bytes = sum(inactive) / len(inactive)
-        splits = tree.header.item(at.TREE_SPLITS) * (java.SPLIT_NODE + java.distribution(np.zeros(0)))
+        splits = tree.block.splits * (java.SPLIT_NODE + java.distribution(np.zeros(0)))
         actual = java.TREE + splits + sum(counted for _, counted in active) + sum(inactive)
         self.overhead = actual / (len(active) * self.active_bytes + len(inactive) * self.inactive_bytes)
         if actual > self.limit:
@@ -70,7 +70,7 @@ class MemoryLimit:
     def enforce(self, model: Model) -> None:
         """Let as many leaves learn as fit; if all leaves are active and fit by the estimates, do nothing."""
         tree = views.tree_view(model.plan, model.ints, model.first)
-        leaves = tree.header.item(at.TREE_LEAVES)
+        leaves = tree.block.leaves
         if not self.inactive and self._fits(leaves, leaves):
             return
         order = list(leaves_in_order(tree))
@@ -92,7 +92,7 @@ class MemoryLimit:
         self.inactive.add(node)
         splitting.forget(model, model.first, node)
         tree = views.tree_view(model.plan, model.ints, model.first)
-        tree.leaf_floats[tree.node_ints[node, at.NODE_SLOT], at.LEAF_NEXT] = math.inf
+        tree.leaf_records.next[tree.nodes.slot[node]] = math.inf
 
     def _fits(self, active: int, leaves: int) -> bool:
         estimate = active * self.active_bytes + (leaves - active) * self.inactive_bytes
@@ -125,13 +125,15 @@ class LimitedTable(ModelTable):
         return answers
 
     def _labels(self, index: int) -> int:
-        return int(self.model(index).ints[at.MODEL_LABELS])
+        return int(self.model(index).header.labels)
 
     def _decide(self, reason: int, cursor: Any, row: int, index: int, events: list[Event]) -> None:
         """Take the decision that stopped the kernel; after a split, decide which leaves may learn."""
         known = len(events)
         block, place = cursor.item(CURSOR_BLOCK), cursor.item(CURSOR_PLACE)
-        node = at.number_of(self.model(index).ints, block, place)
+        model = self.model(index)
+        tree = Tree(model.ints, model.floats, block)
+        node = int(tree.number(tree.node_of(place)))
         super()._decide(reason, cursor, row, index, events)
         if reason != DECISION_DUE:
             return
@@ -150,24 +152,24 @@ def leaves_in_order(tree: TreeView) -> Iterator[int]:
     waiting = [0]
     while waiting:
         node = waiting.pop()
-        kind, first, count = tree.node_ints[node, [at.NODE_KIND, at.NODE_CHILD, at.NODE_CHILDREN]].tolist()
-        if kind == at.LEAF:
+        record = tree.block.node(node)
+        if record.kind == LEAF:
             yield node
-        elif kind != at.ABSENT:
-            waiting.extend(range(first + count - 1, first - 1, -1))
+        elif record.kind != ABSENT:
+            waiting.extend(reversed(range(record.child, record.child + record.children)))
 
 
 def _has_forgotten(model: Model, node: int) -> bool:
     tree = views.tree_view(model.plan, model.ints, model.first)
-    slot = tree.node_ints.item(node, at.NODE_SLOT)
-    return slot >= 0 and tree.leaf_floats.item(slot, at.LEAF_OBSERVED) == 0.0
+    slot = tree.nodes.slot.item(node)
+    return bool(slot >= 0 and tree.leaf_records.observed[slot] == 0.0)
 
 
 def _sizes(model: Model, tree: TreeView, node: int) -> tuple[int, int]:
     """Return the bytes of an active leaf, and its bytes in the measurement of the whole tree."""
-    slot = tree.node_ints.item(node, at.NODE_SLOT)
-    table, nominal = model.plan.ints[[at.PLAN_NOMINAL_TABLE, at.PLAN_NOMINAL]].tolist()
-    firsts = model.plan.ints[table + at.NOMINAL_FIRST :: at.NOMINAL_FIELDS][:nominal]
+    slot = tree.nodes.slot.item(node)
+    plan = model.plan.record
+    firsts = np.array([plan.nominal_column(j).first for j in range(plan.nominal)], dtype=np.int64)
     queue, own = _watched(model, tree, slot)
     own += java.ACTIVE_LEAF + java.distribution(tree.masses[node])
     own += java.observers(tree, slot, firsts, model.schema.n_attributes)
@@ -186,6 +188,6 @@ def _watched(model: Model, tree: TreeView, slot: int) -> tuple[int, int]:
     count, rows = sections[0].view(np.int64).item(imac.COUNT), sections[2].view(np.int64)
     vector = java.distribution(tree.seen[slot])
     for attribute, test in rows[[imac.ATTRIBUTE, imac.TEST], :count].T.tolist():
-        branches = len(model.schema.attributes[attribute].values) if test == at.MULTIWAY else 2
+        branches = len(model.schema.attributes[attribute].values) if test == MULTIWAY else 2
         own += java.CANDIDATE + int(java.references(java.room(branches))) + branches * vector
     return queue, own + int(java.references(count))

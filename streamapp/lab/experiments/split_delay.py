@@ -24,14 +24,14 @@ import numpy as np
 
 from core.errors import SchemaError
 from core.events import Split
+from core.layout.model import Ints
+from core.layout.tree import CATEGORY, NUMERIC, Leaf, Tree
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.schema.schema import Schema
 from core.spec import Spec
 from core.streams.base import Batch
-from core.tree import layout as at
 from core.tree import views
-from core.tree.layout import Ints
 
 
 @dataclass(slots=True)
@@ -116,12 +116,12 @@ class _Ideal:
         self.done += len(y)
         model = self.table.model(0)
         tree = views.tree_view(model.plan, model.ints, model.first)
-        self.nodes, self.values = tree.node_ints, tree.node_floats[:, at.NODE_VALUE]
-        found = [event for event in answers.events if isinstance(event, Split)]
-        for split in found:
-            first, count = self.nodes[split.node, [at.NODE_CHILD, at.NODE_CHILDREN]].tolist()
-            self.children[split.node] = range(first, first + count)
-        return found
+        self.tree = tree.block
+        splits = [event for event in answers.events if isinstance(event, Split)]
+        for split in splits:
+            node = self.tree.node(split.node)
+            self.children[split.node] = range(node.child, node.child + node.children)
+        return splits
 
     def walk(self, x: Any, rows: Ints, shadows: _Shadows, y: Any) -> None:
         """Give rows, between two splits, to the shadows on their path: of late nodes, and of their leaf."""
@@ -138,12 +138,13 @@ class _Ideal:
             branch = self._branches(node, x[there])
             waiting += [(child, there[branch == i]) for i, child in enumerate(self.children[node])]
 
-    def _branches(self, node: int, x: Any) -> Any:
-        kind, value = int(self.nodes[node, at.NODE_KIND]), x[:, self.nodes[node, at.NODE_ATTRIBUTE]]
-        if kind == at.NUMERIC:
-            branch = np.where(value <= self.values[node], 0, 1)
-        elif kind == at.CATEGORY:
-            branch = np.where(value == self.values[node], 0, 1)
+    def _branches(self, number: int, x: Any) -> Any:
+        node = self.tree.node(number)
+        value = x[:, node.attribute]
+        if node.kind == NUMERIC:
+            branch = np.where(value <= node.value, 0, 1)
+        elif node.kind == CATEGORY:
+            branch = np.where(value == node.value, 0, 1)
         else:
             branch = value.astype(np.int64)
         return branch
@@ -169,13 +170,13 @@ class _Shadows:
             self._wait(node, math.inf)
         return self.table.model(self.index[node])
 
-    def _leaf(self, node: int) -> int:
-        """Return the first word of the leaf record of a node's shadow."""
+    def _leaf(self, node: int) -> Leaf:
+        """Return the leaf record of a node's shadow."""
         model = self._model(node)
-        return int(model.first + model.ints[model.first + at.TREE_LEAVES_AT])
+        return Tree(model.ints, model.floats, model.first).leaf(0)
 
     def _wait(self, node: int, weight: float) -> None:
-        self.table.model(self.index[node]).floats[self._leaf(node) + at.LEAF_NEXT] = weight
+        self._leaf(node).next = weight
 
     def _answer(self, node: int, x: Any, y: Any) -> None:
         self.table.answer(np.full(len(y), self.index[node]), x, y, np.ones(len(y)))
@@ -198,16 +199,15 @@ class _Shadows:
 
     def split(self, split: Split, children: range) -> None:
         """Note the delay of the shadow of a leaf that has split now."""
-        node, model, leaf = split.node, self._model(split.node), self._leaf(split.node)
+        node, leaf = split.node, self._leaf(split.node)
         kind = "tie" if split.reason == "tie" else "bound"
-        attempts = int(model.ints[leaf + at.LEAF_ATTEMPTS])
-        observed, evaluated = model.floats[[leaf + at.LEAF_OBSERVED, leaf + at.LEAF_EVALUATED]].tolist()
+        attempts, observed = int(leaf.attempts), float(leaf.observed)
         self.result.attempts += attempts
-        if attempts and evaluated == observed:
+        if attempts and leaf.evaluated == observed:
             self._finish(node, kind, 0.0)
         elif self.periodic or not attempts:
             self.result.attempts += 1
-            self._finish(node, kind, float(model.floats[leaf + at.LEAF_NEXT]) - observed)
+            self._finish(node, kind, float(leaf.next) - observed)
         else:
             self.late[node] = (kind, observed)
 
@@ -216,12 +216,11 @@ class _Shadows:
         kind, since = self.late[node]
         for row in range(len(y)):
             self._answer(node, x[row : row + 1], y[row : row + 1])
-            model, leaf = self._model(node), self._leaf(node)
-            observed, evaluated = model.floats[[leaf + at.LEAF_OBSERVED, leaf + at.LEAF_EVALUATED]].tolist()
-            if evaluated == observed:
+            leaf = self._leaf(node)
+            if leaf.evaluated == leaf.observed:
                 del self.late[node]
                 self.result.attempts += 1
-                self._finish(node, kind, observed - since)
+                self._finish(node, kind, float(leaf.observed) - since)
                 return
 
     def close(self) -> None:
@@ -229,8 +228,7 @@ class _Shadows:
         self.result.pending = len(self.late)
         for node in self.index:
             if node not in self.late:
-                model = self._model(node)
-                self.result.attempts += int(model.ints[self._leaf(node) + at.LEAF_ATTEMPTS])
+                self.result.attempts += int(self._leaf(node).attempts)
 
     def _finish(self, node: int, kind: str, delay: float) -> None:
         delays = self.result.tie_delays if kind == "tie" else self.result.bound_delays

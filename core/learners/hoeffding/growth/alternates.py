@@ -11,7 +11,7 @@ import numpy as np
 
 from core.layout.model import Ints
 from core.layout.tree import ABSENT, LEAF
-from core.learners.hoeffding.decision import HasState
+from core.learners.hoeffding.decision import HasState, tree_of
 from core.learners.hoeffding.growth import splitting
 from core.learners.hoeffding.growth.revision import close_gap
 from core.tree import views
@@ -39,7 +39,8 @@ def start(model: HasState, t: int, node: int) -> bool:
     views.end_here(tree, root)
     tree.subtree_states.beside[root] = node + 1
     tree.subtree_states.alternate[node] = root
-    grow(model.address, t, root)
+    block = tree_of(model, t)
+    grow(block, block.node(root))
     model.spec.learner.begin(tree, root, int(new.slot))
     return True
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from core.layout.model import Floats
-from core.learners.hoeffding.decision import HasState, plan_of
+from core.learners.hoeffding.decision import HasState, plan_of, tree_of
 from core.learners.hoeffding.growth import splitting
 from core.tree.children import grow
 from core.tree.views import TreeView
@@ -52,7 +52,8 @@ def close_gaps(model: HasState, tree: TreeView) -> None:
 
 def activate(model: HasState, tree: TreeView, t: int, leaf: int) -> None:
     """Give an inactive leaf, by number, a new leaf record; the tree (t) has room for it."""
-    grow(model.address, t, leaf)
+    block = tree_of(model, t)
+    grow(block, block.node(leaf))
     tree.block.leaves -= 1  # it is counted as a leaf already
     record = tree.block.node(leaf)
     model.spec.learner.begin(tree, leaf, int(record.slot))

@@ -16,6 +16,7 @@ from core.layout.tree import (
     MULTIWAY,
     NUMERIC,
     TREE_HEADER,
+    SplitTest,
 )
 from core.learners.hoeffding import split_attempt
 from core.learners.hoeffding.branch_masses import divide
@@ -83,9 +84,9 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
     else:
         free_slot(model, tree, int(record.slot))
         record.slot = -1
-    learner, test = model.spec.learner, (decision.attribute, decision.test, decision.value)
-    inherits = not plan_of(model).has(quirks.NOTHING_INHERITED)
-    connect(model.plan.address, model.address, t, node, *test, masses, inherits)
+    learner, plan, block = model.spec.learner, plan_of(model), tree_of(model, t)
+    inherits = not plan.has(quirks.NOTHING_INHERITED)
+    connect(plan, block, block.node(node), test_of(decision), masses, inherits)
     children = np.arange(record.child, record.child + len(masses))
     slots = tree.nodes.slot[children]
     children, slots = children[slots >= 0], slots[slots >= 0]
@@ -174,6 +175,10 @@ def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any
         met_all = (masses >= 0.0).all(axis=1)
         masses[met_all] = np.sort(masses[met_all], axis=1)
     return masses, len(masses)
+
+
+def test_of(decision: Decision) -> SplitTest:
+    return SplitTest(decision.attribute, decision.test, decision.value)
 
 
 def inactive(model: HasState, t: int) -> int:
@@ -290,7 +295,8 @@ def grow_branch(model: HasState, t: int, place: int) -> None:
     tree = tree_of(model, t)
     number = int(tree.number(tree.node_of(place)))
     t = make_room(model, t, 0, 1)
-    grow(model.address, t, number)
+    block = tree_of(model, t)
+    grow(block, block.node(number))
     view = tree_view(model.plan, model.ints, t)
     leaf = view.block.node(number)
     model.spec.learner.begin(view, number, int(leaf.slot))

@@ -5,7 +5,6 @@ import pytest
 
 from core.events import Split
 from core.leaf_models import idbd
-from core.tree import layout as at
 from core.tree import views
 from tests.naive.idbd import Units
 from tests.naive.tree import Options
@@ -78,7 +77,7 @@ def test_new_leaves_begin_with_the_units_of_the_one_that_was_split():
     model = table.model(0)
     tree = views.tree_view(model.plan, model.ints, model.first)
     for child in (1, 2):
-        scale, bias, numeric, _ = sections(model, int(tree.node_ints[child, at.NODE_SLOT]))
+        scale, bias, numeric, _ = sections(model, int(tree.nodes.slot[child]))
         assert scale[idbd.WEIGHT].tolist() == [idbd.KEPT] * 2
         assert scale[idbd.MEAN] == pytest.approx(before[0][idbd.MEAN], rel=1e-6, abs=0.02)
         assert (bias[:, idbd.TRACES] == 0.0).all()

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from core.tree import layout as at
 from core.tree import views
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
@@ -138,7 +137,8 @@ def test_a_class_of_one_record_is_likely_there_alone(compat):
 def score(table):
     model = table.model(0)
     tree = views.tree_view(model.plan, model.ints, model.first)
-    return tree.leaf_floats[0, [at.LEAF_MAJORITY_RIGHT, at.LEAF_BAYES_RIGHT]].tolist()
+    leaf = tree.block.leaf(0)
+    return [float(leaf.majority_right), float(leaf.bayes_right)]
 
 
 def test_the_adaptive_model_keeps_both_scores_before_learning():

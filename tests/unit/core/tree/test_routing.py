@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from core import model_table
+from core.layout.tree import LEAF, Tree
 from core.model import validate
 from core.model.model import Model
 from core.model.prediction import preparation
 from core.model_table import ANSWER_ONLY, ModelTable
-from core.tree import layout as at
 from core.tree import views
-from core.tree.byoffset.prefetch import THRESHOLDS, WIDTH, route_ahead
-from core.tree.byoffset.routing import count_paths
+from core.tree.prefetch import THRESHOLDS, WIDTH, route_ahead
+from core.tree.routing import count_paths
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
 THREE = schema_of(None, None, None)
@@ -35,9 +35,9 @@ def view(table):
 def by_hand(tree, x):
     """Return the number of the leaf of a record without missing values."""
     node = 0
-    while tree.node_ints[node, at.NODE_KIND] != at.LEAF:
-        above = x[tree.node_ints[node, at.NODE_ATTRIBUTE]] > tree.node_floats[node, at.NODE_VALUE]
-        node = int(tree.node_ints[node, at.NODE_CHILD]) + int(above)
+    while tree.nodes.kind[node] != LEAF:
+        above = x[tree.nodes.attribute[node]] > tree.nodes.value[node]
+        node = int(tree.nodes.child[node]) + int(above)
     return node
 
 
@@ -57,14 +57,13 @@ def test_records_with_a_missing_value_are_left_to_others(missing):
     table, _ = grown()
     model = table.model(0)
     x = np.random.default_rng(9).random((WIDTH, 3))
-    words = (model.ints.copy(), model.floats.copy())
+    tree = Tree(model.ints, model.floats, model.first)
     ends = np.zeros(WIDTH, dtype=np.int64)
-    route_ahead(THRESHOLDS, *words, model.first, x.reshape(-1), 3, ends)
-    stride = model.ints[model.first + at.TREE_NODE_STRIDE]
-    numbers = (ends - model.first - at.TREE_HEADER) // stride
-    assert numbers.tolist() == [by_hand(view(table), row) for row in x]
+    route_ahead(THRESHOLDS, tree, x.reshape(-1), 3, ends)
+    numbers = [tree.number(tree.node_of(end)) for end in ends.tolist()]
+    assert numbers == [by_hand(view(table), row) for row in x]
     x[missing] = math.nan
-    route_ahead(THRESHOLDS, *words, model.first, x.reshape(-1), 3, ends)
+    route_ahead(THRESHOLDS, tree, x.reshape(-1), 3, ends)
     assert (ends == -1).all()
     together = answer(table, x, mode=ANSWER_ONLY)
     alone = [answer(table, row, mode=ANSWER_ONLY).probability[0].tolist() for row in x]
@@ -75,16 +74,16 @@ def test_a_tree_counts_at_its_leaves_until_it_misses_a_value():
     weights = np.random.default_rng(1).integers(1, 5, 6000).astype(float)
     table, x = grown(weights=weights)
     tree = view(table)
-    assert not tree.header[at.TREE_PATHS]
+    assert not tree.block.paths
     assert tree.routed[0] == weights.sum()
     before = tree.routed
-    inner = np.flatnonzero(tree.node_ints[: tree.header[at.TREE_NODES], at.NODE_KIND] != at.LEAF)
-    assert (tree.node_floats[inner, at.NODE_ROUTED] < before[inner]).any()
+    inner = np.flatnonzero(tree.nodes.kind[: tree.block.nodes] != LEAF)
+    assert (tree.nodes.routed[inner] < before[inner]).any()
     answer(table, [[math.nan] * 3], mode=ANSWER_ONLY)
-    assert not tree.header[at.TREE_PATHS]  # a frozen model stays as it is
+    assert not tree.block.paths  # a frozen model stays as it is
     answer(table, [[math.nan] * 3], weight=[2.0])
     tree = view(table)
-    assert tree.header[at.TREE_PATHS]
+    assert tree.block.paths
     assert tree.routed[0] == weights.sum() + 2.0
     assert (tree.routed >= before).all()
     answer(table, x[:50])
@@ -144,5 +143,5 @@ def test_counting_paths_carries_up_what_leaves_counted():
     table, _ = grown()
     routed = view(table).routed
     model = table.model(0)
-    count_paths(model.ints, model.floats, model.first)
-    assert view(table).node_floats[:, at.NODE_ROUTED].tolist() == routed.tolist()
+    count_paths(Tree(model.ints, model.floats, model.first))
+    assert view(table).nodes.routed.tolist() == routed.tolist()

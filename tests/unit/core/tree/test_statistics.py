@@ -9,7 +9,6 @@ import pytest
 
 from core.model import validate
 from core.model_table import ModelTable
-from core.tree import layout as at
 from core.tree import views
 from core.tree.byoffset.statistics import sum_of_large, weight_after
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
@@ -55,10 +54,11 @@ def heavy(table: ModelTable, factor: float) -> None:
     tree.seen[:] *= factor
     tree.numeric[:, :, 0] *= factor  # a Gaussian's weight and sum of squares
     tree.numeric[:, :, 2] *= factor
-    leaves = tree.leaf_floats[: tree.header[at.TREE_SLOTS]]
-    wait = leaves[:, at.LEAF_NEXT] - leaves[:, at.LEAF_OBSERVED]
-    leaves[:, [at.LEAF_OBSERVED, at.LEAF_EVALUATED]] *= factor
-    leaves[:, at.LEAF_NEXT] = leaves[:, at.LEAF_OBSERVED] + wait
+    leaves = tree.leaf_records[: tree.block.slots]
+    wait = leaves.next - leaves.observed
+    leaves.observed *= factor
+    leaves.evaluated *= factor
+    leaves.next = leaves.observed + wait
 
 
 @pytest.mark.parametrize("factor", [1e6, 1e13, 1e17])
@@ -78,14 +78,14 @@ def test_records_of_weight_1_go_on_to_count_behind_the_heaviest(name, factor):
     heavy(table, factor)
     model = table.model(0)
     before = model.summary().attempts
-    weight = views.tree_view(model.plan, model.ints, model.first).leaf_floats[0, at.LEAF_OBSERVED]
+    weight = views.tree_view(model.plan, model.ints, model.first).leaf_records.observed[0]
     assert weight == pytest.approx(1000.0 * factor)
     for _ in range(4):
         answer(table, x, label)
     model = table.model(0)
     assert model.summary().leaves == 1
     tree = views.tree_view(model.plan, model.ints, model.first)
-    grown, digit = tree.leaf_floats[0, at.LEAF_OBSERVED] - weight, max(math.ulp(weight), 1.0)
+    grown, digit = tree.leaf_records.observed[0] - weight, max(math.ulp(weight), 1.0)
     assert grown == pytest.approx(4000.0, abs=6.0 * math.sqrt(4000.0 * digit) + digit)
     validate.check(model)
     made = model.summary().attempts - before

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
+from core.layout.tree import CATEGORY, MULTIWAY, NUMERIC
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.branch_masses import divide
 from core.learners.hoeffding.decision import plan_of, tree_of
-from core.tree import layout as at
 from core.tree import views
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
@@ -58,7 +58,7 @@ def gaussian_leaf(*values, **learner):
 def test_the_worked_leaf(criterion, best, second):
     found = rank(nominal_leaf(D1, D2, criterion=criterion))
     assert found[ranking.BEST_ATTRIBUTE] == 0
-    assert found[ranking.BEST_TEST] == at.MULTIWAY
+    assert found[ranking.BEST_TEST] == MULTIWAY
     assert found[ranking.BEST_MERIT] == pytest.approx(best, abs=1e-6)
     assert found[ranking.SECOND_MERIT] == pytest.approx(second, abs=1e-6)
     assert found[ranking.CLASSES] == 2
@@ -81,9 +81,9 @@ def test_binary_tests_of_three_values():
     """A value against the rest beats three branches under Gini only if asked for; ties go to multiway."""
     table = [[30, 0], [0, 20], [0, 10]]
     both = rank(nominal_leaf(table, criterion="gini"))
-    assert (both[ranking.BEST_TEST], both[ranking.BEST_MERIT]) == (at.MULTIWAY, pytest.approx(0.5))
+    assert (both[ranking.BEST_TEST], both[ranking.BEST_MERIT]) == (MULTIWAY, pytest.approx(0.5))
     binary = rank(nominal_leaf(table, criterion="gini", binary_splits=True))
-    assert (binary[ranking.BEST_TEST], binary[ranking.BEST_VALUE]) == (at.CATEGORY, 0.0)
+    assert (binary[ranking.BEST_TEST], binary[ranking.BEST_VALUE]) == (CATEGORY, 0.0)
     assert binary[ranking.BEST_MERIT] == pytest.approx(0.5)
 
 
@@ -130,7 +130,7 @@ def test_the_worked_gaussian():
     """Candidates 4 and 7 tie exactly, up to rounding: the merit is asserted, not the index."""
     model = gaussian_leaf([1.0, 2.0, 3.0, 4.0], [3.0, 4.0, 5.0, 6.0])
     found = rank(model)
-    assert found[ranking.BEST_TEST] == at.NUMERIC
+    assert found[ranking.BEST_TEST] == NUMERIC
     assert found[ranking.BEST_MERIT] == pytest.approx(0.393414, abs=1e-6)
     assert found[ranking.BEST_VALUE] == pytest.approx(2.818182, abs=1e-6) or found[
         ranking.BEST_VALUE
@@ -141,7 +141,7 @@ def test_the_worked_gaussian():
 
 def masses(model, value):
     tree = tree_of(model, model.first)
-    return divide(plan_of(model), tree, tree.leaf_of(tree.root), 0, at.NUMERIC, value)
+    return divide(plan_of(model), tree, tree.leaf_of(tree.root), 0, NUMERIC, value)
 
 
 def test_masses_of_a_threshold():

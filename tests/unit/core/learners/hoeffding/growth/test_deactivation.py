@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from core.errors import SnapshotError
+from core.layout.tree import LEAF
+from core.learners.forest.member_state import MemberState, own_part
 from core.learners.hoeffding.growth import deactivation
 from core.model import validate
 from core.model.model import Model
 from core.spec import Spec
-from core.tree import layout as at
 from core.tree import views
 from tests.unit.core.builders import answer, schema_of, table_of
 
@@ -27,7 +28,8 @@ def grown(**member):
 
 def tree_of(table):
     model = table.model(0)
-    state = model.plan.blocks.state_of(model, model.first, 0)
+    layout = model.plan.blocks
+    state = MemberState(layout, model, model.first, 0, own_part(layout, model, model.first))
     return state, views.tree_view(state.plan, state.ints, state.t)
 
 
@@ -37,44 +39,44 @@ def test_an_inactive_leaf_counts_classes_and_the_records_of_others_stay_theirs()
     active, none = tree.leaves
     assert len(active) > 4
     assert not len(none)
-    kept = {int(n): tree.leaf_floats[tree.node_ints[n, at.NODE_SLOT], at.LEAF_OBSERVED] for n in active}
+    kept = {int(n): tree.leaf_records.observed[tree.nodes.slot[n]] for n in active}
     gone = active[::2].tolist()
-    before = tree.masses[: tree.header[at.TREE_NODES]].copy()
+    before = tree.masses[: tree.block.nodes].copy()
     deactivation.deactivate(state, tree, gone)
     validate.check(table.model(0))
     assert tree.leaves[1].tolist() == gone
-    assert tree.header[at.TREE_SLOTS] == len(active) - len(gone)
+    assert tree.block.slots == len(active) - len(gone)
     for node in active[1::2].tolist():
-        slot = tree.node_ints[node, at.NODE_SLOT]
-        assert tree.leaf_floats[slot, at.LEAF_OBSERVED] == kept[node]
-        assert tree.leaf_ints[slot, at.LEAF_NODE] == node
+        slot = tree.nodes.slot[node]
+        assert tree.leaf_records.observed[slot] == kept[node]
+        assert tree.leaf_records.node[slot] == node
     answer(table, x[:500], y[:500])
     _, tree = tree_of(table)
     assert tree.masses[gone].sum() > before[gone].sum()
-    assert (tree.node_ints[gone, at.NODE_KIND] == at.LEAF).all()
+    assert (tree.nodes.kind[gone] == LEAF).all()
 
 
 def test_a_leaf_that_is_activated_begins_anew_and_its_votes_are_no_evidence():
     table, _, _ = grown()
     state, tree = tree_of(table)
     active, _ = tree.leaves
-    leaf, leaves = int(active[2]), int(tree.header[at.TREE_LEAVES])
+    leaf, leaves = int(active[2]), int(tree.block.leaves)
     votes = tree.masses[leaf].copy()
     deactivation.deactivate(state, tree, [leaf])
     deactivation.activate(state, tree, state.t, leaf)
     validate.check(table.model(0))
-    assert tree.header[at.TREE_LEAVES] == leaves
-    record = tree.leaf_floats[tree.node_ints[leaf, at.NODE_SLOT]]
-    assert record[at.LEAF_OBSERVED] == 0.0
-    assert record[at.LEAF_NEXT] == 20.0
-    assert record[at.LEAF_LEFT_OUT] == votes.sum()
+    assert tree.block.leaves == leaves
+    record = tree.block.leaf_of(tree.block.node(leaf))
+    assert record.observed == 0.0
+    assert record.next == 20.0
+    assert record.left_out == votes.sum()
     assert np.array_equal(tree.masses[leaf], votes)
 
 
 def test_promise_is_the_weight_of_all_classes_but_the_heaviest():
     table, _, _ = grown()
     _, tree = tree_of(table)
-    masses, classes = tree.masses[: tree.header[at.TREE_NODES]], table.model(0).ints.item(at.MODEL_CLASSES)
+    masses, classes = tree.masses[: tree.block.nodes], table.model(0).header.classes
     others = [sum(sorted(each)[:-1]) for each in masses.tolist()]
     assert deactivation.promises(tree, classes) == pytest.approx(others)
 

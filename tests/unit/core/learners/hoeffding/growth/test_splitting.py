@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from core.events import GrowthStopped, Split
+from core.layout.tree import MULTIWAY, NUMERIC
 from core.model import validate
 from core.model.model import Model
-from core.tree import layout as at
 from core.tree import views
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
@@ -129,16 +129,16 @@ def test_children_inherit_masses_and_start_without_evidence():
     event = first_split(table, x, label)
     assert event.row == 199
     tree = view(table)
-    inner, left, right = tree.node_ints[:3]
-    assert inner[at.NODE_KIND] == at.NUMERIC
-    assert tree.node_floats[0, at.NODE_VALUE] == event.value
-    assert (inner[at.NODE_CHILD], inner[at.NODE_CHILDREN], inner[at.NODE_SLOT]) == (1, 2, -1)
-    assert (left[at.NODE_PARENT], right[at.NODE_PARENT], left[at.NODE_DEPTH]) == (0, 0, 1)
+    inner, left, right = (tree.block.node(number) for number in range(3))
+    assert inner.kind == NUMERIC
+    assert tree.nodes.value[0] == event.value
+    assert (inner.child, inner.children, inner.slot) == (1, 2, -1)
+    assert (left.parent, right.parent, left.depth) == (0, 0, 1)
     assert tree.masses[1] + tree.masses[2] == pytest.approx(tree.masses[0])
     assert tree.masses[0] == pytest.approx(np.bincount(label))
-    slots = tree.node_ints[1:3, at.NODE_SLOT]
-    assert (tree.leaf_floats[slots, at.LEAF_OBSERVED] == 0.0).all()
-    assert (tree.leaf_floats[slots, at.LEAF_NEXT] == 200.0).all()
+    slots = tree.nodes.slot[1:3]
+    assert (tree.leaf_records.observed[slots] == 0.0).all()
+    assert (tree.leaf_records.next[slots] == 200.0).all()
     assert (tree.seen[slots] == 0.0).all()
     validate.check(table.model(0))
 
@@ -154,9 +154,7 @@ def test_a_multiway_attribute_is_used_up_below(monkeypatch):
     tree = view(table)
     depth = table.model(0).summary().depth
     assert depth == 2
-    tested = {
-        (n[at.NODE_DEPTH], n[at.NODE_ATTRIBUTE]) for n in tree.node_ints if n[at.NODE_KIND] == at.MULTIWAY
-    }
+    tested = {(node.depth, node.attribute) for node in tree.nodes if node.kind == MULTIWAY}
     assert len({a for d, a in tested if d == 0}) == 1
     assert {a for d, a in tested if d == 1}.isdisjoint({a for d, a in tested if d == 0})
 

@@ -9,13 +9,14 @@ import pytest
 
 from core.events import GrowthStopped, NodeTest, Pruned, Split
 from core.export import to_text
+from core.layout.model import WORD
+from core.layout.tree import CATEGORY, LEAF, NUMERIC
 from core.learners.hoeffding import reevaluation
 from core.learners.hoeffding.decision import Decision, plan_of, tree_of
 from core.learners.hoeffding.growth import revision
 from core.model import validate
 from core.model.model import Model
 from core.model_table import ModelTable
-from core.tree import layout as at
 from core.tree import views
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
@@ -79,7 +80,7 @@ def test_it_converges_to_the_root_of_vfdt():
     table, ours = grown(x, y, revisit_period=200)
     assert splits(ours)[0].attribute == 0
     tree = view(table)
-    assert tree.node_ints[0, at.NODE_ATTRIBUTE] == splits(vfdt)[0].attribute == 1
+    assert tree.nodes.attribute[0] == splits(vfdt)[0].attribute == 1
     assert any(event.node == 0 for event in splits(ours, "replaced"))
 
 
@@ -89,12 +90,12 @@ def test_a_replacement_leaves_the_statistics_of_its_node_alone():
     table, _ = grown(x[:1], y[:1], revisit_period=100)
     replaced = 0
     for row in range(1, len(x)):
-        before = view(table).leaf_floats[0].copy()  # the root's record, which it always keeps
+        before = float(view(table).leaf_records.observed[0])  # the root's record, which it always keeps
         events = answer(table, x[row : row + 1], y[row : row + 1]).events
         after = view(table)
         if any(event.node == 0 for event in splits(events, "replaced")):
             replaced += 1
-            assert after.leaf_floats[0, at.LEAF_OBSERVED] == before[at.LEAF_OBSERVED] + 1.0 == row + 1
+            assert after.leaf_records.observed[0] == before + 1.0 == row + 1
             assert after.seen[0].sum() == row + 1
             assert after.numeric[0][:, 0, :].sum(axis=0) == pytest.approx([row + 1.0] * 3)
     assert replaced >= 1
@@ -105,10 +106,10 @@ def test_the_average_is_over_the_evaluations_of_the_node():
     x = (x > 0.5).astype(np.float64)
     table, _ = grown(x, y, kinds=(2, 2, 2), tau=0.0, delta=1e-300)
     tree = view(table)
-    memory = tree.revision[0]
-    assert tree.header[at.TREE_SPLITS] == 0
-    assert memory[at.REVISION_EVALUATIONS] == tree.header[at.TREE_ATTEMPTS] == 40.0
-    merits = memory[at.REVISION_FIELDS :] / 40.0
+    revisions = tree.revisions
+    assert tree.block.splits == 0
+    assert revisions.evaluations[0] == tree.block.attempts == 40.0
+    merits = revisions.merits[0] / 40.0
     assert merits[0] == pytest.approx(0.28, abs=0.06)  # 1 - H(0.2) = 0.278 bits
     assert (merits[1:] < 0.02).all()
 
@@ -123,19 +124,19 @@ def test_endless_replacement_takes_no_more_room_than_the_largest_tree():
         events = answer(table, x[start : start + 4000], y[start : start + 4000]).events
         revisions += len(splits(events, "replaced"))
         validate.check(table.model(0))
-        header = view(table).header
-        taken = max(taken, int(header[at.TREE_LEAVES] + header[at.TREE_SPLITS]))
+        block = view(table).block
+        taken = max(taken, int(block.leaves + block.splits))
         sizes.append(table.model(0).nbytes)
     assert revisions > 20
-    header = view(table).header
-    assert header[at.TREE_SLOTS] <= 2 * taken
-    assert header[at.TREE_SLOT_CAPACITY] <= 4 * taken
+    block = view(table).block
+    assert block.slots <= 2 * taken
+    assert block.slot_capacity <= 4 * taken
     assert max(sizes[5:]) <= 2 * max(sizes[:5])
 
 
 def prune(table, number):
     model = table.model(0)
-    decision = Decision(-1, at.LEAF, 0.0, (0.0, -1.0), 0.1, 1000.0, "gap", "pruned")
+    decision = Decision(-1, LEAF, 0.0, (0.0, -1.0), 0.1, 1000.0, "gap", "pruned")
     event = revision.carry_out(model, model.first, number, decision, 7, 0)
     table.refresh(0)
     return event
@@ -146,15 +147,15 @@ def test_counts_survive_pruning(which):
     x, y = drifting(9_000, 3_000, seed=5)
     table, _ = grown(x, y, revisit_period=500)
     tree = view(table)
-    inner = np.flatnonzero(tree.node_ints[:, at.NODE_CHILDREN] > 0)
-    depth = tree.node_ints[inner, at.NODE_DEPTH]
+    inner = np.flatnonzero(tree.nodes.children > 0)
+    depth = tree.nodes.depth[inner]
     number = {"root": 0, "first": inner[1], "deepest": inner[depth.argmax()], "last": inner[-1]}[which]
     below = revision.below(tree, int(number))
-    leaves = np.count_nonzero(tree.node_ints[below, at.NODE_KIND] == at.LEAF)
-    before, seen = table.model(0).summary(), tree.seen[tree.node_ints[number, at.NODE_SLOT]].copy()
-    record = tree.node_ints[number]
-    kind: Any = {at.NUMERIC: "numeric", at.CATEGORY: "category"}[int(record[at.NODE_KIND])]
-    expected = NodeTest(int(record[at.NODE_ATTRIBUTE]), kind, float(tree.node_floats[number, at.NODE_VALUE]))
+    leaves = np.count_nonzero(tree.nodes.kind[below] == LEAF)
+    before, seen = table.model(0).summary(), tree.seen[tree.nodes.slot[number]].copy()
+    node = tree.block.node(int(number))
+    kind: Any = {NUMERIC: "numeric", CATEGORY: "category"}[int(node.kind)]
+    expected = NodeTest(int(node.attribute), kind, float(node.value))
     event = prune(table, int(number))
     validate.check(table.model(0))
     after, tree = table.model(0).summary(), view(table)
@@ -163,8 +164,8 @@ def test_counts_survive_pruning(which):
     assert after.leaves == before.leaves - leaves + 1
     assert after.nodes == before.nodes - len(below)
     assert after.splits == after.nodes - after.leaves
-    assert tree.node_ints[number, at.NODE_KIND] == at.LEAF
-    assert np.array_equal(tree.seen[tree.node_ints[number, at.NODE_SLOT]], seen)
+    assert tree.nodes.kind[number] == LEAF
+    assert np.array_equal(tree.seen[tree.nodes.slot[number]], seen)
     assert Model.restore(table.model(0).snapshot()).snapshot() == table.model(0).snapshot()
     answer(table, x, y)
     validate.check(table.model(0))
@@ -176,9 +177,9 @@ def test_a_node_whose_test_is_worse_than_none_becomes_a_leaf():
     x, y = noisy(3000)
     table, _ = grown(x, y, revisit_period=500)
     tree = view(table)
-    assert tree.node_ints[0, at.NODE_KIND] == at.NUMERIC
-    tree.revision[0, at.REVISION_OWN] = -1e6
-    tree.revision[0, at.REVISION_FIELDS :] = -1e6
+    assert tree.nodes.kind[0] == NUMERIC
+    tree.revisions.own[0] = -1e6
+    tree.revisions.merits[0] = -1e6
     events = answer(table, x[:500], y[:500]).events
     pruned = [event for event in events if type(event).__name__ == "Pruned"]
     assert [event.node for event in pruned] == [0]
@@ -194,14 +195,14 @@ def test_a_tree_that_has_stopped_grows_on_when_a_subtree_has_gone(learner):
     table, events = grown(x, y, **learner, max_leaves=8, revisit_period=1e9)
     assert isinstance(events[-1], GrowthStopped)
     tree = view(table)
-    kinds = tree.node_ints[: tree.header[at.TREE_NODES], at.NODE_KIND]
-    leaves = tree.node_ints[np.flatnonzero(kinds == at.LEAF)]
-    assert np.isinf(tree.leaf_floats[leaves[:, at.NODE_SLOT], at.LEAF_NEXT]).any()
-    inner = np.flatnonzero(tree.node_ints[:, at.NODE_CHILDREN] > 0)
+    kinds = tree.nodes.kind[: tree.block.nodes]
+    slots = tree.nodes.slot[np.flatnonzero(kinds == LEAF)]
+    assert np.isinf(tree.leaf_records.next[slots]).any()
+    inner = np.flatnonzero(tree.nodes.children > 0)
     prune(table, int(inner[-1]))
     tree = view(table)
     assert not table.model(0).summary().growth_stopped
-    assert np.isfinite(tree.leaf_floats[: tree.header[at.TREE_SLOTS], at.LEAF_NEXT]).all()
+    assert np.isfinite(tree.leaf_records.next[: tree.block.slots]).all()
     validate.check(table.model(0))
     copy = ModelTable()
     copy.add(Model.restore(table.model(0).snapshot()))
@@ -234,13 +235,13 @@ def test_a_nominal_attribute_is_tested_once_on_a_path():
     y = ((x[:, 0] == 1) | (x[:, 0] == 4) | ((x[:, 1] > 0.7) & (x[:, 0] == 2))).astype(np.int32)
     table, events = grown(x, y, kinds=(6, None), binary_splits=True, revisit_period=500)
     tree = view(table)
-    nominal = np.flatnonzero(tree.node_ints[:, at.NODE_KIND] == at.CATEGORY)
+    nominal = np.flatnonzero(tree.nodes.kind[:] == CATEGORY)
     assert len(nominal) >= 1
     for node in nominal:
-        parent = tree.node_ints[node, at.NODE_PARENT]
+        parent = tree.nodes.parent[node]
         while parent >= 0:
-            assert tree.node_ints[parent, at.NODE_KIND] != at.CATEGORY
-            parent = tree.node_ints[parent, at.NODE_PARENT]
+            assert tree.nodes.kind[parent] != CATEGORY
+            parent = tree.nodes.parent[parent]
     assert splits(events)
 
 
@@ -263,11 +264,11 @@ def test_caps_stop_growth_but_not_revisions(learner, cap):
         elif isinstance(event, Pruned) or splits([event], "replaced"):
             is_full = False
     model, tree = table.model(0), view(table)
-    records = int(tree.header[at.TREE_LEAVES] + tree.header[at.TREE_SPLITS])
-    assert tree.header[at.TREE_LEAVES] <= cap.get("max_leaves", 10**6)
-    assert records * tree.shape.leaf_stride * at.WORD <= cap.get("max_bytes", 1e9)
+    records = int(tree.block.leaves + tree.block.splits)
+    assert tree.block.leaves <= cap.get("max_leaves", 10**6)
+    assert records * tree.shape.leaf_stride * WORD <= cap.get("max_bytes", 1e9)
     assert model.nbytes <= cap.get("max_bytes", 1e9)
-    assert not view(table).revision[:, at.REVISION_DUE].any(), "it is set while a record is at hand"
+    assert not view(table).revisions.due[:].any(), "it is set while a record is at hand"
     validate.check(model)
 
 
@@ -295,8 +296,8 @@ def test_its_root_follows_a_drift_that_of_vfdt_does_not():
     ours, theirs = (
         grown(x, y, name, **more) for name, more in (("efdt", {"revisit_period": 100}), ("h-tree", {}))
     )
-    assert view(ours[0]).node_ints[0, at.NODE_ATTRIBUTE] == 1
-    assert view(theirs[0]).node_ints[0, at.NODE_ATTRIBUTE] == 0
+    assert view(ours[0]).nodes.attribute[0] == 1
+    assert view(theirs[0]).nodes.attribute[0] == 0
 
 
 def test_a_path_on_which_nothing_changes_is_gone_through_to_its_end():
@@ -307,17 +308,16 @@ def test_a_path_on_which_nothing_changes_is_gone_through_to_its_end():
     table = table_of(schema_of(None, None, classes=list("abcd")), spec)
     answer(table, x, y)
     model, tree = table.model(0), view(table)
-    nodes = tree.node_ints[: tree.header[at.TREE_NODES]]
-    inner = np.flatnonzero(nodes[:, at.NODE_KIND] != at.LEAF)
-    child = next(int(node) for node in inner if nodes[node, at.NODE_PARENT] == 0)
-    path = nodes[[0, child], at.NODE_SLOT]
-    tree.leaf_floats[path, at.LEAF_NEXT] = 0.0
-    before = tree.revision[path, at.REVISION_EVALUATIONS].copy()
+    nodes = tree.nodes[: tree.block.nodes]
+    inner = np.flatnonzero(nodes.kind != LEAF)
+    child = next(int(node) for node in inner if nodes.parent[node] == 0)
+    path = nodes.slot[[0, child]]
+    tree.leaf_records.next[path] = 0.0
+    before = tree.revisions.evaluations[path].copy()
     block = tree_of(model, model.first)
-    end = block.node(int(nodes[child, at.NODE_CHILD]))
-    assert reevaluation.finish_failed_path(plan_of(model), block, end)
-    assert (tree.revision[path, at.REVISION_EVALUATIONS] == before + 1.0).all()
-    assert (tree.leaf_floats[path, at.LEAF_NEXT] >= 1e9).all()
+    assert reevaluation.finish_failed_path(plan_of(model), block, block.node(int(nodes.child[child])))
+    assert (tree.revisions.evaluations[path] == before + 1.0).all()
+    assert (tree.leaf_records.next[path] >= 1e9).all()
 
 
 @pytest.mark.parametrize(("others", "is_worth"), [(599, True), (600, False)])
@@ -331,8 +331,8 @@ def test_a_branch_of_exactly_the_least_share_is_too_small(others, is_worth):
     table, events = grown(x, y, kinds=(4,), **parameters)
     assert [(event.attribute, event.value) for event in splits(events)] == [(0, 0.0)]
     model, tree = table.model(0), view(table)
-    own = tree.revision[tree.node_ints[0, at.NODE_SLOT]]
-    before = own[at.REVISION_OWN]
+    own, slot = tree.revisions.own, tree.nodes.slot[0]
+    before = float(own[slot])
     block = tree_of(model, model.first)
     reevaluation.reevaluate(plan_of(model), block, block.root, False)
-    assert (own[at.REVISION_OWN] > before) == is_worth
+    assert (own[slot] > before) == is_worth

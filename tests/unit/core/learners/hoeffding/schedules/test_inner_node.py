@@ -54,16 +54,16 @@ def gain(counts):
 def overdue(tree, delta):
     """Return the inner nodes where another attribute leads by more than ε, and that wait for no check."""
     found = []
-    for node in np.flatnonzero(tree.node_ints[: tree.header[at.TREE_NODES], at.NODE_CHILDREN] > 0).tolist():
-        slot = int(tree.node_ints[node, at.NODE_SLOT])
+    for node in np.flatnonzero(tree.nodes.children[: tree.block.nodes] > 0).tolist():
+        slot = int(tree.nodes.slot[node])
         leaf, counts = tree.leaf_floats[slot], tree.nominal[slot].reshape(2, -1, 2)
-        above, parent = set(), int(tree.node_ints[node, at.NODE_PARENT])
+        above, parent = set(), int(tree.nodes.parent[node])
         while parent >= 0:
-            above.add(int(tree.node_ints[parent, at.NODE_ATTRIBUTE]))
-            parent = int(tree.node_ints[parent, at.NODE_PARENT])
+            above.add(int(tree.nodes.attribute[parent]))
+            parent = int(tree.nodes.parent[parent])
         gains = [0.0 if a in above else gain(counts[:, a]) for a in range(counts.shape[1])]
         epsilon = math.sqrt(math.log(1.0 / delta) / (2.0 * leaf[at.LEAF_OBSERVED]))
-        lead = max(gains) - gains[tree.node_ints[node, at.NODE_ATTRIBUTE]]
+        lead = max(gains) - gains[tree.nodes.attribute[node]]
         if lead > epsilon and leaf[at.LEAF_NEXT] <= leaf[at.LEAF_OBSERVED]:
             found.append((node, lead, epsilon))
     return found
@@ -93,7 +93,7 @@ def test_a_node_with_the_right_test_is_not_evaluated_again():
         table = table_of(schema_of(None, None, None), spec_of(**(BOTH | {"watched_nodes": where})))
         answer(table, x, y)
         tree = view(table)
-        attempts[where] = int(tree.leaf_ints[tree.node_ints[0, at.NODE_SLOT], at.LEAF_ATTEMPTS])
+        attempts[where] = int(tree.leaf_records.attempts[tree.nodes.slot[0]])
         validate.check(table.model(0))
     assert attempts["leaves"] >= 9
     assert attempts["both"] <= 3
@@ -154,8 +154,8 @@ def test_a_revision_that_the_caps_forbid_is_tried_once_a_check():
     table = table_of(schema_of(None, 6), spec_of(**BOTH, max_leaves=3))
     answer(table, x, y)
     tree = view(table)
-    assert tree.node_ints[0, at.NODE_ATTRIBUTE] == 0
-    evaluations = tree.leaf_ints[tree.node_ints[0, at.NODE_SLOT], at.LEAF_ATTEMPTS]
+    assert tree.nodes.attribute[0] == 0
+    evaluations = tree.leaf_records.attempts[tree.nodes.slot[0]]
     assert 5 <= evaluations <= n / 200 + 2
 
 
@@ -164,9 +164,9 @@ def test_a_damaged_watch_is_found():
     table = table_of(schema_of(*[None] * 8), spec_of(**BOTH))
     answer(table, x, y)
     tree = view(table)
-    assert tree.header[at.TREE_SPLITS] > 0
+    assert tree.block.splits > 0
     validate.check(table.model(0))
-    rows = tree.schedule[2][tree.node_ints[0, at.NODE_SLOT]]
+    rows = tree.schedule[2][tree.nodes.slot[0]]
     rows[candidates.VALUE, 0] += 1.0
     with pytest.raises(GroveError, match="candidate 0 must be the test of the node"):
         validate.check(table.model(0))

@@ -9,7 +9,6 @@ from core import registry
 from core.kernels import jit
 from core.learners.hoeffding.schedules import cgd, osm
 from core.spec import Spec
-from core.tree import layout as at
 from core.tree import views
 from tests.naive import schedules
 from tests.naive.compare import twin_of
@@ -53,7 +52,7 @@ def test_the_interval_of_a_leaf(schedule, extra, interval):
     model = table.model(0)
     tree = views.tree_view(model.plan, model.ints, model.first)
     assert model.summary().attempts == 1
-    assert tree.leaf_floats[0, at.LEAF_NEXT] == 150 + interval
+    assert tree.leaf_records.next[0] == 150 + interval
 
 
 def test_the_earliest_moment_of_osm():
