@@ -100,30 +100,28 @@ def _edges_of(plan, p, statistics: Record, position: int) -> Edges:
 
 
 @kernel
-def _edge(plan, p, statistics: Record, position: int, i: int) -> float:
+def _edge(plan, p, attribute: Edges, position: int, i: int) -> float:
     """Return edge number i of an attribute, NaN if it has fewer."""
     if p.is_by_range != 0.0:
         share = (i + 1.0) / p.bins
         ends = plan.numeric_range(position)
         return ends.low * (1.0 - share) + ends.high * share
-    return _edges_of(plan, p, statistics, position).edges[i]
+    return attribute.edges[i]
 
 
 @kernel
-def _is_ready(plan, p, statistics: Record, position: int) -> bool:
+def _is_ready(p, attribute: Edges) -> bool:
     """Return whether the edges of an attribute are set."""
-    if p.is_by_range != 0.0:
-        return True
-    return _edges_of(plan, p, statistics, position).seen >= p.warm_up
+    return bool(p.is_by_range != 0.0 or attribute.seen >= p.warm_up)
 
 
 @kernel
-def _bin_of(plan, p, statistics: Record, position: int, x: float) -> int:
+def _bin_of(plan, p, attribute: Edges, position: int, x: float) -> int:
     """Return the bin of a value: the number of edges below it."""
     low, high = 0, int(p.bins) - 1
     while low < high:
         middle = (low + high) // 2
-        if _edge(plan, p, statistics, position, middle) < x:  # never below NaN
+        if _edge(plan, p, attribute, position, middle) < x:  # never below NaN
             low = middle + 1
         else:
             high = middle
@@ -131,10 +129,9 @@ def _bin_of(plan, p, statistics: Record, position: int, x: float) -> int:
 
 
 @kernel
-def _prepare(plan, p, statistics: Record, position: int, x: float) -> None:
+def _prepare(p, attribute: Edges, x: float) -> None:
     """Insert a first value in order; after the last first value compute the edges."""
     bins, last = int(p.bins), int(p.warm_up)
-    attribute = _edges_of(plan, p, statistics, position)
     words, first_value, n = attribute.edges, bins - 1, int(attribute.seen)
     quantiles.put(words, first_value, n, x)
     attribute.seen = n + 1.0
@@ -154,10 +151,11 @@ def update_numeric(plan, p, statistics: BinCounts, label: int, xs, weight: float
     for a in range(d):
         x = xs[a]
         if x - x == 0.0:
-            if _is_ready(plan, p, statistics, a):
-                counts[_bin_of(plan, p, statistics, a, x) * d + a] += weight
+            attribute = _edges_of(plan, p, statistics, a)
+            if _is_ready(p, attribute):
+                counts[_bin_of(plan, p, attribute, a, x) * d + a] += weight
             else:
-                _prepare(plan, p, statistics, a, x)
+                _prepare(p, attribute, x)
                 whole = False
     return whole
 
@@ -189,7 +187,8 @@ def propose_numeric(plan, p, statistics: BinCounts, k: int, start: int, end: int
                 below += counts[i * d + a]
                 left[c, column + i] = below
                 right[c, column + i] = max(total - below, 0.0)
-        ready = _is_ready(plan, p, statistics, a)
+        attribute = _edges_of(plan, p, statistics, a)
+        ready = _is_ready(p, attribute)
         for i in range(column, column + edges):
             low_side, high_side = 0.0, 0.0
             for c in range(k):
@@ -197,14 +196,14 @@ def propose_numeric(plan, p, statistics: BinCounts, k: int, start: int, end: int
                 high_side += right[c, i]
             thresholds[i] = math.nan
             if ready and low_side > 0.0 and high_side > 0.0:
-                thresholds[i] = _edge(plan, p, statistics, a, i - column)
+                thresholds[i] = _edge(plan, p, attribute, a, i - column)
 
 
 @kernel
 def masses_numeric(plan, p, statistics: BinCounts, k: int, position: int, value: float, left, right) -> None:
     """Write the class masses at or below an edge of attribute ``position`` and above it."""
     d, bins = plan.numeric, int(p.bins)
-    last = _bin_of(plan, p, statistics, position, value)
+    last = _bin_of(plan, p, _edges_of(plan, p, statistics, position), position, value)
     for c in range(k):
         counts = statistics.of_class(plan, p, c)
         left[c], right[c] = 0.0, 0.0
@@ -236,8 +235,9 @@ def log_densities_numeric(plan, p, statistics: BinCounts, k: int, xs, scratch, o
     """Add ln of the bins' shares to out[c]; missing values and attributes without edges add nothing."""
     for a in range(plan.numeric):
         x = xs[a]
-        if x - x == 0.0 and _is_ready(plan, p, statistics, a):
-            in_bin = _bin_of(plan, p, statistics, a, x)
+        attribute = _edges_of(plan, p, statistics, a)
+        if x - x == 0.0 and _is_ready(p, attribute):
+            in_bin = _bin_of(plan, p, attribute, a, x)
             for c in range(k):
                 out[c] += LN2 * log2(_share(plan, p, statistics, c, a, in_bin))
 
@@ -247,8 +247,9 @@ def densities_numeric(plan, p, statistics: BinCounts, k: int, xs, out) -> None:
     """Multiply out[c] by the bins' shares (MOA has no such observer; its votes are products)."""
     for a in range(plan.numeric):
         x = xs[a]
-        if x - x == 0.0 and _is_ready(plan, p, statistics, a):
-            in_bin = _bin_of(plan, p, statistics, a, x)
+        attribute = _edges_of(plan, p, statistics, a)
+        if x - x == 0.0 and _is_ready(p, attribute):
+            in_bin = _bin_of(plan, p, attribute, a, x)
             for c in range(k):
                 out[c] *= _share(plan, p, statistics, c, a, in_bin)
 
