@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from core.events import Action, Drift, Event, GrowthStopped, Split
 from core.layout.learning import DECISION_DUE, GREW, GROW_FIRST
 from core.layout.model import WORD, Ints, ModelHeader
@@ -41,8 +43,8 @@ class ForestGrowth:
 
     def _due(self, ints: Ints, t: int) -> tuple[list[int], list[int]]:
         """Return the slots of the trees that are due, and the members with an alarm."""
-        records = self.layout.records(ints, t)
-        return records.due.nonzero()[0].tolist(), records.alarm[: self.layout.members].nonzero()[0].tolist()
+        due, alarm = (self.layout.column(ints, t, name) for name in ("due", "alarm"))
+        return np.flatnonzero(due).tolist(), np.flatnonzero(alarm[: self.layout.members]).tolist()
 
     def review(self, model: HasBlocks, t: int, row: int, index: int) -> list[Event]:
         """Rank the leaves if a review is due after this row, whose label the model has not counted yet."""
@@ -55,7 +57,7 @@ class ForestGrowth:
         """Return whether a tree has reached its part of the bytes, now or at an earlier review."""
         if self.layout.forest(ints, t).ranked:
             return True
-        places = self.layout.records(ints, t).tree.tolist()
+        places = self.layout.column(ints, t, "tree").tolist()
         return any(place and Tree(ints, ints, t + place).stopped == LACKS_ROOM for place in places)
 
     def conclude(

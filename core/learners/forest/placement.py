@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from core.drift.base import Detector
-from core.kernels.records import row_type, rows
+from core.kernels.records import offset
 from core.layout.model import WORD, Block, Floats, Ints
 from core.layout.tree import Tree
 from core.learners.forest.layout import (
@@ -110,10 +110,10 @@ class ForestPlacement(BlockLayout):
         """Return a member record."""
         return Member(ints, ints.view(np.float64), t + FOREST_HEADER + slot * self.stride)
 
-    def records(self, ints: Ints, t: int) -> Any:
-        """Return the records of members and background trees as rows, one for each slot, not copied."""
-        first = t + FOREST_HEADER
-        return rows(ints[first : first + self.slots * self.stride], row_type(Member, self.stride))
+    def column(self, ints: Ints, t: int, name: str) -> Ints:
+        """Return a word of all member records, by the name of its field: int64[slot], not copied."""
+        first = t + FOREST_HEADER + offset(Member, name)
+        return ints[first : first + self.slots * self.stride : self.stride]
 
     def event_words(self, member: Member) -> Floats:
         """Return the words of a member record that describe a split, not copied."""
@@ -127,7 +127,7 @@ class ForestPlacement(BlockLayout):
 
     def members_at(self, ints: Ints, t: int) -> list[int]:
         """Return the first words of the members' trees."""
-        return [t + place for place in self.records(ints, t).tree[: self.members].tolist()]
+        return [t + place for place in self.column(ints, t, "tree")[: self.members].tolist()]
 
     # Sizes
 
@@ -143,7 +143,7 @@ class ForestPlacement(BlockLayout):
         If trees do not lie in the order of their records, the latter number is at least 1.
         """
         rooms = self._rooms(ints, t, self.trees.room)
-        places = [place for place in self.records(ints, t).tree.tolist() if place]
+        places = [place for place in self.column(ints, t, "tree").tolist() if place]
         spare = int(self.forest(ints, t).words) - self.words((*rooms, 0))
         return (*rooms, spare if places == sorted(places) else max(spare, 1))
 
@@ -153,7 +153,7 @@ class ForestPlacement(BlockLayout):
 
     def _rooms(self, ints: Ints, t: int, room_of: Any) -> list[int]:
         rooms: list[int] = []
-        for place in self.records(ints, t).tree.tolist():
+        for place in self.column(ints, t, "tree").tolist():
             rooms += room_of(ints, t + place) if place else (0, 0)
         return rooms
 
@@ -162,7 +162,7 @@ class ForestPlacement(BlockLayout):
         end = self.trees_at
         if t + end > len(ints):
             return None
-        for slot, place in enumerate(self.records(ints, t).tree.tolist()):
+        for slot, place in enumerate(self.column(ints, t, "tree").tolist()):
             if place == 0 and slot >= self.members:
                 continue
             size = self.trees.size_of(ints, t + place) if place == end else None
@@ -253,7 +253,7 @@ class ForestPlacement(BlockLayout):
         """
         whole = int(self.forest(ints, t).words)
         gap, free, end = 0, 0, self.trees_at
-        for place in [*sorted(filter(None, self.records(ints, t).tree.tolist())), whole]:
+        for place in [*sorted(filter(None, self.column(ints, t, "tree").tolist())), whole]:
             if place - end >= words and not gap:
                 gap = end
             free += place - end
