@@ -21,10 +21,20 @@ import numpy as np
 
 from core.active.label_account import SAMPLED_FOR_EVALUATION, Account
 from core.events import Event
-from core.kernels.jit import kernel
+from core.kernels.jit import kernel, tail
+from core.layout.model import (
+    ACTUAL,
+    EVALUATION_ROWS,
+    HIT,
+    PREDICTED,
+    WINDOW,
+    EvaluationCounters,
+    Ints,
+    ModelHeader,
+    window_words,
+)
+from core.layout.plan import PlanRecord
 from core.plan import Plan
-from core.tree import layout as at
-from core.tree.layout import Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,54 +104,53 @@ def labels_of_classes(plan: Plan, ints: Ints) -> tuple[int, ...]:
     The tuple ends with the last class that has any: the number of classes after it depends on where runs are
     cut.
     """
-    first = int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
-    first += at.EVALUATION_ACTUAL * plan.schema.n_classes
-    judged = ints[first : first + plan.schema.n_classes]
+    k = plan.schema.n_classes
+    judged = ints[plan.record.evaluation + EvaluationCounters.SIZE + ACTUAL * k :][:k]
     return tuple(judged[: int(np.flatnonzero(judged).max(initial=-1)) + 1].tolist())
+
+
+def section_of(plan: Plan, ints: Ints) -> EvaluationCounters:
+    """Return the evaluation section of a model's buffer."""
+    return EvaluationCounters(ints, ints.view(np.float64), plan.record.evaluation)
 
 
 def read(plan: Plan, ints: Ints) -> Evaluation:
     """Return the evaluation of a model's buffer."""
-    start = int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
+    model, start = ModelHeader.read(ints), int(plan.record.evaluation)
+    section = EvaluationCounters.read(ints, start)
     classes = plan.schema.n_classes
-    counts = ints[start : start + at.EVALUATION_ROWS * classes].tolist()  # an array costs ten times as much
-    rows = [counts[row * classes : (row + 1) * classes] for row in range(at.EVALUATION_ROWS)]
-    accuracy, kappa, f1 = _measures(*rows[: at.EVALUATION_WINDOW])
-    accuracy_windowed, kappa_windowed, f1_windowed = _measures(*rows[at.EVALUATION_WINDOW :])
-    records, labels = int(ints[at.MODEL_RECORDS]), int(ints[at.MODEL_LABELS])
-    section = start - at.EVALUATION_FIELDS
-    hits = ints[section:start].tolist()
-    n = hits[at.EVALUATION_COUNT] - hits[at.EVALUATION_UNCOMPARED]
-    right = sum(rows[at.EVALUATION_HIT]) - hits[at.EVALUATION_UNCOMPARED_HIT]
-    inside = rows[at.EVALUATION_WINDOW + at.EVALUATION_HIT]
-    recent = sum(rows[at.EVALUATION_WINDOW + at.EVALUATION_ACTUAL])
-    sampled = int(ints[section + at.EVALUATION_SAMPLED])
-    unbiased, low, high = _unbiased(plan, ints, section)
+    counts = ints[start + EvaluationCounters.SIZE :][: EVALUATION_ROWS * classes].tolist()
+    rows = [counts[row * classes : (row + 1) * classes] for row in range(EVALUATION_ROWS)]
+    accuracy, kappa, f1 = _measures(*rows[:WINDOW])
+    accuracy_windowed, kappa_windowed, f1_windowed = _measures(*rows[WINDOW:])
+    n, right = section.count - section.uncompared, sum(rows[HIT]) - section.uncompared_hit
+    right_in_window, labels_in_window = sum(rows[WINDOW + HIT]), sum(rows[WINDOW + ACTUAL])
+    unbiased, low, high = _unbiased(plan, section)
     account = Account.of(ints)
     return Evaluation(
-        records=records,
-        labels=labels,
+        records=model.records,
+        labels=model.labels,
         accuracy=accuracy,
         accuracy_windowed=accuracy_windowed,
         kappa=kappa,
         kappa_windowed=kappa_windowed,
-        kappa_m=_against(right, hits[at.EVALUATION_MAJORITY_HIT], n),
-        kappa_m_windowed=_against(sum(inside), hits[at.EVALUATION_WINDOW_MAJORITY_HIT], recent),
-        kappa_temporal=_against(right, hits[at.EVALUATION_LAST_HIT], n),
-        kappa_temporal_windowed=_against(sum(inside), hits[at.EVALUATION_WINDOW_LAST_HIT], recent),
+        kappa_m=_against(right, section.majority_hit, n),
+        kappa_m_windowed=_against(right_in_window, section.window_majority_hit, labels_in_window),
+        kappa_temporal=_against(right, section.last_hit, n),
+        kappa_temporal_windowed=_against(right_in_window, section.window_last_hit, labels_in_window),
         f1_rarer=f1,
         f1_rarer_windowed=f1_windowed,
-        label_share=labels / records if records else 0.0,
+        label_share=model.labels / model.records if model.records else 0.0,
         asked=account.asked,
         answered=account.answered,
         declined=account.declined,
         expired=account.expired,
         outstanding=account.outstanding,
-        drawn_labels=sampled,
+        drawn_labels=section.sampled,
         accuracy_unbiased=unbiased,
         accuracy_unbiased_low=low,
         accuracy_unbiased_high=high,
-        growth_stopped=plan.blocks.has_stopped(ints, int(ints[at.MODEL_FIRST])),
+        growth_stopped=plan.blocks.has_stopped(ints, model.first),
     )
 
 
@@ -149,7 +158,7 @@ NORMAL_95: Final = 1.959963984540054
 """Two-sided quantile of the standard normal distribution at 95 %."""
 
 
-def _unbiased(plan: Plan, ints: Ints, section: int) -> tuple[float, float, float]:
+def _unbiased(plan: Plan, section: EvaluationCounters) -> tuple[float, float, float]:
     """Return an estimate of the accuracy over all records from the sampled records, and its 95 % interval.
 
     Reserved records are sampled evenly: the share of hits among them is the estimate. Records that a strategy
@@ -159,23 +168,16 @@ def _unbiased(plan: Plan, ints: Ints, section: int) -> tuple[float, float, float
     show how much of the stream is missing in it, but the probabilities do. Labels that are late or lost make
     n smaller.
     """
-    sampled, hits = (int(ints[section + word]) for word in (at.EVALUATION_SAMPLED, at.EVALUATION_SAMPLED_HIT))
+    sampled, hits = section.sampled, section.sampled_hit
     if sampled == 0:
         return math.nan, math.nan, math.nan
     if plan.spec.evaluation.slice:
         return hits / sampled, *wilson(hits, sampled)
-    sums = ints[section : section + at.EVALUATION_FIELDS].view(np.float64)
-    represented, squares = float(sums[at.EVALUATION_REPRESENTED]), float(sums[at.EVALUATION_SQUARES])
-    if not (sums[at.EVALUATION_IMPORTANCE] > 0.0 and squares > 0.0):
+    represented, squares = section.represented, section.squares
+    if not (section.importance > 0.0 and squares > 0.0):
         return math.nan, math.nan, math.nan  # all sampled records come from a share that was reserved earlier
-    share = min(float(sums[at.EVALUATION_IMPORTANCE_HIT] / sums[at.EVALUATION_IMPORTANCE]), 1.0)
-    n = (
-        represented
-        * represented
-        / squares
-        * sampled
-        / max(int(ints[section + at.EVALUATION_CHOSEN]), sampled)
-    )
+    share = min(section.importance_hit / section.importance, 1.0)
+    n = represented * represented / squares * sampled / max(section.chosen, sampled)
     return share, *wilson(share * n, n)
 
 
@@ -216,127 +218,128 @@ def _against(right: int, baseline: int, n: int) -> float:
 
 @kernel
 def count_prediction(
-    plan, ints, floats, label: int, prediction: int, sampled: int, importance: float
+    plan: PlanRecord, model: ModelHeader, label: int, prediction: int, sampled: int, importance: float
 ) -> None:
     """Count a prediction whose label is known; sampled and importance belong to the same record."""
-    section = plan[at.PLAN_EVALUATION]
+    evaluation = model.evaluation(plan)
     # A reserved share is sampled evenly. Requests of a strategy count only if no share is reserved.
-    if sampled == SAMPLED_FOR_EVALUATION or (importance > 0.0 and plan[at.PLAN_SLICE] == 0):
+    if sampled == SAMPLED_FOR_EVALUATION or (importance > 0.0 and plan.slice == 0):
         right = 1 if label == prediction else 0
-        ints[section + at.EVALUATION_SAMPLED] += 1
-        ints[section + at.EVALUATION_SAMPLED_HIT] += right
-        floats[section + at.EVALUATION_IMPORTANCE] += importance
-        floats[section + at.EVALUATION_IMPORTANCE_HIT] += right * importance
-    classes = plan[at.PLAN_CLASSES]
-    rows = section + at.EVALUATION_FIELDS
-    position = ints[section + at.EVALUATION_NEXT]
-    bits = plan[at.PLAN_CODE_BITS]
+        evaluation.sampled += 1
+        evaluation.sampled_hit += right
+        evaluation.importance += importance
+        evaluation.importance_hit += right * importance
+    classes = plan.classes
+    position = evaluation.next
+    bits = plan.code_bits
     # All sizes are powers of two: 32 // bits records a word, 2·bits each, without a division.
-    log = plan[at.PLAN_CODE_SHIFT]
-    word = rows + at.EVALUATION_ROWS * classes + (position >> (5 - log))
+    log = plan.code_shift
+    codes = tail(evaluation.counts, EVALUATION_ROWS * classes)
+    number = position >> (5 - log)
     shift = (position & ((1 << (5 - log)) - 1)) << (log + 1)
     mask = (1 << bits) - 1
-    window = rows + at.EVALUATION_WINDOW * classes
-    old = ints[word] >> shift
+    window = tail(evaluation.counts, WINDOW * classes)
+    old = codes[number] >> shift
     oldest = -1
-    if ints[section + at.EVALUATION_COUNT] >= plan[at.PLAN_WINDOW]:
+    if evaluation.count >= plan.window:
         oldest = old & mask
-        _count(ints, window, classes, oldest, (old >> bits) & mask, -1)
-    ints[word] ^= ((old ^ (label | (prediction << bits))) & ((1 << 2 * bits) - 1)) << shift
-    _count(ints, window, classes, label, prediction, 1)
-    _count(ints, rows, classes, label, prediction, 1)
-    count_baselines(plan, ints, section, label, oldest, position)
-    ints[section + at.EVALUATION_COUNT] += 1
-    ints[section + at.EVALUATION_NEXT] = position + 1 if position + 1 < plan[at.PLAN_WINDOW] else 0
+        _count(window, classes, oldest, (old >> bits) & mask, -1)
+    codes[number] ^= ((old ^ (label | (prediction << bits))) & ((1 << 2 * bits) - 1)) << shift
+    _count(window, classes, label, prediction, 1)
+    _count(evaluation.counts, classes, label, prediction, 1)
+    count_baselines(plan, model, label, oldest, position)
+    evaluation.count += 1
+    evaluation.next = position + 1 if position + 1 < plan.window else 0
 
 
 @kernel
-def count_baselines(plan, ints, section: int, label: int, oldest: int, position: int) -> None:
+def count_baselines(plan: PlanRecord, model: ModelHeader, label: int, oldest: int, position: int) -> None:
     """Count the hits of the two baselines; the counts of labels include this label.
 
     oldest: label of the record that has left the window, -1: none; position: of this record in the window.
     """
-    classes = plan[at.PLAN_CLASSES]
-    rows = section + at.EVALUATION_FIELDS
-    window = rows + at.EVALUATION_WINDOW * classes
-    repeats = 1 if ints[section + at.EVALUATION_LAST] == label else 0
-    ints[section + at.EVALUATION_LAST] = label
-    ints[section + at.EVALUATION_LAST_HIT] += repeats
-    ints[section + at.EVALUATION_WINDOW_LAST_HIT] += repeats
+    evaluation = model.evaluation(plan)
+    labels, labels_in_window = evaluation.counts, tail(evaluation.counts, WINDOW * plan.classes)
+    repeats = 1 if evaluation.last == label else 0
+    evaluation.last = label
+    evaluation.last_hit += repeats
+    evaluation.window_last_hit += repeats
     if oldest >= 0:
-        gone = 1 if ints[section + at.EVALUATION_BEFORE] == oldest else 0
-        ints[section + at.EVALUATION_BEFORE] = oldest
-        ints[section + at.EVALUATION_WINDOW_LAST_HIT] -= gone
-    majority = larger_class(ints, rows, ints[section + at.EVALUATION_MAJORITY], label)
-    ints[section + at.EVALUATION_MAJORITY] = majority
-    ints[section + at.EVALUATION_MAJORITY_HIT] += 1 if majority == label else 0
-    recent = ints[section + at.EVALUATION_WINDOW_MAJORITY]
+        repeats_gone = 1 if evaluation.before == oldest else 0
+        evaluation.before = oldest
+        evaluation.window_last_hit -= repeats_gone
+    majority = larger_class(labels, evaluation.majority, label)
+    evaluation.majority = majority
+    evaluation.majority_hit += 1 if majority == label else 0
+    recent = evaluation.window_majority
     if oldest == recent and oldest != label:  # the majority may now be another class
-        recent = largest_class(ints, window, classes)
+        recent = largest_class(labels_in_window, plan.classes)
     else:
-        recent = larger_class(ints, window, recent, label)
-    ints[section + at.EVALUATION_WINDOW_MAJORITY] = recent
-    word, shift = plan[at.PLAN_WINDOW_BITS] + (position >> 6), position & 63
-    was, now = (ints[word] >> shift) & 1, 1 if recent == label else 0
-    ints[section + at.EVALUATION_WINDOW_MAJORITY_HIT] += now - was
-    ints[word] ^= (was ^ now) << shift
+        recent = larger_class(labels_in_window, recent, label)
+    evaluation.window_majority = recent
+    bits = tail(model.ints, plan.window_bits)
+    number, shift = position >> 6, position & 63
+    bit_before, bit = (bits[number] >> shift) & 1, 1 if recent == label else 0
+    evaluation.window_majority_hit += bit - bit_before
+    bits[number] ^= (bit_before ^ bit) << shift
 
 
 @kernel
-def larger_class(ints, counts: int, one: int, other: int) -> int:
-    """Return the class with the larger count (from word ``counts`` on), the lower code if they are equal."""
-    mine, yours = ints[counts + one], ints[counts + other]
-    return other if yours > mine or (yours == mine and other < one) else one
+def larger_class(counts, one: int, other: int) -> int:
+    """Return the class with the larger count (int64[class]), the lower code if they are equal."""
+    count, other_count = counts[one], counts[other]
+    return other if other_count > count or (other_count == count and other < one) else one
 
 
 @kernel
-def largest_class(ints, counts: int, classes: int) -> int:
-    """Return the class with the largest count (from word ``counts`` on), the lowest code of equal counts."""
+def largest_class(counts, classes: int) -> int:
+    """Return the class with the largest count (int64[class]), the lowest code of equal counts."""
     best = 0
     for c in range(1, classes):
-        if ints[counts + c] > ints[counts + best]:
+        if counts[c] > counts[best]:
             best = c
     return best
 
 
 @kernel
-def _count(ints, rows: int, classes: int, label: int, prediction: int, step: int) -> None:
-    """Add ``step`` to the counts of a label, a prediction and, if they are equal, a hit."""
-    ints[rows + at.EVALUATION_ACTUAL * classes + label] += step
-    ints[rows + at.EVALUATION_PREDICTED * classes + prediction] += step
+def _count(rows, classes: int, label: int, prediction: int, step: int) -> None:
+    """Add ``step`` to the counts of a label, a prediction and, if they are equal, a hit.
+
+    rows: int64[3·class], the rows ACTUAL, PREDICTED and HIT.
+    """
+    rows[ACTUAL * classes + label] += step
+    rows[PREDICTED * classes + prediction] += step
     # No branch predictor foresees hits, so the sum adds 0 instead of branching.
-    ints[rows + at.EVALUATION_HIT * classes + label] += step if label == prediction else 0
+    rows[HIT * classes + label] += step if label == prediction else 0
 
 
 def repack(old_plan: Plan, old: Ints, new_plan: Plan, new: Ints) -> None:
     """Copy the evaluation section of a model to the layout of a schema with more classes."""
-    old_at, new_at = int(old_plan.ints[at.PLAN_EVALUATION]), int(new_plan.ints[at.PLAN_EVALUATION])
-    new[new_at : new_at + at.EVALUATION_FIELDS] = old[old_at : old_at + at.EVALUATION_FIELDS]
+    source, target = section_of(old_plan, old), section_of(new_plan, new)
+    new[target.start :][: EvaluationCounters.SIZE] = old[source.start :][: EvaluationCounters.SIZE]
     k, grown = old_plan.schema.n_classes, new_plan.schema.n_classes
-    old_rows = old[old_at + at.EVALUATION_FIELDS :][: at.EVALUATION_ROWS * k].reshape(at.EVALUATION_ROWS, k)
-    new_rows = new[new_at + at.EVALUATION_FIELDS :][: at.EVALUATION_ROWS * grown]
-    new_rows.reshape(at.EVALUATION_ROWS, grown)[:, :k] = old_rows
-    window = int(old_plan.ints[at.PLAN_WINDOW])
-    source, target = _window(old_plan, old), _window(new_plan, new)
-    old_bits, new_bits_at = int(old_plan.ints[at.PLAN_WINDOW_BITS]), int(new_plan.ints[at.PLAN_WINDOW_BITS])
+    old_rows = source.counts[: EVALUATION_ROWS * k].reshape(EVALUATION_ROWS, k)
+    new_rows = target.counts[: EVALUATION_ROWS * grown].reshape(EVALUATION_ROWS, grown)
+    new_rows[:, :k] = old_rows
+    window = int(old_plan.record.window)
     n = -(-window // 64)
-    new[new_bits_at : new_bits_at + n] = old[old_bits : old_bits + n]
-    bits, new_bits = int(old_plan.ints[at.PLAN_CODE_BITS]), int(new_plan.ints[at.PLAN_CODE_BITS])
+    new[new_plan.record.window_bits :][:n] = old[old_plan.record.window_bits :][:n]
+    codes, new_codes = _codes(old_plan, old), _codes(new_plan, new)
+    bits, new_bits = int(old_plan.record.code_bits), int(new_plan.record.code_bits)
     if bits == new_bits:
-        target[:] = source
+        new_codes[:] = codes
         return
     position = np.arange(window)
-    pairs = source[position // (32 // bits)] >> (2 * bits * (position % (32 // bits)))
+    pairs = codes[position // (32 // bits)] >> (2 * bits * (position % (32 // bits)))
     mask = (1 << bits) - 1
     pairs = (pairs & mask) | (((pairs >> bits) & mask) << new_bits)
     np.bitwise_or.at(
-        target, position // (32 // new_bits), pairs << (2 * new_bits * (position % (32 // new_bits)))
+        new_codes, position // (32 // new_bits), pairs << (2 * new_bits * (position % (32 // new_bits)))
     )
 
 
-def _window(plan: Plan, ints: Ints) -> Ints:
-    start = int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
-    start += at.EVALUATION_ROWS * plan.schema.n_classes
-    return ints[
-        start : start + at.window_words(int(plan.ints[at.PLAN_WINDOW]), int(plan.ints[at.PLAN_CODE_BITS]))
-    ]
+def _codes(plan: Plan, ints: Ints) -> Ints:
+    """Return the packed codes of the window."""
+    n = window_words(int(plan.record.window), int(plan.record.code_bits))
+    codes: Ints = section_of(plan, ints).counts[EVALUATION_ROWS * plan.schema.n_classes :][:n]
+    return codes

@@ -15,16 +15,17 @@ from core.active.label_account import CLOSINGS, SAMPLED_FOR_EVALUATION
 from core.errors import RowError, SchemaError
 from core.evaluation import EvaluationDue, labels_of_classes
 from core.events import Event
+from core.layout.model import Floats, Ints
 from core.learners.protocol import Learner, Stretch, workspace_of
 from core.model import drift_reaction, numbers_seen
 from core.model.model import Model
-from core.model.numbers_seen import NumbersSeen
+from core.model.numbers_seen import NumberRange
 from core.model.prediction import preparation
 from core.run import ANSWER_ONLY as ANSWER_ONLY
 from core.run import LABELLED as LABELLED
 from core.run import ON_REQUEST as ON_REQUEST
+from core.run import Cursor, LogEntry, Run
 from core.tree.conditions import Branch
-from core.tree.layout import Floats
 
 FIRST_CAPACITY: Final = 16
 NO_LABEL: Final = -1
@@ -52,7 +53,7 @@ class Answers:
     events: list[Event]
     explanations: dict[int, tuple[Branch, ...]] = field(default_factory=dict)
     """By row, if the model explains: the branches that led to the prediction."""
-    seen: dict[int, dict[int, NumbersSeen]] = field(default_factory=dict)
+    seen: dict[int, dict[int, NumberRange]] = field(default_factory=dict)
     """By row, if the model explains and the label is requested: by column, the numbers seen so far."""
 
 
@@ -286,11 +287,11 @@ class ModelTable:
     ) -> None:
         """Refuse values that no answer can have: the evaluation relies on valid values."""
         known = self._classes[models] - 1
-        given: list[tuple[str, npt.NDArray[Any], int, Any, str]] = [
+        columns: list[tuple[str, npt.NDArray[Any], int, Any, str]] = [
             ("predicted", predicted, -1, known, "from -1 to the last class code of its model")
         ]
         if sampled is not None:
-            given.append(
+            columns.append(
                 (
                     "sampled",
                     sampled,
@@ -300,8 +301,8 @@ class ModelTable:
                 )
             )
         if importance is not None:
-            given.append(("importance", importance, 0, np.finfo(np.float64).max, "finite and at least 0"))
-        for name, column, smallest, largest, rule in given:
+            columns.append(("importance", importance, 0, np.finfo(np.float64).max, "finite and at least 0"))
+        for name, column, smallest, largest, rule in columns:
             bad = np.flatnonzero(~((column >= smallest) & (column <= largest)))
             if len(bad):
                 msg = f"{name}={column[bad[0]]} of row {bad[0]} must be {rule}; pass the answer's own columns"
@@ -313,38 +314,45 @@ class ModelTable:
         if mode != ANSWER_ONLY and self._prepared:
             for index in np.unique(models[self._prepared_at[models] != 0]).tolist():
                 self._forget_preparation(index)  # the rows of a frozen model are counted
-        arguments = (
-            models,
-            x,
-            label,
-            weight,
-            answers.prediction,
-            answers.probability,
-            answers.asked,
-            answers.sampled,
-            answers.importance,
-            answers.version,
-            mode,
-            workspace_of(x.shape[1], classes),
+        workspace, log, cursor = workspace_of(x.shape[1], classes), run.log_of(classes), run.new_cursor()
+        arrays = Run(
+            addresses=self._addresses,
+            plans=self._plans,
+            prepared=self._prepared_at,
+            model=models,
+            x=x,
+            label=label,
+            weight=weight,
+            prediction=answers.prediction,
+            probability=answers.probability,
+            asked=answers.asked.view(np.int8),
+            sampled=answers.sampled,
+            importance=answers.importance,
+            version=answers.version,
+            columns=workspace[0],
+            scratch=workspace[1],
+            votes=workspace[2],
+            log=log,
+            cursor=cursor.ints,
+            rows=len(models),
+            width=x.shape[1],
+            classes=classes,
+            entry_words=len(log) // run.LOG_ENTRIES,
+            mode=mode,
         )
-        log = run.log_of(classes)
         ahead: deque[Event] = deque()  # of rows that were learned but not evaluated yet
-        cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
-        while True:
-            reason = run.run(self._addresses, self._plans, self._prepared_at, *arguments, log, cursor)
-            if ahead or cursor.item(run.CURSOR_LOGGED):
-                answers.events.extend(self._told(ahead, log, cursor))
-            if reason == run.END:
-                break
-            row = int(cursor[run.CURSOR_ROW])
-            index = int(arguments[0][row])
+        while (reason := run.run(arrays)) != run.END:
+            if ahead or cursor.logged:
+                answers.events.extend(self._logged(ahead, log, cursor))
+            row = int(cursor.row)
+            index = int(models[row])
             if reason == run.DECISION_DUE or reason == run.GROW_FIRST or reason == run.LEVEL_CHANGED:
-                self._decide(reason, cursor, row, index, answers.events)
+                self._decide(reason, cursor, index, answers.events)
             elif reason == run.STRETCH_DUE:
-                end = cursor.item(run.CURSOR_STRETCH)
-                columns = (x, label, weight, answers.prediction, answers.probability, arguments[-1])
-                ahead.extend(self._play(Stretch(*columns, row, end, mode == LABELLED), index))
-                cursor[run.CURSOR_PLAYED] = end
+                columns = (x, label, weight, answers.prediction, answers.probability, workspace)
+                stretch = Stretch(*columns, row, int(cursor.stretch), mode == LABELLED)
+                ahead.extend(self._play(stretch, index))
+                cursor.played = stretch.end
             elif reason == run.EVALUATION_DUE:
                 model = self.model(index)
                 judged = labels_of_classes(model.plan, model.ints)
@@ -358,58 +366,55 @@ class ModelTable:
                 known = self.model(index).schema.n_classes
                 msg = f"label={label[row]} of row {row} must be below {known}; adopt a schema with the class"
                 raise SchemaError(msg)
+        if ahead or cursor.logged:
+            answers.events.extend(self._logged(ahead, log, cursor))
 
     def _play(self, stretch: Stretch, index: int) -> list[Event]:
         """Let a model learn a stretch of rows; return its events."""
         model = self.model(index)
         try:
-            found = model.plan.blocks.play(model, stretch, index)
+            events: list[Event] = model.plan.blocks.play(model, stretch, index)
         except Exception as error:
             raise RowError(stretch.row, index) from error
         self._addresses[index] = model.address
-        return found
+        return events
 
-    def _told(
-        self, ahead: deque[Event], log: npt.NDArray[np.float64], cursor: npt.NDArray[np.int64]
-    ) -> Iterator[Event]:
+    def _logged(self, ahead: deque[Event], log: Ints, cursor: Cursor) -> Iterator[Event]:
         """Yield events up to the current row: of stretches, then of the log (run.log_of)."""
-        while ahead and ahead[0].row <= cursor.item(run.CURSOR_ROW):
+        while ahead and ahead[0].row <= cursor.row:
             yield ahead.popleft()
-        for words in log[: cursor.item(run.CURSOR_LOGGED)]:
-            row, index = int(words[run.LOG_ROW]), int(words[run.LOG_MODEL])
-            yield self.model(index).plan.blocks.event_of(words[run.LOG_EVENT :], row, index)
-        cursor[run.CURSOR_LOGGED] = 0
+        for words in log.reshape(run.LOG_ENTRIES, -1)[: cursor.logged]:
+            entry = LogEntry.over(words)
+            row, index = int(entry.row), int(entry.model)
+            yield self.model(index).plan.blocks.event_of(entry.event, row, index)
+        cursor.logged = 0
 
     def _forget_preparation(self, index: int) -> None:
         self._prepared_at[index] = 0
         self._prepared.pop(index, None)
 
     @staticmethod
-    def _explain(
-        model: Model, cursor: npt.NDArray[np.int64], x: Floats, answers: Answers, *, learns: bool
-    ) -> None:
+    def _explain(model: Model, cursor: Cursor, x: Floats, answers: Answers, *, learns: bool) -> None:
         """Store the branches to the place of the current row, and the numbers seen so far."""
-        t, place, row = (cursor.item(word) for word in (run.CURSOR_BLOCK, run.CURSOR_PLACE, run.CURSOR_ROW))
-        plan = model.plan
-        answers.explanations[row] = plan.blocks.explain(model.schema, model.ints, t, x, place)
+        row, plan = int(cursor.row), model.plan
+        answers.explanations[row] = plan.blocks.explain(
+            model.schema, model.ints, int(cursor.block), x, int(cursor.place)
+        )
         if learns:
             numbers_seen.take(plan, model.floats, x)
             if answers.asked[row]:
                 answers.seen[row] = numbers_seen.read(plan, model.floats)
 
-    def _decide(
-        self, reason: int, cursor: npt.NDArray[np.int64], row: int, index: int, events: list[Event]
-    ) -> None:
+    def _decide(self, reason: int, cursor: Cursor, index: int, events: list[Event]) -> None:
         """Take the decision for which the kernel returned, and update the address of the model's buffer."""
-        model = self._models[index]
+        model, row = self._models[index], int(cursor.row)
         assert model is not None
-        t, place = cursor.item(run.CURSOR_BLOCK), cursor.item(run.CURSOR_PLACE)
         try:
             if reason == run.LEVEL_CHANGED:
-                found: list[Event] = [drift_reaction.react(model, row, index)]
+                events.append(drift_reaction.react(model, row, index))
             else:
-                found = model.plan.blocks.grow(model, reason, t, place, row, index)
+                block, place = int(cursor.block), int(cursor.place)
+                events.extend(model.plan.blocks.grow(model, reason, block, place, row, index))
         except Exception as error:
             raise RowError(row, index) from error
         self._addresses[index] = model.address
-        events += found

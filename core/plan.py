@@ -12,6 +12,7 @@ import weakref
 from typing import Any, ClassVar
 
 from core.errors import SchemaError
+from core.layout.model import WORD, Floats, Ints, ModelHeader, evaluation_words
 from core.layout.plan import PlanRecord
 from core.plan_words import NAMES_SHARE, PlanWords
 from core.schema import shared
@@ -19,8 +20,6 @@ from core.schema.dimensions import Dimensions, dimensions, grown_dimensions
 from core.schema.names import name_bytes
 from core.schema.schema import Schema
 from core.spec import Spec
-from core.tree import layout as at
-from core.tree.layout import Floats, Ints
 
 _sharing = threading.RLock()  # without it two threads could create two objects for one key
 _plans: weakref.WeakValueDictionary[tuple[Spec, Schema], Plan] = weakref.WeakValueDictionary()
@@ -30,7 +29,7 @@ _words: weakref.WeakValueDictionary[tuple[Spec, Dimensions, bool], PlanWords] = 
 class Plan:
     """The shared part of the models of a spec and a schema; ``Plan.of`` returns equal plans as one object."""
 
-    __slots__ = ("__weakref__", "address", "blocks", "floats", "ints", "schema", "spec", "words")
+    __slots__ = ("__weakref__", "address", "blocks", "floats", "ints", "record", "schema", "spec", "words")
 
     _bytes: ClassVar[int] = shared.INTERNED + 150
     _tally: ClassVar[shared.Tally] = shared.TALLY
@@ -44,6 +43,8 @@ class Plan:
         self.ints: Ints = words.ints
         self.floats: Floats = words.floats
         self.address: int = words.address
+        self.record: PlanRecord = words.record
+        """The words by name."""
         self.blocks: Any = words.blocks
         """The layout of the models' blocks; its class is the learner's kind of BlockLayout."""
         self._tally.hold(self._bytes)
@@ -72,11 +73,6 @@ class Plan:
             return found
 
     @property
-    def record(self) -> PlanRecord:
-        """The plan's words by name."""
-        return PlanRecord(self.ints, self.floats, 0)
-
-    @property
     def values_index(self) -> dict[int, tuple[int, int]]:
         """By column of a nominal attribute: its first position on the value axis and its room there."""
         return self.words.dims.value_places
@@ -89,7 +85,7 @@ class Plan:
         growth stops there [D1].
         """
         classes = max(self.schema.declared_classes, 1)
-        least, blocks = self.blocks.least_words(classes) * at.WORD, self.spec.most_blocks
+        least, blocks = self.blocks.least_words(classes) * WORD, self.spec.most_blocks
         needed = self.section_bytes(classes) + blocks * least
         if needed > self.spec.learner.max_bytes:
             msg = (
@@ -115,10 +111,11 @@ class Plan:
         Names that the model has not learned are left out. The row at which the schema took them in depends on
         where a run was cut, and no model may depend on that.
         """
-        learned, seen = ints.item(at.MODEL_CLASSES), int(self.ints[at.PLAN_VALUES_SEEN])
+        model = ModelHeader.over(ints)
+        learned, seen = int(model.classes), model.values_seen(self.record)
         names = list(self.schema.classes[learned:])
         for j, attribute in enumerate(self.values_index):
-            names += self.schema.attributes[attribute].values[ints.item(seen + j) :]
+            names += self.schema.attributes[attribute].values[seen.item(j) :]
         return self.block_bytes(max(learned, least)) + sum(map(name_bytes, names)) / self.spec.most_blocks
 
     def section_bytes(self, classes: int) -> int:
@@ -128,8 +125,8 @@ class Plan:
         models.
         """
         window = self.spec.evaluation.window
-        spare = at.evaluation_words(self.schema.n_classes, window) - at.evaluation_words(classes, window)
-        return (int(self.ints[at.PLAN_BLOCKS]) - spare) * at.WORD + self.schema.content_bytes
+        spare = evaluation_words(self.schema.n_classes, window) - evaluation_words(classes, window)
+        return (int(self.record.blocks) - spare) * WORD + self.schema.content_bytes
 
 
 def is_roomy(spec: Spec, schema: Schema) -> bool:

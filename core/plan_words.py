@@ -13,22 +13,31 @@ import numpy as np
 
 from core import registry
 from core.kernels import jit
-from core.learners import protocol
+from core.kernels.records import offset
+from core.layout.model import (
+    WORD,
+    ModelHeader,
+    NumbersSeen,
+    code_bits,
+    evaluation_words,
+    window_bits_at,
+)
+from core.layout.plan import NOMINAL_FIELDS, PlanRecord
+from core.learners import dispatch
 from core.numeric import rng
 from core.plugin import Parameters
 from core.schema import shared
 from core.schema.dimensions import Dimensions
 from core.spec import Spec
 from core.tree import allocation
-from core.tree import layout as at
 
 
 def plugins_of(spec: Spec) -> list[tuple[int, Parameters]]:
     """Return the plug-ins of a spec except the learner, each with the word that holds its kind."""
     return [
-        (at.PLAN_DRIFT, spec.drift),
-        (at.PLAN_STRATEGY, spec.query),
-        (at.PLAN_BUDGETING, spec.budget),
+        (offset(PlanRecord, "drift"), spec.drift),
+        (offset(PlanRecord, "strategy"), spec.query),
+        (offset(PlanRecord, "budgeting"), spec.budget),
         *spec.learner.plugins(),
     ]
 
@@ -36,8 +45,8 @@ def plugins_of(spec: Spec) -> list[tuple[int, Parameters]]:
 def compiled_modules(spec: Spec) -> frozenset[str]:
     """Return the modules for which kernels are compiled before a plan of a spec exists."""
     plugins = (type(plugin).__module__ for _, plugin in plugins_of(spec))
-    asked = spec.acquirer.compiled_with if spec.acquirer is not None else ()
-    return frozenset([*plugins, *protocol.modules_of(spec.learner), *asked])
+    acquiring = spec.acquirer.compiled_with if spec.acquirer is not None else ()
+    return frozenset([*plugins, *dispatch.modules_of(spec.learner), *acquiring])
 
 
 logger = logging.getLogger(__name__)
@@ -70,9 +79,9 @@ class PlanWords:
         kinds = [registry.kind(plugin.family, plugin.name) for _, plugin in plugins]
         places = [word for word, _ in plugins]
         constants = [plugin.constants() for _, plugin in plugins]
-        numeric_table = at.PLAN_HEADER
+        numeric_table = PlanRecord.SIZE
         nominal_table = numeric_table + len(numeric)
-        ranges = nominal_table + at.NOMINAL_FIELDS * len(nominal)
+        ranges = nominal_table + NOMINAL_FIELDS * len(nominal)
         first_parameter = ranges + 2 * len(numeric)
         words = first_parameter + sum(map(len, constants)) + len(learner.constants())
         words += len(self.blocks.offsets)
@@ -81,70 +90,57 @@ class PlanWords:
         jit.register(ints)
         self.address = ints.ctypes.data
 
-        ints[at.PLAN_ATTRIBUTES] = dims.attributes
-        ints[at.PLAN_NUMERIC] = len(numeric)
-        ints[at.PLAN_NOMINAL] = len(nominal)
-        ints[at.PLAN_VALUES] = dims.values
-        ints[at.PLAN_CLASSES] = dims.classes
-        ints[at.PLAN_CONTIGUOUS] = numeric == tuple(range(len(numeric)))
-        ints[at.PLAN_OPEN_VALUES] = dims.open
-        ints[at.PLAN_HALVES] = dims.halves
-        ints[at.PLAN_NUMERIC_TABLE] = numeric_table
+        self.record = plan = PlanRecord(ints, floats, 0)
+        plan.attributes = dims.attributes
+        plan.numeric = len(numeric)
+        plan.nominal = len(nominal)
+        plan.values = dims.values
+        plan.classes = dims.classes
+        plan.contiguous = numeric == tuple(range(len(numeric)))
+        plan.open_values = dims.open
+        plan.halves = dims.halves
+        plan.numeric_table = numeric_table
         ints[numeric_table:nominal_table] = numeric
-        ints[at.PLAN_NOMINAL_TABLE] = nominal_table
-        table = ints[nominal_table:ranges].reshape(len(nominal), at.NOMINAL_FIELDS)
-        table[:, at.NOMINAL_COLUMN] = nominal
-        table[:, at.NOMINAL_FIRST] = [dims.value_places[column][0] for column in nominal]
-        table[:, at.NOMINAL_ROOM] = dims.rooms
-        ints[at.PLAN_RANGES] = ranges
+        plan.nominal_table = nominal_table
+        for number, column in enumerate(nominal):
+            entry = plan.nominal_column(number)
+            entry.column, entry.first, entry.room = column, dims.value_places[column][0], dims.rooms[number]
+        plan.ranges = ranges
         limits = floats[ranges:first_parameter].reshape(len(numeric), 2)
         limits[:] = learner.default_range
-        for column, given in enumerate(dims.ranges) if any(dims.ranges) else ():
-            if given is not None:
-                limits[column] = given
+        for column, limit in enumerate(dims.ranges) if any(dims.ranges) else ():
+            if limit is not None:
+                limits[column] = limit
         self._write_sections()
-        ints[at.PLAN_WINDOW] = spec.evaluation.window
-        ints[at.PLAN_CODE_BITS] = at.code_bits(dims.classes)
-        ints[at.PLAN_CODE_SHIFT] = at.code_bits(dims.classes).bit_length() - 1
-        ints[at.PLAN_EVERY] = spec.evaluation.every
-        ints[at.PLAN_WINDOW_BITS] = ints[at.PLAN_EVALUATION]
-        ints[at.PLAN_WINDOW_BITS] += at.window_bits_at(dims.classes, spec.evaluation.window)
-        for word, stream in (
-            (at.PLAN_QUERY_KEY, rng.QUERY_DECISION),
-            (at.PLAN_COIN_KEY, rng.SPLIT_COIN),
-            (at.PLAN_THRESHOLD_KEY, rng.RANDOMISED_THRESHOLD),
-            (at.PLAN_SLICE_KEY, rng.EVALUATION_SLICE),
-            (at.PLAN_RESERVOIR_KEY, rng.RESERVOIR),
-            (at.PLAN_THETA_KEY, rng.THETA_SAMPLING),
-            (at.PLAN_HYPOTHESIS_KEY, rng.HYPOTHESIS_SAMPLING),
-            (at.PLAN_EXPLORATION_KEY, rng.EXPLORATION),
-            (at.PLAN_SUBSPACE_KEY, rng.SUBSPACE),
-            (at.PLAN_BAGGING_KEY, rng.BAGGING),
-            (at.PLAN_LEAF_BAGGING_KEY, rng.LEAF_BAGGING),
-        ):
-            ints[word] = np.uint64(rng.stream_key(spec.seed, stream)).view(np.int64)
-        ints[at.PLAN_SLICE] = spec.evaluation.slice
-        ints[at.PLAN_SAMPLED_DETECTION] = spec.query.sampled_detection
-        ints[at.PLAN_COLUMNS] = spec.query.columns
-        ints[at.PLAN_EXPLAIN] = spec.explain
+        plan.window = spec.evaluation.window
+        plan.code_bits = code_bits(dims.classes)
+        plan.code_shift = code_bits(dims.classes).bit_length() - 1
+        plan.every = spec.evaluation.every
+        plan.window_bits = plan.evaluation + window_bits_at(dims.classes, spec.evaluation.window)
+        for name, stream in KEYS.items():
+            setattr(plan, name, np.uint64(rng.stream_key(spec.seed, stream)).view(np.int64))
+        plan.slice = spec.evaluation.slice
+        plan.sampled_detection = spec.query.sampled_detection
+        plan.columns = spec.query.columns
+        plan.explain = spec.explain
         position = first_parameter
-        places.append(at.PLAN_LEARNER)
-        kinds.append(protocol.kind_of(learner))
+        places.append(offset(PlanRecord, "learner"))
+        kinds.append(dispatch.kind_of(learner))
         constants.append(learner.constants())
-        for word, kind, values in zip(places, kinds, constants, strict=True):
-            ints[word] = kind
-            ints[word + 1] = position
+        for place, kind, values in zip(places, kinds, constants, strict=True):
+            ints[place] = kind
+            ints[place + 1] = position
             floats[position : position + len(values)] = values
             position += len(values)
-        ints[at.PLAN_ARRAYS] = position
+        plan.arrays = position
         ints[position : position + len(self.blocks.offsets)] = self.blocks.offsets
         if is_roomy:
-            sections = int(ints[at.PLAN_BLOCKS]) * at.WORD
+            sections = int(plan.blocks) * WORD
             sure = ((1.0 - NAMES_SHARE) * learner.max_bytes - sections) / spec.most_blocks
-            ints[at.PLAN_SURE_WORDS] = max(int(min(sure, MOST_BYTES)), 0) // at.WORD
+            plan.sure_words = max(int(min(sure, MOST_BYTES)), 0) // WORD
         learner.write_plan(ints, floats, dims, self.blocks)
         if spec.drift.name != "none" or spec.explain:
-            ints[at.PLAN_STRETCH] = 0  # a detector may replace the block; rows are explained singly
+            plan.stretch = 0  # a detector may replace the block; rows are explained singly
         self._size = shared.INTERNED + ints.nbytes + WORDS_BYTES
         self._tally.hold(self._size)
 
@@ -154,21 +150,36 @@ class PlanWords:
 
     def _write_sections(self) -> None:
         """Write where a model's sections begin; these positions do not depend on the blocks."""
-        spec, ints = self.spec, self.ints
-        position = at.MODEL_HEADER
-        for word, size in (
-            (at.PLAN_DETECTOR, len(spec.drift.initial())),
-            (at.PLAN_QUERY, len(spec.query.initial())),
-            (at.PLAN_BUDGET, len(spec.budget.initial())),
-            (at.PLAN_EVALUATION, at.evaluation_words(self.dims.classes, spec.evaluation.window)),
-            (at.PLAN_VALUES_SEEN, len(self.dims.nominal)),
-            (at.PLAN_NUMBERS_SEEN, at.SEEN_FIELDS * len(self.dims.numeric) if spec.explain else 0),
-            (at.PLAN_SHARED, spec.learner.shared_words(self.dims)),
-            (at.PLAN_BLOCKS, 0),
+        spec, plan = self.spec, self.record
+        position = ModelHeader.SIZE
+        for name, size in (
+            ("detector", len(spec.drift.initial())),
+            ("query", len(spec.query.initial())),
+            ("budget", len(spec.budget.initial())),
+            ("evaluation", evaluation_words(self.dims.classes, spec.evaluation.window)),
+            ("values_seen", len(self.dims.nominal)),
+            ("numbers_seen", NumbersSeen.SIZE * len(self.dims.numeric) if spec.explain else 0),
+            ("shared", spec.learner.shared_words(self.dims)),
+            ("blocks", 0),
         ):
-            ints[word] = position
+            setattr(plan, name, position)
             position += size
 
+
+KEYS: Final = {
+    "query_key": rng.QUERY_DECISION,
+    "coin_key": rng.SPLIT_COIN,
+    "threshold_key": rng.RANDOMISED_THRESHOLD,
+    "slice_key": rng.EVALUATION_SLICE,
+    "reservoir_key": rng.RESERVOIR,
+    "theta_key": rng.THETA_SAMPLING,
+    "hypothesis_key": rng.HYPOTHESIS_SAMPLING,
+    "exploration_key": rng.EXPLORATION,
+    "subspace_key": rng.SUBSPACE,
+    "bagging_key": rng.BAGGING,
+    "leaf_bagging_key": rng.LEAF_BAGGING,
+}
+"""The stream of random numbers of each key of a plan."""
 
 NAMES_SHARE: Final = 0.25
 MOST_BYTES: Final = float(1 << 60)

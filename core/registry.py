@@ -42,7 +42,7 @@ PACKAGES: Final = {"streams": "core.streams", **FAMILIES}
 """All families, and the package of each."""
 
 
-NO_PLUGINS: Final = ("base", "protocol", "arrays")
+NO_PLUGINS: Final = ("base", "protocol", "dispatch", "arrays")
 """Modules of a family that are not plug-ins; modules whose names begin with ``_`` are no plug-ins either."""
 
 PLUGIN_FOLDERS: Final = ("presets", "baselines")

@@ -11,13 +11,13 @@ One call handles a whole run with any number of models: row by row, in order,
     FINISH    count the label                                               → EVALUATION_DUE
 
 and returns to Python with a reason when a decision is due. The learner defines how a row is answered and
-learned (core/learners/protocol.py). The cursor stores row and phase, and the next call continues exactly
+learned (core/learners/protocol.py). The cursor holds row and phase, and the next call continues exactly
 there: where a run is cut changes nothing.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -25,14 +25,17 @@ from core.active.label_account import NOT_SAMPLED, close
 from core.active.label_query import ask, sample_for_evaluation
 from core.drift import base as drift
 from core.evaluation import count_prediction
-from core.kernels.jit import address_of, kernel, part, prefetch, row_of, start_of, words_at
-from core.kernels.records import Words
-from core.layout.learning import Row, Work
-from core.layout.plan import PlanRecord
-from core.learners import protocol as learners
-from core.tree import layout as at
-from core.tree.byoffset.columns import gather
-from core.tree.byoffset.prefetch import WIDTH
+from core.kernels import jit
+from core.kernels.jit import address_of, kernel, part, prefetch, start_of, tail, words_at
+from core.kernels.records import Record, name_tuple, word, words_after
+from core.layout import learning
+from core.layout.learning import GREW, LEARNED, NO_ROOM, NOT_ANSWERED, Row, Work
+from core.layout.model import Ints, ModelHeader
+from core.layout.plan import PlanRecord, plan_at
+from core.learners import dispatch as learners
+from core.learners.protocol import EVENT_WORDS
+from core.tree.columns import gather
+from core.tree.prefetch import WIDTH
 
 # Modes
 LABELLED: Final = 0
@@ -46,8 +49,8 @@ ANSWER_ONLY: Final = 3
 
 # Reasons to return to Python
 END: Final = 0
-DECISION_DUE: Final = at.DECISION_DUE
-GROW_FIRST: Final = at.GROW_FIRST
+DECISION_DUE: Final = learning.DECISION_DUE
+GROW_FIRST: Final = learning.GROW_FIRST
 LEVEL_CHANGED: Final = 3
 EVALUATION_DUE: Final = 4
 UNKNOWN_CLASS: Final = 5
@@ -63,23 +66,114 @@ LEARN: Final = 2
 FINISH: Final = 3
 NEXT: Final = 4
 
-# Cursor
-CURSOR_ROW: Final = 0
-CURSOR_PHASE: Final = 1
-CURSOR_BLOCK: Final = 2  # first word of the block for which a decision is due,
-CURSOR_PLACE: Final = 3  # and the record's place in it
-CURSOR_LEARNED: Final = 4  # number of blocks that have learned the row
-CURSOR_LOGGED: Final = 5  # number of rows of the log that are written
-CURSOR_PLAYED: Final = 6  # rows before this one were answered and learned by ``BlockLayout.play``
-CURSOR_STRETCH: Final = 7  # the row after the stretch that ``play`` learns now
-CURSOR_ENDS: Final = 8  # where the next rows' ways end; cleared at every return
-CURSOR_WORDS: Final = CURSOR_ENDS + WIDTH
 
-# Log of a run. Each growth in compiled code: its row and model, then words (BlockLayout.event_of)
-LOG_ROW: Final = 0
-LOG_MODEL: Final = 1
-LOG_EVENT: Final = 2
-LOG_ROWS: Final = 64
+class Cursor(Record):
+    """Where a run is; the next call of the kernel continues there."""
+
+    row: int = word("the row")
+    phase: int = word("its phase, one of START … NEXT")
+    block: int = word("first word of the block for which a decision is due")
+    place: int = word("the record's place in this block")
+    learned: int = word("number of blocks that have learned the row")
+    logged: int = word("number of entries of the log")
+    played: int = word("rows before this one were answered and learned by ``BlockLayout.play``")
+    stretch: int = word("the row after the stretch that ``play`` learns now")
+    routed: int = word("rows before this one have their places in ``ends``; set at every call")
+    ends: Any = words_after(int, "places where the next rows end, for the last WIDTH rows before ``routed``")
+
+
+CURSOR_WORDS: Final = Cursor.SIZE + WIDTH
+
+
+def new_cursor() -> Cursor:
+    """Return the cursor of a run that has not begun."""
+    words = np.zeros(CURSOR_WORDS, dtype=np.int64)
+    jit.register(words)
+    return Cursor.over(words)
+
+
+class LogEntry(Record):
+    """A growth in compiled code."""
+
+    row: int = word("the row")
+    model: int = word("index of its model")
+    event: Any = words_after(float, "the growth, for ``BlockLayout.event_of``")
+
+
+LOG_FIELDS: Final = LogEntry.SIZE
+LOG_ENTRIES: Final = 64
+
+
+def log_of(classes: int) -> Ints:
+    """Return an empty log for runs whose models have at most ``classes`` classes."""
+    log = np.empty(LOG_ENTRIES * (LOG_FIELDS + EVENT_WORDS + classes), dtype=np.int64)
+    jit.register(log)
+    return log
+
+
+class Run(NamedTuple):
+    """The arrays of a run; kernels work with a copy that has bare pointers in the place of arrays.
+
+    n is the number of rows, d of columns, K of classes. In the mode LEARN_ONLY prediction (-1: unknown),
+    asked, sampled and importance are read instead of written, and a row whose label is DECLINED, EXPIRED or
+    ANSWERED closes requests, whose number is its weight.
+    """
+
+    addresses: Any
+    """int64[table]: addresses of the models."""
+    plans: Any
+    """int64[table]: addresses of their plans."""
+    prepared: Any
+    """int64[table]: for frozen models the address of the result of BlockLayout.prepare, 0: none yet."""
+    model: Any
+    """int64[n]: index in the table."""
+    x: Any
+    """float64[n, d]."""
+    label: Any
+    """int32[n], -1: none."""
+    weight: Any
+    """float64[n]."""
+    prediction: Any
+    """int32[n], written."""
+    probability: Any
+    """float64[n, K], zeros, written."""
+    asked: Any
+    """int8[n], 0 or 1, written."""
+    sampled: Any
+    """int8[n], written."""
+    importance: Any
+    """float64[n], written."""
+    version: Any
+    """int64[n], written."""
+    columns: Any
+    """float64[d]: room for the numeric attributes of a record; this and the next two: any content."""
+    scratch: Any
+    """Workspace, see ``Work``."""
+    votes: Any
+    log: Any
+    """int64[LOG_ENTRIES·words], from ``log_of``; the reader sets ``Cursor.logged`` to 0."""
+    cursor: Any
+    """int64[CURSOR_WORDS], from ``new_cursor``."""
+    rows: int
+    """n."""
+    width: int
+    """d."""
+    classes: int
+    """K."""
+    entry_words: int
+    """Words of an entry of the log."""
+    mode: int
+
+
+name_tuple(
+    Run,
+    *("int64[::1]", "int64[::1]", "int64[::1]", "int64[::1]"),
+    *("float64[:, ::1]", "int32[::1]", "float64[::1]"),
+    *("int32[::1]", "float64[:, ::1]", "int8[::1]", "int8[::1]", "float64[::1]", "int64[::1]"),
+    *("float64[::1]", "float64[::1]", "float64[::1]"),
+    *("int64[::1]", "int64[::1]"),
+    *("int64", "int64", "int64", "int64", "int64"),
+)
 
 # Sizes of a run: the largest of its models
 SIZES_COLUMNS: Final = 0
@@ -92,40 +186,74 @@ MAX_WEIGHT: Final = 1e9
 LEAST_STRETCH: Final = 4
 """Number of rows from which a stretch is worth a return to Python."""
 
+NOTHING: Final[Any] = np.int64(-1)
+"""No place or hint; a literal would have its own type: two compilations."""
+UNMET: Final[Any] = np.int64(NOT_ANSWERED)
+"""The place of a row in a further block, for the same reason no literal."""
+
 AHEAD: Final = 2 * WIDTH  # rows
 LINES: Final = 16  # of 64 bytes
-
-_SIGNATURE = (
-    "int64(int64[::1], int64[::1], int64[::1], int64[::1], float64[:, ::1], int32[::1], float64[::1],"
-    " int32[::1], float64[:, ::1], boolean[::1], int8[::1], float64[::1], int64[::1], int64, float64[:, ::1],"
-    " float64[:, ::1], int64[::1])"
-)
 
 detect = drift.dispatcher()
 answer, learn, route_ahead = learners.dispatcher()
 
 
 @kernel
-def look_ahead(addresses, model, cells: int, d: int, row: int, n: int) -> None:
+def with_pointers(arrays: Run) -> Run:
+    """Return the run with bare pointers.
+
+    References to arrays with an owner are counted, atomically, at every call of an inner function.
+    """
+    return Run(
+        start_of(arrays.addresses),
+        start_of(arrays.plans),
+        start_of(arrays.prepared),
+        start_of(arrays.model),
+        start_of(arrays.x),
+        start_of(arrays.label),
+        start_of(arrays.weight),
+        start_of(arrays.prediction),
+        start_of(arrays.probability),
+        start_of(arrays.asked),
+        start_of(arrays.sampled),
+        start_of(arrays.importance),
+        start_of(arrays.version),
+        start_of(arrays.columns),
+        start_of(arrays.scratch),
+        start_of(arrays.votes),
+        start_of(arrays.log),
+        start_of(arrays.cursor),
+        arrays.rows,
+        arrays.width,
+        arrays.classes,
+        arrays.entry_words,
+        arrays.mode,
+    )
+
+
+@kernel
+def look_ahead(run: Run, row: int) -> None:
     """Prefetch the first cache lines of a later record and, if it differs, of its model.
 
     Ten thousand models do not fit a core's cache; a small model fits these lines completely.
     """
     later = row + AHEAD
-    if later < n:
-        if model[later] != model[row]:
-            address = addresses[model[later]]
+    if later < run.rows:
+        if run.model[later] != run.model[row]:
+            address = run.addresses[run.model[later]]
             for line in range(LINES):
                 prefetch(address + 64 * line)
-        last = min((d + 7) >> 3, LINES)
+        cells = address_of(run.x)
+        last = min((run.width + 7) >> 3, LINES)
         for line in range(last):
-            prefetch(cells + 8 * later * d + 64 * line)
+            prefetch(cells + 8 * later * run.width + 64 * line)
 
 
 @kernel
-def is_stretch(models, row: int, n: int) -> bool:
+def is_one_model(run: Run, row: int) -> bool:
     """Return whether the next WIDTH rows belong to one model."""
-    if row + WIDTH > n or models[row] != models[row + WIDTH - 1]:
+    models = run.model
+    if row + WIDTH > run.rows or models[row] != models[row + WIDTH - 1]:
         return False
     others = 0
     for later in range(row, row + WIDTH):
@@ -134,63 +262,54 @@ def is_stretch(models, row: int, n: int) -> bool:
 
 
 @kernel
-def stretch_end(plan, ints, models, label, x, row: int, n: int) -> int:
-    """Return the row after the stretch that the block may learn at once: at most PLAN_STRETCH rows.
+def stretch_end(run: Run, plan: PlanRecord, model: ModelHeader, row: int) -> int:
+    """Return the row after the stretch that the block may learn at once: at most ``plan.stretch`` rows.
 
     A stretch consists of rows of one model with labels. It ends before a row with the first record of a class
     or of an open value: such a row changes the meaning of all later rows.
     """
-    end, most = row, min(row + plan[at.PLAN_STRETCH], n)
-    for period in (plan[at.PLAN_REVIEW], plan[at.PLAN_EVERY]):
+    end, most = row, min(row + plan.stretch, run.rows)
+    for period in (plan.review, plan.every):
         if period > 0:  # reviews and evaluations look at all members, in their state after that row
-            most = min(most, row + period - ints[at.MODEL_LABELS] % period)
-    while end < most and models[end] == models[row] and 0 <= label[end] < ints[at.MODEL_CLASSES]:
-        if plan[at.PLAN_OPEN_VALUES] != 0 and meets_value(plan, ints, row_of(x, end)):
+            most = min(most, row + period - model.labels % period)
+    while end < most and run.model[end] == run.model[row] and 0 <= run.label[end] < model.classes:
+        if plan.open_values != 0 and meets_value(plan, model, tail(run.x, end * run.width)):
             break
         end += 1
     return end
 
 
 @kernel
-def meets_value(plan, ints, x) -> bool:
+def meets_value(plan: PlanRecord, model: ModelHeader, x) -> bool:
     """Return whether a record has a value of an open attribute that the model has not learned before."""
-    seen = plan[at.PLAN_VALUES_SEEN]
-    for j in range(plan[at.PLAN_NOMINAL]):
-        entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
-        if ints[seen + j] <= x[plan[entry + at.NOMINAL_COLUMN]] < plan[entry + at.NOMINAL_ROOM]:
+    seen = model.values_seen(plan)
+    for j in range(plan.nominal):
+        attribute = plan.nominal_column(j)
+        if seen[j] <= x[attribute.column] < attribute.room:
             return True
     return False
 
 
 @kernel
-def notice(plan, ints, label: int, x) -> None:
+def notice(plan: PlanRecord, model: ModelHeader, label: int, x) -> None:
     """Count a new class and new values of open attributes as learned by the model."""
-    if ints[at.MODEL_CLASSES] <= label:
-        ints[at.MODEL_CLASSES] = label + 1
-    if plan[at.PLAN_OPEN_VALUES] != 0:
-        seen = plan[at.PLAN_VALUES_SEEN]
-        for j in range(plan[at.PLAN_NOMINAL]):
-            entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
-            value = x[plan[entry + at.NOMINAL_COLUMN]]
-            if ints[seen + j] <= value < plan[entry + at.NOMINAL_ROOM]:
-                ints[seen + j] = int(value) + 1
+    if model.classes <= label:
+        model.classes = label + 1
+    if plan.open_values != 0:
+        seen = model.values_seen(plan)
+        for j in range(plan.nominal):
+            attribute = plan.nominal_column(j)
+            value = x[attribute.column]
+            if seen[j] <= value < attribute.room:
+                seen[j] = int(value) + 1
 
 
 @kernel
-def block_at(ints, number: int) -> int:
-    """Return the first word of a block by its number; block 0 answers."""
-    t = ints[at.MODEL_FIRST]
-    for _ in range(number):
-        t += ints[t + at.BLOCK_WORDS]
-    return t
-
-
-@kernel
-def others_learn(ints, number: int) -> bool:
+def others_learn(model: ModelHeader, number: int) -> bool:
     """Return whether block ``number`` (above 0) exists and learns, as it does during a warning."""
-    if ints[at.MODEL_SECOND] == 0 or ints[at.MODEL_LEVEL] != drift.WARNING:
+    if model.second == 0 or model.level != drift.WARNING:
         return False
-    return bool(block_at(ints, number) < ints[at.MODEL_WORDS])
+    return bool(model.block(number).start < model.words)
 
 
 @kernel("int64(int64[::1], float64[::1], int64[::1], int64[::1], int64[::1], int64[::1])")
@@ -214,194 +333,164 @@ def examine(model, weight, addresses, columns, classes, sizes) -> int:
     return len(model)
 
 
-def log_of(classes: int) -> Any:
-    """Return an empty log for runs whose models have at most ``classes`` classes."""
-    return np.empty((LOG_ROWS, LOG_EVENT + learners.EVENT_WORDS + classes))
+@kernel
+def write_log(run: Run, cursor: Cursor, row: int) -> None:
+    """Write the growth that ``run.votes`` holds to the log."""
+    ints, floats = words_at(address_of(run.log))
+    entry = LogEntry(ints, floats, cursor.logged * run.entry_words)
+    entry.row, entry.model = row, run.model[row]
+    for position in range(run.entry_words - LOG_FIELDS):
+        entry.event[position] = run.votes[position]
+    cursor.logged += 1
 
 
 @kernel
-def write_log(log, number: int, row: int, model: int, words) -> None:
-    """Write one growth of a model at a row to the log."""
-    log[number, LOG_ROW], log[number, LOG_MODEL] = row, model
-    for word in range(log.shape[1] - LOG_EVENT):
-        log[number, LOG_EVENT + word] = words[word]
+def place_ahead(run: Run, cursor: Cursor, plan: PlanRecord, model: ModelHeader, row: int) -> int:
+    """Return the place of a row's record if its way is known, else -1; route the next rows if possible."""
+    if row >= cursor.routed and plan.route_ahead != 0 and is_one_model(run, row):
+        records = part(run.x, row * run.width, WIDTH * run.width)
+        if route_ahead(plan.learner, plan, model.block(0), records, run.width, cursor.ends):
+            cursor.routed = row + WIDTH
+    if row < cursor.routed:
+        return cursor.ends[WIDTH - (cursor.routed - row)]
+    return -1
 
 
-@kernel(_SIGNATURE)
-def run(
-    addresses,
-    plans,
-    prepared_at,
-    model,
-    x,
-    label,
-    weight,
-    prediction,
-    probability,
-    asked,
-    sampled,
-    importance,
-    version,
-    mode: int,
-    workspace,
-    log,
-    cursor,
-) -> int:
-    """Process rows from the cursor on; return the reason of the return.
+@kernel
+def start(
+    run: Run, cursor: Cursor, plan: PlanRecord, model: ModelHeader, record: Row, row: int, place: int
+) -> tuple[int, int, int, int]:
+    """Begin a row: answer it, and decide whether its label is requested.
 
-    addresses, plans: int64[table]; prepared_at: int64[table], for frozen models the address of the result of
-    BlockLayout.prepare, 0: not computed yet (PREPARATION_DUE); model: int64[n]; x: float64[n, d]; label:
-    int32[n] (-1: none); weight: float64[n]; prediction: int32[n], probability: float64[n, K] (zeros), asked:
-    bool[n], sampled: int8[n], importance: float64[n], version: int64[n] are written. In LEARN_ONLY prediction
-    (-1: unknown), asked, sampled and importance are read instead, and a row whose label is DECLINED, EXPIRED
-    or ANSWERED closes requests, whose number is its weight. workspace comes from ``workspace_of`` and log
-    from ``log_of``; their content does not matter. The reader of the log sets CURSOR_LOGGED to 0.
+    Returns a reason, the next phase, and the record's place and hint.
     """
-    n = len(model)
-    # References to arrays with an owner are counted, atomically, at every call of an inner function.
-    addresses_of, plans_of, models = start_of(addresses), start_of(plans), start_of(model)
-    row = cursor[CURSOR_ROW]
-    phase = cursor[CURSOR_PHASE]
-    played = cursor[CURSOR_PLAYED]
-    learned = cursor[CURSOR_LEARNED]
-    labels, weights, predictions = start_of(label), start_of(weight), start_of(prediction)
-    sampled_at, importances, versions = start_of(sampled), start_of(importance), start_of(version)
-    columns, scratch, vote_buffer = row_of(workspace, 0), row_of(workspace, 1), row_of(workspace, 2)
-    cells, ends = start_of(x), part(start_of(cursor), CURSOR_ENDS, WIDTH)
-    routed_until = row  # the ways of rows before this one are stored
-    nothing: Any = np.int64(-1)  # a literal would have its own type: two compilations
-    reason = END
-    while row < n and reason == END:
-        look_ahead(addresses_of, models, address_of(cells), x.shape[1], row, n)
-        ints, floats = words_at(addresses_of[models[row]])
-        plan, params = words_at(plans_of[models[row]])
-        record_plan = PlanRecord(plan, params, 0)
-        record, y, w = row_of(x, row), int(labels[row]), weights[row]
-        xs = gather(plan, record, columns)
-        kind, t = plan[at.PLAN_LEARNER], ints[at.MODEL_FIRST]
-        place, hint = nothing, nothing
-        if row >= routed_until and plan[at.PLAN_ROUTE_AHEAD] != 0 and is_stretch(models, row, n):
-            d = x.shape[1]
-            rows = part(cells, row * d, WIDTH * d)
-            if route_ahead(kind, record_plan, Words(ints, floats, t), rows, d, ends):
-                routed_until = row + WIDTH
-        if row < routed_until:
-            place = ends[WIDTH - (routed_until - row)]
+    hint = NOTHING
+    if record.label >= plan.classes:
+        return UNKNOWN_CLASS, START, place, hint
+    is_played = row < cursor.played
+    if not is_played and plan.stretch != 0 and (run.mode == LABELLED) | (run.mode == LEARN_ONLY):
+        end = stretch_end(run, plan, model, row)
+        if end >= row + LEAST_STRETCH:
+            cursor.stretch = end
+            return STRETCH_DUE, START, place, hint
+    if run.mode == LEARN_ONLY:
+        if record.label >= 0:
+            return END, EVALUATE, place, hint
+        close(model, record.label, int(record.weight))
+        return END, NEXT, place, hint
+    run.version[row] = model.labels
+    shares = tail(run.probability, row * run.classes)
+    if not is_played:
+        prepared = run.prepared[run.model[row]] if run.mode == ANSWER_ONLY else NOTHING
+        block = model.block(0)
+        best, place, hint = answer(plan.learner, plan, block, place, record, prepared, run.scratch, shares)
+        if place < 0:
+            cursor.block, cursor.place = block.start, hint
+            return GROW_FIRST if place == NO_ROOM else PREPARATION_DUE, START, place, hint
+        run.prediction[row] = best
+    phase = NEXT if run.mode == ANSWER_ONLY else EVALUATE
+    if run.mode != ANSWER_ONLY:
+        model.records += 1
+        run.sampled[row] = sample_for_evaluation(plan, model)
+        if run.mode == ON_REQUEST or record.label < 0:
+            sampled, asked, importance = ask(plan, model, place, shares, run.scratch, run.sampled[row])
+            run.sampled[row], run.asked[row], run.importance[row] = sampled, asked, importance
+            if record.label < 0 or not asked:
+                phase = NEXT
+    if plan.explain != 0:
+        cursor.block, cursor.place = model.first, place
+        return EXPLANATION_DUE, phase, place, hint
+    return END, phase, place, hint
+
+
+@kernel
+def evaluate(run: Run, plan: PlanRecord, model: ModelHeader, label: int, row: int) -> int:
+    """Count the prediction of a row with a label, and update the detector with its error; return a reason."""
+    prediction = run.prediction[row]
+    if prediction < 0:
+        return END
+    count_prediction(plan, model, label, prediction, run.sampled[row], run.importance[row])
+    # The strategy requests labels where the model is unsure. These have more errors, without any drift.
+    if run.asked[row] == 0 or run.sampled[row] != NOT_SAMPLED or plan.sampled_detection == 0:
+        error = 0.0 if prediction == label else 1.0
+        p, state = plan.parameters(plan.drift_at), model.section(plan.detector)
+        level = detect(plan.drift, p, state, error)
+        if level != model.level:
+            model.level = level
+            return LEVEL_CHANGED
+    return END
+
+
+@kernel
+def train(
+    run: Run,
+    cursor: Cursor,
+    plan: PlanRecord,
+    model: ModelHeader,
+    record: Row,
+    row: int,
+    place: int,
+    hint: int,
+) -> tuple[int, int]:
+    """Let the next block learn a row, at first the block that answers; return a reason and the next phase."""
+    if row < cursor.played:
+        return END, FINISH
+    block = model.block(0)
+    if cursor.learned == 0:
+        notice(plan, model, record.label, record.x)
+    else:
+        block, place, hint = model.block(cursor.learned), UNMET, NOTHING
+    outcome, place = learn(plan.learner, plan, block, place, record, hint, Work(run.scratch, run.votes))
+    phase = LEARN
+    if outcome != GROW_FIRST:
+        cursor.learned += 1
+        if not others_learn(model, cursor.learned):
+            phase, cursor.learned = FINISH, 0
+    if outcome == GREW:
+        write_log(run, cursor, row)
+        cursor.routed = row  # the ways may be longer now
+        return LOG_FULL if cursor.logged == LOG_ENTRIES else END, phase
+    if outcome != LEARNED:
+        cursor.block, cursor.place = block.start, place
+        return outcome, phase
+    return END, phase
+
+
+@kernel
+def finish(run: Run, plan: PlanRecord, model: ModelHeader, row: int) -> int:
+    """Count the label of a row; return a reason."""
+    model.labels += 1
+    if run.asked[row] != 0:
+        model.replies += 1
+    if plan.every > 0 and model.labels % plan.every == 0:
+        return EVALUATION_DUE
+    return END
+
+
+@kernel("int64(Run)")
+def run(arrays: Run) -> int:
+    """Process rows from the cursor on; return the reason of the return."""
+    run = with_pointers(arrays)
+    ints, floats = words_at(address_of(run.cursor))
+    cursor = Cursor(ints, floats, 0)
+    row, phase, reason = cursor.row, cursor.phase, END
+    cursor.routed = row
+    while row < run.rows and reason == END:
+        look_ahead(run, row)
+        ints, floats = words_at(run.addresses[run.model[row]])
+        model, plan = ModelHeader(ints, floats, 0), plan_at(run.plans[run.model[row]])
+        x = tail(run.x, row * run.width)
+        record = Row(x, gather(plan, x, run.columns), int(run.label[row]), run.weight[row])
+        place, hint = place_ahead(run, cursor, plan, model, row), NOTHING
         if phase == START:
-            if y >= plan[at.PLAN_CLASSES]:
-                reason = UNKNOWN_CLASS
-                break
-            if row >= played and plan[at.PLAN_STRETCH] != 0 and (mode == LABELLED) | (mode == LEARN_ONLY):
-                end = stretch_end(plan, ints, models, labels, x, row, n)
-                if end >= row + LEAST_STRETCH:
-                    cursor[CURSOR_STRETCH] = end
-                    reason = STRETCH_DUE
-                    break
-            phase = EVALUATE
-            if mode == LEARN_ONLY:
-                if y < 0:
-                    close(ints, y, int(w))
-                    phase = NEXT
-            else:
-                versions[row] = ints[at.MODEL_LABELS]
-                shares = row_of(probability, row)
-                prepared = prepared_at[models[row]] if mode == ANSWER_ONLY else nothing
-                if row >= played:
-                    best, place, hint = answer(
-                        kind,
-                        record_plan,
-                        Words(ints, floats, t),
-                        place,
-                        Row(record, xs, y, w),
-                        prepared,
-                        scratch,
-                        shares,
-                    )
-                    if place < 0:
-                        cursor[CURSOR_BLOCK], cursor[CURSOR_PLACE] = t, hint
-                        reason = GROW_FIRST if place == at.NO_ROOM else PREPARATION_DUE
-                        phase = START
-                        break
-                    predictions[row] = best
-                if mode == ANSWER_ONLY:
-                    phase = NEXT
-                else:
-                    ints[at.MODEL_RECORDS] += 1
-                    sampled_at[row] = sample_for_evaluation(plan, ints)
-                    if mode == ON_REQUEST or y < 0:
-                        sampled_at[row], asked[row], importances[row] = ask(
-                            plan, params, ints, floats, t, place, shares, scratch, sampled_at[row]
-                        )
-                        if y < 0 or not asked[row]:
-                            phase = NEXT
-                if plan[at.PLAN_EXPLAIN] != 0:
-                    cursor[CURSOR_BLOCK], cursor[CURSOR_PLACE] = t, place
-                    reason = EXPLANATION_DUE
-                    break
-        if phase == EVALUATE:
-            phase = LEARN
-            if predictions[row] >= 0:
-                count_prediction(plan, ints, floats, y, predictions[row], sampled_at[row], importances[row])
-                # The strategy requests labels where the model is unsure. These have more errors, without any
-                # drift.
-                if not asked[row] or sampled_at[row] != NOT_SAMPLED or plan[at.PLAN_SAMPLED_DETECTION] == 0:
-                    error = 0.0 if predictions[row] == y else 1.0
-                    detector, detector_at = plan[at.PLAN_DRIFT], plan[at.PLAN_DRIFT + 1]
-                    level = detect(
-                        detector,
-                        Words(plan, params, detector_at),
-                        Words(ints, floats, plan[at.PLAN_DETECTOR]),
-                        error,
-                    )
-                    if level != ints[at.MODEL_LEVEL]:
-                        ints[at.MODEL_LEVEL] = level
-                        reason = LEVEL_CHANGED
-                        break
-        if phase == LEARN and row < played:
-            phase = FINISH
-        if phase == LEARN:
-            if learned == 0:
-                notice(plan, ints, y, record)
-            else:
-                t, place, hint = block_at(ints, learned), np.int64(at.NOT_ANSWERED), nothing
-            outcome, place = learn(
-                kind,
-                record_plan,
-                Words(ints, floats, t),
-                place,
-                Row(record, xs, y, w),
-                hint,
-                Work(scratch, vote_buffer),
-            )
-            if outcome != at.GROW_FIRST:
-                learned += 1
-                if not others_learn(ints, learned):
-                    phase, learned = FINISH, 0
-            if outcome == at.GREW:
-                write_log(log, cursor[CURSOR_LOGGED], row, models[row], vote_buffer)
-                cursor[CURSOR_LOGGED] += 1
-                routed_until = row  # the ways may be longer now
-                if cursor[CURSOR_LOGGED] == LOG_ROWS:
-                    reason = LOG_FULL
-                    break
-            elif outcome != at.LEARNED:
-                cursor[CURSOR_BLOCK], cursor[CURSOR_PLACE] = t, place
-                reason = outcome
-                break
-            if phase == LEARN:
-                continue
-        if phase == FINISH:
-            phase = NEXT
-            ints[at.MODEL_LABELS] += 1
-            if asked[row]:
-                ints[at.MODEL_REPLIES] += 1
-            every = plan[at.PLAN_EVERY]
-            if every > 0 and ints[at.MODEL_LABELS] % every == 0:
-                reason = EVALUATION_DUE
-                break
-        row += 1
-        phase = START
-    cursor[CURSOR_ROW] = row
-    cursor[CURSOR_PHASE] = phase
-    cursor[CURSOR_LEARNED] = learned
+            reason, phase, place, hint = start(run, cursor, plan, model, record, row, place)
+        if phase == EVALUATE and reason == END:
+            reason, phase = evaluate(run, plan, model, record.label, row), LEARN
+        if phase == LEARN and reason == END:
+            reason, phase = train(run, cursor, plan, model, record, row, place, hint)
+        if phase == FINISH and reason == END:
+            reason, phase = finish(run, plan, model, row), NEXT
+        if phase == NEXT and reason == END:
+            row, phase = row + 1, START
+    cursor.row, cursor.phase = row, phase
     return reason

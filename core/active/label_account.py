@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.kernels.jit import kernel
-from core.tree import layout as at
-from core.tree.layout import Ints
+from core.layout.model import Ints, ModelHeader
 
 ANSWERED: Final = -2
 DECLINED: Final = -3
@@ -50,22 +49,23 @@ class Account:
     @staticmethod
     def of(ints: Ints) -> Account:
         """Return the account in a model's buffer."""
+        model = ModelHeader.read(ints)
         return Account(
-            asked=int(ints[at.MODEL_REQUESTS]),
-            answered=int(ints[at.MODEL_REPLIES]),
-            declined=int(ints[at.MODEL_DECLINED]),
-            expired=int(ints[at.MODEL_EXPIRED]),
-            reserved=int(ints[at.MODEL_RESERVED]),
-            refused=int(ints[at.MODEL_REFUSED]),
+            asked=model.requests,
+            answered=model.replies,
+            declined=model.declined,
+            expired=model.expired,
+            reserved=model.reserved,
+            refused=model.refused,
         )
 
 
 @kernel
-def close(ints, how: int, n: int) -> None:
+def close(model: ModelHeader, how: int, n: int) -> None:
     """Close n requests of a model; how: ANSWERED, DECLINED or EXPIRED."""
     if how == ANSWERED:
-        ints[at.MODEL_REPLIES] += n
+        model.replies += n
     elif how == DECLINED:
-        ints[at.MODEL_DECLINED] += n
+        model.declined += n
     else:
-        ints[at.MODEL_EXPIRED] += n
+        model.expired += n

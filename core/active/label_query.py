@@ -27,13 +27,12 @@ from core.active.budgets import base as budgets
 from core.active.label_account import NOT_SAMPLED, SAMPLED_BY_STRATEGY, SAMPLED_FOR_EVALUATION
 from core.active.queries import base as queries
 from core.kernels.jit import kernel
-from core.kernels.records import Words
+from core.layout.learning import LEAVES
 from core.layout.model import ModelHeader
 from core.layout.plan import PlanRecord
-from core.learners import protocol as learners
+from core.learners import dispatch as learners
 from core.numeric import rng
-from core.tree import layout as at
-from core.tree.byoffset.statistics import known_classes
+from core.tree.statistics import known_classes
 
 decide = queries.dispatcher()
 decide_at_leaf = queries.leaf_dispatcher()
@@ -45,92 +44,81 @@ TAKE_OVER: Final = 4.0
 
 
 @kernel
-def sample_for_evaluation(plan, ints) -> int:
+def sample_for_evaluation(plan: PlanRecord, model: ModelHeader) -> int:
     """Return SAMPLED_FOR_EVALUATION if the current record is sampled from its block, else NOT_SAMPLED."""
-    size = plan[at.PLAN_SLICE]
+    size = plan.slice
     if size == 0:
         return NOT_SAMPLED
-    block = (ints[at.MODEL_RECORDS] - 1) // size
-    place = ints[at.MODEL_RECORDS] - 1 - block * size
-    return (
-        SAMPLED_FOR_EVALUATION if rng.integer(plan[at.PLAN_SLICE_KEY], block, size) == place else NOT_SAMPLED
-    )
+    block = (model.records - 1) // size
+    place = model.records - 1 - block * size
+    return SAMPLED_FOR_EVALUATION if rng.integer(plan.slice_key, block, size) == place else NOT_SAMPLED
 
 
 @kernel
 def ask(
-    plan, params, ints, floats, t: int, place: int, shares, scratch, sampled: int
+    plan: PlanRecord, model: ModelHeader, place: int, shares, scratch, sampled: int
 ) -> tuple[int, bool, float]:
     """Return how the current record was sampled, whether its label is requested, and its importance.
 
     Counts the request, if there is one [D19]. Importance 0: the label is not part of the estimate.
     """
-    budget, budget_at = plan[at.PLAN_BUDGETING], plan[at.PLAN_BUDGETING + 1]
-    budget_state = plan[at.PLAN_BUDGET]
+    budget, p, state = plan.budgeting, plan.parameters(plan.budgeting_at), model.section(plan.budget)
     reserved = sampled == SAMPLED_FOR_EVALUATION
     asked, importance = reserved, 0.0
     if not reserved:
         answer = queries.NO
-        number = ints[at.MODEL_RECORDS]
-        returned = budgets.returned_requests(params, budget_at, ints)
-        spent = budgets.spent_requests(plan, ints, returned, number)
-        if is_open(
-            budget, Words(plan, params, budget_at), Words(ints, floats, budget_state), spent, returned, number
-        ):
-            answer, chance = decide_here(plan, params, ints, floats, t, place, shares, scratch, number)
-            if plan[at.PLAN_SLICE] == 0:
-                importance = importance_of(plan, ints, floats, answer != queries.NO, chance)
+        returned = budgets.returned_requests(plan, model)
+        spent = budgets.spent_requests(plan, model, returned, model.records)
+        if is_open(budget, p, state, spent, returned, model.records):
+            answer, chance = decide_here(plan, model, place, shares, scratch)
+            if plan.slice == 0:
+                importance = importance_of(plan, model, answer != queries.NO, chance)
         else:
-            ints[at.MODEL_REFUSED] += 1
-            if plan[at.PLAN_SLICE] == 0:
-                floats[plan[at.PLAN_EVALUATION] + at.EVALUATION_UNREPRESENTED] += 1.0
+            model.refused += 1
+            if plan.slice == 0:
+                model.evaluation(plan).unrepresented += 1.0
         asked = answer != queries.NO
         sampled = SAMPLED_BY_STRATEGY if answer == queries.AT_RANDOM else sampled
-    spend(budget, Words(plan, params, budget_at), Words(ints, floats, budget_state), asked, reserved)
+    spend(budget, p, state, asked, reserved)
     # Adding 0 is cheaper than a branch that the processor mispredicts.
-    ints[at.MODEL_REQUESTS] += int(asked)
-    ints[at.MODEL_RESERVED] += int(reserved)
+    model.requests += int(asked)
+    model.reserved += int(reserved)
     return sampled, asked, importance
 
 
 @kernel
-def decide_here(
-    plan, params, ints, floats, t: int, place: int, shares, scratch, number: int
-) -> tuple[int, float]:
-    """Return the strategy's decision on record ``number``, which ended at ``place`` of block t."""
-    strategy, first, state = plan[at.PLAN_STRATEGY], plan[at.PLAN_STRATEGY + 1], plan[at.PLAN_QUERY]
-    kind, columns = plan[at.PLAN_LEARNER], plan[at.PLAN_COLUMNS]
-    limit = params[plan[at.PLAN_BUDGETING + 1] + budgets.LIMIT]
-    record, block, model = PlanRecord(plan, params, 0), Words(ints, floats, t), ModelHeader(ints, floats, 0)
-    p, own = Words(plan, params, first), Words(ints, floats, state)
-    if columns & at.LEAVES != 0:
-        leaves = leaf_table(kind, record, block, place)
-        return decide_at_leaf(strategy, record, p, model, own, limit, leaves, number)
+def decide_here(plan: PlanRecord, model: ModelHeader, place: int, shares, scratch) -> tuple[int, float]:
+    """Return the strategy's decision on the current record, which ended at a place of the first block."""
+    strategy, p, state = plan.strategy, plan.parameters(plan.strategy_at), model.section(plan.query)
+    block, limit = model.block(0), budgets.limits_of(plan).limit
+    if plan.columns & LEAVES != 0:
+        leaves = leaf_table(plan.learner, plan, block, place)
+        return decide_at_leaf(strategy, plan, p, model, state, limit, leaves, model.records)
     share, lead, weight = 0.5, 0.0, 0.0
-    if columns != 0:
-        share, lead, weight = uncertainty(kind, record, block, place, shares, scratch, columns)
-    seen = queries.Uncertainty(share, lead, weight, known_classes(ints), number)
-    return decide(strategy, record, p, model, own, limit, seen)
+    if plan.columns != 0:
+        share, lead, weight = uncertainty(plan.learner, plan, block, place, shares, scratch, plan.columns)
+    record_uncertainty = queries.Uncertainty(share, lead, weight, known_classes(model), model.records)
+    return decide(strategy, plan, p, model, state, limit, record_uncertainty)
 
 
 @kernel
-def importance_of(plan, ints, floats, asked: bool, chance: float) -> float:
+def importance_of(plan: PlanRecord, model: ModelHeader, asked: bool, chance: float) -> float:
     """Count a record that met an open budget; return the importance of its label, 0 without a request."""
-    section = plan[at.PLAN_EVALUATION]
+    evaluation = model.evaluation(plan)
     if chance <= queries.UNKNOWN:
         # Neither this record nor a later record of another strategy represents the earlier records.
-        floats[section + at.EVALUATION_UNREPRESENTED] = 0.0
+        evaluation.unrepresented = 0.0
         return 0.0
     # Adding 0 is cheaper than a branch that the processor mispredicts.
-    ints[section + at.EVALUATION_CHOSEN] += int(asked)
-    if floats[section + at.EVALUATION_UNREPRESENTED] == 0.0:  # as below, with one division
+    evaluation.chosen += int(asked)
+    if evaluation.unrepresented == 0.0:  # as below, with one division
         importance = 1.0 / chance
-        floats[section + at.EVALUATION_REPRESENTED] += 1.0
-        floats[section + at.EVALUATION_SQUARES] += importance
+        evaluation.represented += 1.0
+        evaluation.squares += importance
         return importance if asked else 0.0
-    taken_over = floats[section + at.EVALUATION_UNREPRESENTED] / TAKE_OVER
-    floats[section + at.EVALUATION_UNREPRESENTED] -= taken_over
+    taken_over = evaluation.unrepresented / TAKE_OVER
+    evaluation.unrepresented -= taken_over
     represented = 1.0 + taken_over
-    floats[section + at.EVALUATION_REPRESENTED] += represented
-    floats[section + at.EVALUATION_SQUARES] += represented * represented / chance
+    evaluation.represented += represented
+    evaluation.squares += represented * represented / chance
     return represented / chance if asked else 0.0

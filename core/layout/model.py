@@ -17,13 +17,16 @@ address.
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from core.kernels.jit import kernel
-from core.kernels.records import Record, word, words_after
+from core.kernels.records import Record, Words, word, words_after
+
+if TYPE_CHECKING:
+    from core.layout.plan import PlanRecord
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Floats: TypeAlias = npt.NDArray[np.float64]
@@ -52,9 +55,23 @@ class ModelHeader(Record):
     refused: int = word("records that the strategy did not score: the budget was closed")
     spare: int = word("unused")
 
-    def values_seen(self, plan: Any, number: int) -> int:
-        """Return the number of values seen of a nominal attribute, by its number among the nominal ones."""
-        return self.ints[plan.values_seen + number]
+    def section(self, position: int) -> Words:
+        """Return the words of the model from a position on."""
+        return Words(self.ints, self.floats, position)
+
+    def block(self, number: int) -> Words:
+        """Return a block by its number; block 0 answers."""
+        position = self.first
+        for _ in range(number):
+            position += self.ints[position]
+        return Words(self.ints, self.floats, position)
+
+    def evaluation(self, plan: PlanRecord) -> EvaluationCounters:
+        return EvaluationCounters(self.ints, self.floats, plan.evaluation)
+
+    def values_seen(self, plan: PlanRecord) -> Any:
+        """Return how many values of each nominal attribute the model has seen, int64[nominal attribute]."""
+        return Words(self.ints, self.floats, plan.values_seen).numbers
 
 
 class Block(Record):

@@ -10,58 +10,49 @@ is where a record ends in a block; for a tree it is the first word of a node rec
 return 0.
 
 The kernels are in the module that ``Learner.kernels`` names (by default the plug-in's module) and are found
-by the kind in ``plan[PLAN_LEARNER]``. The learner's parameters begin at ``params[plan[PLAN_LEARNER + 1]]``.
+by the kind in ``plan.learner`` (core/learners/dispatch.py). They get records (core/layout): the plan, the
+block, and the record as a ``Row``. A learner with its own record for a block names it in the annotation of
+the parameter (``block: Tree``).
 
-``answer(plan, params, ints, floats, t, place, x, xs, weight, prepared, scratch, shares)
-  -> (class, place, hint)``
-    predicts with the block at word t and writes normalised shares (float64[class], zeros on entry). It
-    returns class -1 while no class is known. A ``place`` of 0 or more is known. If ``prepared`` is COUNTS,
-    the record may be counted. Else the model is frozen, nothing is written, and ``prepared`` is the address
-    of the array of ``BlockLayout.prepare``, or 0 before that call: a kernel that needs the array returns the
-    place FORGOTTEN, and is called again with it. If the block has to grow first, the kernel changes nothing
-    and returns the place NO_ROOM, with the place to grow at as the hint; ``grow`` is called and the record
-    comes again
-``learn(plan, params, ints, floats, t, place, x, xs, label, weight, hint, scratch, vote_buffer)
-  -> (outcome, place)``
+``answer(plan, block, place, row, prepared, scratch, shares) -> (class, place, hint)``
+    predicts with the block and writes normalised shares (float64[class], zeros on entry). It returns class -1
+    while no class is known. A ``place`` of 0 or more is known. If ``prepared`` is COUNTS, the record may be
+    counted. Else the model is frozen, nothing is written, and ``prepared`` is the address of the array of
+    ``BlockLayout.prepare``, or 0 before that call: a kernel that needs the array returns the place FORGOTTEN,
+    and is called again with it. If the block has to grow first, the kernel changes nothing and returns the
+    place NO_ROOM, with the place to grow at as the hint; ``grow`` is called and the record comes again
+``learn(plan, block, place, row, hint, work) -> (outcome, place)``
     learns a record. A ``place`` below 0 is FORGOTTEN or NOT_ANSWERED. ``hint`` is the hint of ``answer`` for
     the same record if nothing was learned since, else -1. The outcome is LEARNED; or GREW (learned, and the
-    learner has grown: ``BlockLayout.event_of`` makes an event of the words in ``vote_buffer``); or
+    learner has grown: ``BlockLayout.event_of`` makes an event of the words in ``work.votes``); or
     DECISION_DUE (learned, and ``BlockLayout.grow`` is called before the next record); or GROW_FIRST (nothing
-    was learned,
-    ``grow`` is called and the record comes again)
-``uncertainty(plan, params, ints, floats, t, place, shares, scratch, columns) -> (share, lead, weight)``
+    was learned, ``grow`` is called and the record comes again)
+``uncertainty(plan, block, place, shares, scratch, columns) -> (share, lead, weight)``
     returns the input of query strategies: the largest class share at the place (½: no class is known); its
     lead over the second share among the labels that it rests on; and the weight of these labels (0: none;
     below 0: nothing is learned there). ``shares`` is the answer's, for learners whose votes differ more than
     their places (naive Bayes). ``scratch`` is as ``answer`` left it, for committees. The bits of ``columns``
     select results: SHARE, LEAD (and weight), WEIGHT. Whether a bound calls the place consistent follows from
     lead and weight (core/numeric/consistency.py)
-``leaf_table(plan, ints, t, place) -> (first, stride, rows, row)`` (optional)
-    returns the leaves as a table, for strategies that share labels out over all leaves: the word of the first
-    row, the words from row to row, the number of rows, and the place's row. A row is ROW_NODE … ROW_ERRORS of
-    core/tree/layout.py, which the learner updates, and words for the strategy (ROW_NOTES), which are zeros in
-    a new leaf and stay with it. Strategies request it with the column LEAVES
-``block_problem(plan, params, ints, floats, t, blank_address) -> int`` (or ``BlockLayout.problem`` in Python)
+``leaf_table(plan, block, place) -> LeafTable`` (optional)
+    returns the leaves as a table, for strategies that share labels out over all leaves. A row is ROW_NODE …
+    ROW_ERRORS of core/tree/layout.py, which the learner updates, and words for the strategy (ROW_NOTES),
+    which are zeros in a new leaf and stay with it. Strategies request it with the column LEAVES
+``block_problem(plan, block, blank_address) -> int`` (or ``BlockLayout.problem`` in Python)
     returns a problem of a foreign block of checked size (``BlockLayout.size_of``); the module's ``PROBLEMS``
     holds the sentences (core/problems.py). Every word that a kernel uses as an index, a count or a bound is
     checked
-``route_ahead(plan, ints, floats, t, xs, d, ends) -> bool`` (only if the learner sets PLAN_ROUTE_AHEAD)
+``route_ahead(plan, block, xs, d, ends) -> bool`` (only if the learner sets ``plan.route_ahead``)
     finds the places of the next records at once
 
-``x`` is the record (float64[column], missing NaN) and ``xs`` its numeric attributes. ``scratch`` has four
-words for each attribute and two for each class, with any content; ``vote_buffer`` has the same number, and at
-least EVENT_WORDS and one for each class. After these, ``scratch`` has three words for each attribute, two for
-each class and SPARE_WORDS, for learners that are made of other learners.
+The rows and workspaces of kernels are described in core/layout/learning.py.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 import numpy as np
@@ -69,13 +60,11 @@ import numpy as np
 from core import registry
 from core.errors import GroveError
 from core.events import Event
-from core.kernels.jit import FLOATS, INTS
+from core.layout.model import Floats, Ints, ModelHeader
 from core.plugin import Parameters, made_of
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
-from core.tree import layout as at
 from core.tree.conditions import Branch
-from core.tree.layout import Floats, Ints
 from core.tree.outline import Outline
 
 Room: TypeAlias = tuple[int, ...]
@@ -165,7 +154,7 @@ class BlockLayout(ABC):
     new_room: ClassVar[Room] = FIXED
     """Room of a block that has seen nothing."""
     offsets: tuple[int, ...] = ()
-    """Offsets of parts of a block, written to the plan from plan[PLAN_ARRAYS] on for the kernels."""
+    """Offsets of parts of a block, written to the plan from ``plan.arrays`` on for the kernels."""
     blank_address: int = 0
     """Address of the words that ``block_problem`` compares with; 0: none."""
     place_name: ClassVar[str] = "place"
@@ -251,7 +240,7 @@ class BlockLayout(ABC):
         answers depend on the number already, for instance where subsets of the attributes are sampled: here,
         as soon as a label was learned.
         """
-        return -1.0 if ints[at.MODEL_LABELS] else 0.0
+        return -1.0 if ModelHeader.over(ints).labels else 0.0
 
     def summary(self, ints: Ints, t: int) -> BlockSummary:
         return BlockSummary()
@@ -285,7 +274,7 @@ class BlockLayout(ABC):
     def play(self, model: HasBlocks, stretch: Stretch, index: int) -> list[Event]:
         """Learn a stretch, and answer it if ``stretch.answers``, as if row by row; return the events.
 
-        Only for learners that set PLAN_STRETCH. The model's counters stay as they are: rows are counted
+        Only for learners that set ``plan.stretch``. The model's counters stay as they are: rows are counted
         afterwards, one by one. Events come in the order of rows. index: the model's index in its table.
         """
         msg = f"{stretch.first} must not begin a stretch: blocks of this learner take row by row"
@@ -355,7 +344,7 @@ class Learner(Parameters, ABC):
         """Write the plan's words that belong to the learner; all other words are written already."""
 
     def shared_words(self, dims: Dimensions) -> int:
-        """Return how many words all blocks share at PLAN_SHARED, zeros at first; attributes append some."""
+        """Return the number of words that all blocks share, zeros at first; attributes append some."""
         return 0
 
     @property
@@ -370,137 +359,16 @@ class Learner(Parameters, ABC):
 
 
 def build(body: dict[str, Any]) -> Any:
-    given = dict(body)
-    name = given.pop("name")
-    return registry.plugin("learners", name).build(given, name)
+    """Return the learner of a spec: its name and its parameters."""
+    parameters = dict(body)
+    name = parameters.pop("name")
+    return registry.plugin("learners", name).build(parameters, name)
 
 
 def workspace_of(columns: int, classes: int) -> Floats:
     """Return the workspace of runs with this number of columns and classes, float64[3, …].
 
-    Its rows are the arrays of kernels: one for the numeric attributes, ``scratch``, ``vote_buffer``.
+    Its rows: room for the numeric attributes of a record, ``Work.scratch``, ``Work.votes``.
     """
-    own = max(4 * columns, 2 * classes, EVENT_WORDS + classes)
-    return np.empty((3, own + 3 * columns + 2 * classes + SPARE_WORDS))
-
-
-@functools.cache
-def modules() -> tuple[str, ...]:
-    """Return the modules of kernels of all learners; kernels branch on a module's position in this tuple."""
-    return tuple(sorted({_module_name(name) for name in registry.names("learners")}))
-
-
-def _module_name(name: str) -> str:
-    module = registry.module("learners", name)
-    kernels: str | None = module.Plugin.kernels
-    return kernels or module.__name__
-
-
-def kernels_of(learner: Learner) -> ModuleType:
-    return importlib.import_module(_module_name(learner.name))
-
-
-def modules_of(learner: Learner) -> tuple[str, ...]:
-    """Return the modules that kernels are compiled for in a plan with this learner."""
-    return _module_name(learner.name), type(learner).__module__, *learner.compiled_with
-
-
-def kind_of(learner: Learner) -> int:
-    """Return the integer that stands for a learner's kernels in compiled code."""
-    return modules().index(_module_name(learner.name))
-
-
-INLINED: Final = (
-    "core.learners.hoeffding.kernels",
-    "core.learners.baselines.majority_class",
-    "core.learners.baselines.no_change",
-)
-"""Modules of kernels that are inlined where they are called: most models are trees, and a call would be a
-large part of a baseline's work. All other modules are called through addresses.
-"""
-
-
-def _inlined(function: str) -> frozenset[int]:
-    if function not in ("answer", "learn", "uncertainty"):
-        return frozenset()
-    return frozenset(kind for kind, name in enumerate(modules()) if name in INLINED)
-
-
-@functools.cache
-def _dispatch(
-    function: str, parameters: str, signature: str, otherwise: int | None = None, by_offset: str = ""
-) -> Any:
-    members = [(kind, importlib.import_module(name)) for kind, name in enumerate(modules())]
-    for _, module in members:
-        if otherwise is None and not hasattr(module, function):
-            msg = f"{module.__name__} must have the kernel {function}({parameters}): every learner has one"
-            raise GroveError(msg)
-    return registry.dispatch_to(
-        members, f"core.learners.{function}", parameters, otherwise, signature, _inlined(function), by_offset
-    )
-
-
-_BLOCK = "plan.ints, plan.floats, block.ints, block.floats, block.start"
-
-
-def dispatcher() -> tuple[Any, Any, Any]:
-    """Return ``answer(kind, …)``, ``learn(kind, …)`` and ``route_ahead(kind, …)`` over all learners."""
-    return (
-        _dispatch(
-            "answer",
-            "plan, block, place, row, prepared, scratch, shares",
-            f"UniTuple(int64, 3)(PlanRecord, Words, int64, Row, int64, {FLOATS}, {FLOATS})",
-            by_offset=f"{_BLOCK}, place, row.x, row.xs, row.weight, prepared, scratch, shares",
-        ),
-        _dispatch(
-            "learn",
-            "plan, block, place, row, hint, work",
-            "UniTuple(int64, 2)(PlanRecord, Words, int64, Row, int64, Work)",
-            by_offset=f"{_BLOCK}, place, row.x, row.xs, row.label, row.weight, hint, work.scratch,"
-            " work.votes",
-        ),
-        _dispatch(
-            "route_ahead",
-            "plan, block, xs, d, ends",
-            f"boolean(PlanRecord, Words, {FLOATS}, int64, {INTS})",
-            otherwise=False,
-            by_offset="plan.ints, block.ints, block.floats, block.start, xs, d, ends",
-        ),
-    )
-
-
-def uncertainty_dispatcher() -> Any:
-    """Return ``uncertainty(kind, …)`` over all learners."""
-    return _dispatch(
-        "uncertainty",
-        "plan, block, place, shares, scratch, columns",
-        f"UniTuple(float64, 3)(PlanRecord, Words, int64, {FLOATS}, {FLOATS}, int64)",
-        by_offset=f"{_BLOCK}, place, shares, scratch, columns",
-    )
-
-
-def has_leaf_table(learner: Learner) -> bool:
-    """Return whether a learner has ``leaf_table``."""
-    return hasattr(kernels_of(learner), "leaf_table")
-
-
-def leaf_table_dispatcher() -> Any:
-    """Return ``leaf_table(kind, …)`` over the learners that have it."""
-    members = [(kind, importlib.import_module(name)) for kind, name in enumerate(modules())]
-    return registry.dispatch_to(
-        members,
-        "core.learners.leaf_table",
-        "plan, block, place",
-        signature="LeafTable(PlanRecord, Words, int64)",
-    )
-
-
-def problem_dispatcher() -> Any:
-    """Return ``block_problem(kind, …)`` over all learners."""
-    return _dispatch(
-        "block_problem",
-        "plan, block, blank_address",
-        "int64(PlanRecord, Words, int64)",
-        otherwise=0,
-        by_offset=f"{_BLOCK}, blank_address",
-    )
+    least = max(4 * columns, 2 * classes, EVENT_WORDS + classes)
+    return np.empty((3, least + 3 * columns + 2 * classes + SPARE_WORDS))

@@ -13,23 +13,25 @@ from typing import Final
 import numpy as np
 
 from core import evaluation
+from core.kernels.records import offset
+from core.layout.model import Block as BlockHeader
+from core.layout.model import Floats, Ints, ModelHeader
 from core.learners.protocol import Room
 from core.model import numbers_seen
 from core.plan import Plan
 from core.tree import allocation
-from core.tree import layout as at
-from core.tree.layout import Floats, Ints
 
 
 def new_model(plan: Plan) -> Ints:
     """Return the buffer of a new model: one empty block."""
     room = plan.blocks.new_room
-    start = int(plan.ints[at.PLAN_BLOCKS])
+    start = int(plan.record.blocks)
     words = start + plan.blocks.words(room)
     ints = allocation.aligned_words(words)
-    ints[at.MODEL_WORDS] = words
-    ints[at.MODEL_FIRST] = start
-    ints[at.MODEL_CLASSES] = plan.schema.declared_classes
+    model = ModelHeader.over(ints)
+    model.words = words
+    model.first = start
+    model.classes = plan.schema.declared_classes
     write_states(plan, ints.view(np.float64))
     write_declared_values(plan, ints)
     plan.blocks.plant(ints, start, room)
@@ -38,21 +40,21 @@ def new_model(plan: Plan) -> Ints:
 
 def write_states(plan: Plan, floats: Floats) -> None:
     """Write the initial states of detector, query strategy and budget."""
-    for word, plugin in (
-        (at.PLAN_DETECTOR, plan.spec.drift),
-        (at.PLAN_QUERY, plan.spec.query),
-        (at.PLAN_BUDGET, plan.spec.budget),
+    sections = plan.record
+    for start, plugin in (
+        (sections.detector, plan.spec.drift),
+        (sections.query, plan.spec.query),
+        (sections.budget, plan.spec.budget),
     ):
         state = plugin.initial()
-        start = int(plan.ints[word])
         floats[start : start + len(state)] = state
 
 
 def write_declared_values(plan: Plan, ints: Ints) -> None:
     """Count the declared values of the nominal attributes as seen."""
-    start = int(plan.ints[at.PLAN_VALUES_SEEN])
+    seen = ModelHeader.over(ints).values_seen(plan.record)
     for j, attribute in enumerate(plan.values_index):
-        ints[start + j] = plan.schema.declared_values[attribute]
+        seen[j] = plan.schema.declared_values[attribute]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +75,17 @@ def new_block(plan: Plan) -> Block:
 
 def block_places(ints: Ints) -> list[int]:
     """Return the first words of a buffer's blocks; the first block answers."""
-    found, place = [], int(ints[at.MODEL_FIRST])
-    while place < ints[at.MODEL_WORDS]:
-        found.append(place)
-        place += int(ints[place + at.BLOCK_WORDS])
-    return found
+    model = ModelHeader.over(ints)
+    places, place = [], int(model.first)
+    while place < model.words:
+        places.append(place)
+        place += block_words(ints, place)
+    return places
+
+
+def block_words(ints: Ints, t: int) -> int:
+    """Return the number of words of the block at word t, by its header."""
+    return int(ints[t + offset(BlockHeader, "words")])
 
 
 def blocks(plan: Plan, ints: Ints) -> list[Block]:
@@ -94,18 +102,19 @@ def relayout(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block]) -> Ints
 
 def words_of(plan: Plan, chosen: list[Block]) -> int:
     """Return the size of a buffer with these blocks, in words."""
-    return int(plan.ints[at.PLAN_BLOCKS]) + sum(plan.blocks.words(block.room) for block in chosen)
+    return int(plan.record.blocks) + sum(plan.blocks.words(block.room) for block in chosen)
 
 
 def lay_out(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block], new: Ints) -> None:
     """Fill ``new``, all zeros, with the state of an old buffer and these blocks (see ``relayout``)."""
-    start = int(plan.ints[at.PLAN_BLOCKS])
+    start = int(plan.record.blocks)
     sizes = [plan.blocks.words(block.room) for block in chosen]
     words = start + sum(sizes)
-    new[: at.MODEL_HEADER] = old[: at.MODEL_HEADER]
-    new[at.MODEL_WORDS] = words
-    new[at.MODEL_FIRST] = start
-    new[at.MODEL_SECOND] = start + sizes[0] if len(chosen) > 1 else 0
+    new[: ModelHeader.SIZE] = old[: ModelHeader.SIZE]
+    model = ModelHeader.over(new)
+    model.words = words
+    model.first = start
+    model.second = start + sizes[0] if len(chosen) > 1 else 0
     _copy_sections(old_plan, old, plan, new)
     position = start
     for block, size in zip(chosen, sizes, strict=True):
@@ -118,7 +127,7 @@ def lay_out(old_plan: Plan, old: Ints, plan: Plan, chosen: list[Block], new: Int
 
 def may_extend(plan: Plan, ints: Ints, t: int) -> bool:
     """Return whether the block at word t can be extended in place: it is the last block."""
-    return plan.blocks.extends and t + int(ints[t + at.BLOCK_WORDS]) == len(ints)
+    return plan.blocks.extends and t + block_words(ints, t) == len(ints)
 
 
 def extend(plan: Plan, ints: Ints, whole: Ints, t: int, room: Room) -> Ints | None:
@@ -133,7 +142,7 @@ def extend(plan: Plan, ints: Ints, whole: Ints, t: int, room: Room) -> Ints | No
     if words > len(whole) or any(now < before for now, before in zip(room, had, strict=True)):
         return None
     new = whole[:words]
-    new[at.MODEL_WORDS] = words
+    ModelHeader.over(new).words = words
     plan.blocks.extend(new, t, room)
     return new
 
@@ -144,24 +153,23 @@ def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
     The state of a strategy or budget that has changed starts from its initial value
     (``Parameters.continues``).
     """
+    before, now = old_plan.record, plan.record
     if old_plan is plan:
-        new[at.MODEL_HEADER : plan.ints[at.PLAN_BLOCKS]] = old[at.MODEL_HEADER : plan.ints[at.PLAN_BLOCKS]]
+        new[ModelHeader.SIZE : now.blocks] = old[ModelHeader.SIZE : now.blocks]
         return
     write_states(plan, new.view(np.float64))
-    for word, before, now in (
-        (at.PLAN_DETECTOR, old_plan.spec.drift, plan.spec.drift),
-        (at.PLAN_QUERY, old_plan.spec.query, plan.spec.query),
-        (at.PLAN_BUDGET, old_plan.spec.budget, plan.spec.budget),
+    for source, old_plugin, target, plugin in (
+        (before.detector, old_plan.spec.drift, now.detector, plan.spec.drift),
+        (before.query, old_plan.spec.query, now.query, plan.spec.query),
+        (before.budget, old_plan.spec.budget, now.budget, plan.spec.budget),
     ):
-        if now.continues(before):
-            source, target, size = int(old_plan.ints[word]), int(plan.ints[word]), len(now.initial())
+        if plugin.continues(old_plugin):
+            size = len(plugin.initial())
             new[target : target + size] = old[source : source + size]
     evaluation.repack(old_plan, old, plan, new)
     write_declared_values(plan, new)
-    source, target = int(old_plan.ints[at.PLAN_VALUES_SEEN]), int(plan.ints[at.PLAN_VALUES_SEEN])
     n = len(old_plan.values_index)
-    new[target : target + n] = old[source : source + n]
+    new[now.values_seen :][:n] = old[before.values_seen :][:n]
     numbers_seen.copy(old_plan, old, plan, new)
-    source, target = int(old_plan.ints[at.PLAN_SHARED]), int(plan.ints[at.PLAN_SHARED])
-    n = int(old_plan.ints[at.PLAN_BLOCKS]) - source
-    new[target : target + n] = old[source : source + n]
+    n = int(before.blocks - before.shared)
+    new[now.shared :][:n] = old[before.shared :][:n]

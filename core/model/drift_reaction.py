@@ -19,15 +19,14 @@ from core.events import Action, Drift
 from core.model import buffers
 from core.model.buffers import Block, new_block
 from core.model.model import Model
-from core.tree import layout as at
 from core.tree import quirks
 
 
 def react(model: Model, row: int, index: int) -> Drift:
     """React to the new level of the model's detector; return an event with the action."""
-    level = int(model.ints[at.MODEL_LEVEL])
+    level = int(model.header.level)
     action = REACTIONS[model.spec.drift.reaction](model, level)
-    state = int(model.plan.ints[at.PLAN_DETECTOR])
+    state = int(model.plan.record.detector)
     return Drift(
         row=row,
         model=index,
@@ -40,20 +39,19 @@ def react(model: Model, row: int, index: int) -> Drift:
 
 def rebuild(model: Model, level: int) -> Action:
     """Keep a background tree during a warning, and let it replace the tree at a drift."""
-    ints = model.ints
-    main, *background = buffers.blocks(model.plan, ints)
+    main, *background = buffers.blocks(model.plan, model.ints)
     if level == DRIFT:
-        ints[at.MODEL_REBUILDS] += 1
+        model.header.rebuilds += 1
         lay_out(model, background or [new_block(model.plan)])
         return "background tree took over" if background else "new tree"
     if level == WARNING:
-        started = not background or bool(ints[at.MODEL_BACKGROUND_STALE])
+        started = not background or bool(model.header.background_stale)
         if started:
             lay_out(model, [main, new_block(model.plan)])
-        model.ints[at.MODEL_BACKGROUND_STALE] = 0
+        model.header.background_stale = 0
         return "background tree started" if started else "none"
-    if model.plan.ints[at.PLAN_QUIRKS] & quirks.KEEPS_BACKGROUND:
-        ints[at.MODEL_BACKGROUND_STALE] = 1
+    if model.plan.record.has(quirks.KEEPS_BACKGROUND):
+        model.header.background_stale = 1
         return "none"
     return drop_background(model)
 
@@ -61,7 +59,7 @@ def rebuild(model: Model, level: int) -> Action:
 def reset(model: Model, level: int) -> Action:
     """Start a new tree at a drift."""
     if level == DRIFT:
-        model.ints[at.MODEL_REBUILDS] += 1
+        model.header.rebuilds += 1
         lay_out(model, [new_block(model.plan)])
         return "new tree"
     return drop_background(model)

@@ -13,7 +13,7 @@ from core.active.label_account import Account, close
 from core.errors import SchemaError, SpecError
 from core.evaluation import Evaluation
 from core.kernels import jit
-from core.layout.model import ModelHeader
+from core.layout.model import Floats, Ints, ModelHeader
 from core.learners.protocol import Room
 from core.model import buffers, prediction, snapshot, validate
 from core.model import file as model_file
@@ -23,9 +23,7 @@ from core.plan import Plan
 from core.schema.schema import Schema
 from core.spec import Spec
 from core.tree import allocation
-from core.tree import layout as at
 from core.tree.conditions import Branch
-from core.tree.layout import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,36 +115,35 @@ class Model:
 
     def summary(self) -> Summary:
         """Return the model's size and counters."""
-        ints = self.ints
-        size = self.plan.blocks.summary(ints, self.first)
-        account = Account.of(ints)
+        header, account = ModelHeader.read(self.ints), Account.of(self.ints)
+        size = self.plan.blocks.summary(self.ints, self.first)
         return Summary(
             leaves=size.leaves,
             nodes=size.nodes,
             depth=size.depth,
             splits=size.splits,
             attempts=size.attempts,
-            labels=int(ints[at.MODEL_LABELS]),
-            records=int(ints[at.MODEL_RECORDS]),
-            version=int(ints[at.MODEL_LABELS]),
+            labels=header.labels,
+            records=header.records,
+            version=header.labels,
             requests=account.asked,
             answered=account.answered,
             declined=account.declined,
             expired=account.expired,
             outstanding=account.outstanding,
             refused=account.refused,
-            rebuilds=int(ints[at.MODEL_REBUILDS]),
+            rebuilds=header.rebuilds,
             growth_stopped=size.growth_stopped,
         )
 
     def scale(self) -> Scale:
         """Return the model's size and counts of requests; a hundred times faster than ``summary``."""
-        ints = self.ints
+        header = self.header
         return Scale(
-            nodes=self.plan.blocks.nodes(ints, self.first),
-            nbytes=ints.nbytes,
-            records=int(ints[at.MODEL_RECORDS]),
-            requests=int(ints[at.MODEL_REQUESTS]),
+            nodes=self.plan.blocks.nodes(self.ints, int(header.first)),
+            nbytes=self.ints.nbytes,
+            records=int(header.records),
+            requests=int(header.requests),
         )
 
     def evaluation(self) -> Evaluation:
@@ -154,8 +151,8 @@ class Model:
 
     def explain(self, x: Floats) -> tuple[Branch, ...]:
         """Return the branches that lead a record (x: float64[d], codes, missing NaN) to its prediction."""
-        found: tuple[Branch, ...] = self.plan.blocks.explain(self.schema, self.ints, self.first, x)
-        return found
+        branches: tuple[Branch, ...] = self.plan.blocks.explain(self.schema, self.ints, self.first, x)
+        return branches
 
     def predict(self, record: Record) -> Prediction:
         """Return the model's prediction for a record; nothing is counted or learned.
@@ -224,7 +221,7 @@ class Model:
 
     def close(self, how: int, n: int = 1) -> None:
         """Close n requests for labels: ANSWERED, DECLINED or EXPIRED (label_account.py)."""
-        close(self.ints, how, n)
+        close(self.header, how, n)
 
     @property
     def takes_attributes(self) -> bool:
@@ -239,7 +236,7 @@ class Model:
     @property
     def first(self) -> int:
         """First word of the block that answers."""
-        return int(self.ints[at.MODEL_FIRST])
+        return int(self.header.first)
 
     @property
     def block_places(self) -> list[int]:

@@ -11,15 +11,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from core.kernels.records import offset
+from core.layout.model import Floats, Ints, NumbersSeen
 from core.plan import Plan
-from core.tree import layout as at
-from core.tree.layout import Floats, Ints
 
 TOLD: Final = 500
 """Number of attributes that are reported: a person does not read more."""
 
 
-class NumbersSeen(NamedTuple):
+class NumberRange(NamedTuple):
     """The range of an attribute's numbers so far."""
 
     low: float
@@ -29,39 +29,37 @@ class NumbersSeen(NamedTuple):
 
 
 def _rows(plan: Plan, floats: Floats) -> Floats:
-    """Return the section as float64[numeric attribute, SEEN_FIELDS]; a view."""
-    start = int(plan.ints[at.PLAN_NUMBERS_SEEN])
-    end = start + at.SEEN_FIELDS * int(plan.ints[at.PLAN_NUMERIC])
-    return floats[start:end].reshape(-1, at.SEEN_FIELDS)
+    """Return the section as float64[numeric attribute, NumbersSeen]; a view."""
+    n = NumbersSeen.SIZE * int(plan.record.numeric)
+    return floats[plan.record.numbers_seen :][:n].reshape(-1, NumbersSeen.SIZE)
 
 
 def _columns(plan: Plan) -> Ints:
     """Return the column of each numeric attribute."""
-    first = int(plan.ints[at.PLAN_NUMERIC_TABLE])
-    return plan.ints[first : first + int(plan.ints[at.PLAN_NUMERIC])]
+    return plan.ints[plan.record.numeric_table :][: plan.record.numeric]
 
 
 def take(plan: Plan, floats: Floats, x: Floats) -> None:
     """Take in a record (x: float64[d]) of a model that explains; a value that is not finite is missing."""
     rows, values = _rows(plan, floats), x[_columns(plan)]
     known = np.isfinite(values)
-    fresh = known & (rows[:, at.SEEN_COUNT] == 0.0)
-    low, high = rows[:, at.SEEN_LOW], rows[:, at.SEEN_HIGH]
+    low, high, count = (rows[:, offset(NumbersSeen, name)] for name in ("low", "high", "count"))
+    fresh = known & (count == 0.0)
     np.copyto(low, values, where=fresh | (known & (values < low)))
     np.copyto(high, values, where=fresh | (known & (values > high)))
-    rows[:, at.SEEN_COUNT] += known
+    count += known
 
 
-def read(plan: Plan, floats: Floats) -> dict[int, NumbersSeen]:
+def read(plan: Plan, floats: Floats) -> dict[int, NumberRange]:
     """Return the ranges by column, for those of the first TOLD attributes that had a number."""
-    if not plan.ints[at.PLAN_EXPLAIN]:
+    if not plan.record.explain:
         return {}
     rows = zip(_columns(plan)[:TOLD].tolist(), _rows(plan, floats)[:TOLD].tolist(), strict=True)
-    return {column: NumbersSeen(low, high, int(n)) for column, (low, high, n) in rows if n > 0}
+    return {column: NumberRange(low, high, int(n)) for column, (low, high, n) in rows if n > 0}
 
 
 def copy(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
     """Copy the section into a buffer whose schema may have grown; it starts empty if there was none."""
-    if old_plan.ints[at.PLAN_EXPLAIN] and plan.ints[at.PLAN_EXPLAIN]:
+    if old_plan.record.explain and plan.record.explain:
         rows = _rows(old_plan, old.view(np.float64))
         _rows(plan, new.view(np.float64))[: len(rows)] = rows

@@ -7,7 +7,7 @@ ends and how useful its label would be (streamapp/lab/pool). The model is read o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +17,17 @@ from core.active.label_query import uncertainty
 from core.active.queries import base as queries
 from core.active.queries.rate import score_of
 from core.kernels.jit import kernel, row_of, words_at
-from core.kernels.records import Words
-from core.layout.learning import Row
-from core.layout.plan import PlanRecord
+from core.kernels.records import Record, word
+from core.layout.learning import LEAD, SHARE, WEIGHT, Row
+from core.layout.model import Floats, Ints, ModelHeader
+from core.layout.plan import plan_at
 from core.learners.protocol import workspace_of
 from core.model.model import Model
 from core.model.prediction import preparation
-from core.tree import layout as at
-from core.tree.byoffset.columns import gather
-from core.tree.byoffset.statistics import known_classes
-from core.tree.layout import Floats, Ints
+from core.tree.columns import gather
+from core.tree.statistics import known_classes
 
-COLUMNS: Final = at.SHARE | at.LEAD | at.WEIGHT
+COLUMNS: Final = SHARE | LEAD | WEIGHT
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,64 +48,53 @@ def survey(model: Model, x: Floats, scored: str | None = None) -> Survey:
     scored: a strategy that has a ``score`` (core/active/queries/base.py), or None.
     """
     n, k = len(x), max(model.schema.n_classes, 1)
-    found = Survey(np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int64), np.zeros(n))
+    answers = Survey(np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int64), np.zeros(n))
     kind = -1 if scored is None else registry.kind("queries", scored)
-    where = np.array([model.address, model.plan.address, 0, kind], dtype=np.int64)
+    surveyed = Surveyed.over(np.array([model.address, model.plan.address, 0, kind], dtype=np.int64))
     workspace = workspace_of(x.shape[1], k)
     shares = np.zeros((1, k))
     prepared = None  # kept alive here: the kernel gets its address
-    while look_at(where, x, found.prediction, found.place, found.score, shares, workspace):
+    while look_at(surveyed, x, answers.prediction, answers.place, answers.score, shares, workspace):
         prepared = preparation(model.plan, model.ints)
-        where[PREPARED] = prepared.ctypes.data
-    return found
+        surveyed.prepared = prepared.ctypes.data
+    return answers
 
 
-ADDRESS: Final = 0
-PLAN: Final = 1
-PREPARED: Final = 2
-SCORED: Final = 3
+class Surveyed(Record):
+    """A model in a survey."""
+
+    model: int = word("address of the model")
+    plan: int = word("address of its plan")
+    prepared: int = word("address of the result of BlockLayout.prepare, 0: not computed yet")
+    scorer: int = word("kind of the strategy whose score is computed, -1: none")
 
 
 @kernel(
-    "boolean(int64[::1], float64[:, ::1], int32[::1], int64[::1], float64[::1], float64[:, ::1],"
+    "boolean(Surveyed, float64[:, ::1], int32[::1], int64[::1], float64[::1], float64[:, ::1],"
     " float64[:, ::1])",
     alone=True,
 )
-def look_at(where, x, prediction, place, score, shares, workspace) -> bool:
-    """Write answer, place and score of each record; return whether the block has to be prepared first.
-
-    where: int64[4]: address of the model and of its plan, the result of BlockLayout.prepare, and the kind of
-    the strategy whose score is computed, -1: none.
-    """
-    ints, floats = words_at(where[ADDRESS])
-    plan, params = words_at(where[PLAN])
-    columns, scratch = row_of(workspace, 0), row_of(workspace, 1)
-    votes = row_of(shares, 0)
-    kind, t = plan[at.PLAN_LEARNER], ints[at.MODEL_FIRST]
+def look_at(surveyed: Surveyed, x, prediction, place, score, shares, workspace) -> bool:
+    """Write answer, place and score of each record; return whether the block has to be prepared first."""
+    ints, floats = words_at(surveyed.model)
+    model, plan = ModelHeader(ints, floats, 0), plan_at(surveyed.plan)
+    columns, scratch, votes = row_of(workspace, 0), row_of(workspace, 1), row_of(shares, 0)
     for row in range(len(x)):
         record = row_of(x, row)
-        xs = gather(plan, record, columns)
         shares[0, :] = 0.0
-        nothing: Any = np.int64(-1)
+        unlabelled = Row(record, gather(plan, record, columns), -1, 1.0)
         best, end, _ = run.answer(
-            kind,
-            PlanRecord(plan, params, 0),
-            Words(ints, floats, t),
-            nothing,
-            Row(record, xs, -1, 1.0),
-            where[PREPARED],
-            scratch,
-            votes,
+            plan.learner, plan, model.block(0), run.NOTHING, unlabelled, surveyed.prepared, scratch, votes
         )
         if end < 0:
             return True
         prediction[row], place[row] = best, end
-        if where[SCORED] >= 0:
+        if surveyed.scorer >= 0:
             share, lead, weight = uncertainty(
-                kind, PlanRecord(plan, params, 0), Words(ints, floats, t), end, votes, scratch, COLUMNS
+                plan.learner, plan, model.block(0), end, votes, scratch, COLUMNS
             )
             score[row] = score_of(
-                where[SCORED],
-                queries.Uncertainty(share, lead, weight, known_classes(ints), ints[at.MODEL_LABELS] + 1),
+                surveyed.scorer,
+                queries.Uncertainty(share, lead, weight, known_classes(model), model.labels + 1),
             )
     return False

@@ -9,12 +9,11 @@ import numpy as np
 
 from core.errors import SchemaError
 from core.kernels import jit
+from core.layout.model import Floats, Ints, ModelHeader
 from core.learners.protocol import workspace_of
 from core.plan import Plan
 from core.schema.schema import Schema
-from core.tree import layout as at
 from core.tree.conditions import Branch
-from core.tree.layout import Floats, Ints
 
 Cell = float | int | str | bool | None
 Record = Mapping[str, Cell] | Sequence[Cell]
@@ -40,13 +39,13 @@ def predict(plan: Plan, ints: Ints, record: Record) -> Prediction:
     schema = plan.schema
     x = place(schema, record)
     code, shares = _answer(plan, ints, x)
-    known = int(ints[at.MODEL_CLASSES])
-    names = schema.classes[:known]
+    model = ModelHeader.over(ints)
+    names = schema.classes[: int(model.classes)]
     return Prediction(
         label=schema.classes[code] if code >= 0 else None,
         probabilities={name: float(shares[schema.class_code(name)]) for name in sorted(names)},
-        version=int(ints[at.MODEL_LABELS]),
-        explanation=plan.blocks.explain(schema, ints, int(ints[at.MODEL_FIRST]), x),
+        version=int(model.labels),
+        explanation=plan.blocks.explain(schema, ints, int(model.first), x),
     )
 
 
@@ -97,31 +96,35 @@ def _answer(plan: Plan, ints: Ints, x: Floats) -> tuple[int, Floats]:
     )  # imported here: it compiles or loads kernels, for which only predictions wait
 
     k = plan.schema.n_classes
-    prediction = np.full(1, -1, dtype=np.int32)
-    probability = np.zeros((1, max(k, 1)))
-    cursor = np.zeros(run.CURSOR_WORDS, dtype=np.int64)
-    prepared_at = np.zeros(1, dtype=np.int64)
-    arguments = (
-        np.array([ints.ctypes.data], dtype=np.int64),
-        np.array([plan.address], dtype=np.int64),
-        prepared_at,
-        np.zeros(1, dtype=np.int64),
-        x.reshape(1, -1),
-        np.full(1, -1, dtype=np.int32),
-        np.ones(1),
-        prediction,
-        probability,
-        np.zeros(1, dtype=np.bool_),
-        np.zeros(1, dtype=np.int8),
-        np.zeros(1),
-        np.zeros(1, dtype=np.int64),
-        run.ANSWER_ONLY,
-        workspace_of(len(x), k),
-        run.log_of(k),
-        cursor,
+    prediction, probability = np.full(1, -1, dtype=np.int32), np.zeros((1, max(k, 1)))
+    workspace, log, prepared_at = workspace_of(len(x), k), run.log_of(k), np.zeros(1, dtype=np.int64)
+    arrays = run.Run(
+        addresses=np.array([ints.ctypes.data], dtype=np.int64),
+        plans=np.array([plan.address], dtype=np.int64),
+        prepared=prepared_at,
+        model=np.zeros(1, dtype=np.int64),
+        x=x.reshape(1, -1),
+        label=np.full(1, -1, dtype=np.int32),
+        weight=np.ones(1),
+        prediction=prediction,
+        probability=probability,
+        asked=np.zeros(1, dtype=np.int8),
+        sampled=np.zeros(1, dtype=np.int8),
+        importance=np.zeros(1),
+        version=np.zeros(1, dtype=np.int64),
+        columns=workspace[0],
+        scratch=workspace[1],
+        votes=workspace[2],
+        log=log,
+        cursor=run.new_cursor().ints,
+        rows=1,
+        width=len(x),
+        classes=probability.shape[1],
+        entry_words=len(log) // run.LOG_ENTRIES,
+        mode=run.ANSWER_ONLY,
     )
     prepared = None  # kept alive here: the kernel gets its address
-    while reason := run.run(*arguments):
+    while reason := run.run(arrays):
         if reason == run.PREPARATION_DUE:
             prepared = preparation(plan, ints)
             prepared_at[0] = prepared.ctypes.data
@@ -131,6 +134,6 @@ def _answer(plan: Plan, ints: Ints, x: Floats) -> tuple[int, Floats]:
 
 def preparation(plan: Plan, ints: Ints) -> Floats:
     """Return the values that a frozen block prepares for the kernels (BlockLayout.prepare)."""
-    prepared: Floats = plan.blocks.prepare(ints, int(ints[at.MODEL_FIRST]))
+    prepared: Floats = plan.blocks.prepare(ints, int(ModelHeader.over(ints).first))
     jit.register(prepared)
     return prepared

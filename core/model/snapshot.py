@@ -30,6 +30,7 @@ import numpy as np
 
 from core.errors import GroveError, SnapshotError
 from core.kernels import jit
+from core.layout.model import WORD, Ints, ModelHeader
 from core.model import buffers, soundness
 from core.model.buffers import Block
 from core.model.upgrade import upgraded
@@ -38,8 +39,6 @@ from core.schema.schema import Schema
 from core.spec import Spec
 from core.state_version import READABLE, STATE_VERSION
 from core.tree import allocation
-from core.tree import layout as at
-from core.tree.layout import Ints
 
 MAGIC: Final = b"grovemdl"
 FORMAT_VERSION: Final = 1
@@ -102,10 +101,10 @@ def write(plan: Plan, ints: Ints) -> bytes:
 def trim(plan: Plan, ints: Ints) -> Ints:
     """Return the buffer without unused room and with its blocks in order; itself if it is so already."""
     blocks = buffers.blocks(plan, ints)
-    wanted = [Block(block.source, plan.blocks.live_room(ints, block.source)) for block in blocks]
-    if blocks == wanted:
+    live = [Block(block.source, plan.blocks.live_room(ints, block.source)) for block in blocks]
+    if blocks == live:
         return ints
-    return buffers.relayout(plan, ints, plan, wanted)
+    return buffers.relayout(plan, ints, plan, live)
 
 
 def _preamble(plan: Plan, words: int) -> bytes:
@@ -126,7 +125,7 @@ def _texts_kept(plan: Plan) -> tuple[tuple[int, ...], bytes]:
 def _texts_made(plan: Plan) -> tuple[tuple[int, ...], bytes]:
     parts = [platform_tag().encode(), plan.spec.to_json().encode(), plan.schema.to_json().encode()]
     texts = b"".join(parts)
-    return tuple(map(len, parts)), texts + bytes(-(_FIXED.size + len(texts)) % at.WORD)
+    return tuple(map(len, parts)), texts + bytes(-(_FIXED.size + len(texts)) % WORD)
 
 
 def read(data: bytes | memoryview) -> tuple[Plan, Ints]:
@@ -136,7 +135,7 @@ def read(data: bytes | memoryview) -> tuple[Plan, Ints]:
     kernels rely on is checked.
     """
     header, kind, start = _read_header(data)
-    end = start + header.words * at.WORD
+    end = start + header.words * WORD
     if len(data) != end + _CHECKSUM.size:
         msg = f"snapshot={len(data)} bytes must be {end + _CHECKSUM.size}: it is cut off, or too long"
         raise SnapshotError(msg)
@@ -187,7 +186,7 @@ def _read_header(data: bytes | memoryview) -> tuple[Header, _Kind, int]:
         msg = f"snapshot holds a spec or schema that this build cannot build: {error}"
         raise SnapshotError(msg) from error
     header = Header(tag, kind.spec, kind.schema, words, state)
-    return header, kind, position + -position % at.WORD
+    return header, kind, position + -position % WORD
 
 
 def _parsed(spec: bytes, schema: bytes, state: int) -> _Kind:
@@ -207,17 +206,17 @@ def _parsed_anew(spec: bytes, schema: bytes, state: int) -> _Kind:
 
 def _check_sizes(plan: Plan, ints: Ints) -> None:
     """Refuse words that do not fit their plan: kernels rely on the stored sizes."""
-    words, position = len(ints), int(plan.ints[at.PLAN_BLOCKS])
+    model, words, position = ModelHeader.over(ints), len(ints), int(plan.record.blocks)
     problem = SnapshotError("snapshot's words must fit its spec and schema: it was put together wrongly")
-    if words <= position or ints[at.MODEL_WORDS] != words or ints[at.MODEL_FIRST] != position:
+    if words <= position or model.words != words or model.first != position:
         raise problem
     starts = []
     while position < words:
         size = plan.blocks.size_of(ints, position)
-        if size is None or ints[position + at.BLOCK_WORDS] != size:
+        if size is None or buffers.block_words(ints, position) != size:
             raise problem
         starts.append(position)
         position += size
     second = starts[1] if len(starts) > 1 else 0
-    if position != words or ints[at.MODEL_SECOND] != second:
+    if position != words or model.second != second:
         raise problem

@@ -26,15 +26,24 @@ from core.drift import base as drift
 from core.errors import SnapshotError
 from core.evaluation import largest_class
 from core.kernels import jit
-from core.kernels.jit import kernel, words_at
-from core.kernels.records import Words
-from core.layout.plan import PlanRecord
-from core.learners import protocol as learners
+from core.kernels.jit import kernel, tail, words_at
+from core.kernels.records import Words, offset
+from core.layout.model import (
+    ACTUAL,
+    EVALUATION_ROWS,
+    HIT,
+    PREDICTED,
+    WINDOW,
+    Block,
+    EvaluationCounters,
+    Ints,
+    ModelHeader,
+)
+from core.layout.plan import PlanRecord, plan_at
+from core.learners import dispatch as learners
 from core.model.buffers import block_places
 from core.plan import Plan
 from core.problems import MOST, PLUGIN, SOUND, in_block, of_plugin
-from core.tree import layout as at
-from core.tree.layout import Ints
 
 SENTENCES: Final = (
     "counters must be from 0 to 2**53",
@@ -56,10 +65,19 @@ SENTENCES: Final = (
     VALUES,
     JUDGED,
     POSITION,
-    WINDOW,
+    IN_WINDOW,
     BASELINES,
     SAMPLED,
 ) = range(1, len(SENTENCES) + 1)
+
+FIRST_COUNTER: Final = offset(ModelHeader, "records")
+HEADER_WORDS: Final = ModelHeader.SIZE
+
+DETECTOR: Final = offset(PlanRecord, "drift")
+STRATEGY: Final = offset(PlanRecord, "strategy")
+BUDGET: Final = offset(PlanRecord, "budgeting")
+LEARNER: Final = offset(PlanRecord, "learner")
+"""Words of the plan that identify the owners of problems."""
 
 detector_problem = drift.problem_dispatcher()
 strategy_problem = queries.problem_dispatcher()
@@ -70,7 +88,7 @@ block_problem = learners.problem_dispatcher()
 def check(plan: Plan, ints: Ints) -> None:
     """Raise SnapshotError if a buffer of a plan's sizes has words that are unsafe for kernels."""
     sentence = problem(plan, ints)
-    if sentence is None and plan.ints[at.PLAN_OPEN_VALUES]:
+    if sentence is None and plan.record.open_values:
         sentence = _nameless_value(plan, ints)
     if sentence is not None:
         msg = f"snapshot holds words that no model has: {sentence}"
@@ -80,9 +98,9 @@ def check(plan: Plan, ints: Ints) -> None:
 def problem(plan: Plan, ints: Ints) -> str | None:
     """Return a sentence about invalid words of a buffer, None if there are none; its length must be right."""
     jit.register(ints)
-    found = inspect(plan.address, ints.ctypes.data, plan.blocks.blank_address)
-    if found != SOUND:
-        return _sentence(plan, found)
+    number = inspect(plan.address, ints.ctypes.data, plan.blocks.blank_address)
+    if number != SOUND:
+        return _sentence(plan, number)
     for block, t in enumerate(block_places(ints)):
         sentence = plan.blocks.problem(ints, t)
         if sentence is not None:
@@ -92,28 +110,27 @@ def problem(plan: Plan, ints: Ints) -> str | None:
 
 def _nameless_value(plan: Plan, ints: Ints) -> str | None:
     """Return a sentence if more values were seen than have names: open attributes have room to spare."""
-    first = int(plan.ints[at.PLAN_VALUES_SEEN])
-    seen = ints[first : first + len(plan.values_index)].tolist()
+    seen = ModelHeader.over(ints).values_seen(plan.record)[: len(plan.values_index)].tolist()
     for attribute, n in zip(plan.values_index, seen, strict=True):
         if n > len(plan.schema.attributes[attribute].values):
             return SENTENCES[VALUES - 1]
     return None
 
 
-def _sentence(plan: Plan, found: int) -> str:
-    where = problems.read(found)
+def _sentence(plan: Plan, number: int) -> str:
+    where = problems.read(number)
     if where.plugin == 0:
         return SENTENCES[where.sentence - 1]
     learner = plan.spec.learner
     block = plan.blocks.name_of(where.block)
     place = f"{block}: {plan.blocks.place_name} {where.place}: " if where.place >= 0 else ""
-    if where.plugin == at.PLAN_LEARNER:
-        own = learners.kernels_of(learner).PROBLEMS[where.sentence - 1]
-        return f"{place or f'{block}: '}{own}"
+    if where.plugin == LEARNER:
+        sentence = learners.kernels_of(learner).PROBLEMS[where.sentence - 1]
+        return f"{place or f'{block}: '}{sentence}"
     plugin = {
-        at.PLAN_DRIFT: plan.spec.drift,
-        at.PLAN_STRATEGY: plan.spec.query,
-        at.PLAN_BUDGETING: plan.spec.budget,
+        DETECTOR: plan.spec.drift,
+        STRATEGY: plan.spec.query,
+        BUDGET: plan.spec.budget,
         **dict(learner.plugins()),
     }[where.plugin]
     sentences = importlib.import_module(type(plugin).__module__).PROBLEMS
@@ -123,153 +140,156 @@ def _sentence(plan: Plan, found: int) -> str:
 @kernel("int64(int64, int64, int64)")
 def inspect(plan_address: int, address: int, blank_address: int) -> int:
     """Return a problem of a buffer, or SOUND; blank_address: BlockLayout.blank_address."""
-    plan, params = words_at(plan_address)
+    plan = plan_at(plan_address)
     ints, floats = words_at(address)
-    found = header_problem(plan, ints)
-    if found == SOUND:
-        found = evaluation_problem(plan, ints, floats)
-    if found == SOUND:
-        found = section_problem(plan, params, ints, floats)
-    t, block = ints[at.MODEL_FIRST], 0
-    while found == SOUND and t < ints[at.MODEL_WORDS]:
-        found = block_problem(
-            plan[at.PLAN_LEARNER], PlanRecord(plan, params, 0), Words(ints, floats, t), blank_address
-        )
-        if found != SOUND and found & PLUGIN == 0:
-            found = of_plugin(at.PLAN_LEARNER, found)
-        found = in_block(block, found)
-        t += ints[t + at.BLOCK_WORDS]
-        block += 1
-    return found
+    model = ModelHeader(ints, floats, 0)
+    problem = header_problem(plan, model)
+    if problem == SOUND:
+        problem = evaluation_problem(plan, model)
+    if problem == SOUND:
+        problem = section_problem(plan, model)
+    block, number = Block(ints, floats, model.first), 0
+    while problem == SOUND and block.start < model.words:
+        words = Words(ints, floats, block.start)
+        problem = block_problem(plan.learner, plan, words, blank_address)
+        if problem != SOUND and problem & PLUGIN == 0:
+            problem = of_plugin(LEARNER, problem)
+        problem = in_block(number, problem)
+        block = Block(ints, floats, block.start + block.words)
+        number += 1
+    return problem
 
 
 @kernel
-def header_problem(plan, ints) -> int:
+def header_problem(plan: PlanRecord, model: ModelHeader) -> int:
     """Return a problem of the model's header or of the values it has seen, or SOUND."""
-    for word in range(at.MODEL_RECORDS, at.MODEL_HEADER):
-        if not 0 <= ints[word] <= MOST:
+    for position in range(FIRST_COUNTER, HEADER_WORDS):
+        if not 0 <= model.ints[position] <= MOST:
             return COUNTERS
-    if ints[at.MODEL_CLASSES] > plan[at.PLAN_CLASSES]:
+    if model.classes > plan.classes:
         return CLASSES
-    if ints[at.MODEL_LEVEL] > drift.DRIFT:
+    if model.level > drift.DRIFT:
         return LEVEL
-    if ints[at.MODEL_BACKGROUND_STALE] > 1:
+    if model.background_stale > 1:
         return STALE
-    for j in range(plan[at.PLAN_NOMINAL]):
-        room = plan[plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS + at.NOMINAL_ROOM]
-        seen = ints[plan[at.PLAN_VALUES_SEEN] + j]
-        if not 0 <= seen <= room or (plan[at.PLAN_OPEN_VALUES] == 0 and seen != room):
+    seen = model.values_seen(plan)
+    for j in range(plan.nominal):
+        room = plan.nominal_column(j).room
+        if not 0 <= seen[j] <= room or (plan.open_values == 0 and seen[j] != room):
             return VALUES
     return SOUND
 
 
 @kernel
-def evaluation_problem(plan, ints, floats) -> int:
+def evaluation_problem(plan: PlanRecord, model: ModelHeader) -> int:
     """Return a problem of the evaluation, or SOUND."""
-    section, k, window = plan[at.PLAN_EVALUATION], plan[at.PLAN_CLASSES], plan[at.PLAN_WINDOW]
-    judged = ints[section + at.EVALUATION_COUNT]
+    evaluation, k, window = model.evaluation(plan), plan.classes, plan.window
+    judged = evaluation.count
     if not 0 <= judged <= MOST:
         return JUDGED
-    if ints[section + at.EVALUATION_NEXT] != judged % window:
+    if evaluation.next != judged % window:
         return POSITION
-    inside = min(judged, window)
-    rows = section + at.EVALUATION_FIELDS
-    counts = np.zeros((at.EVALUATION_WINDOW, k), dtype=np.int64)
-    bits = plan[at.PLAN_CODE_BITS]
-    per_word, mask = 32 // bits, (1 << bits) - 1
-    codes = rows + at.EVALUATION_ROWS * k
-    for position in range(inside):
-        word = position // per_word
-        pair = ints[codes + word] >> (2 * bits * (position - word * per_word))
-        actual, predicted = pair & mask, (pair >> bits) & mask
+    in_window = min(judged, window)
+    window_counts = np.zeros((WINDOW, k), dtype=np.int64)
+    for position in range(in_window):
+        actual, predicted = pair_at(plan, evaluation, position)
         if actual >= k or predicted >= k:
-            return WINDOW
-        counts[at.EVALUATION_ACTUAL, actual] += 1
-        counts[at.EVALUATION_PREDICTED, predicted] += 1
+            return IN_WINDOW
+        window_counts[ACTUAL, actual] += 1
+        window_counts[PREDICTED, predicted] += 1
         if actual == predicted:
-            counts[at.EVALUATION_HIT, actual] += 1
-    labels, predictions = 0, 0
+            window_counts[HIT, actual] += 1
+    labels, predictions, counts = 0, 0, evaluation.counts
     for c in range(k):
-        for row in range(at.EVALUATION_WINDOW):
-            found = ints[rows + row * k + c]
-            if not counts[row, c] <= found <= judged:
+        for row in range(WINDOW):
+            if not window_counts[row, c] <= counts[row * k + c] <= judged:
                 return JUDGED
-            if ints[rows + (at.EVALUATION_WINDOW + row) * k + c] != counts[row, c]:
-                return WINDOW
-        actual = ints[rows + at.EVALUATION_ACTUAL * k + c]
-        predicted = ints[rows + at.EVALUATION_PREDICTED * k + c]
-        if ints[rows + at.EVALUATION_HIT * k + c] > min(actual, predicted):
+            if counts[(WINDOW + row) * k + c] != window_counts[row, c]:
+                return IN_WINDOW
+        actual, predicted = counts[ACTUAL * k + c], counts[PREDICTED * k + c]
+        if counts[HIT * k + c] > min(actual, predicted):
             return JUDGED
         labels += actual
         predictions += predicted
     if labels != judged or predictions != judged:
         return JUDGED
-    found = baselines_problem(plan, ints, section, judged, inside)
-    if found != SOUND:
-        return found
-    if not 0 <= ints[section + at.EVALUATION_SAMPLED_HIT] <= ints[section + at.EVALUATION_SAMPLED] <= MOST:
-        return SAMPLED
-    if not 0 <= ints[section + at.EVALUATION_CHOSEN] <= MOST:
-        return SAMPLED
-    for word in range(at.EVALUATION_IMPORTANCE, at.EVALUATION_CHOSEN):
-        if not 0.0 <= floats[section + word] < math.inf:
-            return SAMPLED
-    return SOUND
+    problem = baselines_problem(plan, evaluation, in_window)
+    if problem != SOUND:
+        return problem
+    return sample_problem(evaluation)
 
 
 @kernel
-def baselines_problem(plan, ints, section: int, judged: int, inside: int) -> int:
-    """Return a problem of the counts of the baselines, or SOUND; codes and counts of labels were checked."""
-    k, size, bits = plan[at.PLAN_CLASSES], plan[at.PLAN_WINDOW], plan[at.PLAN_CODE_BITS]
-    rows = section + at.EVALUATION_FIELDS
-    window, codes = rows + at.EVALUATION_WINDOW * k, rows + at.EVALUATION_ROWS * k
+def pair_at(plan: PlanRecord, evaluation: EvaluationCounters, position: int) -> tuple[int, int]:
+    """Return label and prediction at a position of the window."""
+    bits = plan.code_bits
     per_word, mask = 32 // bits, (1 << bits) - 1
-    last, right = ints[section + at.EVALUATION_BEFORE], 0
-    if not 0 <= last < max(k, 1) or not 0 <= ints[section + at.EVALUATION_LAST] < max(k, 1):
+    codes = tail(evaluation.counts, EVALUATION_ROWS * plan.classes)
+    number = position // per_word
+    pair = codes[number] >> (2 * bits * (position - number * per_word))
+    return pair & mask, (pair >> bits) & mask
+
+
+@kernel
+def sample_problem(evaluation: EvaluationCounters) -> int:
+    """Return a problem of the sums over sampled records, or SOUND."""
+    if not 0 <= evaluation.sampled_hit <= evaluation.sampled <= MOST or not 0 <= evaluation.chosen <= MOST:
+        return SAMPLED
+    is_legal = 0.0 <= evaluation.importance < math.inf
+    is_legal = is_legal and 0.0 <= evaluation.importance_hit < math.inf
+    is_legal = is_legal and 0.0 <= evaluation.represented < math.inf
+    is_legal = is_legal and 0.0 <= evaluation.squares < math.inf
+    is_legal = is_legal and 0.0 <= evaluation.unrepresented < math.inf
+    return SOUND if is_legal else SAMPLED
+
+
+@kernel
+def baselines_problem(plan: PlanRecord, evaluation: EvaluationCounters, in_window: int) -> int:
+    """Return a problem of the counts of the baselines, or SOUND; codes and counts of labels were checked."""
+    k, size, judged, counts = plan.classes, plan.window, evaluation.count, evaluation.counts
+    last, right = evaluation.before, 0
+    if not 0 <= last < max(k, 1) or not 0 <= evaluation.last < max(k, 1):
         return BASELINES
     repeats, majority = 0, 0
-    first = ints[section + at.EVALUATION_NEXT] if inside == size else 0
-    for i in range(inside):
+    first = evaluation.next if in_window == size else 0
+    for i in range(in_window):
         position = first + i if first + i < size else first + i - size
-        word = position // per_word
-        label = (ints[codes + word] >> (2 * bits * (position - word * per_word))) & mask
+        label, _ = pair_at(plan, evaluation, position)
         repeats += 1 if label == last else 0
         last = label
-    for word in range((size + 63) // 64):
-        found = ints[plan[at.PLAN_WINDOW_BITS] + word]
+    window_bits = tail(evaluation.ints, plan.window_bits)
+    for number in range((size + 63) // 64):
+        bits = window_bits[number]
         for bit in range(64):
-            if (found >> bit) & 1 != 0:
+            if (bits >> bit) & 1 != 0:
                 majority += 1
-                if word * 64 + bit >= inside:
+                if number * 64 + bit >= in_window:
                     return BASELINES
     for c in range(k):
-        right += ints[rows + at.EVALUATION_HIT * k + c]
-    uncompared = ints[section + at.EVALUATION_UNCOMPARED]
-    fits = 0 <= uncompared <= judged - inside
-    fits = fits and 0 <= ints[section + at.EVALUATION_UNCOMPARED_HIT] <= min(uncompared, right)
-    fits = fits and (inside == 0 or last == ints[section + at.EVALUATION_LAST])
-    fits = fits and ints[section + at.EVALUATION_WINDOW_LAST_HIT] == repeats
-    fits = fits and ints[section + at.EVALUATION_WINDOW_MAJORITY_HIT] == majority
-    fits = fits and repeats <= ints[section + at.EVALUATION_LAST_HIT] <= judged - uncompared
-    fits = fits and 0 <= ints[section + at.EVALUATION_MAJORITY_HIT] <= judged - uncompared
-    fits = fits and ints[section + at.EVALUATION_MAJORITY] == largest_class(ints, rows, k)
-    fits = fits and ints[section + at.EVALUATION_WINDOW_MAJORITY] == largest_class(ints, window, k)
+        right += counts[HIT * k + c]
+    uncompared = evaluation.uncompared
+    fits = 0 <= uncompared <= judged - in_window
+    fits = fits and 0 <= evaluation.uncompared_hit <= min(uncompared, right)
+    fits = fits and (in_window == 0 or last == evaluation.last)
+    fits = fits and evaluation.window_last_hit == repeats
+    fits = fits and evaluation.window_majority_hit == majority
+    fits = fits and repeats <= evaluation.last_hit <= judged - uncompared
+    fits = fits and 0 <= evaluation.majority_hit <= judged - uncompared
+    fits = fits and evaluation.majority == largest_class(counts, k)
+    fits = fits and evaluation.window_majority == largest_class(tail(counts, WINDOW * k), k)
     return SOUND if fits else BASELINES
 
 
 @kernel
-def section_problem(plan, params, ints, floats) -> int:
+def section_problem(plan: PlanRecord, model: ModelHeader) -> int:
     """Return a problem of the states of plug-ins that a model has once, or SOUND."""
-    kind, first = plan[at.PLAN_DRIFT], plan[at.PLAN_DRIFT + 1]
-    number = detector_problem(kind, Words(plan, params, first), Words(ints, floats, plan[at.PLAN_DETECTOR]))
+    number = detector_problem(plan.drift, plan.parameters(plan.drift_at), model.section(plan.detector))
     if number != SOUND:
-        return of_plugin(at.PLAN_DRIFT, number)
-    kind, first = plan[at.PLAN_STRATEGY], plan[at.PLAN_STRATEGY + 1]
-    number = strategy_problem(kind, Words(plan, params, first), Words(ints, floats, plan[at.PLAN_QUERY]))
+        return of_plugin(DETECTOR, number)
+    number = strategy_problem(plan.strategy, plan.parameters(plan.strategy_at), model.section(plan.query))
     if number != SOUND:
-        return of_plugin(at.PLAN_STRATEGY, number)
-    kind, first = plan[at.PLAN_BUDGETING], plan[at.PLAN_BUDGETING + 1]
-    number = budget_problem(kind, Words(plan, params, first), Words(ints, floats, plan[at.PLAN_BUDGET]))
+        return of_plugin(STRATEGY, number)
+    number = budget_problem(plan.budgeting, plan.parameters(plan.budgeting_at), model.section(plan.budget))
     if number != SOUND:
-        return of_plugin(at.PLAN_BUDGETING, number)
+        return of_plugin(BUDGET, number)
     return SOUND

@@ -18,12 +18,24 @@ from typing import Final
 
 import numpy as np
 
+from core.evaluation import section_of
+from core.kernels.records import offset
+from core.layout.model import (
+    ACTUAL,
+    EVALUATION_ROWS,
+    HIT,
+    WINDOW,
+    Block,
+    EvaluationCounters,
+    Ints,
+    ModelHeader,
+    evaluation_words,
+)
 from core.learners.ufft import layout as of
 from core.learners.ufft.blocks import UfftLayout
+from core.model import buffers
 from core.plan import Plan
 from core.tree import allocation
-from core.tree import layout as at
-from core.tree.layout import Ints
 
 STEPS_SINCE: Final = 8
 NUMBERS_SEEN_SINCE: Final = 7
@@ -47,11 +59,11 @@ def _with_steps(plan: Plan, old: Ints) -> Ints:
     blocks = plan.blocks
     steps = allocation.aligned_words(blocks.step_words)
     steps.view(np.float64).reshape(-1, of.STEP_FIELDS)[:, of.STEP_LAST] = math.nan
-    start = int(plan.ints[at.PLAN_BLOCKS])
+    start = int(plan.record.blocks)
     parts: list[Ints] = [old[:start]]
     starts: list[int] = []
     while start < len(old):
-        size = int(old[start + at.BLOCK_WORDS])
+        size = buffers.block_words(old, start)
         if not blocks.steps_at <= size <= len(old) - start:
             return old
         starts.append(start + len(starts) * len(steps))
@@ -59,16 +71,18 @@ def _with_steps(plan: Plan, old: Ints) -> Ints:
         start += size
     new = allocation.aligned_words(len(old) + len(starts) * len(steps))
     np.concatenate(parts, out=new)
-    new[[block + at.BLOCK_WORDS for block in starts]] += len(steps)
-    new[at.MODEL_WORDS] += len(new) - len(old)
-    if new[at.MODEL_SECOND]:
-        new[at.MODEL_SECOND] += len(steps)
+    model = ModelHeader.over(new)
+    for block in starts:
+        Block(new, model.floats, block).words += len(steps)
+    model.words += len(new) - len(old)
+    if model.second:
+        model.second += len(steps)
     return new
 
 
 def _with_numbers_seen(plan: Plan, old: Ints) -> Ints:
     """Return words with an empty section of numbers seen."""
-    start, end = int(plan.ints[at.PLAN_NUMBERS_SEEN]), int(plan.ints[at.PLAN_SHARED])
+    start, end = int(plan.record.numbers_seen), int(plan.record.shared)
     if start == end or len(old) < start:
         return old  # the model does not explain, or is too short for any model of the plan
     new = allocation.aligned_words(len(old) + end - start)
@@ -79,25 +93,25 @@ def _with_numbers_seen(plan: Plan, old: Ints) -> Ints:
 
 def _move_blocks(ints: Ints, added: int) -> None:
     """Move the places of blocks by the size of the added section."""
-    places = [at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND]
-    ints[places] += added * (ints[places] != 0)
+    places = [offset(ModelHeader, name) for name in ("words", "first", "second")]
+    ints[places] += added * (ints[places] != 0)  # an array: foreign words may overflow
 
 
 def _with_baselines(plan: Plan, old: Ints) -> Ints:
     """Return words whose evaluation section has baselines; later sections move back."""
-    k, size = plan.schema.n_classes, int(plan.ints[at.PLAN_WINDOW])
-    section, bits = int(plan.ints[at.PLAN_EVALUATION]), int(plan.ints[at.PLAN_WINDOW_BITS])
-    more = at.EVALUATION_FIELDS - FIELDS_OF_5
-    end = section + at.evaluation_words(k, size)
+    k, size = plan.schema.n_classes, int(plan.record.window)
+    section, bits = int(plan.record.evaluation), int(plan.record.window_bits)
+    more = EvaluationCounters.SIZE - FIELDS_OF_5
+    end = section + evaluation_words(k, size)
     added = more + end - bits
     if len(old) < end - added:
         return old  # too short for any model of the plan
     new = allocation.aligned_words(len(old) + added)
     new[: section + FIELDS_OF_5] = old[: section + FIELDS_OF_5]
-    new[section + at.EVALUATION_FIELDS : bits] = old[section + FIELDS_OF_5 : bits - more]
+    new[section + EvaluationCounters.SIZE : bits] = old[section + FIELDS_OF_5 : bits - more]
     new[end:] = old[bits - more :]
     _move_blocks(new, added)
-    judged = int(new[section + at.EVALUATION_COUNT])
+    judged = int(section_of(plan, new).count)
     labels = _labels(plan, new, min(judged, size))
     if judged > 0 and (labels < k).all():
         _compare(plan, new, labels.tolist(), judged)
@@ -106,29 +120,29 @@ def _with_baselines(plan: Plan, old: Ints) -> Ints:
 
 def _labels(plan: Plan, ints: Ints, inside: int) -> Ints:
     """Return the labels in the window, the oldest first, int64[inside]."""
-    section, bits = int(plan.ints[at.PLAN_EVALUATION]), int(plan.ints[at.PLAN_CODE_BITS])
-    codes = section + at.EVALUATION_FIELDS + at.EVALUATION_ROWS * plan.schema.n_classes
+    bits = int(plan.record.code_bits)
+    codes = section_of(plan, ints).counts[EVALUATION_ROWS * plan.schema.n_classes :]
     position = _positions(plan, ints, inside)
-    pairs = ints[codes + position // (32 // bits)] >> (2 * bits * (position % (32 // bits)))
-    found: Ints = pairs & ((1 << bits) - 1)
-    return found
+    pairs = codes[position // (32 // bits)] >> (2 * bits * (position % (32 // bits)))
+    labels: Ints = pairs & ((1 << bits) - 1)
+    return labels
 
 
 def _positions(plan: Plan, ints: Ints, inside: int) -> Ints:
     """Return the positions in the window of its records, the oldest first."""
-    size = int(plan.ints[at.PLAN_WINDOW])
-    first = int(ints[int(plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_NEXT]) if inside == size else 0
-    found: Ints = (first + np.arange(max(inside, 0), dtype=np.int64)) % size
-    return found
+    size = int(plan.record.window)
+    first = int(section_of(plan, ints).next) if inside == size else 0
+    positions: Ints = (first + np.arange(max(inside, 0), dtype=np.int64)) % size
+    return positions
 
 
 def _compare(plan: Plan, ints: Ints, labels: list[int], judged: int) -> None:
     """Count the baselines over the labels of the window, with the counts of labels at that time."""
     k = plan.schema.n_classes
-    section, bits = int(plan.ints[at.PLAN_EVALUATION]), int(plan.ints[at.PLAN_WINDOW_BITS])
-    rows = ints[section + at.EVALUATION_FIELDS :][: at.EVALUATION_ROWS * k].reshape(at.EVALUATION_ROWS, k)
+    section, bits = section_of(plan, ints), int(plan.record.window_bits)
+    rows = section.counts[: EVALUATION_ROWS * k].reshape(EVALUATION_ROWS, k)
     recent = [0] * k
-    known = (rows[at.EVALUATION_ACTUAL] - rows[at.EVALUATION_WINDOW + at.EVALUATION_ACTUAL]).tolist()
+    known = (rows[ACTUAL] - rows[WINDOW + ACTUAL]).tolist()
     last = repeats = majority = recent_majority = 0
     for label, position in zip(labels, _positions(plan, ints, len(labels)).tolist(), strict=True):
         known[label] += 1
@@ -139,16 +153,13 @@ def _compare(plan: Plan, ints: Ints, labels: list[int], judged: int) -> None:
             recent_majority += 1
             ints[bits + position // 64] ^= np.int64(1) << np.int64(position % 64)
         last = label
-    hits = rows[[at.EVALUATION_HIT, at.EVALUATION_WINDOW + at.EVALUATION_HIT]].sum(axis=1)
-    for word, value in (
-        (at.EVALUATION_LAST, last),
-        (at.EVALUATION_LAST_HIT, repeats),
-        (at.EVALUATION_MAJORITY, known.index(max(known))),
-        (at.EVALUATION_MAJORITY_HIT, majority),
-        (at.EVALUATION_WINDOW_LAST_HIT, repeats),
-        (at.EVALUATION_WINDOW_MAJORITY, recent.index(max(recent))),
-        (at.EVALUATION_WINDOW_MAJORITY_HIT, recent_majority),
-        (at.EVALUATION_UNCOMPARED, judged - len(labels)),
-        (at.EVALUATION_UNCOMPARED_HIT, (hits[:1] - hits[1:]).item()),
-    ):
-        ints[section + word] = value
+    hits = rows[[HIT, WINDOW + HIT]].sum(axis=1)
+    section.last = last
+    section.last_hit = repeats
+    section.majority = known.index(max(known))
+    section.majority_hit = majority
+    section.window_last_hit = repeats
+    section.window_majority = recent.index(max(recent))
+    section.window_majority_hit = recent_majority
+    section.uncompared = judged - len(labels)
+    section.uncompared_hit = (hits[:1] - hits[1:]).item()

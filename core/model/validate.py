@@ -9,22 +9,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from core.errors import SnapshotError
+from core.layout.model import ModelHeader
 from core.learners.protocol import HasBlocks
 from core.model import soundness
-from core.tree import layout as at
 
 
 def check(model: HasBlocks) -> None:
     """Raise SnapshotError with a list of all broken invariants."""
-    found = list(problems(model))
-    if found:
-        raise SnapshotError("; ".join(found))
+    broken = list(problems(model))
+    if broken:
+        raise SnapshotError("; ".join(broken))
 
 
 def problems(model: HasBlocks) -> Iterator[str]:
     """Yield every broken invariant as a sentence; of words that are unsafe for kernels, only the first."""
-    if model.ints[at.MODEL_WORDS] != len(model.ints):
-        yield f"words={model.ints[at.MODEL_WORDS]} must be {len(model.ints)}"
+    words = ModelHeader.over(model.ints).words
+    if words != len(model.ints):
+        yield f"words={words} must be {len(model.ints)}"
         return
     unsound = soundness.problem(model.plan, model.ints)
     if unsound is not None:
@@ -37,11 +38,11 @@ def problems(model: HasBlocks) -> Iterator[str]:
 
 
 def _header_problems(model: HasBlocks) -> Iterator[str]:
-    ints = model.ints
-    closed = ints[at.MODEL_REPLIES] + ints[at.MODEL_DECLINED] + ints[at.MODEL_EXPIRED]
-    if not closed <= ints[at.MODEL_REQUESTS] <= ints[at.MODEL_RECORDS]:
+    header = ModelHeader.over(model.ints)
+    closed = header.replies + header.declined + header.expired
+    if not closed <= header.requests <= header.records:
         yield "closed requests, requests and records must not decrease in this order"
-    if not 0 <= ints[at.MODEL_RESERVED] <= ints[at.MODEL_REQUESTS]:
+    if not 0 <= header.reserved <= header.requests:
         yield "requests for the evaluation must be among the requests"
-    if ints[at.MODEL_CLASSES] < model.schema.declared_classes:
-        yield f"classes={ints[at.MODEL_CLASSES]} must be at least the number of declared classes"
+    if header.classes < model.schema.declared_classes:
+        yield f"classes={header.classes} must be at least the number of declared classes"

@@ -132,7 +132,7 @@ def multiply_halves(plan, statistics: NominalCounts, k: int, x, above, below) ->
         above[c], below[c] = 1.0, 1.0
     counts, values, model = statistics.words, plan.values, model_of(statistics)
     for j in range(plan.nominal):
-        code, known = code_of(x[j], 2), model.values_seen(plan, j)
+        code, known = code_of(x[j], 2), model.values_seen(plan)[j]
         if code < 0 or known == 0:
             continue
         for c in range(k):
@@ -154,7 +154,7 @@ def product_of_shares(plan, statistics: NominalCounts, c: int, x) -> tuple[float
     for j in range(plan.nominal):
         column = plan.nominal_column(j)
         code = code_of(x[column.column], column.room)
-        values = model.values_seen(plan, j)
+        values = model.values_seen(plan)[j]
         if code < 0 or values == 0:
             continue
         total = sum_of_counts(counts, column.first, values, float(values))

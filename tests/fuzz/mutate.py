@@ -7,10 +7,11 @@ import zlib
 
 import numpy as np
 
+from core.layout.model import ModelHeader
+from core.layout.tree import LEAF_FIELDS, Tree
 from core.learners.hoeffding.learner import HoeffdingLearner
 from core.model import snapshot
 from core.model.model import Model
-from core.tree import layout as at
 
 WORDS = (-1, 0, 1, 2, 3, 1 << 31, 1 << 40, (1 << 62) + 1, -(1 << 63), (1 << 63) - 1)
 NUMBERS = (np.nan, np.inf, -np.inf, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0, 6.0, 1e12, 1e300, -1e300)
@@ -81,13 +82,13 @@ def draw_changes(
 
 def index_words(model: Model, words: np.ndarray) -> list[int]:
     """Return the words of headers, nodes, and first words of leaf records: indices, most of them."""
-    trees = int(model.plan.ints[at.PLAN_BLOCKS])
-    found = list(range(at.MODEL_HEADER)) + list(range(at.MODEL_HEADER, trees))
-    t = int(words[at.MODEL_FIRST])
+    places = list(range(int(model.plan.record.blocks)))
+    t = int(ModelHeader.over(words).first)
     if model.spec.learner.kernels != HoeffdingLearner.kernels:
-        return [*found, *range(t, len(words))]
-    found += range(t, t + int(words[t + at.TREE_LEAVES_AT]))
-    for slot in range(int(words[t + at.TREE_SLOTS])):
-        leaf = t + int(words[t + at.TREE_LEAVES_AT]) + slot * int(words[t + at.TREE_LEAF_STRIDE])
-        found += range(leaf, leaf + at.LEAF_FIELDS)
-    return found
+        return [*places, *range(t, len(words))]
+    tree = Tree(words, words.view(np.float64), t)
+    places += range(t, t + int(tree.leaves_at))
+    for slot in range(int(tree.slots)):
+        leaf = int(tree.leaf(slot).start)
+        places += range(leaf, leaf + LEAF_FIELDS)
+    return places

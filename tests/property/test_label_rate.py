@@ -48,7 +48,7 @@ def grown() -> bytes:
 def model_of(scores: Floats, limit: float, seed: int = 1, **rate: object) -> ModelTable:
     """Return a model whose leaves have these scores (float64[LEAVES], up to one half), and no records yet."""
     model = Model.restore(grown())
-    model.ints[at.MODEL_RECORDS] = model.ints[at.MODEL_LABELS] = 0
+    model.header.records = model.header.labels = 0
     model.configure(spec_like(model, limit, seed, rate))
     for node in range(1, LEAVES + 1):
         masses = node_at(model.ints, model.first, node) + at.NODE_FIELDS
@@ -209,7 +209,7 @@ def test_another_window_or_score_begins_anew() -> None:
     table = model_of(DISTRIBUTIONS["even"], 0.1)
     answered(table, drawn(1, 3000))
     model = table.model(0)
-    query = int(model.plan.ints[at.PLAN_QUERY])
+    query = int(model.plan.record.query)
     state = model.ints[query : query + len(model.spec.query.initial())].copy()
     for change, kept in (({"explore": 0.3}, True), ({"window": 500}, False), ({"score": "conf_tree"}, False)):
         other = Model.restore(model.snapshot())

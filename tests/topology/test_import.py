@@ -10,11 +10,12 @@ from typing import Any
 import orjson
 import pytest
 
+from core.kernels.records import offset
+from core.layout.model import ModelHeader
 from core.model import file as model_file
 from core.model import snapshot
 from core.model.model import Model
 from core.model.validate import check
-from core.tree import layout as at
 from streamapp.worker.task.models import importing
 from streamapp.worker.task.models.exported import read_exported, write_exported
 from streamapp.worker.task.models.importing import control_values
@@ -339,7 +340,7 @@ def test_a_file_that_somebody_made_up_is_a_dead_letter(what: str) -> None:
     """Checksums are no secret: the partition goes on, and no kernel sees what the file says."""
     body = model_file.unwrap(FILE).snapshot
     data = {
-        "word": lambda: crafted("numeric", [(at.MODEL_RECORDS, -1)]),
+        "word": lambda: crafted("numeric", [(offset(ModelHeader, "records"), -1)]),
         "head": lambda: framed(b"{", body),
         "deep head": lambda: framed(b"[" * 200_000, body),
         "no object": lambda: framed(b"[]", body),
@@ -376,7 +377,7 @@ def test_a_poisoned_model_in_a_snapshot_is_refused_too() -> None:
     name = next(unit.name for unit in units if unit.name.kind == "model")
     record = source.task.models.record(source.task.models.slot("m"))
     ints = record.ints.copy()
-    ints[int(record.plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_NEXT] = 1 << 42
+    ModelHeader.over(ints).evaluation(record.plan.record).next = 1 << 42
     facts, _ = unseal(next(unit for unit in units if unit.name == name))
     bad = seal(name, facts, [Model(record.plan, ints).snapshot()])
     with pytest.raises(DamagedStateError, match="the position in the window must follow"):

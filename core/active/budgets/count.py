@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.active.budgets.base import LIMIT, Budget
+from core.active.budgets.base import Budget
 from core.kernels.jit import kernel
 
 
@@ -20,11 +20,11 @@ class Plugin(Budget):
 
 
 @kernel
-def is_open(params, at: int, floats, state: int, spent: float, returned: int, t: int) -> bool:
+def is_open(p, state, spent: float, returned: int, number: int) -> bool:
     """Compare the share of requests with the limit."""
-    return spent / t < params[at + LIMIT]
+    return spent / number < p.limit
 
 
 @kernel
-def spend(params, at: int, floats, state: int, asked: bool, reserved: bool) -> None:
+def spend(p, state, asked: bool, reserved: bool) -> None:
     """Has no state: the model counts its requests."""

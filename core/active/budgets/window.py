@@ -6,14 +6,19 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from core.active.budgets.base import LIMIT, OWN, Budget
+from core.active.budgets.base import Budget
 from core.kernels.jit import kernel
+from core.kernels.records import Record, word
 from core.plugin import count
 
-RECENT: Final = 0  # u: requests among the recent records, exponentially forgotten
-PAID: Final = 1  # returned requests that were spent again
-
 PROBLEMS: Final = ("recent requests and those spent again must be numbers of at least 0",)
+
+
+class SpentState(Record):
+    """The requests that count."""
+
+    recent: float = word("u: requests among the recent records, exponentially forgotten")
+    again: float = word("returned requests that were spent again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,26 +39,24 @@ class Plugin(Budget):
 
 
 @kernel
-def is_open(params, at: int, floats, state: int, spent: float, returned: int, t: int) -> bool:
+def is_open(p, state: SpentState, spent: float, returned: int, number: int) -> bool:
     """Compare the recent share of requests with the limit; if closed, look for a returned request."""
-    if floats[state + RECENT] / params[at + OWN] < params[at + LIMIT]:
+    if state.recent / p.window < p.limit:
         return True
-    return floats[state + PAID] < returned
+    return state.again < returned
 
 
 @kernel
-def spend(params, at: int, floats, state: int, asked: bool, reserved: bool) -> None:
+def spend(p, state: SpentState, asked: bool, reserved: bool) -> None:
     """Let the window forget one step and count this record."""
-    window = params[at + OWN]
-    is_paid = asked and not reserved and floats[state + RECENT] / window >= params[at + LIMIT]
-    floats[state + RECENT] *= (window - 1.0) / window
-    if is_paid:
-        floats[state + PAID] += 1.0
+    is_returned = asked and not reserved and state.recent / p.window >= p.limit
+    state.recent *= (p.window - 1.0) / p.window
+    if is_returned:
+        state.again += 1.0
     elif asked:
-        floats[state + RECENT] += 1.0
+        state.recent += 1.0
 
 
 @kernel
-def problem(params, at: int, floats, state: int) -> int:
-    recent, paid = floats[state + RECENT], floats[state + PAID]
-    return 0 if 0.0 <= recent < math.inf and 0.0 <= paid < math.inf else 1
+def problem(p, state: SpentState) -> int:
+    return 0 if 0.0 <= state.recent < math.inf and 0.0 <= state.again < math.inf else 1

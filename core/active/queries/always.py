@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.active.queries.base import AT_RANDOM, UNKNOWN, YES, Query
+from core.active.queries.base import AT_RANDOM, UNKNOWN, YES, Query, Uncertainty
 from core.kernels.jit import kernel
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,17 +22,6 @@ class Plugin(Query):
 
 @kernel
 def decide(
-    plan,
-    params,
-    at: int,
-    ints,
-    floats,
-    state: int,
-    limit: float,
-    share: float,
-    lead: float,
-    weight: float,
-    classes: float,
-    t: int,
+    plan: PlanRecord, p, model: ModelHeader, state, limit: float, uncertainty: Uncertainty
 ) -> tuple[int, float]:
     return (AT_RANDOM, 1.0) if limit >= 1.0 else (YES, UNKNOWN)

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 from core import registry, spelling
 from core.errors import ParameterError
 from core.kernels.records import name_tuple
-from core.learners.protocol import Learner, has_leaf_table
+from core.layout.learning import LEAVES
+from core.learners.dispatch import has_leaf_table
+from core.learners.protocol import Learner
 from core.plugin import Parameters
-from core.tree.layout import LEAVES
 
 NO: Final = 0
 YES: Final = 1
@@ -24,21 +25,18 @@ UNKNOWN: Final = 0.0
 class Query(Parameters):
     """Decides at answering time, per record; called only while the budget is open (ALGORITHMS 9.1).
 
-    The module's kernel ``decide(plan, params, at, ints, floats, state, limit, share, lead, weight, classes,
-    t)`` returns NO, YES or AT_RANDOM, and the probability of a request for a record like this one, given all
-    earlier records: above 0 for all records, or UNKNOWN for all of them. Its parameters are at
-    ``params[at:]``, its state at ``floats[state:]``. It gets the budget's limit, the columns that the
-    strategy declares, at the place where the record ended (``uncertainty`` in core/learners/protocol.py), the
-    number of known classes (at least 2), and the record's number t. It may read the model's header but
-    changes its own state alone. Keys of random draws are in the plan: ``plan[PLAN_QUERY_KEY]`` and its
-    neighbours. A strategy with a state also has ``problem(params, at, ints, floats, state) -> int``, which
-    returns the number of a sentence if the state is invalid (core/plugin.py). A strategy that can rank
-    records has ``score(share, lead, weight, classes, t)``.
+    The module's kernel ``decide(plan, p, model, state, limit, uncertainty)`` returns NO, YES or AT_RANDOM,
+    and the probability of a request for a record like this one, given all earlier records: above 0 for all
+    records, or UNKNOWN for all of them. It gets its parameters by name (``p.threshold``), the model's header,
+    its state, the budget's limit, and the ``Uncertainty`` of the record, in which the columns are set that
+    the strategy declares. It may read the header but changes its own state alone. Keys of random draws are in
+    the plan: ``plan.query_key`` and its neighbours. A strategy with a state declares a record for it, and has
+    ``problem(p, state) -> int``, which returns the number of a sentence if the state is invalid
+    (core/plugin.py). A strategy that can rank records has ``score(uncertainty)``.
 
-    A strategy with the column LEAVES has, instead of ``decide``, the kernel ``decide_at_leaf(plan, params,
-    at, ints, floats, state, limit, table, stride, leaves, leaf, t)``. It gets the table of leaves and the
-    record's row in it (``leaf_table`` in core/learners/protocol.py), and supports learners that have such a
-    table.
+    A strategy with the column LEAVES has, instead of ``decide``, the kernel ``decide_at_leaf(plan, p, model,
+    state, limit, leaves, number)``. It gets the table of leaves with the record's row in it (``LeafTable`` in
+    core/layout/learning.py) and the record's number, and supports learners that have such a table.
     """
 
     family: ClassVar[str] = "queries"
@@ -48,7 +46,7 @@ class Query(Parameters):
 
     @property
     def columns(self) -> int:
-        """Return the columns that the kernel uses: SHARE, LEAD and WEIGHT (core/tree/layout.py), 0: none.
+        """Return the columns that the kernel uses: SHARE, LEAD and WEIGHT (core/layout/learning.py), 0: none.
 
         LEAVES: the table of all leaves.
         """

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.active.queries.base import NO, YES, Query
+from core.active.queries.base import NO, YES, Query, Uncertainty
 from core.kernels.jit import kernel
+from core.layout.learning import LEAD
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 from core.numeric import rng
 from core.numeric.consistency import epsilon, is_consistent
 from core.plugin import number
-from core.tree import layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class Plugin(Query):
     @property
     def columns(self) -> int:
         """Return LEAD and WEIGHT: the lead, and the labels that it is based on."""
-        return layout.LEAD
+        return LEAD
 
 
 @kernel
@@ -40,44 +42,33 @@ def probability(limit: float, width: float, gap: float) -> float:
 
 
 @kernel
-def chance_at(params, at: int, limit: float, lead: float, weight: float, classes: float, t: int) -> float:
+def chance_at(p, limit: float, uncertainty: Uncertainty) -> float:
     """Return the probability of a request for a record at a place with this lead and weight of labels."""
-    if weight <= 0.0:
+    if uncertainty.weight <= 0.0:
         return 1.0
-    width = epsilon(weight, t, classes, params[at])
-    return probability(limit, width, lead) if is_consistent(lead, width) else 1.0
+    width = epsilon(uncertainty.weight, uncertainty.number, uncertainty.classes, p.delta)
+    return probability(limit, width, uncertainty.lead) if is_consistent(uncertainty.lead, width) else 1.0
 
 
 @kernel
-def draw(plan, chance: float, t: int) -> int:
+def draw(plan: PlanRecord, chance: float, number: int) -> int:
     # At chance 1 no draw is needed, but it costs less than a mispredicted branch.
-    return YES if rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < chance else NO
+    return YES if rng.uniform(plan.query_key, number << rng.DRAW_BITS) < chance else NO
 
 
 @kernel
 def decide(
-    plan,
-    params,
-    at: int,
-    ints,
-    floats,
-    state: int,
-    limit: float,
-    share: float,
-    lead: float,
-    weight: float,
-    classes: float,
-    t: int,
+    plan: PlanRecord, p, model: ModelHeader, state, limit: float, uncertainty: Uncertainty
 ) -> tuple[int, float]:
-    """Request with the probability of `chance_at`, by the random number of record t."""
-    chance = chance_at(params, at, limit, lead, weight, classes, t)
-    return draw(plan, chance, t), chance
+    """Request with the probability of `chance_at`, by the random number of the record."""
+    chance = chance_at(p, limit, uncertainty)
+    return draw(plan, chance, uncertainty.number), chance
 
 
 @kernel
-def score(share: float, lead: float, weight: float, classes: float, t: int) -> float:
+def score(uncertainty: Uncertainty) -> float:
     """Return ε as a share of ε and half the gap, with δ = 1/t; above one half the leaf is not consistent."""
-    if weight <= 0.0:
+    if uncertainty.weight <= 0.0:
         return 1.0
-    width = epsilon(weight, t, classes, 0.0)
-    return width / (width + 0.5 * lead)
+    width = epsilon(uncertainty.weight, uncertainty.number, uncertainty.classes, 0.0)
+    return width / (width + 0.5 * uncertainty.lead)

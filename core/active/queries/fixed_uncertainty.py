@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.active.queries.base import NO, UNKNOWN, YES, Query
+from core.active.queries.base import NO, UNKNOWN, YES, Query, Uncertainty
 from core.kernels.jit import kernel
+from core.layout.learning import SHARE, WEIGHT
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 from core.plugin import number
-from core.tree import layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,34 +31,23 @@ class Plugin(Query):
     @property
     def columns(self) -> int:
         """Return SHARE and WEIGHT: the largest share, and the weight of labels."""
-        return layout.SHARE | layout.WEIGHT
+        return SHARE | WEIGHT
 
 
 @kernel
 def decide(
-    plan,
-    params,
-    at: int,
-    ints,
-    floats,
-    state: int,
-    limit: float,
-    share: float,
-    lead: float,
-    weight: float,
-    classes: float,
-    t: int,
+    plan: PlanRecord, p, model: ModelHeader, state, limit: float, uncertainty: Uncertainty
 ) -> tuple[int, float]:
     """Check whether the leaf is new, else compare the share with the threshold."""
-    if 0.0 <= weight < params[at + 1]:
+    if 0.0 <= uncertainty.weight < p.cold_start:
         return YES, UNKNOWN
-    threshold = params[at]
+    threshold = p.threshold
     if threshold == 0.0:
-        chance = 1.0 / classes
-        threshold = chance + limit * (1.0 - chance)
-    return YES if share < threshold else NO, UNKNOWN
+        even_share = 1.0 / uncertainty.classes
+        threshold = even_share + limit * (1.0 - even_share)
+    return YES if uncertainty.share < threshold else NO, UNKNOWN
 
 
 @kernel
-def score(share: float, lead: float, weight: float, classes: float, t: int) -> float:
-    return 1.0 - share
+def score(uncertainty: Uncertainty) -> float:
+    return 1.0 - uncertainty.share

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.active.queries.base import NO, UNKNOWN, Query
+from core.active.queries.base import NO, UNKNOWN, Query, Uncertainty
 from core.kernels.jit import kernel
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,17 +17,6 @@ class Plugin(Query):
 
 @kernel
 def decide(
-    plan,
-    params,
-    at: int,
-    ints,
-    floats,
-    state: int,
-    limit: float,
-    share: float,
-    lead: float,
-    weight: float,
-    classes: float,
-    t: int,
+    plan: PlanRecord, p, model: ModelHeader, state, limit: float, uncertainty: Uncertainty
 ) -> tuple[int, float]:
     return NO, UNKNOWN

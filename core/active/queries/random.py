@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.active.queries.base import AT_RANDOM, NO, Query
+from core.active.queries.base import AT_RANDOM, NO, Query, Uncertainty
 from core.kernels.jit import kernel
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 from core.numeric import rng
-from core.tree import layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,24 +22,13 @@ class Plugin(Query):
 
 @kernel
 def decide(
-    plan,
-    params,
-    at: int,
-    ints,
-    floats,
-    state: int,
-    limit: float,
-    share: float,
-    lead: float,
-    weight: float,
-    classes: float,
-    t: int,
+    plan: PlanRecord, p, model: ModelHeader, state, limit: float, uncertainty: Uncertainty
 ) -> tuple[int, float]:
-    return draw(plan, limit, t), limit
+    return draw(plan, limit, uncertainty.number), limit
 
 
 @kernel
-def draw(plan, limit: float, t: int) -> int:
-    """Return AT_RANDOM with the budget's probability, for record t."""
-    wanted = rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < limit
-    return AT_RANDOM if wanted else NO
+def draw(plan: PlanRecord, limit: float, number: int) -> int:
+    """Return AT_RANDOM with the budget's probability, for the record of this number."""
+    is_drawn = rng.uniform(plan.query_key, number << rng.DRAW_BITS) < limit
+    return AT_RANDOM if is_drawn else NO

@@ -4,38 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from core import registry
 from core.active.budgets.base import returned_requests, spent_requests
 from core.active.queries.base import AT_RANDOM, NO, UNKNOWN, YES, Query, Uncertainty, score_dispatcher
-from core.kernels.jit import bits, kernel
+from core.kernels.jit import bits, kernel, tail
+from core.kernels.records import Record, word, words_after
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 from core.numeric import rng
 from core.plugin import Parameters, choice, count, number
-from core.tree import layout
-
-KIND: Final = 0
-WINDOW: Final = 1
-EXPLORE: Final = 2
-"""Words of ``params[at:]``: the kind of the strategy that scores, then the parameters of ``rate``."""
 
 RESERVE: Final = 4.0
 """Labels in reserve: with half of them the budget refuses 6 % of the records at a limit of 0.5."""
 
-# State: labels given up (float64), number of records in the window, position of the next record in it; then
-# the counts of codes by octave and by code, and the window, codes of 8 bits
-LET_GO: Final = 0
-HELD: Final = 1
-NEXT: Final = 2
 OCTAVES: Final = 16
 STEPS: Final = OCTAVES
 CODES: Final = OCTAVES * STEPS
-BY_OCTAVE: Final = 3
-BY_CODE: Final = BY_OCTAVE + OCTAVES
-RING: Final = BY_CODE + CODES
 PER_WORD: Final = 8
+"""Codes of the window in a word."""
 
 PROBLEMS: Final = (
     "labels let go must be a number of at least 0",
@@ -53,6 +43,34 @@ def scored() -> tuple[str, ...]:
     """Return the names of the strategies with a score: a kernel ``score`` in addition to ``decide``."""
     modules = zip(registry.names("queries"), registry.modules("queries"), strict=True)
     return tuple(name for name, module in modules if hasattr(module, "score"))
+
+
+class RateState(Record):
+    """The scores of the last records."""
+
+    let_go: float = word("labels given up")
+    records: int = word("records in the window")
+    next: int = word("position of the next record in the window")
+    counts: Any = words_after(int, "counts of codes by octave, counts by code, and the window, in bytes")
+
+    @property
+    def by_octave(self) -> Any:
+        """The records of each octave, int64[OCTAVES]."""
+        return self.counts
+
+    @property
+    def by_code(self) -> Any:
+        """The records of each code, int64[CODES]."""
+        return tail(self.counts, OCTAVES)
+
+    @property
+    def codes(self) -> Any:
+        """The codes in the window, PER_WORD in a word."""
+        return tail(self.counts, OCTAVES + CODES)
+
+
+FIXED_WORDS: Final = RateState.SIZE + OCTAVES + CODES
+"""Words of the state before the codes of the window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +101,8 @@ class Plugin(Query):
     window.
     """
 
+    NUMBERS: ClassVar[tuple[str, ...]] = ("scorer", "window", "explore")
+
     score: str = choice("variable_uncertainty", *scored())
     """Strategy whose score ranks the records."""
     window: int = count(1000, at_least=10, at_most=100_000)
@@ -92,14 +112,14 @@ class Plugin(Query):
 
     @property
     def columns(self) -> int:
-        found: int = registry.plugin(self.family, self.score)().columns
-        return found
+        columns: int = registry.plugin(self.family, self.score)().columns
+        return columns
 
     def initial(self) -> tuple[float, ...]:
-        return (0.0,) * (RING + -(-self.window // PER_WORD))
+        return (0.0,) * (FIXED_WORDS + -(-self.window // PER_WORD))
 
     def constants(self) -> tuple[float, ...]:
-        """Return the parameters in the order of the kernels' words."""
+        """Return the kind of the strategy that scores, and the other parameters."""
         return (float(registry.kind(self.family, self.score)), *Query.constants(self))
 
     def continues(self, before: Parameters) -> bool:
@@ -117,101 +137,98 @@ def code_of(score: float) -> int:
 
 
 @kernel
-def chance_of(ints, state: int, code: int, floor: float, wanted: float) -> float:
-    """Return the chance of a record with this code; over exchangeable records the mean is ``wanted``.
+def chance_of(state: RateState, code: int, floor: float, rate: float) -> float:
+    """Return the chance of a record with this code; over exchangeable records the mean is ``rate``.
 
-    A part ``floor`` goes to all records, the rest to the ranks above (wanted - floor) / (1 - floor).
+    A part ``floor`` goes to all records, the rest to the ranks above (rate - floor) / (1 - floor).
     """
     octave = code // STEPS
-    steps = state + BY_CODE + octave * STEPS
+    by_octave, steps = state.by_octave, tail(state.by_code, octave * STEPS)
     # Adding 0 is cheaper than loops whose length the processor mispredicts. For a constant length the
-    # compiler would make sixteen additions in sequence, not vectors. HELD is never negative: there are 16
-    # turns.
-    turns = STEPS + min(ints[state + HELD], 0)
+    # compiler would make sixteen additions in sequence, not vectors. The number of records is never negative:
+    # there are 16 turns.
+    turns = STEPS + min(state.records, 0)
     higher = 0
-    for each in range(turns):
-        higher += ints[state + BY_OCTAVE + each] if each > octave else 0
-        higher += ints[steps + each] if each > code - octave * STEPS else 0
-    upper = (wanted - floor) * (ints[state + HELD] + 1.0) - (1.0 - floor) * higher
-    return floor + min(max(upper / (ints[state + BY_CODE + code] + 1.0), 0.0), 1.0 - floor)
+    for position in range(turns):
+        higher += by_octave[position] if position > octave else 0
+        higher += steps[position] if position > code - octave * STEPS else 0
+    upper = (rate - floor) * (state.records + 1.0) - (1.0 - floor) * higher
+    return floor + min(max(upper / (state.by_code[code] + 1.0), 0.0), 1.0 - floor)
 
 
 @kernel
-def enter(ints, state: int, window: int, code: int) -> None:
+def enter(state: RateState, window: int, code: int) -> None:
     """Put a code into the window, in the place of the oldest if it is full."""
-    place = min(max(ints[state + NEXT], 0), window - 1)
-    word, shift = state + RING + place // PER_WORD, place % PER_WORD * 8
-    oldest = (ints[word] >> shift) & (CODES - 1)
-    if ints[state + HELD] < window:
-        ints[state + HELD] += 1
+    by_octave, by_code, codes = state.by_octave, state.by_code, state.codes
+    place = min(max(state.next, 0), window - 1)
+    word_number, shift = place // PER_WORD, place % PER_WORD * 8
+    oldest = (codes[word_number] >> shift) & (CODES - 1)
+    if state.records < window:
+        state.records += 1
     else:
-        ints[state + BY_OCTAVE + oldest // STEPS] -= 1
-        ints[state + BY_CODE + oldest] -= 1
-    ints[word] ^= (oldest ^ code) << shift
-    ints[state + BY_OCTAVE + code // STEPS] += 1
-    ints[state + BY_CODE + code] += 1
-    ints[state + NEXT] = place + 1 if place + 1 < window else 0
+        by_octave[oldest // STEPS] -= 1
+        by_code[oldest] -= 1
+    codes[word_number] ^= (oldest ^ code) << shift
+    by_octave[code // STEPS] += 1
+    by_code[code] += 1
+    state.next = place + 1 if place + 1 < window else 0
 
 
 @kernel
-def wanted_rate(plan, params, ints, floats, state: int, limit: float, rate: float, t: int) -> float:
-    """Return the rate that keeps the reserve, at most 1; give up the part of the reserve beyond that."""
-    budget_at = plan[layout.PLAN_BUDGETING + 1]
-    spent = spent_requests(plan, ints, returned_requests(params, budget_at, ints), t)
-    reserve = max(RESERVE * (1.0 - rate), rate)
-    in_hand = limit * t - spent - floats[state + LET_GO]
-    wanted = rate * in_hand / reserve
-    if wanted > 1.0:
-        floats[state + LET_GO] += in_hand - reserve / rate
+def rate_of(plan: PlanRecord, model: ModelHeader, state: RateState, limit: float, granted: float) -> float:
+    """Return the rate that keeps the reserve, at most 1; give up the part of the reserve beyond that.
+
+    ``granted``: the rate that the budget leaves to the strategy.
+    """
+    number = model.records
+    spent = spent_requests(plan, model, returned_requests(plan, model), number)
+    reserve = max(RESERVE * (1.0 - granted), granted)
+    unspent = limit * number - spent - state.let_go
+    rate = granted * unspent / reserve
+    if rate > 1.0:
+        state.let_go += unspent - reserve / granted
         return 1.0
-    return wanted
+    return rate
 
 
 @kernel
 def decide(
-    plan,
-    params,
-    at: int,
-    ints,
-    floats,
-    state: int,
-    limit: float,
-    share: float,
-    lead: float,
-    weight: float,
-    classes: float,
-    t: int,
+    plan: PlanRecord, p, model: ModelHeader, state: RateState, limit: float, uncertainty: Uncertainty
 ) -> tuple[int, float]:
     """Rank the record, then draw for it."""
-    rate = limit - (1.0 / plan[layout.PLAN_SLICE] if plan[layout.PLAN_SLICE] > 0 else 0.0)
-    window, floor = int(params[at + WINDOW]), params[at + EXPLORE] * rate
-    if rate <= 0.0:  # the evaluation uses the whole limit
+    granted = limit - (1.0 / plan.slice if plan.slice > 0 else 0.0)
+    floor = p.explore * granted
+    if granted <= 0.0:  # the evaluation uses the whole limit
         return NO, UNKNOWN
-    wanted = max(wanted_rate(plan, params, ints, floats, state, limit, rate, t), floor)
-    code = code_of(score_of(int(params[at + KIND]), Uncertainty(share, lead, weight, classes, t)))
-    chance = chance_of(ints, state, code, floor, wanted)
-    enter(ints, state, window, code)
-    u = rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS)
+    rate = max(rate_of(plan, model, state, limit, granted), floor)
+    code = code_of(score_of(int(p.scorer), uncertainty))
+    chance = chance_of(state, code, floor, rate)
+    enter(state, int(p.window), code)
+    u = rng.uniform(plan.query_key, uncertainty.number << rng.DRAW_BITS)
     answer = AT_RANDOM if u < floor else YES if u < chance else NO
     return answer, chance if floor > 0.0 else UNKNOWN
 
 
 @kernel
-def problem(params, at: int, ints, floats, state: int) -> int:
-    if not 0.0 <= floats[state + LET_GO] < math.inf:
+def problem(p, state: RateState) -> int:
+    if not 0.0 <= state.let_go < math.inf:
         return 1
-    held, following, window = ints[state + HELD], ints[state + NEXT], int(params[at + WINDOW])
-    if not 0 <= held <= window or not 0 <= following < window or (held < window and following != held):
+    records, following, window = state.records, state.next, int(p.window)
+    if (
+        not 0 <= records <= window
+        or not 0 <= following < window
+        or (records < window and following != records)
+    ):
         return 2
     counts = np.zeros(CODES, dtype=np.int64)
-    for place in range(held):
-        counts[(ints[state + RING + place // PER_WORD] >> (place % PER_WORD * 8)) & (CODES - 1)] += 1
+    for place in range(records):
+        counts[(state.codes[place // PER_WORD] >> (place % PER_WORD * 8)) & (CODES - 1)] += 1
     for octave in range(OCTAVES):
         total = 0
         for code in range(octave * STEPS, (octave + 1) * STEPS):
-            if ints[state + BY_CODE + code] != counts[code]:
+            if state.by_code[code] != counts[code]:
                 return 3
             total += counts[code]
-        if ints[state + BY_OCTAVE + octave] != total:
+        if state.by_octave[octave] != total:
             return 3
     return 0

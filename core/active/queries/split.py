@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from core.active.queries import random, variable_uncertainty
+from core.active.queries.base import Uncertainty
+from core.active.queries.variable_uncertainty import ThresholdState
 from core.kernels.jit import kernel
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 from core.numeric import rng
 from core.plugin import number
-from core.tree import layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,32 +32,19 @@ class Plugin(variable_uncertainty.Plugin):
 
 @kernel
 def decide(
-    plan,
-    params,
-    at: int,
-    ints,
-    floats,
-    state: int,
-    limit: float,
-    share: float,
-    lead: float,
-    weight: float,
-    classes: float,
-    t: int,
+    plan: PlanRecord, p, model: ModelHeader, state: ThresholdState, limit: float, uncertainty: Uncertainty
 ) -> tuple[int, float]:
-    """Toss the coin of record t and let the branch decide."""
-    # The parameters of the branch come first, in the order of its module.
-    coin = params[at + 1]
-    unsure = share < floats[state]
-    chance = coin * limit + (1.0 - coin if unsure else 0.0)
+    """Toss the coin of the record and let the branch decide."""
+    unsure = uncertainty.share < state.threshold
+    chance = p.random * limit + (1.0 - p.random if unsure else 0.0)
     # Both branches are computed because no processor can predict the coin. The threshold of variable
     # uncertainty is restored if the random branch is taken.
-    is_random = rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < coin
-    random_answer = random.draw(plan, limit, t)
-    before = floats[state]
-    own = variable_uncertainty.move(params, at, floats, state, unsure)
-    floats[state] = before if is_random else floats[state]
-    return random_answer if is_random else own, chance
+    is_random = rng.uniform(plan.coin_key, uncertainty.number << rng.DRAW_BITS) < p.random
+    random_answer = random.draw(plan, limit, uncertainty.number)
+    before = state.threshold
+    other_answer = variable_uncertainty.move(p, state, unsure)
+    state.threshold = before if is_random else state.threshold
+    return random_answer if is_random else other_answer, chance
 
 
 PROBLEMS, problem = variable_uncertainty.PROBLEMS, variable_uncertainty.problem

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from core.active.queries import conf_tree, random
+from core.active.queries.base import Uncertainty
 from core.kernels.jit import kernel
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 from core.numeric import rng
 from core.plugin import number
-from core.tree import layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,26 +30,13 @@ class Plugin(conf_tree.Plugin):
 
 @kernel
 def decide(
-    plan,
-    params,
-    at: int,
-    ints,
-    floats,
-    state: int,
-    limit: float,
-    share: float,
-    lead: float,
-    weight: float,
-    classes: float,
-    t: int,
+    plan: PlanRecord, p, model: ModelHeader, state, limit: float, uncertainty: Uncertainty
 ) -> tuple[int, float]:
-    """Toss the coin of record t and let the branch decide."""
-    # The parameters of the branch come first, in the order of its module.
-    coin = params[at + 1]
-    other = conf_tree.chance_at(params, at, limit, lead, weight, classes, t)
-    chance = coin * limit + (1.0 - coin) * other
+    """Toss the coin of the record and let the branch decide."""
+    other_chance = conf_tree.chance_at(p, limit, uncertainty)
+    chance = p.random * limit + (1.0 - p.random) * other_chance
     # Both branches are computed because no processor can predict the coin.
-    is_random = rng.uniform(plan[layout.PLAN_COIN_KEY], t << rng.DRAW_BITS) < coin
-    random_answer = random.draw(plan, limit, t)
-    own = conf_tree.draw(plan, other, t)
-    return random_answer if is_random else own, chance
+    is_random = rng.uniform(plan.coin_key, uncertainty.number << rng.DRAW_BITS) < p.random
+    random_answer = random.draw(plan, limit, uncertainty.number)
+    other_answer = conf_tree.draw(plan, other_chance, uncertainty.number)
+    return random_answer if is_random else other_answer, chance

@@ -6,12 +6,21 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from core.active.queries.base import NO, UNKNOWN, YES, Query
+from core.active.queries.base import NO, UNKNOWN, YES, Query, Uncertainty
 from core.kernels.jit import kernel
+from core.kernels.records import Record, word
+from core.layout.learning import SHARE
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 from core.plugin import number
-from core.tree import layout
 
 PROBLEMS: Final = ("the threshold must be a number above 0",)
+
+
+class ThresholdState(Record):
+    """The threshold that adapts."""
+
+    threshold: float = word("θ: a label is requested below this class share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +37,7 @@ class Plugin(Query):
 
     @property
     def columns(self) -> int:
-        return layout.SHARE
+        return SHARE
 
     def initial(self) -> tuple[float, ...]:
         return (1.0,)
@@ -36,34 +45,23 @@ class Plugin(Query):
 
 @kernel
 def decide(
-    plan,
-    params,
-    at: int,
-    ints,
-    floats,
-    state: int,
-    limit: float,
-    share: float,
-    lead: float,
-    weight: float,
-    classes: float,
-    t: int,
+    plan: PlanRecord, p, model: ModelHeader, state: ThresholdState, limit: float, uncertainty: Uncertainty
 ) -> tuple[int, float]:
-    return move(params, at, floats, state, share < floats[state]), UNKNOWN
+    return move(p, state, uncertainty.share < state.threshold), UNKNOWN
 
 
 @kernel
-def move(params, at: int, floats, state: int, unsure: bool) -> int:
+def move(p, state: ThresholdState, unsure: bool) -> int:
     """Move θ and return the answer, without a branch that could be mispredicted."""
-    floats[state] *= 1.0 - params[at] if unsure else 1.0 + params[at]
+    state.threshold *= 1.0 - p.step if unsure else 1.0 + p.step
     return YES if unsure else NO
 
 
 @kernel
-def score(share: float, lead: float, weight: float, classes: float, t: int) -> float:
-    return 1.0 - share
+def score(uncertainty: Uncertainty) -> float:
+    return 1.0 - uncertainty.share
 
 
 @kernel
-def problem(params, at: int, ints, floats, state: int) -> int:
-    return 0 if 0.0 < floats[state] < math.inf else 1
+def problem(p, state: ThresholdState) -> int:
+    return 0 if 0.0 < state.threshold < math.inf else 1

@@ -46,7 +46,7 @@ def branches_of(plan: PlanRecord, tree: Tree, attribute: int, test: int) -> int:
     """Return the number of branches of a test: two, or the number of values that the model has learned."""
     if test != MULTIWAY:
         return 2
-    return tree.model.values_seen(plan, nominal_number(plan, attribute))
+    return tree.model.values_seen(plan)[nominal_number(plan, attribute)]
 
 
 @kernel("float64[:, ::1](PlanRecord, Tree, Leaf, int64, int64, float64)")

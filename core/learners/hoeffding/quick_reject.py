@@ -138,7 +138,7 @@ def scan_nominal(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, k: int, l
     impurity_roughly(criterion, totals, k, d, mixed_before, weight_before)
     halves = True  # attributes of two values have only the multiway test
     for j in range(d):
-        halves = halves and model.values_seen(plan, j) == 2 and may_be_multiway(kind, plan, p, 2)
+        halves = halves and model.values_seen(plan)[j] == 2 and may_be_multiway(kind, plan, p, 2)
     if not halves:
         impurity_roughly(criterion, other, k, n, mixed_other, weight_other)
     usable = untested(plan, tree, node)
@@ -147,7 +147,7 @@ def scan_nominal(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, k: int, l
         if not usable[column.column] or weight_before[j] <= 0.0:
             continue
         base = mixed_before[j] / weight_before[j]
-        first, seen = column.first, model.values_seen(plan, j)
+        first, seen = column.first, model.values_seen(plan)[j]
         merit = -math.inf
         multiway = may_be_multiway(kind, plan, p, seen)
         if multiway and seen > 0:

@@ -266,7 +266,7 @@ def suggest_nominal(
         if not usable[attribute] or (weight_before[j] <= 0.0 and not has_empty):
             continue
         base = mixed_before[j] / weight_before[j] if math.isnan(before) else before
-        stop = first + model.values_seen(plan, start + j)
+        stop = first + model.values_seen(plan)[start + j]
         if has_empty:
             stop = first + reach(weight, first, first + column.room)
         if stop == first:

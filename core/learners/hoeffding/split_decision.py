@@ -87,7 +87,7 @@ def case_of(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> Case:
         p = plan.parameters(plan.numeric_observer_at)
         tests = candidates_numeric(plan.numeric_observer, plan, p)
     for j in range(plan.nominal):
-        tests = max(tests, model.values_seen(plan, j))
+        tests = max(tests, model.values_seen(plan)[j])
     return Case(
         weight=evidence(plan, node, leaf, model.classes),
         merit_range=reach(plan.criterion, k),

@@ -132,7 +132,7 @@ def most_used(plan: PlanRecord, block: UfodtBlock, classes: int, feature: Featur
 def values_known(plan: PlanRecord, block: UfodtBlock, feature: Feature) -> int:
     """Return how many values of a nominal attribute the model has learned, up to the room for them."""
     room = plan.nominal_column(feature.order).room
-    return min(max(model_of(block).values_seen(plan, feature.order), 0), room)
+    return min(max(model_of(block).values_seen(plan)[feature.order], 0), room)
 
 
 @kernel

@@ -31,7 +31,7 @@ from core.learners.hoeffding.growth import splitting
 from core.learners.hoeffding.schedules._imac import candidates as imac
 from core.model.model import Model
 from core.model_table import LABELLED, Answers, ModelTable
-from core.run import CURSOR_BLOCK, CURSOR_PLACE, DECISION_DUE
+from core.run import DECISION_DUE, Cursor
 from core.tree import views
 from core.tree.views import TreeView
 from streamapp.lab.experiments import java_sizes as java
@@ -127,14 +127,12 @@ class LimitedTable(ModelTable):
     def _labels(self, index: int) -> int:
         return int(self.model(index).header.labels)
 
-    def _decide(self, reason: int, cursor: Any, row: int, index: int, events: list[Event]) -> None:
+    def _decide(self, reason: int, cursor: Cursor, index: int, events: list[Event]) -> None:
         """Take the decision that stopped the kernel; after a split, decide which leaves may learn."""
-        known = len(events)
-        block, place = cursor.item(CURSOR_BLOCK), cursor.item(CURSOR_PLACE)
-        model = self.model(index)
-        tree = Tree(model.ints, model.floats, block)
-        node = int(tree.number(tree.node_of(place)))
-        super()._decide(reason, cursor, row, index, events)
+        known, model = len(events), self.model(index)
+        tree = Tree(model.ints, model.floats, int(cursor.block))
+        node = int(tree.number(tree.node_of(int(cursor.place))))
+        super()._decide(reason, cursor, index, events)
         if reason != DECISION_DUE:
             return
         model, limit = self.model(index), self.limits[index]

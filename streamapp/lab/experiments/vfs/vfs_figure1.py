@@ -15,7 +15,7 @@ from typing import Any
 
 from core.events import Event
 from core.model_table import ModelTable
-from core.run import DECISION_DUE
+from core.run import DECISION_DUE, Cursor
 from core.streams import open_generator
 from streamapp.lab.experiments.base import Report, Row, Size
 from streamapp.lab.experiments.chart import Axis, Chart, Line
@@ -38,9 +38,9 @@ class TimedTable(ModelTable):
 
     seconds = 0.0
 
-    def _decide(self, reason: int, cursor: Any, row: int, index: int, events: list[Event]) -> None:
+    def _decide(self, reason: int, cursor: Cursor, index: int, events: list[Event]) -> None:
         began = time.process_time()
-        super()._decide(reason, cursor, row, index, events)
+        super()._decide(reason, cursor, index, events)
         if reason == DECISION_DUE:
             self.seconds += time.process_time() - began
 

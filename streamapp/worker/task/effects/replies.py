@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from core.model.numbers_seen import NumbersSeen
+from core.model.numbers_seen import NumberRange
 from core.model_table import Answers
 from streamapp.worker.task.effects.effects import PredictionGroup
 from streamapp.worker.task.models.class_order import ClassOrder
@@ -44,7 +44,7 @@ class Replies:
         row's model.
         """
         self.explanation: list[str | None] | None = None  # where a model explains itself
-        self.seen: dict[int, dict[int, NumbersSeen]] = {}  # of such rows whose label is requested, by column
+        self.seen: dict[int, dict[int, NumberRange]] = {}  # of such rows whose label is requested, by column
         self.answered: Mask = np.full(n, whole is not None)
         self._take(
             _none(n) if whole is None else whole, np.zeros(n, dtype=np.int32) if known is None else known

@@ -11,7 +11,6 @@ from core.errors import SnapshotError
 from core.model import file as model_file
 from core.model.model import Model
 from core.model.validate import check
-from core.tree import layout as at
 from streamapp.worker.task.models.changes import ModelRecord
 
 
@@ -77,7 +76,7 @@ def fits(model: Model, known_classes: int, *, is_open: bool) -> bool:
     schema = model.schema
     if is_open and not (model.takes_attributes and schema.open_attributes):
         return False
-    return int(model.ints[at.MODEL_CLASSES]) <= known_classes <= schema.n_classes
+    return int(model.header.classes) <= known_classes <= schema.n_classes
 
 
 def close_open_requests(model: Model) -> None:

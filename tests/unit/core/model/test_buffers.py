@@ -86,7 +86,7 @@ def test_a_large_model_stays_where_it_is_until_its_reserve_is_used_up():
     for room in ((400, 500), (4000, 600), (4000, 700)):
         assert model.make_room(t, room) == t
         assert (model.address, model.plan.blocks.room(model.ints, t)) == (address, room)
-        assert model.ints[at.MODEL_WORDS] == len(model.ints) == t + model.plan.blocks.words(room)
+        assert model.header.words == len(model.ints) == t + model.plan.blocks.words(room)
         validate.check(model)
         assert model.snapshot() == before
     bytes_of_leaf = model.plan.blocks.shape(1, 1).leaf_stride * at.WORD

@@ -6,7 +6,6 @@ import pytest
 from core.drift.base import DRIFT, IN_CONTROL, WARNING
 from core.model import drift_reaction, validate
 from core.spec import Spec
-from core.tree import layout as at
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
 LEARNER = {"grace_period": 20, "delta": 0.1, "tau": 0.3}
@@ -23,7 +22,7 @@ def grown(reaction):
 
 def at_level(model, level):
     """Let the model's detector have come to a level; return what was done."""
-    model.ints[at.MODEL_LEVEL] = level
+    model.header.level = level
     event = drift_reaction.react(model, 0, 0)
     validate.check(model)
     return event.action

@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
+from core.kernels.records import offset
+from core.layout.model import ModelHeader
 from core.model import numbers_seen, snapshot, upgrade
 from core.model.model import Model
-from core.model.numbers_seen import NumbersSeen
+from core.model.numbers_seen import NumberRange
 from core.model_table import ANSWER_ONLY, LABELLED, ON_REQUEST
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from core.tree import layout as at
 from tests.unit.core.builders import answer, table_of
 
 ATTRIBUTES = [Attribute("x"), Attribute("colour", "nominal", ("red", "green")), Attribute("y")]
@@ -40,7 +41,7 @@ def naive(x):
     for column in (0, 2):
         values = [value for value in x[:, column].tolist() if math.isfinite(value)]
         if values:
-            found[column] = NumbersSeen(min(values), max(values), len(values))
+            found[column] = NumberRange(min(values), max(values), len(values))
     return found
 
 
@@ -59,7 +60,7 @@ def feed(table, x, labels=None, mode=LABELLED):
 @pytest.mark.parametrize("cut", [1, 7, 60])
 def test_each_request_has_what_was_answered_up_to_its_record(learner, mode, cut):
     x, table = drawn(60), table_of(SCHEMA, spec_with(learner=learner))
-    told: dict[int, dict[int, NumbersSeen]] = {}
+    told: dict[int, dict[int, NumberRange]] = {}
     for first in range(0, len(x), cut):
         answers = feed(table, x[first : first + cut], mode=mode)
         told |= {first + row: found for row, found in answers.seen.items()}
@@ -86,8 +87,8 @@ def test_a_model_that_does_not_explain_itself_keeps_nothing():
     x, table = drawn(40), table_of(SCHEMA, spec_with(explain=False))
     assert feed(table, x).seen == {}
     assert seen(table) == {}
-    plan = table.model(0).plan.ints
-    assert plan[at.PLAN_NUMBERS_SEEN] == plan[at.PLAN_SHARED]
+    plan = table.model(0).plan.record
+    assert plan.numbers_seen == plan.shared
 
 
 def test_they_live_through_growth_new_attributes_and_snapshots_and_begin_anew_when_switched_on():
@@ -98,7 +99,7 @@ def test_they_live_through_growth_new_attributes_and_snapshots_and_begin_anew_wh
     table.refresh(0)
     wide = np.column_stack([x, np.arange(len(x), dtype=np.float64)])
     feed(table, wide[10:200], np.arange(190, dtype=np.int32) % 3)
-    assert seen(table) == naive(x[:200]) | {3: NumbersSeen(10.0, 199.0, 190)}
+    assert seen(table) == naive(x[:200]) | {3: NumberRange(10.0, 199.0, 190)}
     again = Model.restore(table.model(0).snapshot())
     assert numbers_seen.read(again.plan, again.floats) == seen(table)
     model.configure(spec_with(explain=False, drift="ddm"))
@@ -107,7 +108,7 @@ def test_they_live_through_growth_new_attributes_and_snapshots_and_begin_anew_wh
     model.configure(spec_with(drift="ddm"))
     table.refresh(0)
     feed(table, wide[200:])
-    assert seen(table) == naive(x[200:]) | {3: NumbersSeen(200.0, 299.0, 100)}
+    assert seen(table) == naive(x[200:]) | {3: NumberRange(200.0, 299.0, 100)}
 
 
 @pytest.mark.parametrize("explain", [True, False])
@@ -116,9 +117,9 @@ def test_a_model_of_version_6_begins_with_none(explain):
     feed(table, x, np.arange(60, dtype=np.int32) % 2)
     model = table.model(0)
     plan, words = model.plan, snapshot.trim(model.plan, model.ints)
-    start, end = (int(plan.ints[word]) for word in (at.PLAN_NUMBERS_SEEN, at.PLAN_SHARED))
+    start, end = int(plan.record.numbers_seen), int(plan.record.shared)
     old = np.concatenate([words[:start], words[end:]])
-    for word in (at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND):
+    for word in (offset(ModelHeader, name) for name in ("words", "first", "second")):
         old[word] -= (end - start) if old[word] else 0
     found = upgrade.upgraded(plan, old, 6)
     snapshot.check_words(plan, found)
@@ -134,4 +135,4 @@ def test_the_largest_numbers_and_many_attributes_are_told_as_far_as_they_are_rea
     x = np.vstack([np.full(n, -1.7e308), np.full(n, 1.7e308)])
     answers = feed(table, x)
     assert len(answers.seen[1]) == numbers_seen.TOLD
-    assert answers.seen[1][0] == NumbersSeen(-1.7e308, 1.7e308, 2)
+    assert answers.seen[1][0] == NumberRange(-1.7e308, 1.7e308, 2)

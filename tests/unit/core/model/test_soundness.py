@@ -12,7 +12,9 @@ from core.active.queries import rate
 from core.drift import adwin
 from core.errors import SnapshotError
 from core.kernels.records import offset
-from core.learners import protocol as learners
+from core.layout.model import EVALUATION_ROWS, EvaluationCounters, ModelHeader
+from core.layout.plan import PlanRecord
+from core.learners import dispatch as learners
 from core.learners.hoeffding.schedules._imac import candidates
 from core.model import file as model_file
 from core.model import snapshot, soundness
@@ -25,14 +27,14 @@ from tests.fuzz import models, mutate
 FAR = 1 << 40
 
 
-def section(word):
-    """Return where a section of the plan's word begins."""
-    return lambda model, words: int(model.plan.ints[word])
+def section(name):
+    """Return where a section of a model begins, by the name of its position in the plan."""
+    return lambda model, words: int(getattr(model.plan.record, name))
 
 
 def tree(word):
     """Return a word of the main tree's header."""
-    return lambda model, words: int(words[at.MODEL_FIRST]) + word
+    return lambda model, words: int(ModelHeader.over(words).first) + word
 
 
 def root(word):
@@ -43,7 +45,7 @@ def record(word):
     """Return a word of the leaf record of the last node."""
 
     def place(model, words):
-        t = int(words[at.MODEL_FIRST])
+        t = int(ModelHeader.over(words).first)
         last = t + at.TREE_HEADER + int(words[t + at.TREE_NODES] - 1) * int(words[t + at.TREE_NODE_STRIDE])
         leaf = t + int(words[t + at.TREE_LEAVES_AT])
         return leaf + int(words[last + at.NODE_SLOT]) * int(words[t + at.TREE_LEAF_STRIDE]) + word
@@ -64,55 +66,52 @@ def candidate(row):
     """Return a word of the first candidate of the first leaf record that has one."""
 
     def place(model, words):
-        t, plan = int(words[at.MODEL_FIRST]), model.plan.ints
-        room = candidates.most_candidates(int(plan[at.PLAN_ATTRIBUTES]))
+        t, plan = int(ModelHeader.over(words).first), model.plan.record
+        room = candidates.most_candidates(int(plan.attributes))
         for slot in range(int(words[t + at.TREE_SLOTS])):
             state = t + int(words[t + at.TREE_LEAVES_AT]) + slot * int(words[t + at.TREE_LEAF_STRIDE])
-            state += int(plan[at.PLAN_SCHEDULE_AT])
+            state += int(plan.schedule_state)
             if words[state + candidates.COUNT] > 0:
-                rows = state + candidates.HEADER + 2 * int(plan[at.PLAN_ATTRIBUTES])
+                rows = state + candidates.HEADER + 2 * int(plan.attributes)
                 return state if row is None else rows + row * room
         raise AssertionError("no leaf has candidates")
 
     return place
 
 
+NEXT, BY_CODE = offset(rate.RateState, "next"), rate.FIXED_WORDS - rate.CODES
 ROWS_USED, WIDTH = (offset(adwin.AdwinState, name) for name in ("rows_used", "width"))
-EVALUATION, DETECTOR = section(at.PLAN_EVALUATION), section(at.PLAN_DETECTOR)
+EVALUATION, DETECTOR = section("evaluation"), section("detector")
+
+
+def counter(name):
+    """Return a word of the evaluation section by its name."""
+    return beyond(EVALUATION, offset(EvaluationCounters, name))
+
 
 CASES = [
-    ("numeric", lambda m, w: at.MODEL_RECORDS, -1, "counters must be"),
-    ("numeric", lambda m, w: at.MODEL_CLASSES, 3, "classes must be"),
-    ("numeric", lambda m, w: at.MODEL_LEVEL, 3, "level must be"),
-    ("numeric", lambda m, w: at.MODEL_BACKGROUND_STALE, 2, "stale"),
-    ("halves", section(at.PLAN_VALUES_SEEN), 1, "values seen must be"),
-    ("numeric", beyond(EVALUATION, at.EVALUATION_NEXT), FAR, "position in the window"),
-    ("numeric", beyond(EVALUATION, at.EVALUATION_COUNT), -1, "evaluated predictions"),
-    ("numeric", beyond(EVALUATION, at.EVALUATION_IMPORTANCE), bits(np.nan), "sums over sampled"),
-    ("numeric", beyond(EVALUATION, at.EVALUATION_FIELDS + at.EVALUATION_ROWS * 2), -1, "window counts"),
-    (
-        "drift=adwin",
-        beyond(DETECTOR, ROWS_USED),
-        bits(1e12),
-        "adwin: rows in use must be",
-    ),
+    ("numeric", lambda m, w: offset(ModelHeader, "records"), -1, "counters must be"),
+    ("numeric", lambda m, w: offset(ModelHeader, "classes"), 3, "classes must be"),
+    ("numeric", lambda m, w: offset(ModelHeader, "level"), 3, "level must be"),
+    ("numeric", lambda m, w: offset(ModelHeader, "background_stale"), 2, "stale"),
+    ("halves", section("values_seen"), 1, "values seen must be"),
+    ("numeric", counter("next"), FAR, "position in the window"),
+    ("numeric", counter("count"), -1, "evaluated predictions"),
+    ("numeric", counter("importance"), bits(np.nan), "sums over sampled"),
+    ("numeric", beyond(EVALUATION, EvaluationCounters.SIZE + EVALUATION_ROWS * 2), -1, "window counts"),
+    ("drift=adwin", beyond(DETECTOR, ROWS_USED), bits(1e12), "adwin: rows in use must be"),
     ("drift=adwin", beyond(DETECTOR, adwin.FIRST_ROW), bits(1e12), "adwin: buckets of a row must be"),
-    (
-        "drift=adwin",
-        beyond(DETECTOR, WIDTH),
-        bits(7.5),
-        "adwin: inputs in the window must be",
-    ),
+    ("drift=adwin", beyond(DETECTOR, WIDTH), bits(7.5), "adwin: inputs in the window must be"),
     ("drift=ddm", DETECTOR, bits(0.0), "ddm: inputs must be"),
     ("drift=eddm", beyond(DETECTOR, 6), bits(9.0), "eddm: level must be"),
     ("drift=page_hinkley", DETECTOR, bits(np.nan), "page_hinkley: inputs must be"),
-    ("query=variable_uncertainty", section(at.PLAN_QUERY), bits(np.nan), "the threshold must be"),
-    ("query=rate", beyond(section(at.PLAN_QUERY), rate.NEXT), FAR, "rate: records held must be"),
-    ("query=rate", beyond(section(at.PLAN_QUERY), rate.BY_CODE), 7, "rate: counts of codes must equal"),
-    ("budget=window", section(at.PLAN_BUDGET), bits(-1.0), "window: recent requests"),
+    ("query=variable_uncertainty", section("query"), bits(np.nan), "the threshold must be"),
+    ("query=rate", beyond(section("query"), NEXT), FAR, "rate: records held must be"),
+    ("query=rate", beyond(section("query"), BY_CODE), 7, "rate: counts of codes must equal"),
+    ("budget=window", section("budget"), bits(-1.0), "window: recent requests"),
     ("numeric_observer=exact", record(at.LEAF_FIELDS + 2), bits(99.0), "exact: the number of values"),
     ("numeric_observer=exact", record(at.LEAF_FIELDS + 4 + 16), bits(5.0), "exact: classes of the values"),
-    ("numeric_observer=histogram", section(at.PLAN_SHARED), bits(1e9), "histogram: first values"),
+    ("numeric_observer=histogram", section("shared"), bits(1e9), "histogram: first values"),
     ("imac-waits", candidate(None), FAR, "imac: the number of candidates"),
     ("imac-waits", candidate(candidates.ATTRIBUTE), FAR, "imac: each candidate must be"),
     ("imac-waits", candidate(candidates.TEST), at.ABSENT, "imac: tests of candidates"),
@@ -225,7 +224,7 @@ def test_every_word_may_be_wrong(made, name):
     plan, words = model.plan, mutate.words_of(model)
     ints = allocation.aligned_words(len(words))
     refused = 0
-    for word in range(at.MODEL_HEADER, len(words)):
+    for word in range(ModelHeader.SIZE, len(words)):
         for value in (-1, FAR, bits(np.nan), bits(np.inf), int(words[word]) ^ 1):
             ints[:] = words
             ints[word] = value
@@ -234,7 +233,7 @@ def test_every_word_may_be_wrong(made, name):
             except SnapshotError as error:
                 refused += 1
                 assert len(str(error)) > 40
-    assert refused > 5 * at.MODEL_HEADER
+    assert refused > 5 * ModelHeader.SIZE
 
 
 def test_deep_texts_are_refused():
@@ -261,10 +260,10 @@ def test_problems_fit_their_number():
     modules = [importlib.import_module(name) for name in learners.modules()]
     for sentences in (soundness.SENTENCES, *(getattr(module, "PROBLEMS", ()) for module in modules)):
         assert len(sentences) < 1 << problems.NUMBER_BITS
-    assert at.PLAN_HEADER < 1 << problems.PLUGIN_BITS
+    assert PlanRecord.SIZE < 1 << problems.PLUGIN_BITS
 
 
 def test_the_parts_of_a_problem_are_those_it_was_made_of():
-    found = problems.in_block(3, problems.at_place(2**31, problems.of_plugin(at.PLAN_LEARNER, 7)))
-    assert problems.read(found) == (7, at.PLAN_LEARNER, 2**31, 3)
+    found = problems.in_block(3, problems.at_place(2**31, problems.of_plugin(soundness.LEARNER, 7)))
+    assert problems.read(found) == (7, soundness.LEARNER, 2**31, 3)
     assert problems.read(problems.in_block(0, problems.of_plugin(0, 5))) == (5, 0, -1, 0)

@@ -6,14 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import SnapshotError
+from core.kernels.records import offset
+from core.layout.model import EVALUATION_ROWS, EvaluationCounters, ModelHeader, evaluation_words
 from core.model import snapshot, upgrade
 from core.model.model import Model
 from core.schema.schema import Attribute, Schema
-from core.tree import layout as at
 from tests.naive.evaluation import Evaluation
 from tests.unit.core.builders import spec_of, table_of
 
 WINDOW = 70
+PLACES = [offset(ModelHeader, name) for name in ("words", "first", "second")]
 
 
 THREE = Schema.of([Attribute("x")], "abc")
@@ -32,12 +34,13 @@ def judged(pairs, drift="none", schema=THREE):
 
 def of_version_5(model):
     """Return the words of a model as version 5 had them: without baselines."""
-    plan, words = model.plan.ints, snapshot.trim(model.plan, model.ints)
-    section, bits = int(plan[at.PLAN_EVALUATION]), int(plan[at.PLAN_WINDOW_BITS])
-    end = section + at.evaluation_words(model.schema.n_classes, WINDOW)
-    kept = [words[: section + upgrade.FIELDS_OF_5], words[section + at.EVALUATION_FIELDS : bits], words[end:]]
+    plan, words = model.plan.record, snapshot.trim(model.plan, model.ints)
+    section, bits = int(plan.evaluation), int(plan.window_bits)
+    end = section + evaluation_words(model.schema.n_classes, WINDOW)
+    counts = section + EvaluationCounters.SIZE
+    kept = [words[: section + upgrade.FIELDS_OF_5], words[counts:bits], words[end:]]
     old = np.concatenate(kept)
-    for word in (at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND):
+    for word in PLACES:
         old[word] -= (len(words) - len(old)) if old[word] else 0
     return old
 
@@ -111,10 +114,10 @@ def test_words_that_nobody_wrote_are_refused_or_are_a_model(data):
     """A file may say that an older release wrote it: what is made of its words is checked like today's."""
     schema, pairs = data.draw(st.sampled_from(OLD))
     model = judged(pairs, schema=schema)
-    old, section = of_version_5(model), int(model.plan.ints[at.PLAN_EVALUATION])
-    rows = section + upgrade.FIELDS_OF_5 + at.EVALUATION_ROWS * schema.n_classes
+    old, section = of_version_5(model), int(model.plan.record.evaluation)
+    rows = section + upgrade.FIELDS_OF_5 + EVALUATION_ROWS * schema.n_classes
     places = st.one_of(
-        st.sampled_from([at.MODEL_WORDS, at.MODEL_FIRST, at.MODEL_SECOND]),
+        st.sampled_from(PLACES),
         st.integers(section, max(section, rows - 1)),
         st.integers(0, len(old) - 1),
     )
@@ -131,8 +134,8 @@ def test_words_that_nobody_wrote_are_refused_or_are_a_model(data):
 def test_labels_of_a_model_that_knows_no_class_are_refused():
     model = judged([], schema=UNLABELLED)
     old = of_version_5(model)
-    old[int(model.plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_COUNT] = 3
-    with pytest.raises(SnapshotError, match="judged"):
+    ModelHeader.over(old).evaluation(model.plan.record).count = 3
+    with pytest.raises(SnapshotError, match="evaluated predictions"):
         snapshot.check_words(model.plan, upgrade.upgraded(model.plan, old, 5))
 
 

@@ -3,6 +3,8 @@
 import pytest
 
 from core.errors import GroveError
+from core.kernels.records import offset
+from core.layout.model import EVALUATION_ROWS, EvaluationCounters, ModelHeader
 from core.model import validate
 from core.tree import layout as at
 from core.tree import views
@@ -27,11 +29,11 @@ def damage(model, what):
     tree = views.tree_view(model.plan, model.ints, model.first)
     last = int(tree.header[at.TREE_NODES]) - 1
     leaf = int(tree.node_ints[last, at.NODE_SLOT])
-    rows = int(model.plan.ints[at.PLAN_EVALUATION]) + at.EVALUATION_FIELDS
+    rows = int(model.plan.record.evaluation) + EvaluationCounters.SIZE
     changes = {
-        "words": (model.ints, at.MODEL_WORDS, -1),
-        "requests": (model.ints, at.MODEL_REQUESTS, 10_000),
-        "classes": (model.ints, at.MODEL_CLASSES, 9),
+        "words": (model.ints, offset(ModelHeader, "words"), -1),
+        "requests": (model.ints, offset(ModelHeader, "requests"), 10_000),
+        "classes": (model.ints, offset(ModelHeader, "classes"), 9),
         "root": (tree.node_ints, (0, at.NODE_PARENT), 3),
         "child": (tree.node_ints, (0, at.NODE_CHILD), 10**6),
         "parent": (tree.node_ints, (last, at.NODE_PARENT), last),
@@ -48,8 +50,8 @@ def damage(model, what):
         "judged": (model.ints, rows, 12345),
         "window": (
             model.ints,
-            rows + at.EVALUATION_ROWS * 2,
-            int(model.ints[rows + at.EVALUATION_ROWS * 2]) ^ 1,
+            rows + EVALUATION_ROWS * 2,
+            int(model.ints[rows + EVALUATION_ROWS * 2]) ^ 1,
         ),
     }
     array, position, value = changes[what]

@@ -25,7 +25,7 @@ def model_of(x, label, *, leaf_model="mc", **learner):
 
 
 def shared(model):
-    first, end = (int(model.plan.ints[word]) for word in (at.PLAN_SHARED, at.PLAN_BLOCKS))
+    first, end = int(model.plan.record.shared), int(model.plan.record.blocks)
     return model.floats[first:end]
 
 

@@ -33,10 +33,10 @@ def grown(x, label, together=True, **learner):
     schema = schema_of(*[2] * x.shape[1], classes=("a", "b", "c"))
     spec = {"learner": {"name": "h-tree", "grace_period": 30, "tau": 0.2, "leaf_model": "mc", **learner}}
     plan = Plan(Spec.parse(spec), schema)
-    assert plan.ints[at.PLAN_HALVES] == 1
+    assert plan.record.halves == 1
     if not together:
-        plan.ints[at.PLAN_HALVES] = 0
-        plan.ints[at.PLAN_ROUTE_AHEAD] = prefetch.NONE
+        plan.record.halves = 0
+        plan.record.route_ahead = prefetch.NONE
     table = ModelTable()
     table.add(Model(plan, buffers.new_model(plan)))
     n = len(x)
@@ -52,7 +52,7 @@ def test_the_model_is_the_same_to_the_last_bit(odd, learner):
     assert np.array_equal(quick.ints, plain.ints)
     assert quick.summary().depth >= 2
     expected = prefetch.NONE if learner else prefetch.HALVES
-    assert quick.plan.ints[at.PLAN_ROUTE_AHEAD] == expected
+    assert quick.plan.record.route_ahead == expected
 
 
 def test_an_odd_value_in_the_way_is_left_to_others():
@@ -65,7 +65,7 @@ def test_an_odd_value_in_the_way_is_left_to_others():
         x[5, root] = odd
         answers = []
         for kind in (prefetch.HALVES, prefetch.NONE):
-            plan.ints[at.PLAN_ROUTE_AHEAD] = kind
+            plan.record.route_ahead = kind
             n = len(x)
             zeros, none = np.zeros(n, np.int64), np.full(n, -1, np.int32)
             answers.append(table.answer(zeros, x, none, np.ones(n), ANSWER_ONLY).probability)
@@ -82,4 +82,4 @@ def test_only_what_can_go_together_does():
         (schema_of(2, 2), {"compat": "moa"}, prefetch.NONE),
     ):
         plan = Plan(Spec.parse({"learner": {"name": "h-tree", **learner}}), schema)
-        assert plan.ints[at.PLAN_ROUTE_AHEAD] == expected
+        assert plan.record.route_ahead == expected

@@ -7,7 +7,6 @@ import pytest
 
 from core.learners.hoeffding.learner import HoeffdingLearner
 from core.plan import Plan
-from core.tree import layout as at
 from core.tree import quirks
 from tests.unit.core.builders import schema_of, spec_of
 
@@ -39,4 +38,4 @@ def test_every_compat_that_a_learner_may_have_is_in_the_table():
 @pytest.mark.parametrize("compat", ["moa", "imac", "cdt", None])
 def test_a_plan_has_those_of_its_learner(compat):
     plan = Plan.of(spec_of(compat=compat), schema_of(None, 2))
-    assert plan.ints[at.PLAN_QUIRKS] == quirks.OF_COMPAT[compat]
+    assert plan.record.quirks == quirks.OF_COMPAT[compat]

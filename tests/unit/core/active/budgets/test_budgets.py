@@ -6,7 +6,6 @@ import pytest
 from core.active.label_account import ANSWERED, DECLINED, EXPIRED
 from core.errors import ParameterError
 from core.spec import Spec
-from core.tree import layout as at
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
 ONE = schema_of(None)
@@ -23,7 +22,7 @@ def test_the_trace_of_the_window():
     assert np.flatnonzero(~asked)[0] + 1 == 12
     assert asked.sum() == 31
     model = table.model(0)
-    assert model.floats[int(model.plan.ints[at.PLAN_BUDGET])] / 100 == pytest.approx(0.108380, abs=5e-7)
+    assert model.floats[int(model.plan.record.budget)] / 100 == pytest.approx(0.108380, abs=5e-7)
 
 
 def test_the_window_forgets_what_was_saved():

@@ -39,8 +39,8 @@ def at_a_leaf(query, counts, *, first=1, n=1, limit=0.1, seed=1, inherited=None)
     model.floats[leaf + at.LEAF_OBSERVED] = sum(counts)
     found = []
     for t in range(first, first + n):
-        model.ints[at.MODEL_RECORDS] = t - 1
-        model.ints[at.MODEL_REQUESTS] = 0
+        model.header.records = t - 1
+        model.header.requests = 0
         found.append(bool(answer(table, np.zeros((1, 1))).asked[0]))
     return model, found
 
@@ -76,9 +76,9 @@ def test_a_closed_budget_leaves_the_strategy_as_it_is(query):
     """[D20]: θ moves on the records where the gate is open, and on no others."""
     table = table_of(ONE, spec_of(query=query, budget={"name": "count", "limit": 0.25}))
     model = table.model(0)
-    theta = int(model.plan.ints[at.PLAN_QUERY])
+    theta = int(model.plan.record.query)
     for t in range(1, 60):
-        before, is_open = model.floats[theta], model.ints[at.MODEL_REQUESTS] / t < 0.25
+        before, is_open = model.floats[theta], model.header.requests / t < 0.25
         answer(table, np.zeros((1, 1)))
         if not is_open:
             assert model.floats[theta] == before
@@ -178,9 +178,9 @@ def test_the_trace_of_variable_uncertainty():
     answers, thetas = [], []
     for share in (1, 1, 0.6, 0.9, 0.95, 0.999, 0.7, 0.99):
         model.floats[masses : masses + 2] = share, 1 - share
-        model.ints[at.MODEL_REQUESTS] = 0
+        model.header.requests = 0
         answers.append(int(answer(table, np.zeros((1, 1))).asked[0]))
-        thetas.append(model.floats[int(model.plan.ints[at.PLAN_QUERY])])
+        thetas.append(model.floats[int(model.plan.record.query)])
     assert answers == [0, 1, 1, 1, 1, 0, 1, 0]
     expected = [1.01, 0.9999, 0.989901, 0.980002, 0.970202, 0.979904, 0.970105, 0.979806]
     assert thetas == pytest.approx(expected, abs=1e-6)
@@ -193,7 +193,7 @@ def test_variable_uncertainty_is_neutral_a_little_below_one_half():
     """
     model, found = at_a_leaf("variable_uncertainty", (3, 1), n=20_000, limit=0.6)
     assert np.mean(found[2000:]) == pytest.approx(0.4975, abs=1e-3)
-    assert model.floats[int(model.plan.ints[at.PLAN_QUERY])] == pytest.approx(0.75, rel=0.011)
+    assert model.floats[int(model.plan.record.query)] == pytest.approx(0.75, rel=0.011)
 
 
 def test_the_share_is_the_leaf_s_whatever_predicts():

@@ -10,7 +10,6 @@ from core.model.model import Model
 from core.model_table import ModelTable
 from core.plan import Plan
 from core.spec import Spec
-from core.tree import layout as at
 from tests.naive.rows import STREAMS
 
 QUICK = {"grace_period": 20, "delta": 0.05, "tau": 0.3}
@@ -21,8 +20,8 @@ def grown(spec, streams, is_plain, rows=None):
     table, models = ModelTable(), []
     for stream in streams:
         plan = Plan(Spec.parse(spec), stream.schema(known=stream.classes))
-        assert plan.ints[at.PLAN_PLAIN_SPLITS] == 1
-        plan.ints[at.PLAN_PLAIN_SPLITS] = is_plain
+        assert plan.record.plain_splits == 1
+        plan.record.plain_splits = is_plain
         models.append(table.add(Model(plan, buffers.new_model(plan))))
     n = min(len(stream.y) for stream in streams)
     order = np.argsort(np.tile(np.arange(n), len(streams)), kind="stable")
@@ -68,7 +67,7 @@ def test_what_a_leaf_model_keeps_is_inherited_in_python():
     plan = Plan(
         Spec.parse({"learner": {"name": "h-tree", "leaf_model": "idbd"}}), STREAMS["numeric"]().schema()
     )
-    assert plan.ints[at.PLAN_PLAIN_SPLITS] == 0
+    assert plan.record.plain_splits == 0
 
 
 @pytest.mark.parametrize("caps", [{"max_leaves": 3}, {"max_bytes": 9000.0}, {"max_bytes": 20000.0}])
@@ -82,7 +81,7 @@ def test_a_tree_stops_at_its_caps_as_before(caps):
 def test_a_background_tree_splits_too():
     spec = {"learner": {"name": "h-tree"} | QUICK, "drift": {"name": "ddm", "warning": 0.5, "drift": 6.0}}
     (model,) = assert_alike(spec, STREAMS["numeric"]())
-    assert model.ints[at.MODEL_SECOND] > 0
+    assert model.header.second > 0
 
 
 def test_most_splits_are_plain(monkeypatch):
@@ -114,5 +113,5 @@ def test_names_that_take_much_of_the_bytes_leave_the_caps_to_python():
     schema = stream.schema(known=stream.classes)
     plenty = Spec.parse({"learner": {"name": "h-tree", "max_bytes": 1e6}})
     little = Spec.parse({"learner": {"name": "h-tree", "max_bytes": 3.9 * schema.content_bytes}})
-    assert Plan.of(plenty, schema).ints[at.PLAN_SURE_WORDS] > 0
-    assert Plan.of(little, schema).ints[at.PLAN_SURE_WORDS] == 0
+    assert Plan.of(plenty, schema).record.sure_words > 0
+    assert Plan.of(little, schema).record.sure_words == 0

@@ -11,7 +11,6 @@ from core.model.model import Model
 from core.model_table import ModelTable
 from core.plan import Plan
 from core.spec import Spec
-from core.tree import layout as at
 from tests.naive.rows import STREAMS
 
 
@@ -19,9 +18,9 @@ def grown(spec, stream, screened):
     """Return the state of a model after a stream, with or without the screen."""
     schema = stream.schema(known=stream.classes)
     plan = Plan(Spec.parse(spec), schema)
-    assert plan.ints[at.PLAN_COMPILED] > 0
+    assert plan.record.compiled > 0
     if not screened:
-        plan.ints[at.PLAN_COMPILED] = 0
+        plan.record.compiled = 0
     table = ModelTable()
     index = table.add(Model(plan, buffers.new_model(plan)))
     table.answer(np.full(len(stream.y), index), stream.x, stream.y, stream.weight)
@@ -76,4 +75,4 @@ def test_what_schedules_that_look_ahead_reckon_with():
 
 def test_moa_s_schedule_counts_inherited_weight_so_that_its_attempts_are_the_learner_s():
     spec = Spec.parse({"learner": {"name": "h-tree", "compat": "moa"}})
-    assert Plan(spec, STREAMS["numeric"]().schema()).ints[at.PLAN_COMPILED] == 0
+    assert Plan(spec, STREAMS["numeric"]().schema()).record.compiled == 0
