@@ -10,7 +10,7 @@ import pytest
 from core.model import validate
 from core.model_table import ModelTable
 from core.tree import views
-from core.tree.byoffset.statistics import sum_of_large, weight_after
+from core.tree.statistics import sum_of_large, weight_after
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
 
