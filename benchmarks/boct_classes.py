@@ -23,10 +23,10 @@ import numpy as np
 
 from benchmarks.datasets import folder
 from core.batch.c45 import C45, C45Tree
+from core.layout.model import Floats, Ints
 from core.learners.boct import boct
 from core.schema.schema import Schema
 from core.spec import Spec
-from core.tree.layout import Floats, Ints
 from streamapp.lab.pool.batch import BatchSystem
 from streamapp.lab.pool.models import ModelSystem
 from streamapp.lab.pool.protocol import PICK, Records, pick, split

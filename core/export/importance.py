@@ -19,8 +19,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from core.export.outline import answering, outline
+from core.layout.model import Floats
 from core.model.model import Model
-from core.tree.layout import Floats
 from core.tree.outline import TESTS, Outline
 
 
@@ -31,17 +31,17 @@ def importances(model: Model) -> dict[str, float]:
     tests. Background trees and alternate trees, which do not answer yet, are left out.
     """
     names = [attribute.name for attribute in model.schema.attributes]
-    found = np.zeros(len(names))
+    shares = np.zeros(len(names))
     trees = decreases(answering(outline(model)), {name: column for column, name in enumerate(names)})
     grown = trees[trees.sum(axis=1) > 0.0]
     if len(grown):
-        found = (grown / grown.sum(axis=1, keepdims=True)).mean(axis=0)
-    return dict(zip(names, found.tolist(), strict=True))
+        shares = (grown / grown.sum(axis=1, keepdims=True)).mean(axis=0)
+    return dict(zip(names, shares.tolist(), strict=True))
 
 
 def by_importance(model: Model) -> list[tuple[str, float]]:
     """Return names and importances of the attributes, the largest first, ties in schema order."""
-    return sorted(importances(model).items(), key=lambda each: -each[1])
+    return sorted(importances(model).items(), key=lambda attribute: -attribute[1])
 
 
 def decreases(nodes: Sequence[Outline], columns: dict[str, int]) -> Floats:
@@ -60,14 +60,14 @@ def decreases(nodes: Sequence[Outline], columns: dict[str, int]) -> Floats:
             roots += 1
         else:
             tree_of.append(tree_of[places[node.parent]])
-    found = np.zeros((roots, len(columns)))
+    decrease = np.zeros((roots, len(columns)))
     for node, masses, tree in zip(nodes, below, tree_of, strict=True):
         if node.children and node.test in TESTS.values():
             branches = [places[child] for child in node.children]
             column = columns[nodes[branches[0]].branch.attribute]  # type: ignore[union-attr]
             left = sum(_impurity(below[place]) for place in branches)
-            found[tree, column] += max(_impurity(masses) - left, 0.0)
-    return found
+            decrease[tree, column] += max(_impurity(masses) - left, 0.0)
+    return decrease
 
 
 def _impurity(masses: Floats) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from core.batch.c45 import C45, C45Tree
+from core.layout.model import Floats, Ints
 from core.schema.schema import Schema
-from core.tree.layout import Floats, Ints
 from streamapp.lab.pool.protocol import PICK, pick
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.active.queries.rate import scored
+from core.layout.model import Floats, Ints
 from core.learners.boct import boct
 from core.model.model import Model
 from core.model.pool import survey
@@ -24,7 +25,6 @@ from core.model_table import ModelTable
 from core.numeric.credible import risk_bound
 from core.schema.schema import Schema
 from core.spec import Spec
-from core.tree.layout import Floats, Ints
 from streamapp.errors import UsageError
 from streamapp.lab.pool.protocol import COIN, PICK, pick
 

@@ -16,8 +16,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from core.layout.model import Floats, Ints
 from core.schema.schema import Schema
-from core.tree.layout import Floats, Ints
 
 COIN, PICK = 0, 1
 """Columns of the uniform numbers of a label: for exploration, and for the choice among several rows."""

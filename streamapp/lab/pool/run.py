@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.kernels import jit
+from core.layout.model import Floats
 from core.schema.schema import Schema
-from core.tree.layout import Floats
 from streamapp.errors import UsageError
 from streamapp.lab.datasets import FollowingSchema
 from streamapp.lab.pool.protocol import Point, Records, label_counts, label_pool, split

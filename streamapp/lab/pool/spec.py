@@ -10,9 +10,9 @@ from typing import Any, Final
 from core.batch.c45 import C45
 from core.errors import GroveError, SpecError
 from core.json_text import read_json
+from core.layout.model import Floats
 from core.schema.schema import Schema
 from core.spec import Spec
-from core.tree.layout import Floats
 from streamapp.errors import UsageError
 from streamapp.lab.pool.batch import BatchSystem
 from streamapp.lab.pool.models import AT_RANDOM, ModelSystem, check_spec

@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from core.layout.model import Floats
 from core.schema.schema import Attribute, Schema
-from core.tree.layout import Floats
 from streamapp.errors import UsageError
 from streamapp.lab.experiments.afa.afa_runs import Measure, accuracy, f1_of_class_1, weighted_f1
 

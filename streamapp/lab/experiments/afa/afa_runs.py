@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from core.layout.model import Floats
 from core.learners.ufodt.account import feature_account
 from core.model.model import Model
 from core.model_table import ANSWER_ONLY, LABELLED, ModelTable
 from core.schema.schema import Schema
 from core.spec import Spec
-from core.tree.layout import Floats
 from streamapp.lab.experiments.base import Row
 
 Holdout = Callable[[int], tuple[Floats, Any]]

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.tree.layout import Floats
+from core.layout.model import Floats
 from streamapp.lab.experiments.afa.afa_runs import Prepare, aggregate, holdout_run, mean_line, nothing
 from streamapp.lab.experiments.afa.afa_stream import BITS, CONCEPTS, stagger
 from streamapp.lab.experiments.base import Report, Row, Size

@@ -6,9 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from core.layout.model import Floats
 from core.numeric import rng
 from core.schema.schema import Attribute, Schema
-from core.tree.layout import Floats
 
 CONCEPTS: Final = (1, 2, 3)
 BITS: Final = Schema.of(

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.tree.layout import Floats
+from core.layout.model import Floats
 from streamapp.lab.experiments.base import Row
 
 DELTAS: Final = (0.001, 0.005, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from core.tree.layout import Floats
+from core.layout.model import Floats
 from streamapp.lab.experiments.base import Report, Row, Size
 from streamapp.lab.experiments.bci import bci_toy
 from streamapp.lab.experiments.bci.bci_curves import (

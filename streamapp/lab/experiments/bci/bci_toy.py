@@ -15,13 +15,13 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from core.layout.model import Floats, Ints
 from core.learners.boct import boct
 from core.model.model import Model
 from core.model.pool import survey
 from core.model_table import ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from core.tree.layout import Floats, Ints
 from streamapp.lab.pool.models import TOTAL, RiskBounds, riskiest
 from streamapp.lab.pool.protocol import pick
 

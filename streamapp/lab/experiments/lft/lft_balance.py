@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from core.batch.c45 import C45
-from core.tree.layout import Floats
+from core.layout.model import Floats
 from streamapp.lab.experiments.base import Report, Row, Size
 from streamapp.lab.experiments.chart import Axis, Chart, Line
 from streamapp.lab.experiments.lft.lft_common import (

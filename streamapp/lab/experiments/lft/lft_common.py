@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from core.batch.c45 import C45
 from core.kernels import jit
+from core.layout.model import Floats
 from core.model.model import Model, Summary
 from core.model_table import ANSWER_ONLY, LABELLED, ModelTable
 from core.plan_words import compiled_modules
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from core.streams.base import open_generator
-from core.tree.layout import Floats
 from streamapp.lab.experiments.base import Row
 
 LEARNER: Final = "ufft"

@@ -17,7 +17,7 @@ import numpy as np
 from core.batch.cart import Cart
 from core.drift import ddm
 from core.drift.base import DRIFT, WARNING
-from core.tree.layout import Floats
+from core.layout.model import Floats
 from streamapp.lab.experiments.base import Report, Row, Size
 from streamapp.lab.experiments.cdt.cdt_data import load
 from streamapp.lab.experiments.chart import Axis, Chart, Line

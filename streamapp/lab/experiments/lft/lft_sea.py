@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.tree.layout import Floats
+from core.layout.model import Floats
 from streamapp.errors import UsageError
 from streamapp.lab.experiments.base import Report, Row, Size
 from streamapp.lab.experiments.chart import Axis, Chart, Line

@@ -19,10 +19,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from core.layout.model import Ints
 from core.model.model import Model, Scale
 from core.model_table import ModelTable
 from core.plan import Plan
-from core.tree.layout import Ints
 from streamapp.worker.task.models.memory import ModelMemory
 from streamapp.worker.task.models.swap_file import SwapFile
 

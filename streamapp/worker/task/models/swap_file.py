@@ -23,8 +23,8 @@ from typing import Final
 
 import numpy as np
 
+from core.layout.model import WORD, Ints
 from core.tree.allocation import aligned_words
-from core.tree.layout import WORD, Ints
 from streamapp.errors import StreamappError
 
 UNIT: Final = 256  # bytes; places are multiples of it

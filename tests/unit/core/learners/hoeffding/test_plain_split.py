@@ -97,7 +97,7 @@ def test_a_full_log_stops_no_split():
     learner = {"name": "h-tree", "grace_period": 5, "delta": 0.5, "tau": 1.0}
     streams = [STREAMS["numeric"]() for _ in range(8)]
     models = assert_alike({"learner": learner}, *streams)
-    assert sum(model.summary().splits for model in models) > 2 * run.LOG_ROWS
+    assert sum(model.summary().splits for model in models) > 2 * run.LOG_ENTRIES
 
 
 def test_where_a_run_is_cut_changes_nothing():
