@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from core.kernels.records import name_tuple
+from core.kernels.jit import kernel
+from core.kernels.records import Record, name_tuple, word, words_after
+from core.layout.model import ModelHeader
 
 
 class Row(NamedTuple):
@@ -37,6 +39,24 @@ class Work(NamedTuple):
 name_tuple(Work, "CPointer(float64)", "CPointer(float64)")
 
 
+class LeafRow(Record):
+    """A row of a table of leaves; the learner updates its fields."""
+
+    node: int = word("number of its node; among equal leaves the lowest comes first")
+    size: float = word("W: number of records that the leaf represents")
+    labels: float = word("T: number of labels that it has kept")
+    errors: float = word("number of these labels that are not of the leaf's majority class")
+    notes: Any = words_after(float, "NOTES words of the query strategy: zeros in a new row")
+
+
+NOTES: Final = 4
+"""Words of a row that the query strategy may use."""
+NOTES_AT: Final = LeafRow.SIZE
+"""First of these words in a row."""
+LEAF_ROW: Final = NOTES_AT + NOTES
+"""Words of a row of a table of leaves."""
+
+
 class LeafTable(NamedTuple):
     """The leaves of a block as a table of words, and the row of the leaf where a record ended."""
 
@@ -49,6 +69,13 @@ class LeafTable(NamedTuple):
 
 
 name_tuple(LeafTable, "int64", "int64", "int64", "int64")
+
+
+@kernel
+def leaf_row(model: ModelHeader, leaves: LeafTable, number: int) -> LeafRow:
+    """Return a row of a table of leaves by its number."""
+    return LeafRow(model.ints, model.floats, leaves.first + number * leaves.stride)
+
 
 # Results of learning
 LEARNED: Final = 0

@@ -146,6 +146,11 @@ class Tree(Record):
         return ModelHeader(self.ints, self.floats, 0)
 
     @property
+    def end_of_leaves(self) -> int:
+        """First word after the leaf records."""
+        return self.start + self.leaves_at + self.slot_capacity * self.leaf_stride
+
+    @property
     def root(self) -> Node:
         return Node(self.ints, self.floats, self.start + TREE_HEADER)
 

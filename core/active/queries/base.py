@@ -114,7 +114,6 @@ def leaf_dispatcher() -> Any:
         "decide_at_leaf",
         "plan, p, model, state, limit, leaves, number",
         signature=f"Tuple((int64, float64))({_TYPES}, LeafTable, int64)",
-        by_offset=f"{_STRATEGY}, leaves.first, leaves.stride, leaves.rows, leaves.row, number",
     )
 
 

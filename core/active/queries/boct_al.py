@@ -3,36 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from core.active.queries.base import AT_RANDOM, NO, UNKNOWN, YES, Query
 from core.kernels.jit import called, kernel
+from core.kernels.records import Record, word
+from core.layout.learning import LEAVES, NOTES_AT, LeafRow, LeafTable, leaf_row
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 from core.numeric import rng
 from core.numeric.credible import LEAST_DELTA, largest_risk
 from core.numeric.sorting import sort_pairs
 from core.plugin import choice, number
-from core.tree import layout
+from core.problems import MOST, range_problem, range_rules
 
-DELTA: Final = 0
-EXPLORE: Final = 1
-EXCESS: Final = 2
-"""Words of ``params[at:]``."""
 
-# State: the record at which chances are distributed again, and the number of leaves at the last distribution
-DUE: Final = 0
-LEAVES: Final = 1
+class ChancesState(Record):
+    """The state of the strategy: its last distribution of chances over the leaves."""
 
-# The strategy's words in a row of the table of leaves: the bound on the leaf's risk, the labels and errors
-# that it was computed from, and the chance of a record that ends there
-RISK: Final = layout.ROW_NOTES
-RISK_LABELS: Final = layout.ROW_NOTES + 1
-RISK_ERRORS: Final = layout.ROW_NOTES + 2
-CHANCE: Final = layout.ROW_NOTES + 3
+    due: int = word("number of the record at which chances are distributed again", low=0, high=MOST)
+    leaves: int = word("number of leaves at the last distribution", low=0, high=MOST)
 
-PROBLEMS: Final = ("the next sharing out, and leaves of the last one, must be from 0 to 2**53",)
-MOST: Final = 1 << 53
+
+class RiskNotes(Record):
+    """The strategy's words in a row of the table of leaves."""
+
+    risk: float = word("bound on the leaf's risk; 0: not computed")
+    labels: float = word("number of labels that it was computed from")
+    errors: float = word("number of errors that it was computed from")
+    chance: float = word("probability of a request for a record that ends in the leaf")
+
+
+PROBLEMS: Final = range_rules(ChancesState)
+state_ranges = range_problem(ChancesState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class Plugin(Query):
     table of leaves (``boct``).
     """
 
+    NUMBERS: ClassVar[tuple[str, ...]] = ("delta", "explore", "is_mbinomial")
+
     delta: float = number(0.05, at_least=LEAST_DELTA, below=1.0)
     """Probability with which a leaf's risk exceeds its bound: the paper's δ₂."""
     explore: float = number(0.1, at_least=0.0, at_most=1.0)
@@ -69,13 +76,13 @@ class Plugin(Query):
     @property
     def columns(self) -> int:
         """Return LEAVES: the strategy looks at all leaves."""
-        return layout.LEAVES
+        return LEAVES
 
     def initial(self) -> tuple[float, ...]:
         return (0.0, 0.0)
 
     def constants(self) -> tuple[float, ...]:
-        """Return the parameters in the order of the kernels' words."""
+        """Return the parameters in the order of NUMBERS."""
         return (self.delta, self.explore, float(self.risk == "mbinomial"))
 
 
@@ -122,68 +129,67 @@ def excess_of(risk: float) -> float:
     return max(0.0, 2.0 * risk - 1.0)
 
 
+@kernel
+def notes_of(row: LeafRow) -> RiskNotes:
+    """Return the strategy's words in a row of the table of leaves."""
+    return RiskNotes(row.ints, row.floats, row.start + NOTES_AT)
+
+
 @called
-def share_out(
-    floats, ints, table: int, stride: int, n: int, delta: float, excess: bool, rate: float, floor: float
-) -> None:
-    """Write the chance of each leaf into its row of the table; excess: leaves score by ``excess_of``."""
+def distribute(p, model: ModelHeader, leaves: LeafTable, rate: float, floor: float) -> None:
+    """Write the chance of each leaf into its row of the table; the mean chance of a record is ``rate``."""
+    n = leaves.rows
     score, size, chance = np.empty(n), np.empty(n), np.empty(n)
     order, node = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
     for leaf in range(n):
-        row = table + leaf * stride
-        labels, errors = floats[row + layout.ROW_LABELS], floats[row + layout.ROW_ERRORS]
-        is_known = floats[row + RISK] > 0.0 and floats[row + RISK_LABELS] == labels
-        if not is_known or floats[row + RISK_ERRORS] != errors:
-            floats[row + RISK] = largest_risk(labels, errors, delta)
-            floats[row + RISK_LABELS], floats[row + RISK_ERRORS] = labels, errors
-        size[leaf] = max(floats[row + layout.ROW_SIZE], 0.0)
-        score[leaf] = size[leaf] * floats[row + RISK]
-        order[leaf], node[leaf] = leaf, ints[row + layout.ROW_NODE]
+        row = leaf_row(model, leaves, leaf)
+        notes = notes_of(row)
+        is_known = notes.risk > 0.0 and notes.labels == row.labels
+        if not is_known or notes.errors != row.errors:
+            notes.risk = largest_risk(row.labels, row.errors, p.delta)
+            notes.labels, notes.errors = row.labels, row.errors
+        size[leaf] = max(row.size, 0.0)
+        score[leaf] = size[leaf] * notes.risk
+        order[leaf], node[leaf] = leaf, row.node
     sort_leaves(order, score, node, n)
-    if excess:
+    if p.is_mbinomial != 0.0:
         for leaf in range(n):
-            score[leaf] = size[leaf] * excess_of(floats[table + leaf * stride + RISK])
+            score[leaf] = size[leaf] * excess_of(notes_of(leaf_row(model, leaves, leaf)).risk)
         sort_again(order, score, n)
     fill(order, size, n, rate, floor, chance)
     for leaf in range(n):
-        floats[table + leaf * stride + CHANCE] = chance[leaf]
+        notes_of(leaf_row(model, leaves, leaf)).chance = chance[leaf]
 
 
 @kernel
 def decide_at_leaf(
-    plan,
-    params,
-    at: int,
-    ints,
-    floats,
-    state: int,
+    plan: PlanRecord,
+    p,
+    model: ModelHeader,
+    state: ChancesState,
     limit: float,
-    table: int,
-    stride: int,
-    leaves: int,
-    leaf: int,
-    t: int,
+    leaves: LeafTable,
+    number: int,
 ) -> tuple[int, float]:
-    """Draw for record t, with the chance of its leaf."""
-    floor = params[at + EXPLORE] * limit
+    """Draw for a record by its number, with the chance of its leaf."""
+    floor = p.explore * limit
     chance = limit
-    if leaves > 1:
-        row = table + leaf * stride
-        chance = floats[row + CHANCE]
-        if t >= ints[state + DUE] or leaves != ints[state + LEAVES] or not 0.0 <= chance <= 1.0:
-            excess = params[at + EXCESS] != 0.0
-            share_out(floats, ints, table, stride, leaves, params[at + DELTA], excess, limit, floor)
-            ints[state + DUE], ints[state + LEAVES] = t + leaves, leaves
-            chance = floats[row + CHANCE]
-        chance = max(chance, floor)
-    u = rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS)
-    answer = AT_RANDOM if u < floor or (leaves == 1 and u < limit) else YES if u < chance else NO
-    return answer, chance if floor > 0.0 or leaves == 1 else UNKNOWN
+    if leaves.rows > 1:
+        notes = notes_of(leaf_row(model, leaves, leaves.row))
+        is_due = number >= state.due or leaves.rows != state.leaves
+        if is_due or not 0.0 <= notes.chance <= 1.0:
+            distribute(p, model, leaves, limit, floor)
+            state.due, state.leaves = number + leaves.rows, leaves.rows
+        chance = max(notes.chance, floor)
+    u = rng.uniform(plan.query_key, number << rng.DRAW_BITS)
+    is_at_random = u < floor or (leaves.rows == 1 and u < limit)
+    answer = AT_RANDOM if is_at_random else YES if u < chance else NO
+    return answer, chance if floor > 0.0 or leaves.rows == 1 else UNKNOWN
 
 
 @kernel
-def problem(params, at: int, ints, floats, state: int) -> int:
-    return 0 if 0 <= ints[state + DUE] <= MOST and 0 <= ints[state + LEAVES] <= MOST else 1
+def problem(p, state: ChancesState) -> int:
+    return state_ranges(state)
 
 
 def chances(scores: Any, sizes: Any, rate: float, explore: float = 0.1) -> Any:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from core.active.queries.base import NO, YES, Query
+from core.active.queries.base import NO, YES, Query, Uncertainty
 from core.kernels.jit import kernel
+from core.layout.learning import SHARE
+from core.layout.model import ModelHeader
+from core.layout.plan import PlanRecord
 from core.numeric import rng
-from core.tree import layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,7 @@ class Plugin(Query):
 
     @property
     def columns(self) -> int:
-        return layout.SHARE
+        return SHARE
 
 
 @kernel
@@ -31,25 +33,15 @@ def probability(limit: float, share: float, classes: float) -> float:
 
 @kernel
 def decide(
-    plan,
-    params,
-    at: int,
-    ints,
-    floats,
-    state: int,
-    limit: float,
-    share: float,
-    lead: float,
-    weight: float,
-    classes: float,
-    t: int,
+    plan: PlanRecord, p, model: ModelHeader, state, limit: float, uncertainty: Uncertainty
 ) -> tuple[int, float]:
-    wanted = probability(limit, share, classes)
-    return YES if rng.uniform(plan[layout.PLAN_QUERY_KEY], t << rng.DRAW_BITS) < wanted else NO, wanted
+    chance = probability(limit, uncertainty.share, uncertainty.classes)
+    u = rng.uniform(plan.query_key, uncertainty.number << rng.DRAW_BITS)
+    return YES if u < chance else NO, chance
 
 
 @kernel
-def score(share: float, lead: float, weight: float, classes: float, t: int) -> float:
+def score(uncertainty: Uncertainty) -> float:
     """Return the distance of the largest share from a pure leaf's, relative to the range above 1/K."""
-    evenly = 1.0 / classes
-    return 1.0 - evenly - abs(share - evenly)
+    evenly = 1.0 / uncertainty.classes
+    return 1.0 - evenly - abs(uncertainty.share - evenly)

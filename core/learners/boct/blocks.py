@@ -10,31 +10,52 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from core.events import Event, GrowthStopped, Kind, Split
-from core.kernels import jit
-from core.layout.model import Ints
-from core.layout.tree import TreeShape, write_tree_header
-from core.learners.boct import leaf_rows as rows
+from core.kernels import jit, records
+from core.layout.learning import GROW_FIRST, LEAF_ROW, LeafRow
+from core.layout.model import WORD, Ints
+from core.layout.tree import (
+    CATEGORY,
+    LEAF,
+    LEAF_FIELDS,
+    NUMERIC,
+    TREE_HEADER,
+    Node,
+    SplitTest,
+    Tree,
+    TreeShape,
+)
 from core.learners.boct.bound_table import BoundTable
 from core.learners.boct.cut_search import search
-from core.learners.boct.leaf_division import LABELS, PART, POSITIVES, ROWS, begin_leaf, part_rows
-from core.learners.hoeffding.blocks import CARRIED, TreeLayout
-from core.learners.hoeffding.decision import HasState
+from core.learners.boct.leaf_division import begin_leaf, part_rows
+from core.learners.boct.leaf_rows import (
+    BOCT_WORDS,
+    ROWS_HEADER,
+    BoctLeaf,
+    KeptRow,
+    RowCounts,
+    RowsHeader,
+    move_extent,
+)
+from core.learners.hoeffding.blocks import CARRIED, TreeLayout, tree_at
+from core.learners.hoeffding.decision import HasState, plan_of, tree_of
 from core.learners.protocol import HasBlocks, Room
 from core.schema.dimensions import Dimensions
 from core.tree import allocation, views
-from core.tree import layout as at
-from core.tree.byoffset.children import connect
+from core.tree.children import connect
 from core.tree.views import TreeView
 
 LEAST_ROWS: Final = 16
 """Number of rows that a model must have bytes for."""
 FIRST_ROOM: Final = 8
 """Number of rows that a leaf has room for at first."""
-TESTS: Final[dict[int, Kind]] = {at.NUMERIC: "numeric", at.CATEGORY: "category"}
+TESTS: Final[dict[int, Kind]] = {NUMERIC: "numeric", CATEGORY: "category"}
 
 # A room: nodes, leaf records, rows, whether the rows are in order, the leaf record that has more room than
 # rows (-1: none), and how much more
 NODES, SLOTS, CAPACITY, TIDY, ROOMY, EXTENT = range(6)
+
+SIZES: Final = ("node_stride", "leaf_stride", "leaves_at", "nominal_at")
+"""Words of a tree's header that follow from its shape; the block has more words than the shape."""
 
 
 class BoctLayout(TreeLayout):
@@ -51,8 +72,8 @@ class BoctLayout(TreeLayout):
         self.table = table
         self.offsets = (table.address,)
         self.stride = 1 + dims.attributes
-        self.own_word = at.LEAF_FIELDS + dims.classes
-        """The first of the words in a leaf record that only BOCT uses."""
+        self.table_word = LEAF_FIELDS + dims.classes
+        """First word in a leaf record of the leaf's row in the table of leaves."""
 
     # Sizes
 
@@ -63,7 +84,7 @@ class BoctLayout(TreeLayout):
             nominal=(0,),
             nodes=nodes,
             slots=slots,
-            schedule=((rows.OWN_WORDS,),),
+            schedule=((BOCT_WORDS,),),
         )
 
     @cached_property
@@ -74,75 +95,95 @@ class BoctLayout(TreeLayout):
         return record
 
     def words(self, room: Room) -> int:
-        return self.shape(room[NODES], room[SLOTS]).words + rows.ROWS_HEADER + room[CAPACITY] * self.stride
+        return self.shape(room[NODES], room[SLOTS]).words + ROWS_HEADER + room[CAPACITY] * self.stride
 
     def least_words(self, classes: int) -> int:
         tree = self.shape_of(classes, self.dims.values, 1, 1).words
-        return tree + rows.ROWS_HEADER + LEAST_ROWS * self.stride
+        return tree + ROWS_HEADER + LEAST_ROWS * self.stride
 
-    def header_of(self, ints: Ints, t: int) -> Ints:
-        """Return the header of rows, not copied."""
-        first = t + ints.item(t + at.TREE_LEAVES_AT)
-        first += ints.item(t + at.TREE_SLOT_CAPACITY) * ints.item(t + at.TREE_LEAF_STRIDE)
-        return ints[first : first + rows.ROWS_HEADER]
+    def header_of(self, ints: Ints, t: int) -> RowsHeader:
+        """Return the header of rows."""
+        tree = tree_at(ints, t)
+        return RowsHeader(tree.ints, tree.floats, tree.end_of_leaves)
 
-    def rows_of(self, ints: Ints, t: int) -> Ints:
-        """Return all rows, int64[capacity, stride], not copied."""
-        first = t + self.view(ints, t).shape.words + rows.ROWS_HEADER
-        n = self.header_of(ints, t).item(rows.ROWS_CAPACITY)
+    def row_words(self, ints: Ints, t: int) -> Ints:
+        """Return the words of all rows, int64[capacity, stride], not copied."""
+        header = self.header_of(ints, t)
+        first, n = int(header.start) + ROWS_HEADER, int(header.capacity)
         return ints[first : first + n * self.stride].reshape(n, self.stride)
 
-    def own_of(self, tree: TreeView) -> Ints:
-        """Return the words of leaf records that only BOCT uses, int64[leaf record, word], not copied."""
-        return tree.leaf_ints[:, self.own_word :]
+    def rows_of(self, ints: Ints, t: int) -> Any:
+        """Return all rows with the columns of KeptRow, not copied."""
+        words = self.row_words(ints, t).reshape(-1)
+        return records.rows(words, records.row_type(KeptRow, self.stride, after=self.dims.attributes))
+
+    def table_rows(self, tree: TreeView) -> Any:
+        """Return the rows of all leaf records in the table of leaves, not copied."""
+        stride = tree.shape.leaf_stride
+        return records.rows(tree.leaf_ints.reshape(-1), records.row_type(LeafRow, stride, self.table_word))
+
+    def leaf_words(self, tree: TreeView) -> Any:
+        """Return the words of all leaf records with the columns of BoctLeaf, not copied."""
+        row = records.row_type(BoctLeaf, tree.shape.leaf_stride, self.table_word + LEAF_ROW)
+        return records.rows(tree.leaf_ints.reshape(-1), row)
+
+    def leaf_of(self, tree: Tree, node: Node) -> BoctLeaf:
+        """Return the words that only BOCT uses, for the leaf at a node."""
+        first = tree.leaf_of(node).start + self.table_word + LEAF_ROW
+        return BoctLeaf(tree.ints, tree.floats, first)
 
     def room(self, ints: Ints, t: int) -> Room:
-        header = self.header_of(ints, t)
-        nodes, slots = ints.item(t + at.TREE_NODE_CAPACITY), ints.item(t + at.TREE_SLOT_CAPACITY)
-        return nodes, slots, header.item(rows.ROWS_CAPACITY), header.item(rows.ROWS_TIDY), -1, 0
+        tree, header = tree_at(ints, t), self.header_of(ints, t)
+        return (
+            int(tree.node_capacity),
+            int(tree.slot_capacity),
+            int(header.capacity),
+            int(header.tidy),
+            -1,
+            0,
+        )
 
     def live_room(self, ints: Ints, t: int) -> Room:
-        live = self.header_of(ints, t).item(rows.ROWS_LIVE)
-        return ints.item(t + at.TREE_NODES), ints.item(t + at.TREE_SLOTS), live, 1, -1, 0
+        tree = tree_at(ints, t)
+        return int(tree.nodes), int(tree.slots), int(self.header_of(ints, t).live), 1, -1, 0
 
     def size_of(self, ints: Ints, t: int) -> int | None:
         """Return the words of a foreign block; None if its headers contradict the schema or each other."""
-        if t + at.TREE_HEADER > len(ints):
+        if t + TREE_HEADER > len(ints):
             return None
-        nodes, slots = ints.item(t + at.TREE_NODE_CAPACITY), ints.item(t + at.TREE_SLOT_CAPACITY)
+        tree = tree_at(ints, t)
+        nodes, slots = int(tree.node_capacity), int(tree.slot_capacity)
         if not (0 < nodes <= len(ints) and 0 < slots <= len(ints)):
             return None
         shape = self.shape(nodes, slots)
-        header = np.zeros(at.TREE_HEADER, dtype=np.int64)
-        write_tree_header(header, shape)
-        sizes = [at.TREE_NODE_STRIDE, at.TREE_LEAF_STRIDE, at.TREE_LEAVES_AT, at.TREE_NOMINAL_AT]
-        if any(ints[t + word] != header[word] for word in sizes):
+        if any(getattr(tree, name) != getattr(shape, name) for name in SIZES):
             return None
-        if t + shape.words + rows.ROWS_HEADER > len(ints):
+        if t + shape.words + ROWS_HEADER > len(ints):
             return None
-        capacity = self.header_of(ints, t).item(rows.ROWS_CAPACITY)
+        capacity = int(self.header_of(ints, t).capacity)
         if not 0 <= capacity <= len(ints):
             return None
-        size = shape.words + rows.ROWS_HEADER + capacity * self.stride
-        return size if ints[t + at.TREE_WORDS] == size else None
+        size = shape.words + ROWS_HEADER + capacity * self.stride
+        return size if tree.words == size else None
 
     # Writing
 
     def plant(self, ints: Ints, t: int, room: Room) -> None:
         """Write a tree whose root is a leaf that has seen nothing."""
         tree = self._clear(ints, t, room)
-        for word in (at.TREE_NODES, at.TREE_SLOTS, at.TREE_LEAVES):
-            tree.header[word] = 1
-        tree.node_ints[0, at.NODE_SLOT] = 0
+        tree.block.nodes = 1
+        tree.block.slots = 1
+        tree.block.leaves = 1
+        tree.block.root.slot = 0
         views.end_here(tree, 0)
 
     def _clear(self, ints: Ints, t: int, room: Room) -> TreeView:
         tree = super()._clear(ints, t, room[:2])
         words = self.words(room)
         ints[t + tree.shape.words : t + words] = 0
-        tree.header[at.TREE_WORDS] = words
+        tree.block.words = words
         header = self.header_of(ints, t)
-        header[rows.ROWS_CAPACITY], header[rows.ROWS_TIDY] = room[CAPACITY], 1
+        header.capacity, header.tidy = room[CAPACITY], 1
         return tree
 
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:
@@ -152,45 +193,47 @@ class BoctLayout(TreeLayout):
             setattr(tree.block, name, getattr(before.block, name))
         nodes, slots = int(before.block.nodes), int(before.block.slots)
         tree.node_ints[:nodes, : before.shape.node_stride] = before.node_ints[:nodes]
-        head = at.LEAF_FIELDS + before.shape.classes
-        tree.leaf_ints[:slots, :head] = before.leaf_ints[:slots, :head]
-        own, earlier = self.own_of(tree), old.own_of(before)
-        own[:slots] = earlier[:slots]
-        kept, given = old.rows_of(source, s), self.rows_of(target, t)
+        tree.leaf_ints[:slots, : old.table_word] = before.leaf_ints[:slots, : old.table_word]
+        tree.leaf_ints[:slots, self.table_word :] = before.leaf_ints[:slots, old.table_word :]
+        leaves, old_rows, rows = self.leaf_words(tree), old.row_words(source, s), self.row_words(target, t)
         used = 0
-        for slot, (first, n) in enumerate(earlier[:slots, [rows.FIRST, rows.COUNT]].tolist()):
-            given[used : used + n, : old.stride] = kept[first : first + n]
+        for slot, (first, n) in enumerate(
+            zip(leaves.first[:slots].tolist(), leaves["count"][:slots].tolist(), strict=True)
+        ):
+            rows[used : used + n, : old.stride] = old_rows[first : first + n]
             extent = room[EXTENT] if slot == room[ROOMY] else n
-            own[slot, rows.FIRST], own[slot, rows.ROOM] = used, extent
+            leaves.first[slot], leaves.room[slot] = used, extent
             used += extent
-        given.view(np.float64)[:used, old.stride :] = math.nan  # attributes that came later
-        header, was = self.header_of(target, t), old.header_of(source, s)
-        header[rows.ROWS_USED], header[rows.ROWS_LIVE] = used, was[rows.ROWS_LIVE]
-        header[rows.ROWS_TIDY] = room[ROOMY] < 0
-        header[rows.ROWS_LIMIT] = was[rows.ROWS_LIMIT] if old.stride == self.stride else 0
+        rows.view(np.float64)[:used, old.stride :] = math.nan  # attributes that came later
+        header, old_header = self.header_of(target, t), old.header_of(source, s)
+        header.used, header.live = used, old_header.live
+        header.tidy = int(room[ROOMY] < 0)
+        header.limit = old_header.limit if old.stride == self.stride else 0
 
     # Growing
 
     def grow(self, model: HasState, reason: int, t: int, place: int, row: int, index: int) -> list[Event]:
         """Give a leaf room for more rows, or install the cut that has won there and search its branches."""
-        number = at.number_of(model.ints, t, place)
-        if reason == at.GROW_FIRST:
+        tree = tree_of(model, t)
+        number = int(tree.number(tree.node_of(place)))
+        if reason == GROW_FIRST:
             self._extend(model, t, number)
             return []
         is_first = t == model.block_places[0]
         events: list[Event] = []
         waiting = [number]
-        while waiting and not model.ints[t + at.TREE_STOPPED]:
-            node = waiting.pop()
-            record = at.node_at(model.ints, t, node)
-            if not search(model.plan.address, model.ints.ctypes.data, t, record):
+        while waiting:
+            number, tree = waiting.pop(), tree_of(model, t)
+            if tree.stopped:
+                break
+            if not search(plan_of(model), tree, tree.node(number)):
                 continue
             if self._exceeds_cap(model, t):
-                model.ints[t + at.TREE_STOPPED] = 1
-                events.append(GrowthStopped(row, index, model.ints.item(t + at.TREE_LEAVES)))
+                tree.stopped = 1
+                events.append(GrowthStopped(row, index, int(tree.leaves)))
                 break
             t = self._make_room_for_branches(model, t)
-            first, event = self._install(model, t, node, row, index)
+            first, event = self._install(model, t, number, row, index)
             events.append(event)
             waiting += [first + 1, first]
         return events if is_first else []
@@ -202,16 +245,15 @@ class BoctLayout(TreeLayout):
         influence.
         """
         fixed = self.shape_of(2, 0, nodes, slots).words
-        words = int(model.plan.learned_bytes(model.ints, 2) // at.WORD)
-        return max((words - fixed - rows.ROWS_HEADER) // self.stride, 1)
+        words = int(model.plan.learned_bytes(model.ints, 2) // WORD)
+        return max((words - fixed - ROWS_HEADER) // self.stride, 1)
 
     def _exceeds_cap(self, model: HasState, t: int) -> bool:
         """Return whether another split would exceed the caps [D1], regardless of spare room."""
-        ints = model.ints
-        nodes, slots = ints.item(t + at.TREE_NODES) + 2, ints.item(t + at.TREE_SLOTS) + 1
-        if slots > self.learner.max_leaves:
+        nodes, slots, live = self.live_room(model.ints, t)[:3]
+        if slots + 1 > self.learner.max_leaves:
             return True
-        return self.header_of(ints, t).item(rows.ROWS_LIVE) > self._limit(model, nodes, slots)
+        return live > self._limit(model, nodes + 2, slots + 1)
 
     def _make_room_for_branches(self, model: HasState, t: int) -> int:
         """Make room for two more nodes and one more leaf record; return the tree's first word after that."""
@@ -220,118 +262,103 @@ class BoctLayout(TreeLayout):
         if needed[0] <= room[NODES] and needed[1] <= room[SLOTS]:
             return t
         room[NODES], room[SLOTS] = max(needed[0], 2 * room[NODES] + 1), max(needed[1], 2 * room[SLOTS])
-        if self.words(tuple(room)) * at.WORD > model.plan.block_bytes(max(self.dims.classes, 2)):
+        if self.words(tuple(room)) * WORD > model.plan.block_bytes(max(self.dims.classes, 2)):
             room[:3] = *needed, live[CAPACITY]
         return model.make_room(t, (*room[:3], 0, -1, 0))
 
-    def _extend(self, model: HasState, t: int, node: int) -> None:
+    def _extend(self, model: HasState, t: int, number: int) -> None:
         """Compute how many rows fit, if that is not known, and double the extent of a leaf that is full.
 
         The number is computed with the first label and with each split, and at no other time: when an extent
         is full depends on where it was laid out last.
         """
-        ints, live = model.ints, self.live_room(model.ints, t)
-        header, tree = self.header_of(ints, t), self.view(ints, t)
-        if not header[rows.ROWS_LIMIT]:
-            header[rows.ROWS_LIMIT] = self._limit(model, live[NODES], live[SLOTS])
-        limit = header.item(rows.ROWS_LIMIT)
-        slot = tree.node_ints.item(node, at.NODE_SLOT)
-        own = self.own_of(tree)[slot]
-        n = int(own[rows.COUNT])
+        tree, live = tree_of(model, t), self.live_room(model.ints, t)
+        header, node = self.header_of(model.ints, t), tree.node(number)
+        if not header.limit:
+            header.limit = self._limit(model, live[NODES], live[SLOTS])
+        limit, leaf = int(header.limit), self.leaf_of(tree, node)
+        n = int(leaf.count)
         most = limit if self.learner.sizes == "pool" else self.learner.capacity
         spare = min(limit - live[CAPACITY], most - n)
-        if n < own[rows.ROOM] or spare <= 0:
+        if n < leaf.room or spare <= 0:
             return
         extent = n + min(max(n, FIRST_ROOM - n), spare)
-        if header[rows.ROWS_USED] + extent <= header[rows.ROWS_CAPACITY]:
-            jit.register(ints)
-            rows.move_extent(model.plan.address, ints.ctypes.data, t, slot, extent)
+        if header.used + extent <= header.capacity:
+            move_extent(plan_of(model), tree, leaf, extent)
             return
         others = live[CAPACITY] - n
         capacity = min(others + extent + others // 2, max(limit, others + extent))
-        nodes, slots = self.room(ints, t)[:2]
-        model.make_room(t, (nodes, slots, capacity, 0, slot, extent))
+        nodes, slots = self.room(model.ints, t)[:2]
+        model.make_room(t, (nodes, slots, capacity, 0, int(node.slot), extent))
 
-    def _install(self, model: HasState, t: int, node: int, row: int, index: int) -> tuple[int, Event]:
+    def _install(self, model: HasState, t: int, number: int, row: int, index: int) -> tuple[int, Event]:
         """Give a leaf the test that has won, and divide its rows; return the first child and the event."""
-        ints, plan = model.ints, model.plan
-        tree = self.view(ints, t)
-        record = t + at.TREE_HEADER + node * tree.shape.node_stride
-        slot = tree.node_ints.item(node, at.NODE_SLOT)
-        own, values = self.own_of(tree)[slot].copy(), tree.leaf_floats[slot, self.own_word :].copy()
-        observed = tree.leaf_floats.item(slot, at.LEAF_OBSERVED)
-        flat = np.zeros(2 * PART, dtype=np.int64)
-        part_rows(plan.address, ints.ctypes.data, t, record, flat)
-        parts = flat.reshape(2, PART)
-        tree.leaf_ints[slot] = self.empty_leaf
-        tree.leaf_ints[slot, at.LEAF_NODE] = tree.header[at.TREE_FREE]
-        tree.header[at.TREE_FREE] = slot
-        tree.node_ints[node, at.NODE_SLOT] = -1
-        routed = tree.node_floats.item(node, at.NODE_ROUTED)
-        if not tree.header[at.TREE_PATHS]:
-            tree.node_floats[node, at.NODE_ROUTED] = 0.0  # the children count from here
-        known = model.ints.item(at.MODEL_CLASSES)
-        had, depth = tuple(tree.masses[node, :known].tolist()), int(tree.node_ints[node, at.NODE_DEPTH])
-        kind, attribute, value = int(own[rows.CUT_KIND]), int(own[rows.CUT_ATTRIBUTE]), values[rows.CUT_VALUE]
-        masses = np.empty((2, 2))
-        masses[:, 1] = parts[:, POSITIVES]
-        masses[:, 0] = parts[:, LABELS] - parts[:, POSITIVES]
-        connect(plan.address, ints.ctypes.data, t, node, attribute, kind, value, masses, True)
-        child, first, room = (
-            tree.node_ints.item(node, at.NODE_CHILD),
-            int(own[rows.FIRST]),
-            int(own[rows.ROOM]),
-        )
+        plan, tree, view = plan_of(model), tree_of(model, t), self.view(model.ints, t)
+        node = tree.node(number)
+        observed, routed = float(tree.leaf_of(node).observed), float(node.routed)
+        left, right = (RowCounts.over(np.zeros(RowCounts.SIZE, dtype=np.int64)) for _ in range(2))
+        part_rows(plan, tree, node, left, right)
+        leaf = self._free_leaf_record(tree, node, view)
+        if not tree.paths:
+            node.routed = 0.0  # the children count from here
+        masses = tuple(node.masses[: tree.model.classes].tolist())
+        attribute, kind, value = int(leaf.cut_attribute), int(leaf.cut_kind), float(leaf.cut_value)
+        counts = np.array([[part.labels - part.positives, part.positives] for part in (left, right)], float)
+        connect(plan, tree, node, SplitTest(attribute, kind, value), counts, True)
+        first_child, first = int(node.child), int(leaf.first)
         # The toy problem's cells are halves; a leaf without rows has only labels.
-        n, labels = max(int(own[rows.COUNT]), 1), max(int(own[rows.LABELS]), 1)
-        for branch, part in enumerate(parts):
-            extent = int(part[ROWS]) if branch == 0 else room - int(parts[0, ROWS])
-            share = 0.5 if self.learner.sizes == "toy" else part[ROWS] / n
-            seen = part[LABELS] * (observed / labels)
-            arguments = (child + branch, first, extent, seen, routed * share, np.ascontiguousarray(part))
-            begin_leaf(plan.address, ints.ctypes.data, t, *arguments)
+        n, labels = max(int(leaf.count), 1), max(int(leaf.labels), 1)
+        for child, part in enumerate((left, right), first_child):
+            extent = int(left.rows) if part is left else int(leaf.room - left.rows)
+            share = 0.5 if self.learner.sizes == "toy" else part.rows / n
+            seen = part.labels * (observed / labels)
+            begin_leaf(plan, tree, child, first, extent, seen, routed * share, part)
             first += extent
-        live = self.live_room(ints, t)
-        self.header_of(ints, t)[rows.ROWS_LIMIT] = self._limit(model, live[NODES], live[SLOTS])
+        live = self.live_room(model.ints, t)
+        self.header_of(model.ints, t).limit = self._limit(model, live[NODES], live[SLOTS])
         event = Split(
             row=row,
             model=index,
-            node=node,
+            node=number,
             attribute=attribute,
             test=TESTS[kind],
-            value=float(value),
-            merits=(-float(values[rows.CUT_SCORE]), -float(values[rows.CUT_LOWER])),
+            value=value,
+            merits=(-float(leaf.cut_score), -float(leaf.cut_lower)),
             bound=0.0,
             n=float(labels),
             reason="gap",
-            depth=depth,
-            masses=had,
+            depth=int(node.depth),
+            masses=masses,
         )
-        return child, event
+        return first_child, event
+
+    def _free_leaf_record(self, tree: Tree, node: Node, view: TreeView) -> BoctLeaf:
+        """Free the leaf record of a node; return a copy of the words that only BOCT uses."""
+        leaf, slot = self.leaf_of(tree, node), int(node.slot)
+        words = tree.ints[leaf.start : leaf.start + BoctLeaf.SIZE].copy()
+        view.leaf_ints[slot] = self.empty_leaf
+        tree.leaf(slot).node = tree.free
+        tree.free = slot
+        node.slot = -1
+        return BoctLeaf.over(words)
 
     # Reading
 
     def view(self, ints: Ints, t: int) -> TreeView:
-        nodes, slots = ints.item(t + at.TREE_NODE_CAPACITY), ints.item(t + at.TREE_SLOT_CAPACITY)
+        nodes, slots = self.room(ints, t)[:2]
         return TreeView(ints, ints.view(np.float64), t, self.shape(nodes, slots))
 
     def problems(self, model: HasBlocks, t: int) -> Iterator[str]:
         """Yield the leaves whose counts differ from the counts of their rows."""
-        tree = self.view(model.ints, t)
-        own, kept = self.own_of(tree), self.rows_of(model.ints, t)
-        for node in np.flatnonzero(
-            tree.node_ints[: int(tree.header[at.TREE_NODES]), at.NODE_KIND] == at.LEAF
-        ):
-            leaf = own[tree.node_ints[node, at.NODE_SLOT]]
-            first, labels, positives = (int(leaf[w]) for w in (rows.FIRST, rows.LABELS, rows.POSITIVES))
-            if (
-                labels
-                and tree.masses[node].tolist()[:2] != [labels - positives, positives][: tree.shape.classes]
-            ):
-                masses = tree.masses[node].tolist()
-                yield f"leaf {node}: masses={masses} must be the counts of its {labels} labels"
-            if leaf[at.ROW_NODE] != node:
-                yield f"leaf {node}: it must have its number in the table of leaves"
-            values = kept[first : first + int(leaf[rows.COUNT]), 1:].view(np.float64)
-            if np.isinf(values).any():
-                yield f"leaf {node}: values of rows must be finite or missing"
+        view, rows = self.view(model.ints, t), self.rows_of(model.ints, t)
+        tree = view.block
+        for number in np.flatnonzero(view.nodes.kind[: tree.nodes] == LEAF):
+            node = tree.node(int(number))
+            leaf = self.leaf_of(tree, node)
+            counts, masses = [leaf.labels - leaf.positives, leaf.positives], view.masses[number].tolist()
+            if leaf.labels and masses[:2] != counts[: view.shape.classes]:
+                yield f"leaf {number}: masses={masses} must be the counts of its {leaf.labels} labels"
+            if leaf.table_row.node != number:
+                yield f"leaf {number}: it must have its number in the table of leaves"
+            if np.isinf(rows["values"][leaf.first : leaf.first + leaf.count]).any():
+                yield f"leaf {number}: values of rows must be finite or missing"

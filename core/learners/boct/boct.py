@@ -8,24 +8,36 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from core.errors import ParameterError, SchemaError
-from core.kernels.jit import WORDS, address_of, kernel, outlined, register, row_of, words_at
-from core.layout.learning import LeafTable
+from core.kernels.jit import kernel, outlined, register, row_of
+from core.layout.learning import (
+    COUNTS,
+    DECISION_DUE,
+    GROW_FIRST,
+    LEARNED,
+    NO_ROOM,
+    NOT_ANSWERED,
+    LeafTable,
+    Row,
+    Work,
+)
+from core.layout.model import Floats, Ints
 from core.layout.plan import PlanRecord
-from core.layout.tree import LEAF_FIELDS, Tree
+from core.layout.tree import LEAF, Node, Tree
 from core.learners.boct import bound_table, soundness
 from core.learners.boct import leaf_rows as rows
 from core.learners.boct.blocks import BoctLayout
 from core.learners.boct.cut_search import is_due, search_here
+from core.learners.boct.parameters import BoctParameters
+from core.learners.hoeffding.blocks import tree_at
+from core.learners.hoeffding.decision import plan_of
 from core.learners.protocol import HasBlocks, Learner
 from core.numeric.credible import HETEROGENEITIES, check_delta
 from core.plugin import Parameters, choice, count, flag, number
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
-from core.tree import layout as at
-from core.tree.byoffset import prefetch
-from core.tree.byoffset.routing import UNCOUNTED, arrive, leaf_at
-from core.tree.byoffset.routing import count as count_record
-from core.tree.layout import Floats, Ints
+from core.tree import prefetch
+from core.tree.routing import UNCOUNTED, arrive
+from core.tree.routing import count as count_record
 
 PROBLEMS = soundness.PROBLEMS
 block_problem = soundness.block_problem
@@ -78,6 +90,7 @@ class Plugin(Learner):
     """Bytes of a model at which leaves keep no more records and the tree stops growing."""
 
     unit_weights: ClassVar[bool] = True
+    NUMBERS: ClassVar[tuple[str, ...]] = tuple(BoctParameters.FIELDS)
 
     def __post_init__(self) -> None:
         Parameters.__post_init__(self)
@@ -102,7 +115,7 @@ class Plugin(Learner):
         return 0
 
     def constants(self) -> tuple[float, ...]:
-        """Return the parameters in the order of the kernels' words."""
+        """Return the parameters in the order of NUMBERS."""
         return (
             self.delta,
             float(bound_table.BOUNDS[self.bound]),
@@ -151,27 +164,28 @@ class Plugin(Learner):
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: BoctLayout) -> None:
         """Write the words that kernels of trees branch on."""
-        ints[at.PLAN_LAST_OF_TWO] = 1
+        plan = PlanRecord(ints, floats, 0)
+        plan.last_of_two = 1
         if not dims.nominal:
-            ints[at.PLAN_ROUTE_AHEAD] = prefetch.THRESHOLDS
+            plan.route_ahead = prefetch.THRESHOLDS
 
 
 @kernel
-def route_ahead(plan, ints, floats, t: int, xs, d: int, ends) -> bool:
+def route_ahead(plan: PlanRecord, tree: Tree, xs, d: int, ends) -> bool:
     """Write where several records end, routed together (core/tree/prefetch.py)."""
-    if ints[t + at.TREE_NODES] <= 1:
+    if tree.nodes <= 1:
         return False
-    prefetch.route_ahead(plan[at.PLAN_ROUTE_AHEAD], ints, floats, t, xs, d, ends)
+    prefetch.route_ahead(plan.route_ahead, tree, xs, d, ends)
     return True
 
 
-@kernel(f"boolean({WORDS}, int64, int64, CPointer(float64), float64)", alone=True)
-def take_in(plan, params, ints, floats, t: int, node: int, x, weight: float) -> bool:
+@kernel("boolean(PlanRecord, Tree, Node, Row)", alone=True)
+def take_in(plan: PlanRecord, tree: Tree, node: Node, row: Row) -> bool:
     """Count a record at its leaf, and keep it or not; return whether the block has to grow first."""
-    if rows.keep_unlabelled(plan, params, ints, floats, t, node, x):
+    if rows.keep_unlabelled(plan, tree, node, row.x):
         return True
-    count_record(ints, floats, t, node, weight)
-    rows.write_table_row(plan, params, ints, floats, node, rows.own_at(plan, ints, t, node))
+    count_record(tree, node, row.weight)
+    rows.write_table_row(plan, node, rows.leaf_of(plan, tree, node))
     return False
 
 
@@ -180,98 +194,70 @@ take_in_here: Any = outlined(take_in)
 
 @kernel
 def answer(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    place: int,
-    x,
-    xs,
-    weight: float,
-    prepared: int,
-    scratch,
-    shares,
+    plan: PlanRecord, tree: Tree, place: int, row: Row, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
     """Route a record, keep it unless the model is frozen; return the class of half the labels or more."""
-    node = place
-    if node < 0:
-        node = arrive(plan, ints, floats, t, x, prepared != at.COUNTS, prepared)
-        if node == UNCOUNTED:
-            return -1, node, -1
-    if prepared == at.COUNTS and take_in_here(plan, params, ints, floats, t, node, x, weight):
-        return -1, at.NO_ROOM, node
-    own = rows.own_at(plan, ints, t, node)
-    labels, positives = ints[own + rows.LABELS], ints[own + rows.POSITIVES]
-    best = 0 if ints[at.MODEL_CLASSES] > 0 else -1
-    if labels > 0:
-        for c in range(min(ints[at.MODEL_CLASSES], 2)):
-            shares[c] = (positives if c == 1 else labels - positives) / labels
-    if ints[at.MODEL_CLASSES] > 1 and 2 * positives >= labels and ints[t + at.TREE_LABELS] > 0:
+    node = tree.node_of(place)
+    if place < 0:
+        node = arrive(plan, tree, row.x, prepared != COUNTS, prepared)
+        if node.start == UNCOUNTED:
+            return -1, UNCOUNTED, -1
+    if prepared == COUNTS and take_in_here(plan, tree, node, row):
+        return -1, NO_ROOM, node.start
+    leaf, classes = rows.leaf_of(plan, tree, node), tree.model.classes
+    best = 0 if classes > 0 else -1
+    if leaf.labels > 0:
+        for c in range(min(classes, 2)):
+            shares[c] = (leaf.positives if c == 1 else leaf.labels - leaf.positives) / leaf.labels
+    if classes > 1 and 2 * leaf.positives >= leaf.labels and tree.labels > 0:
         best = 1
-    return best, node, -1
+    return best, node.start, -1
 
 
-@kernel(f"int64({WORDS}, int64, int64, CPointer(float64), int64, boolean)", alone=True)
-def train(plan, params, ints, floats, t: int, node: int, x, label: int, is_new: bool) -> int:
+@kernel("int64(PlanRecord, Tree, Node, Row, boolean)", alone=True)
+def train(plan: PlanRecord, tree: Tree, node: Node, row: Row, is_new: bool) -> int:
     """Keep a label at the leaf where its record ends, and look for a cut if one may win."""
-    if rows.keep_labelled(plan, params, ints, floats, t, node, x, label):
-        return at.GROW_FIRST
+    if rows.keep_labelled(plan, tree, node, row.x, row.label):
+        return GROW_FIRST
     if is_new:
-        count_record(ints, floats, t, node, 1.0)
-    own = rows.own_at(plan, ints, t, node)
-    rows.write_table_row(plan, params, ints, floats, node, own)
-    ints[own + rows.SINCE] += 1
-    if ints[t + at.TREE_STOPPED] != 0 or not is_due(plan, params, ints, floats, own):
-        return at.LEARNED
-    wins = search_here(address_of(plan), address_of(ints), t, node)
-    return at.DECISION_DUE if wins else at.LEARNED
+        count_record(tree, node, 1.0)
+    leaf = rows.leaf_of(plan, tree, node)
+    rows.write_table_row(plan, node, leaf)
+    leaf.since += 1
+    if tree.stopped != 0 or not is_due(plan, leaf):
+        return LEARNED
+    return DECISION_DUE if search_here(plan, tree, node) else LEARNED
 
 
 train_here: Any = outlined(train)
 
 
 @kernel
-def learn(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    place: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    hint: int,
-    scratch,
-    vote_buffer,
-) -> tuple[int, int]:
-    node = place
-    if node < 0:
-        node = arrive(plan, ints, floats, t, x, False, 0)
-    outcome = train_here(plan, params, ints, floats, t, node, x, label, place == at.NOT_ANSWERED)
-    return outcome, node
+def learn(plan: PlanRecord, tree: Tree, place: int, row: Row, hint: int, work: Work) -> tuple[int, int]:
+    node = tree.node_of(place)
+    if place < 0:
+        node = arrive(plan, tree, row.x, False, 0)
+    return train_here(plan, tree, node, row, place == NOT_ANSWERED), node.start
 
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
+    plan: PlanRecord, tree: Tree, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return share, lead and weight of the labels that the leaf has kept."""
-    own = rows.own_at(plan, ints, t, place)
-    labels, positives = ints[own + rows.LABELS], ints[own + rows.POSITIVES]
-    if labels == 0:
+    leaf = rows.leaf_of(plan, tree, tree.node_of(place))
+    if leaf.labels == 0:
         return 0.5, 0.0, 0.0
-    most = max(positives, labels - positives)
-    return most / labels, (2 * most - labels) / labels, float(labels)
+    most = max(leaf.positives, leaf.labels - leaf.positives)
+    return most / leaf.labels, (2 * most - leaf.labels) / leaf.labels, float(leaf.labels)
 
 
 @kernel
 def leaf_table(plan: PlanRecord, tree: Tree, place: int) -> LeafTable:
     """Return the table of leaves, and the place's row."""
-    first = tree.leaf(0).start + LEAF_FIELDS + plan.classes
-    return LeafTable(first, tree.leaf_stride, tree.slots, tree.node_of(place).slot)
+    node = tree.node_of(place)
+    first = rows.leaf_of(plan, tree, node).table_row.start - node.slot * tree.leaf_stride
+    return LeafTable(first, tree.leaf_stride, tree.slots, node.slot)
 
 
 class Leaves(NamedTuple):
@@ -288,25 +274,22 @@ class Leaves(NamedTuple):
 
 def leaves(model: HasBlocks) -> Leaves:
     """Return the leaves of the block that answers."""
-    t = model.block_places[0]
-    tree = model.plan.blocks.view(model.ints, t)
-    nodes = np.flatnonzero(tree.node_ints[: int(tree.header[at.TREE_NODES]), at.NODE_KIND] == at.LEAF)
-    slots, own = tree.node_ints[nodes, at.NODE_SLOT], model.plan.blocks.own_word
+    blocks = model.plan.blocks
+    tree = blocks.view(model.ints, model.block_places[0])
+    nodes = np.flatnonzero(tree.nodes.kind[: tree.block.nodes] == LEAF)
+    slots, leaf_words = tree.nodes.slot[nodes], blocks.leaf_words(tree)
     return Leaves(
         nodes.astype(np.int64),
-        tree.leaf_floats[slots, own + at.ROW_SIZE],
-        tree.leaf_ints[slots, own + rows.LABELS],
-        tree.leaf_ints[slots, own + rows.POSITIVES],
+        blocks.table_rows(tree)["size"][slots],
+        leaf_words.labels[slots],
+        leaf_words.positives[slots],
     )
 
 
-@kernel("void(int64, int64, int64, float64[:, ::1], int64, int64[::1])", alone=True)
-def _ends(plan_address: int, address: int, t: int, x, routed: int, out) -> None:
-    plan, _ = words_at(plan_address)
-    ints, floats = words_at(address)
+@kernel("void(PlanRecord, Tree, float64[:, ::1], int64, int64[::1])", alone=True)
+def _ends(plan: PlanRecord, tree: Tree, x, routed: int, out) -> None:
     for i in range(len(x)):
-        node = arrive(plan, ints, floats, t, row_of(x, i), True, routed)
-        out[i] = ints[leaf_at(ints, t, ints[node + at.NODE_SLOT]) + at.LEAF_NODE]
+        out[i] = tree.leaf_of(arrive(plan, tree, row_of(x, i), True, routed)).node
 
 
 def leaf_of(model: HasBlocks, x: Any) -> Ints:
@@ -314,5 +297,5 @@ def leaf_of(model: HasBlocks, x: Any) -> Ints:
     records, t = np.ascontiguousarray(x, dtype=np.float64), model.block_places[0]
     routed, out = model.plan.blocks.prepare(model.ints, t), np.empty(len(records), dtype=np.int64)
     register(routed)
-    _ends(model.plan.address, model.ints.ctypes.data, t, records, routed.ctypes.data, out)
+    _ends(plan_of(model), tree_at(model.ints, t), records, routed.ctypes.data, out)
     return out

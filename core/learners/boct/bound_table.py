@@ -17,7 +17,10 @@ from typing import Final
 import numpy as np
 
 from core.kernels import jit
-from core.kernels.jit import bits, called, kernel
+from core.kernels.jit import bits, called, kernel, words_at
+from core.kernels.records import Words
+from core.layout.plan import PlanRecord
+from core.learners.boct.parameters import BoctParameters
 from core.numeric.credible import INSIDE, OUTSIDE, heterogeneity, middle_tail
 from core.numeric.special import LN2, log2
 
@@ -26,15 +29,6 @@ CREDIBLE: Final = 0
 HOEFFDING: Final = 1
 THREE_INTERVAL: Final = 2
 BOUNDS: Final = {"credible": CREDIBLE, "hoeffding": HOEFFDING, "three-interval": THREE_INTERVAL}
-
-# Parameters from params[at] on
-DELTA: Final = 0
-BOUND: Final = 1
-HETEROGENEITY: Final = 2
-LOGARITHM: Final = 3  # ln(1/δ)
-SIZES: Final = 4
-CAPACITY: Final = 5
-EXHAUSTIVE: Final = 6
 
 LABELS: Final = 1024
 """Largest number of labels whose pairs have their own words."""
@@ -70,14 +64,21 @@ class BoundTable:
         """Return the table of a kind of bound; kinds with a plain formula share an empty table."""
         key = (heterogeneity, delta) if bound == CREDIBLE else None
         with _sharing:
-            found = _tables.get(key)
-            if found is None:
-                found = _tables[key] = BoundTable(1 if key is None else WORDS)
-            return found
+            table = _tables.get(key)
+            if table is None:
+                table = _tables[key] = BoundTable(1 if key is None else WORDS)
+            return table
 
 
 _sharing = threading.Lock()
 _tables: weakref.WeakValueDictionary[tuple[int, float] | None, BoundTable] = weakref.WeakValueDictionary()
+
+
+@kernel
+def table_of(plan: PlanRecord) -> Words:
+    """Return the words of the table of bounds that a plan uses."""
+    ints, floats = words_at(plan.ints[plan.arrays])
+    return Words(ints, floats, 0)
 
 
 @called
@@ -89,7 +90,7 @@ def credible_bound(kind: int, delta: float, labels: int, fewer: int, is_lower: b
 
 
 @called
-def cached_bound(params, at: int, words, values, labels: int, fewer: int, is_lower: bool) -> float:
+def cached_bound(p: BoctParameters, table: Words, labels: int, fewer: int, is_lower: bool) -> float:
     """Return a bound for more labels than the table has words for.
 
     The check word is made of the pair and the bound. If a thread reads while another thread writes, check
@@ -97,56 +98,55 @@ def cached_bound(params, at: int, words, values, labels: int, fewer: int, is_low
     """
     pair = (labels << 32) + 2 * fewer + (1 if is_lower else 0)
     place = CACHE + 2 * ((labels * 40503 + 2 * fewer + (1 if is_lower else 0)) % CACHED)
-    found = values[place + 1]
-    if words[place] != pair ^ bits(found) or found == 0.0:
-        found = credible_bound(int(params[at + HETEROGENEITY]), params[at + DELTA], labels, fewer, is_lower)
-        values[place + 1] = found
-        words[place] = pair ^ bits(found)
-    return found
+    bound = table.floats[place + 1]
+    if table.ints[place] != pair ^ bits(bound) or bound == 0.0:
+        bound = credible_bound(int(p.heterogeneity), p.delta, labels, fewer, is_lower)
+        table.floats[place + 1] = bound
+        table.ints[place] = pair ^ bits(bound)
+    return bound
 
 
 @kernel
-def known_bound(params, at: int, words, values, labels: int, fewer: int, is_lower: bool) -> float:
+def known_bound(p: BoctParameters, table: Words, labels: int, fewer: int, is_lower: bool) -> float:
     """Return a credible bound from the table; a bound that is missing there is computed and stored."""
     if labels > LABELS:
-        return cached_bound(params, at, words, values, labels, fewer, is_lower)
+        return cached_bound(p, table, labels, fewer, is_lower)
     place = (labels + 1) * (labels + 1) // 4 + fewer + (PAIRS if is_lower else 0)
-    found = values[place]
-    if found == 0.0:
-        found = credible_bound(int(params[at + HETEROGENEITY]), params[at + DELTA], labels, fewer, is_lower)
-        values[place] = found
-    return found
+    bound = table.floats[place]
+    if bound == 0.0:
+        bound = credible_bound(int(p.heterogeneity), p.delta, labels, fewer, is_lower)
+        table.floats[place] = bound
+    return bound
 
 
 @kernel
-def plain_bound(params, at: int, labels: int, fewer: int, is_lower: bool) -> float:
+def plain_bound(p: BoctParameters, labels: int, fewer: int, is_lower: bool) -> float:
     """Return the entropy in bits, plus or minus sqrt(ln(1/δ) / 2T) (ALGORITHMS section 14) [D31].
 
     ``hoeffding`` subtracts the width from the entropy of the leaf only; ``three-interval`` also adds it to
     the entropy of each branch.
     """
     share = fewer / labels if labels > 0 else 0.0
-    found = 0.0
+    entropy = 0.0
     if share > 0.0:
-        found = -share * log2(share) - (1.0 - share) * log2(1.0 - share)
-    width = math.sqrt(params[at + LOGARITHM] / (2.0 * max(labels, 1)))
+        entropy = -share * log2(share) - (1.0 - share) * log2(1.0 - share)
+    width = math.sqrt(p.logarithm / (2.0 * max(labels, 1)))
     if is_lower:
-        return found - width
-    return found + width if params[at + BOUND] == THREE_INTERVAL else found
+        return entropy - width
+    return entropy + width if p.bound == THREE_INTERVAL else entropy
 
 
 @kernel
-def bound_of(params, at: int, words, values, labels: int, fewer: int, is_lower: bool) -> float:
+def bound_of(p: BoctParameters, table: Words, labels: int, fewer: int, is_lower: bool) -> float:
     """Return the upper or the lower bound of a leaf's heterogeneity.
 
-    words, values: the table; labels: T; fewer: labels of the rarer class. Both bounds fall with a label of
-    the other class (with any label if both classes have equal counts), and rise with a label of the rarer
-    class. For Beta densities this holds because a label multiplies them by a function that moves |µ - ½| up
-    or down.
+    labels: T; fewer: labels of the rarer class. Both bounds fall with a label of the other class (with any
+    label if both classes have equal counts), and rise with a label of the rarer class. For Beta densities
+    this holds because a label multiplies them by a function that moves |µ - ½| up or down.
     """
-    if params[at + BOUND] == CREDIBLE:
-        return known_bound(params, at, words, values, labels, fewer, is_lower)
-    return plain_bound(params, at, labels, fewer, is_lower)
+    if p.bound == CREDIBLE:
+        return known_bound(p, table, labels, fewer, is_lower)
+    return plain_bound(p, labels, fewer, is_lower)
 
 
 @kernel
@@ -171,26 +171,25 @@ def count_at(point: int) -> int:
 
 
 @kernel
-def rough_bound(params, at: int, words, values, fewer: int, more: int) -> float:
+def rough_bound(p: BoctParameters, table: Words, fewer: int, more: int) -> float:
     """Return a value not above the upper bound: the bound of counts rounded to the grid.
 
     The count of the rarer class is rounded down, the larger count up. Few pairs of the grid serve all pairs
     of counts, so that the bound is usually known already.
     """
-    if params[at + BOUND] != CREDIBLE:
-        return plain_bound(params, at, fewer + more, fewer, False)
+    if p.bound != CREDIBLE:
+        return plain_bound(p, fewer + more, fewer, False)
     above = point_above(more)
     if above >= POINTS:
-        return known_bound(params, at, words, values, fewer + more, fewer, False)
+        return known_bound(p, table, fewer + more, fewer, False)
     below = point_below(fewer)
     place = ROUGH + below * POINTS + above
-    found = values[place]
-    if found == 0.0:
+    bound = table.floats[place]
+    if bound == 0.0:
         count = count_at(below)
-        kind, delta = int(params[at + HETEROGENEITY]), params[at + DELTA]
-        found = credible_bound(kind, delta, count + count_at(above), count, False)
-        values[place] = found
-    return found
+        bound = credible_bound(int(p.heterogeneity), p.delta, count + count_at(above), count, False)
+        table.floats[place] = bound
+    return bound
 
 
 @kernel("float64(float64)", alone=True)

@@ -27,16 +27,19 @@ MARGIN allows for that.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from core.kernels.jit import called, kernel, outlined, part, start_of, words_at
+from core.kernels.jit import called, kernel, outlined, part, start_of
+from core.kernels.records import Record, Words, word
+from core.layout.plan import PlanRecord
+from core.layout.tree import CATEGORY, NUMERIC, Node, Tree
 from core.learners.boct import leaf_rows as rows
-from core.learners.boct.bound_table import EXHAUSTIVE, SIZES, bound_of, rough_bound
+from core.learners.boct.bound_table import bound_of, rough_bound, table_of
+from core.learners.boct.leaf_rows import BoctLeaf, RowCounts
+from core.learners.boct.parameters import BoctParameters, parameters_of
 from core.numeric.sorting import sort_pairs
-from core.tree import layout as at
-from core.tree.byoffset.routing import node_at
 
 MARGIN: Final = 1e-9
 LEAD: Final = 0.2
@@ -46,33 +49,60 @@ STEP: Final = 0.8
 TOY_DEPTH: Final = 6
 """Maximum of tests on a path of the toy problem."""
 
-# The state of a search, float64
-BEST: Final = 0
-KIND: Final = 1
-ATTRIBUTE: Final = 2
-VALUE: Final = 3
-LOWER: Final = 4
-UPPER: Final = 5  # the leaf as it is, without a cut
-NEAR: Final = 12  # the lowest score by rough bounds
-EVERY: Final = 13  # 1: score all cuts exactly
-FLOOR: Final = 6
-HORIZON: Final = 7
-ALL: Final = 8  # rows of the leaf
-SWAPS: Final = 9  # 1: labels replace other labels
-STEADY: Final = 10  # 1: shares do not change, since all rows are known
-COLUMN: Final = 11
-STATE: Final = 14
 
-# Counts of one side of a cut, int64
-ROWS: Final = 0
-LABELS: Final = 1
-POSITIVES: Final = 2
-SIDE: Final = 3
-# The sides: at most the cut, above it, missing
-LEFT: Final = 0
-RIGHT: Final = SIDE
-MISSING: Final = 2 * SIDE
-SIDES: Final = 3 * SIDE
+class SearchState(Record):
+    """The state of a search: the best cut so far, limits, and the counts on both sides of the present cut."""
+
+    best: float = word("score of the best cut")
+    kind: int = word("its kind of test")
+    attribute: int = word("its attribute")
+    value: float = word("its threshold or value")
+    lower: float = word("lower bound of the leaf")
+    upper: float = word("upper bound of the leaf as it is, without a cut")
+    near: float = word("lowest score by rough bounds")
+    floor: float = word("within the horizon no cut scores below this value")
+    horizon: float = word("labels for which the floor holds")
+    rows: float = word("rows of the leaf")
+    replaces: int = word("1: labels replace other labels")
+    steady: int = word("1: shares do not change, since all rows are known")
+    exhaustive: int = word("1: score all cuts exactly")
+    column: int = word("attribute whose cuts are scored")
+
+    @property
+    def left(self) -> RowCounts:
+        """Rows whose value is at most the cut, or equal to it."""
+        return RowCounts(self.ints, self.floats, self.start + LEFT)
+
+    @property
+    def right(self) -> RowCounts:
+        """Rows with another value."""
+        return RowCounts(self.ints, self.floats, self.start + RIGHT)
+
+    @property
+    def missing(self) -> RowCounts:
+        """Rows without value."""
+        return RowCounts(self.ints, self.floats, self.start + MISSING)
+
+    def clear_counts(self) -> None:
+        """Set the counts of all sides to 0."""
+        self.left.clear()
+        self.right.clear()
+        self.missing.clear()
+
+
+LEFT: Final = SearchState.SIZE
+RIGHT: Final = LEFT + RowCounts.SIZE
+MISSING: Final = RIGHT + RowCounts.SIZE
+SEARCH_WORDS: Final = MISSING + RowCounts.SIZE
+COUNTS: Final = RowCounts.SIZE
+
+
+class Search(NamedTuple):
+    """A search: its parameters, the table of bounds, and its state."""
+
+    p: BoctParameters
+    table: Words
+    state: SearchState
 
 
 @kernel
@@ -82,141 +112,124 @@ def rarer(labels: int, positives: int) -> int:
 
 
 @kernel
-def shift_within(state, labels: float, horizon: float) -> float:
+def shift_within(state: SearchState, labels: float, horizon: float) -> float:
     """Return the change of shares that a horizon allows for: each label comes with its part of the rows."""
-    if state[STEADY] != 0.0:
+    if state.steady != 0:
         return 0.0
-    return min(1.25 * horizon / (labels + horizon) + 1.0 / max(state[ALL], 1.0), 1.0)
+    return min(1.25 * horizon / (labels + horizon) + 1.0 / max(state.rows, 1.0), 1.0)
 
 
 @kernel
-def lowest_bound(
-    params, first: int, words, values, state, labels: int, positives: int, horizon: int
-) -> float:
-    """Return a value not above the lowest U that a branch may have within a horizon."""
+def lowest_bound(search: Search, labels: int, positives: int) -> float:
+    """Return a value not above the lowest U that a branch may have within the horizon."""
+    horizon = int(search.state.horizon)
     fewer = rarer(labels, positives)
     more = labels - fewer + horizon
-    if state[SWAPS] != 0.0:
+    if search.state.replaces != 0:
         fewer = max(fewer - horizon, 0)
-    return rough_bound(params, first, words, values, fewer, more)
+    return rough_bound(search.p, search.table, fewer, more)
 
 
 @kernel
 def lowest_score(
-    params,
-    first: int,
-    words,
-    values,
-    state,
-    one: int,
-    one_positive: int,
-    other: int,
-    other_positive: int,
+    search: Search,
+    labels: int,
+    positives: int,
+    other_labels: int,
+    other_positives: int,
     low: float,
     high: float,
     shift: float,
 ) -> float:
     """Return the lowest score of cuts in a gap within the horizon; low, high: rows on the first side."""
-    horizon = int(state[HORIZON])
-    left = lowest_bound(params, first, words, values, state, one, one_positive, horizon)
-    right = lowest_bound(params, first, words, values, state, other, other_positive, horizon)
-    low = max(low / state[ALL] - shift, 0.0)
-    high = min(high / state[ALL] + shift, 1.0)
+    state = search.state
+    left = lowest_bound(search, labels, positives)
+    right = lowest_bound(search, other_labels, other_positives)
+    low = max(low / state.rows - shift, 0.0)
+    high = min(high / state.rows + shift, 1.0)
     return right + (low if left > right else high) * (left - right)
 
 
 @called
-def guard_gap(params, first: int, words, values, state, counts, low: float, high: float) -> None:
+def guard_gap(search: Search, low: float, high: float) -> None:
     """Lower floor and horizon to what cuts between two labelled values may score.
 
     low, high: the minimum and the maximum of rows on the first side whose value is known.
     """
-    threshold = state[LOWER] + LEAD * (min(state[NEAR], state[UPPER]) - state[LOWER])
-    labels = float(counts[LEFT + LABELS] + counts[RIGHT + LABELS] + counts[MISSING + LABELS])
-    while state[HORIZON] >= 1.0:
-        shift = shift_within(state, labels, state[HORIZON])
-        missing, missing_positive = counts[MISSING + LABELS], counts[MISSING + POSITIVES]
-        found = lowest_score(
-            params,
-            first,
-            words,
-            values,
-            state,
-            counts[LEFT + LABELS],
-            counts[LEFT + POSITIVES],
-            counts[RIGHT + LABELS] + missing,
-            counts[RIGHT + POSITIVES] + missing_positive,
+    state = search.state
+    left, right, missing = state.left, state.right, state.missing
+    threshold = state.lower + LEAD * (min(state.near, state.upper) - state.lower)
+    labels = float(left.labels + right.labels + missing.labels)
+    while state.horizon >= 1.0:
+        shift = shift_within(state, labels, state.horizon)
+        score = lowest_score(
+            search,
+            left.labels,
+            left.positives,
+            right.labels + missing.labels,
+            right.positives + missing.positives,
             low,
             high,
             shift,
         )
-        if counts[MISSING + ROWS] > 0:
-            away = float(counts[MISSING + ROWS])
+        if missing.rows > 0:
+            away = float(missing.rows)
             with_first = lowest_score(
-                params,
-                first,
-                words,
-                values,
-                state,
-                counts[LEFT + LABELS] + missing,
-                counts[LEFT + POSITIVES] + missing_positive,
-                counts[RIGHT + LABELS],
-                counts[RIGHT + POSITIVES],
+                search,
+                left.labels + missing.labels,
+                left.positives + missing.positives,
+                right.labels,
+                right.positives,
                 low + away,
                 high + away,
                 shift,
             )
-            found = min(found, with_first)
-        if found > threshold:
-            state[FLOOR] = min(state[FLOOR], found)
+            score = min(score, with_first)
+        if score > threshold:
+            state.floor = min(state.floor, score)
             return
-        state[HORIZON] = math.floor(STEP * state[HORIZON])
+        state.horizon = math.floor(STEP * state.horizon)
 
 
 @called
-def score_cut(params, first: int, words, values, state, counts, kind: int, value: float) -> None:
+def score_cut(search: Search, kind: int, value: float) -> None:
     """Score a cut whose sides are counted, exactly if it may win; keep the best cut so far."""
-    one, other = counts[LEFT + ROWS], counts[RIGHT + ROWS]
-    labels, positives = counts[LEFT + LABELS], counts[LEFT + POSITIVES]
-    others, other_positives = counts[RIGHT + LABELS], counts[RIGHT + POSITIVES]
+    p, table, state = search.p, search.table, search.state
+    one, other = state.left.rows, state.right.rows
+    labels, positives = state.left.labels, state.left.positives
+    other_labels, other_positives = state.right.labels, state.right.positives
     if one >= other:
-        one += counts[MISSING + ROWS]
-        labels += counts[MISSING + LABELS]
-        positives += counts[MISSING + POSITIVES]
+        one += state.missing.rows
+        labels += state.missing.labels
+        positives += state.missing.positives
     else:
-        other += counts[MISSING + ROWS]
-        others += counts[MISSING + LABELS]
-        other_positives += counts[MISSING + POSITIVES]
-    fewer, other_fewer = rarer(labels, positives), rarer(others, other_positives)
-    left = rough_bound(params, first, words, values, fewer, labels - fewer)
-    right = rough_bound(params, first, words, values, other_fewer, others - other_fewer)
+        other += state.missing.rows
+        other_labels += state.missing.labels
+        other_positives += state.missing.positives
+    fewer, other_fewer = rarer(labels, positives), rarer(other_labels, other_positives)
+    left = rough_bound(p, table, fewer, labels - fewer)
+    right = rough_bound(p, table, other_fewer, other_labels - other_fewer)
     score = (one * left + other * right) / (one + other)
-    state[NEAR] = min(state[NEAR], score)
-    if score > state[LOWER] + MARGIN * abs(state[LOWER]) and state[EVERY] == 0.0:
+    state.near = min(state.near, score)
+    if score > state.lower + MARGIN * abs(state.lower) and state.exhaustive == 0:
         return
-    left = bound_of(params, first, words, values, labels, fewer, False)
-    right = bound_of(params, first, words, values, others, other_fewer, False)
+    left = bound_of(p, table, labels, fewer, False)
+    right = bound_of(p, table, other_labels, other_fewer, False)
     score = (one * left + other * right) / (one + other)
-    if score < state[BEST]:
-        state[BEST], state[KIND], state[VALUE] = score, float(kind), value
-        state[ATTRIBUTE] = state[COLUMN]
+    if score < state.best:
+        state.best, state.kind, state.value = score, kind, value
+        state.attribute = state.column
 
 
 @called
-def search_numbers(
-    params,
-    first: int,
-    words,
-    values,
-    state,
-    counts,
-    value,
-    code,
-    n: int,
-) -> None:
-    """Score all cuts of a numeric attribute; value, code: float64[n], int64[n], sorted; counts: all RIGHT."""
-    guards = state[HORIZON] >= 1.0
-    inside = float(n)
+def search_numbers(search: Search, value, code, n: int) -> None:
+    """Score all cuts of a numeric attribute; all rows with a value are counted on the right side.
+
+    value, code: float64[n], int64[n], sorted by value; code: the row's class, -1: none.
+    """
+    state = search.state
+    left, right = state.left, state.right
+    guards = state.horizon >= 1.0
     i, below, cut_rows, last = 0, 0, 0, 0.0
     while i < n:
         here, j, labels, positives = value[i], i, 0, 0
@@ -226,183 +239,178 @@ def search_numbers(
                 positives += code[j]
             j += 1
         if labels > 0:
-            if counts[LEFT + LABELS] > 0:
+            if left.labels > 0:
                 middle = last * 0.5 + here * 0.5
                 cut = middle if last <= middle < here else last
                 while cut_rows < n and value[cut_rows] <= cut:
                     cut_rows += 1
-                counts[LEFT + ROWS], counts[RIGHT + ROWS] = cut_rows, n - cut_rows
-                score_cut(params, first, words, values, state, counts, at.NUMERIC, cut)
+                left.rows, right.rows = cut_rows, n - cut_rows
+                score_cut(search, NUMERIC, cut)
             if guards:
-                guard_gap(params, first, words, values, state, counts, float(below), float(i))
-            counts[LEFT + LABELS] += labels
-            counts[RIGHT + LABELS] -= labels
-            counts[LEFT + POSITIVES] += positives
-            counts[RIGHT + POSITIVES] -= positives
+                guard_gap(search, float(below), float(i))
+            left.labels += labels
+            right.labels -= labels
+            left.positives += positives
+            right.positives -= positives
             last, below = here, j
         i = j
     if guards:
-        guard_gap(params, first, words, values, state, counts, float(below), inside)
+        guard_gap(search, float(below), float(n))
 
 
 @called
-def search_values(params, first: int, words, values, state, counts, by_value, room: int) -> None:
-    """Score the tests for each value of a nominal attribute; by_value: int64[SIDE·room], counts: RIGHT."""
-    guards = state[HORIZON] >= 1.0
-    n, labels, positives = counts[RIGHT + ROWS], counts[RIGHT + LABELS], counts[RIGHT + POSITIVES]
+def search_values(search: Search, by_value: RowCounts, room: int) -> None:
+    """Score the tests for each value of a nominal attribute.
+
+    All rows with a value are counted on the right side. by_value: the first of ``room`` counts, one for each
+    value.
+    """
+    state = search.state
+    left, right = state.left, state.right
+    guards = state.horizon >= 1.0
+    n, labels, positives = right.rows, right.labels, right.positives
     for v in range(room):
-        for word in range(SIDE):
-            counts[LEFT + word] = by_value[SIDE * v + word]
-        counts[RIGHT + ROWS] = n - counts[LEFT + ROWS]
-        counts[RIGHT + LABELS] = labels - counts[LEFT + LABELS]
-        counts[RIGHT + POSITIVES] = positives - counts[LEFT + POSITIVES]
-        if counts[LEFT + LABELS] > 0 and counts[RIGHT + LABELS] > 0:
-            score_cut(params, first, words, values, state, counts, at.CATEGORY, float(v))
+        counts = counts_of(by_value, v)
+        left.rows, left.labels, left.positives = counts.rows, counts.labels, counts.positives
+        right.rows = n - left.rows
+        right.labels, right.positives = labels - left.labels, positives - left.positives
+        if left.labels > 0 and right.labels > 0:
+            score_cut(search, CATEGORY, float(v))
         if guards:
-            own = float(counts[LEFT + ROWS])
-            guard_gap(params, first, words, values, state, counts, own, own)
+            share = float(left.rows)
+            guard_gap(search, share, share)
+
+
+@kernel
+def counts_of(by_value: RowCounts, value: int) -> RowCounts:
+    """Return the counts of a value; by_value: those of the first value, the other values follow."""
+    return RowCounts(by_value.ints, by_value.floats, by_value.start + value * COUNTS)
 
 
 @called
-def search_halves(plan, params, ints, floats, t: int, node: int, state, counts, value) -> float:
-    """Write for each labelled row the half of its cell (0 or 1) to value; return where the cell is halved.
+def search_halves(plan: PlanRecord, tree: Tree, node: Node, search: Search) -> float:
+    """Count the labelled rows in the halves of a leaf's cell; return the value at which the cell is halved.
 
     NaN: the toy problem has no test here. Cells of [0, 1]² are halved along x₁, x₂, x₁, …
     """
-    depth = ints[node + at.NODE_DEPTH]
-    column = depth % 2
-    if depth >= TOY_DEPTH or plan[at.PLAN_ATTRIBUTES] < 2 or plan[at.PLAN_NOMINAL] > 0:
+    column = node.depth % 2
+    if node.depth >= TOY_DEPTH or plan.attributes < 2 or plan.nominal > 0:
         return math.nan
     low, high, below = 0.0, 1.0, node
-    while ints[below + at.NODE_PARENT] >= 0:
-        parent = node_at(ints, t, ints[below + at.NODE_PARENT])
-        if ints[parent + at.NODE_ATTRIBUTE] == column:
-            threshold = floats[parent + at.NODE_VALUE]
-            if below == node_at(ints, t, ints[parent + at.NODE_CHILD]):
-                high = min(high, threshold)
+    while below.parent >= 0:
+        parent = tree.node(below.parent)
+        if parent.attribute == column:
+            if below.start == tree.node(parent.child).start:
+                high = min(high, parent.value)
             else:
-                low = max(low, threshold)
+                low = max(low, parent.value)
         below = parent
     cut = 0.5 * (low + high)
-    own = rows.own_at(plan, ints, t, node)
-    for i in range(ints[own + rows.COUNT]):
-        row = rows.row_at(plan, ints, t, ints[own + rows.FIRST] + i)
-        side = LEFT if floats[row + 1 + column] <= cut else RIGHT
-        counts[side + LABELS] += 1
-        counts[side + POSITIVES] += ints[row]
-    counts[LEFT + ROWS], counts[RIGHT + ROWS] = 1, 1
-    state[COLUMN] = float(column)
+    state, leaf = search.state, rows.leaf_of(plan, tree, node)
+    for i in range(leaf.count):
+        row = rows.row_of(plan, tree, leaf.first + i)
+        side = state.left if row.values[column] <= cut else state.right
+        side.add(row.label)
+    state.left.rows, state.right.rows = 1, 1
+    state.column = column
     return cut
 
 
 @called
-def search_columns(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    own: int,
-    words,
-    values,
-    state,
-    counts,
-) -> int:
+def search_columns(plan: PlanRecord, tree: Tree, leaf: BoctLeaf, search: Search) -> int:
     """Score the cuts of all attributes, in their order; return the number of words of its arrays."""
-    first, n = plan[at.PLAN_LEARNER + 1], ints[own + rows.COUNT]
-    extent, stride = rows.row_at(plan, ints, t, ints[own + rows.FIRST]), 1 + plan[at.PLAN_ATTRIBUTES]
+    state, n = search.state, leaf.count
+    extent, stride = rows.row_of(plan, tree, leaf.first), rows.stride_of(plan)
     # References to arrays with an owner are counted at every call that takes them.
     floats_space, ints_space = np.empty(2 * n), np.empty(2 * n, dtype=np.int64)
-    values_space = np.empty(SIDE * max(plan[at.PLAN_VALUES], 1), dtype=np.int64)
-    value, code, by_value = start_of(floats_space), start_of(ints_space), start_of(values_space)
+    values_space = np.empty(COUNTS * max(plan.values, 1))
+    value, code = start_of(floats_space), start_of(ints_space)
     other_value, other_code = part(value, n, n), part(code, n, n)
-    entry, nominal = plan[at.PLAN_NOMINAL_TABLE], 0
-    for column in range(plan[at.PLAN_ATTRIBUTES]):
+    by_value = RowCounts(start_of(values_space.view(np.int64)), start_of(values_space), 0)
+    nominal = 0
+    for column in range(plan.attributes):
         room = -1  # a numeric attribute
-        if nominal < plan[at.PLAN_NOMINAL] and plan[entry + at.NOMINAL_COLUMN] == column:
-            room = plan[entry + at.NOMINAL_ROOM]
-            entry, nominal = entry + at.NOMINAL_FIELDS, nominal + 1
-        for word in range(SIDES):
-            counts[word] = 0
-        for word in range(SIDE * room):
-            by_value[word] = 0
+        if nominal < plan.nominal and plan.nominal_column(nominal).column == column:
+            room = plan.nominal_column(nominal).room
+            nominal += 1
+        state.clear_counts()
+        for v in range(room):
+            counts_of(by_value, v).clear()
         known = 0
         for i in range(n):
-            row = extent + i * stride
-            x, label = floats[row + 1 + column], ints[row]
-            side = RIGHT
-            if room >= 0:
-                if x != x:
-                    side = MISSING
-                elif 0.0 <= x < room:  # other values are in no test
-                    v = SIDE * int(x)
-                    by_value[v + ROWS] += 1
-                    by_value[v + LABELS] += 1 if label >= 0 else 0
-                    by_value[v + POSITIVES] += 1 if label == 1 else 0
-            elif x != x:
-                side = MISSING
-            else:
+            row = extent.further(i, stride)
+            x, label = row.values[column], row.label
+            side = state.right
+            if x != x:
+                side = state.missing
+            elif room < 0:
                 value[known], code[known] = x, label
                 known += 1
-            counts[side + ROWS] += 1
-            counts[side + LABELS] += 1 if label >= 0 else 0
-            counts[side + POSITIVES] += 1 if label == 1 else 0
-        state[COLUMN] = float(column)
+            elif 0.0 <= x < room:  # other values are in no test
+                counts_of(by_value, int(x)).add(label)
+            side.add(label)
+        state.column = column
         if room >= 0:
-            search_values(params, first, words, values, state, counts, by_value, room)
+            search_values(search, by_value, room)
         else:
             sort_pairs(value, code, known, other_value, other_code)
-            search_numbers(params, first, words, values, state, counts, value, code, known)
+            search_numbers(search, value, code, known)
     return len(floats_space) + len(ints_space) + len(values_space)  # keeps the spaces alive up to here
 
 
-@kernel("boolean(int64, int64, int64, int64)", alone=True)
-def search(plan_address: int, address: int, t: int, node: int) -> bool:
-    """Search for the best cut of the leaf with the node record at word ``node``; return whether it wins.
+@kernel("boolean(PlanRecord, Tree, Node)", alone=True)
+def search(plan: PlanRecord, tree: Tree, node: Node) -> bool:
+    """Search for the best cut of the leaf at a node; return whether it wins.
 
     A winning cut is written into the leaf's words. If none wins, these words hold when the next search is
     due.
     """
-    plan, params = words_at(plan_address)
-    ints, floats = words_at(address)
-    words, values = words_at(plan[plan[at.PLAN_ARRAYS]])
-    first, own = plan[at.PLAN_LEARNER + 1], rows.own_at(plan, ints, t, node)
-    n, labels, positives = ints[own + rows.COUNT], ints[own + rows.LABELS], ints[own + rows.POSITIVES]
-    fewer, sizes = rarer(labels, positives), int(params[first + SIZES])
-    if fewer == 0 and params[first + EXHAUSTIVE] == 0.0:
+    p, leaf = parameters_of(plan), rows.leaf_of(plan, tree, node)
+    if rarer(leaf.labels, leaf.positives) == 0 and p.exhaustive == 0.0:
         return False
-    state_space, counts_space = np.zeros(STATE), np.zeros(SIDES, dtype=np.int64)
-    state, counts = start_of(state_space), start_of(counts_space)
-    state[BEST], state[NEAR], state[FLOOR], state[ALL] = math.inf, math.inf, math.inf, float(n)
-    state[EVERY] = params[first + EXHAUSTIVE]
-    state[LOWER] = bound_of(params, first, words, values, labels, fewer, True)
-    state[UPPER] = bound_of(params, first, words, values, labels, fewer, False)
-    state[STEADY] = 1.0 if sizes == rows.POOL else 0.0
-    state[SWAPS] = 1.0 if labels == n and rows.is_full(plan, params, ints, t, own) else 0.0
-    if params[first + EXHAUSTIVE] == 0.0 and sizes != rows.TOY:
-        state[HORIZON] = float(max(labels, 4))
-    if sizes == rows.TOY:
-        cut = search_halves(plan, params, ints, floats, t, node, state, counts, values)
+    space = np.zeros(SEARCH_WORDS)
+    state = SearchState(start_of(space.view(np.int64)), start_of(space), 0)
+    here = Search(p, table_of(plan), state)
+    begin(plan, tree, leaf, here)
+    if p.sizes == rows.TOY:
+        cut = search_halves(plan, tree, node, here)
         if cut == cut:
-            score_cut(params, first, words, values, state, counts, at.NUMERIC, cut)
+            score_cut(here, NUMERIC, cut)
     else:
-        search_columns(plan, params, ints, floats, t, own, words, values, state, counts)
-    counts_space[0], state = 0, start_of(state_space)  # the spaces are alive up to here
-    ints[own + rows.CUT_KIND] = 0
-    if state[BEST] < state[LOWER]:
-        ints[own + rows.CUT_KIND] = int(state[KIND])
-        ints[own + rows.CUT_ATTRIBUTE] = int(state[ATTRIBUTE])
-        floats[own + rows.CUT_VALUE] = state[VALUE]
-        floats[own + rows.CUT_SCORE] = state[BEST]
-        floats[own + rows.CUT_LOWER] = state_space[LOWER]
+        search_columns(plan, tree, leaf, here)
+    has_won = finish(leaf, state)
+    return has_won and len(space) > 0  # keeps the space alive up to here
+
+
+@kernel
+def begin(plan: PlanRecord, tree: Tree, leaf: BoctLeaf, search: Search) -> None:
+    """Write the state of a search before the first cut."""
+    p, table, state = search.p, search.table, search.state
+    fewer = rarer(leaf.labels, leaf.positives)
+    state.best, state.near, state.floor, state.rows = math.inf, math.inf, math.inf, float(leaf.count)
+    state.exhaustive = 1 if p.exhaustive != 0.0 else 0
+    state.lower = bound_of(p, table, leaf.labels, fewer, True)
+    state.upper = bound_of(p, table, leaf.labels, fewer, False)
+    state.steady = 1 if p.sizes == rows.POOL else 0
+    state.replaces = 1 if leaf.labels == leaf.count and rows.is_full(plan, tree, leaf) else 0
+    if p.exhaustive == 0.0 and p.sizes != rows.TOY:
+        state.horizon = float(max(leaf.labels, 4))
+
+
+@kernel
+def finish(leaf: BoctLeaf, state: SearchState) -> bool:
+    """Write the cut that wins into the leaf's words, or the limits of the search; return whether one wins."""
+    leaf.cut_kind = 0
+    if state.best < state.lower:
+        leaf.cut_kind, leaf.cut_attribute, leaf.cut_value = state.kind, state.attribute, state.value
+        leaf.cut_score, leaf.cut_lower = state.best, state.lower
         return True
-    horizon = state_space[HORIZON]
-    ints[own + rows.HORIZON] = int(horizon)
-    ints[own + rows.SWAPS] = int(horizon) if state[SWAPS] != 0.0 else 0
-    floats[own + rows.SHIFT] = shift_within(state, float(labels), horizon)
-    floats[own + rows.FLOOR] = state_space[FLOOR]
-    ints[own + rows.SEARCHED] = n
-    ints[own + rows.SINCE], ints[own + rows.SWAPPED], ints[own + rows.GONE] = 0, 0, 0
+    leaf.horizon = int(state.horizon)
+    leaf.swaps = leaf.horizon if state.replaces != 0 else 0
+    leaf.shift = shift_within(state, float(leaf.labels), state.horizon)
+    leaf.floor = state.floor
+    leaf.searched = leaf.count
+    leaf.since, leaf.swapped, leaf.gone = 0, 0, 0
     return False
 
 
@@ -411,22 +419,18 @@ search_here: Any = outlined(search)
 
 
 @kernel
-def is_due(plan, params, ints, floats, own: int) -> bool:
+def is_due(plan: PlanRecord, leaf: BoctLeaf) -> bool:
     """Return whether some cut of a leaf that has got a label may win."""
-    first = plan[at.PLAN_LEARNER + 1]
-    labels, positives = ints[own + rows.LABELS], ints[own + rows.POSITIVES]
-    if params[first + EXHAUSTIVE] != 0.0:
-        return labels > 1
-    fewer = rarer(labels, positives)
+    p = parameters_of(plan)
+    if p.exhaustive != 0.0:
+        return leaf.labels > 1
+    fewer = rarer(leaf.labels, leaf.positives)
     if fewer == 0:
         return False
-    if ints[own + rows.SINCE] > ints[own + rows.HORIZON] or ints[own + rows.SWAPPED] > ints[own + rows.SWAPS]:
+    if leaf.since > leaf.horizon or leaf.swapped > leaf.swaps:
         return True
-    searched = ints[own + rows.SEARCHED]
-    common = 1.0 - (searched - ints[own + rows.GONE]) / max(searched, ints[own + rows.COUNT], 1)
-    if not common <= floats[own + rows.SHIFT] + MARGIN * MARGIN:
+    common = 1.0 - (leaf.searched - leaf.gone) / max(leaf.searched, leaf.count, 1)
+    if not common <= leaf.shift + MARGIN * MARGIN:
         return True
-    words, values = words_at(plan[plan[at.PLAN_ARRAYS]])
-    lower = bound_of(params, first, words, values, labels, fewer, True)
-    floor = floats[own + rows.FLOOR]
-    return not lower < floor - MARGIN * abs(floor)
+    lower = bound_of(p, table_of(plan), leaf.labels, fewer, True)
+    return not lower < leaf.floor - MARGIN * abs(leaf.floor)

@@ -6,10 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from core.errors import ParameterError, SchemaError
+from core.active.queries.boct_al import ChancesState
+from core.errors import ParameterError, SchemaError, SnapshotError
 from core.events import GrowthStopped, Split
+from core.layout.model import ModelHeader
 from core.learners.boct import boct
-from core.learners.boct import leaf_rows as rows
+from core.learners.hoeffding.blocks import tree_at
+from core.learners.hoeffding.decision import plan_of
 from core.learners.protocol import build
 from core.model import validate
 from core.model.model import Model
@@ -17,7 +20,7 @@ from core.model_table import ANSWER_ONLY, ModelTable
 from core.numeric.credible import heterogeneity_bounds
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from core.tree import layout as at
+from tests.fuzz import mutate
 from tests.unit.core.builders import schema_of
 
 KINDS = ["entropy", "variance", "stddev"]
@@ -281,19 +284,19 @@ def test_a_leaf_beyond_its_capacity_keeps_a_uniform_sample_of_its_labels():
         assert found.labels.tolist() == [20]
         t = table.model(0).first
         blocks = table.model(0).plan.blocks
-        positions += blocks.rows_of(table.model(0).ints, t)[:20, 1].view(np.float64).tolist()
+        positions += blocks.rows_of(table.model(0).ints, t)["values"][:20, 0].tolist()
     assert np.mean(positions) == pytest.approx(199.5, abs=4 * 400 / math.sqrt(12 * 600))
 
 
 def kept_positions(model):
     """Return for each leaf, by node, the first attribute of the labelled rows that it keeps."""
-    tree = model.plan.blocks.view(model.ints, model.first)
-    own, kept = model.plan.blocks.own_of(tree), model.plan.blocks.rows_of(model.ints, model.first)
-    found = []
-    for node in boct.leaves(model).node:
-        first, labels = own[tree.node_ints[node, at.NODE_SLOT]][[rows.FIRST, rows.LABELS]]
-        found.append(kept[first : first + labels, 1].view(np.float64).tolist())
-    return found
+    blocks, kept = model.plan.blocks, []
+    tree, rows = blocks.view(model.ints, model.first), blocks.rows_of(model.ints, model.first)
+    for number in boct.leaves(model).node.tolist():
+        leaf = blocks.leaf_of(tree.block, tree.block.node(number))
+        first = int(leaf.first)
+        kept.append(rows["values"][first : first + int(leaf.labels), 0].tolist())
+    return kept
 
 
 def split_when_full(seed, label_after):
@@ -442,3 +445,48 @@ def test_a_label_of_an_unknown_class_is_refused():
     table = table_of()
     with pytest.raises(SchemaError, match=r"label=2 of row 0 must be below 2"):
         answer(table, [[0.0]], [2])
+
+
+@pytest.fixture(scope="module")
+def grown():
+    """Return a model with some leaves."""
+    x, y = noisy(200, 2, seed=3)
+    table = table_of(schema_of(None, None), delta=0.3, query="boct_al")
+    answer(table, x, y)
+    assert table.model(0).summary().leaves > 2
+    return table.model(0)
+
+
+@pytest.mark.parametrize(
+    ("record", "word", "value", "rule"),
+    [
+        ("header", "used", -1, "used must be from 0 to capacity"),
+        ("header", "tidy", 2, "tidy must be from 0 to 1"),
+        ("header", "limit", -1, "limit must be from 0 to 2\\*\\*53"),
+        ("header", "live", 1, "the number of rows must be the sum of the leaves' rows"),
+        ("leaf", "first", -1, "first must be at least 0"),
+        ("leaf", "first", 10**9, "extents of rows must lie inside of the block"),
+        ("leaf", "room", 10**9, "extents of rows must lie inside of the block"),
+        ("leaf", "count", 10**9, "count must be at most room"),
+        ("leaf", "labels", 10**9, "labels must be at most count"),
+        ("leaf", "positives", 10**9, "positives must be from 0 to labels"),
+        ("leaf", "positives", 0, "labelled rows come first, .* their number"),
+        ("leaf", "horizon", -1, "horizon must be from 0 to 2\\*\\*53"),
+        ("leaf", "gone", 1 << 60, "gone must be from 0 to 2\\*\\*53"),
+        ("query", "due", -1, "due must be from 0 to 2\\*\\*53"),
+    ],
+)
+def test_a_foreign_word_is_refused_by_name_and_rule(grown, record, word, value, rule):
+    words = mutate.words_of(grown)
+    t, blocks = ModelHeader.over(words).first, grown.plan.blocks
+    tree = tree_at(words, t)
+    last = tree.node(tree.nodes - 1)
+    records = {
+        "header": blocks.header_of(words, t),
+        "leaf": blocks.leaf_of(tree, last),
+        "query": ChancesState(words, words.view(np.float64), plan_of(grown).query),
+    }
+    assert getattr(records[record], word) != value
+    setattr(records[record], word, value)
+    with pytest.raises(SnapshotError, match=rule):
+        Model.restore(mutate.wrapped(grown, words))
