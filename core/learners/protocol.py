@@ -35,9 +35,9 @@ the parameter (``block: Tree``).
     select results: SHARE, LEAD (and weight), WEIGHT. Whether a bound calls the place consistent follows from
     lead and weight (core/numeric/consistency.py)
 ``leaf_table(plan, block, place) -> LeafTable`` (optional)
-    returns the leaves as a table, for strategies that share labels out over all leaves. A row is ROW_NODE …
-    ROW_ERRORS of core/tree/layout.py, which the learner updates, and words for the strategy (ROW_NOTES),
-    which are zeros in a new leaf and stay with it. Strategies request it with the column LEAVES
+    returns the leaves as a table, for strategies that share labels out over all leaves. A row is a
+    ``LeafRow``: fields that the learner updates, and words for the strategy, which are zeros in a new leaf
+    and stay with it. Strategies request it with the column LEAVES
 ``block_problem(plan, block, blank_address) -> int`` (or ``BlockLayout.problem`` in Python)
     returns a problem of a foreign block of checked size (``BlockLayout.size_of``); the module's ``PROBLEMS``
     holds the sentences (core/problems.py). Every word that a kernel uses as an index, a count or a bound is

@@ -116,14 +116,6 @@ LEAD: Final = 2  # and the weight that it is based on
 WEIGHT: Final = 4
 LEAVES: Final = 8  # a table of all leaves, instead of columns of one leaf
 
-# Row of a table of leaves
-ROW_NODE: Final = 0  # number of its node; among equal leaves the lowest comes first
-ROW_SIZE: Final = 1  # W: records that it represents (float64)
-ROW_LABELS: Final = 2  # T: labels it has kept (float64)
-ROW_ERRORS: Final = 3  # those not of the leaf's majority class (float64)
-ROW_NOTES: Final = 4  # words of the strategy; zeros in a new row
-NOTES: Final = 4
-
 # Tree header
 TREE_WORDS: Final = BLOCK_WORDS
 TREE_NODES: Final = 1  # nodes in use

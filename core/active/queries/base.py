@@ -89,11 +89,7 @@ class Uncertainty(NamedTuple):
 
 name_tuple(Uncertainty, "float64", "float64", "float64", "float64", "int64")
 
-_STRATEGY = "plan.ints, plan.floats, p.start, model.ints, model.floats, state.start, limit"
 _TYPES = "PlanRecord, Words, ModelHeader, Words, float64"
-_UNCERTAINTY = (
-    "uncertainty.share, uncertainty.lead, uncertainty.weight, uncertainty.classes, uncertainty.number"
-)
 
 
 def dispatcher() -> Any:
@@ -103,7 +99,6 @@ def dispatcher() -> Any:
         "decide",
         "plan, p, model, state, limit, uncertainty",
         signature=f"Tuple((int64, float64))({_TYPES}, Uncertainty)",
-        by_offset=f"{_STRATEGY}, {_UNCERTAINTY}",
     )
 
 
@@ -119,12 +114,7 @@ def leaf_dispatcher() -> Any:
 
 def score_dispatcher() -> Any:
     """Return ``score(kind, …)`` over the strategies that can rank records."""
-    return registry.dispatch(
-        "queries",
-        "score",
-        "uncertainty",
-        by_offset=_UNCERTAINTY,
-    )
+    return registry.dispatch("queries", "score", "uncertainty")
 
 
 def problem_dispatcher() -> Any:
@@ -135,5 +125,4 @@ def problem_dispatcher() -> Any:
         "p, state",
         otherwise=0,
         signature="int64(Words, Words)",
-        by_offset="p.floats, p.start, state.ints, state.floats, state.start",
     )
