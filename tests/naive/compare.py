@@ -8,7 +8,7 @@ import pytest
 
 from core.events import Pruned, Split
 from core.layout.tree import ABSENT, CATEGORY, LEAF, MULTIWAY, NUMERIC
-from core.learners.hoeffding.schedules._imac import candidates as imac_words
+from core.learners.hoeffding.schedules._imac import state as imac_words
 from core.model.model import Model as CoreModel
 from core.model_table import LABELLED, ModelTable
 from core.observers.gaussian import HIGH, LOW, M2, MEAN, WEIGHT
@@ -291,7 +291,7 @@ def assert_same_candidates(model, tree, slot, node):
     """
     imac = node.imac
     header, attributes, rows, counts, values = (part[slot] for part in tree.schedule)
-    count = int(header.view(np.int64)[imac_words.COUNT])
+    count = int(imac_words.ImacState.over(header).count)
     if imac is None or not (imac.built or imac.candidates):
         assert count == 0
         return

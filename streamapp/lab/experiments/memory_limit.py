@@ -28,7 +28,7 @@ import numpy as np
 from core.events import Event, Split
 from core.layout.tree import ABSENT, LEAF, MULTIWAY, Tree
 from core.learners.hoeffding.growth import splitting
-from core.learners.hoeffding.schedules._imac import candidates as imac
+from core.learners.hoeffding.schedules._imac import state as imac
 from core.model.model import Model
 from core.model_table import LABELLED, Answers, ModelTable
 from core.run import DECISION_DUE, Cursor
@@ -177,13 +177,13 @@ def _sizes(model: Model, tree: TreeView, node: int) -> tuple[int, int]:
 def _watched(model: Model, tree: TreeView, slot: int) -> tuple[int, int]:
     """Return the bytes of the queue of a leaf, and of the leaf's other lists, which only IMAC fills."""
     sections = [section[slot] for section in tree.schedule]
-    if not sections or sections[0][imac.CHECKED] <= 0.0:
+    if not sections or imac.ImacState.over(sections[0]).checked <= 0.0:
         return java.QUEUE + int(java.references(11)), java.LIST + int(java.references(0))
     places = sections[1].view(np.int64)[:, 0]
     waiting, illegal = (int((places == place).sum()) for place in (imac.POTENTIAL, imac.ILLEGAL))
     queue = java.QUEUE + int(java.references(waiting)) + java.TUPLE * waiting
     own = java.LIST + int(java.references(illegal)) + java.INTEGER * illegal + java.CRITERION
-    count, rows = sections[0].view(np.int64).item(imac.COUNT), sections[2].view(np.int64)
+    count, rows = int(imac.ImacState.over(sections[0]).count), sections[2].view(np.int64)
     vector = java.distribution(tree.seen[slot])
     for attribute, test in rows[[imac.ATTRIBUTE, imac.TEST], :count].T.tolist():
         branches = len(model.schema.attributes[attribute].values) if test == MULTIWAY else 2

@@ -3,15 +3,17 @@
 A schedule sees every record that a leaf learns, after the leaf's statistics were updated, and keeps its state
 at the end of the leaf record. Kernels of a module:
 
-``observe(plan, params, ints, floats, t, node, leaf, x, xs, label, weight) -> bool``
-    takes in a record (x: float64[attribute], xs: its numeric part) and returns whether the leaf is due. A
-    leaf whose LEAF_NEXT is infinite is never due: its tree has stopped growing.
-``reschedule(plan, params, ints, floats, t, node, leaf, merit, test, value, out)``
-    chooses the next attempt after an attempt that has not split the leaf. The ranking that failed: merit,
-    test and value by attribute (``core/learners/hoeffding/ranking.py:survey_leaf``) and ``out``
-    float64[RANKING_WORDS]; if ``RANKED`` is false there is no ranking, and these must not be read.
-``problem(plan, params, ints, floats, t, node, leaf) -> int``
+``observe(plan, p, tree, node, leaf, row) -> bool``
+    takes in a record and returns whether the leaf is due. A leaf whose ``next`` is infinite is never due: its
+    tree has stopped growing.
+``reschedule(plan, p, tree, node, leaf, ranking)``
+    chooses the next attempt after an attempt that has not split the leaf. ranking: the one that failed
+    (``core/learners/hoeffding/ranking.py:survey_leaf``); if ``ranked`` is false there is no ranking, and it
+    must not be read.
+``problem(plan, p, tree, node, leaf) -> int``
     returns a problem of the state of a leaf (core/plugin.py), if there is one.
+
+p: the record of the schedule's numeric parameters.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core import registry
+from core.learners.hoeffding.decision import plan_of
 from core.plugin import Parameters
-from core.tree import layout as at
 from core.tree import quirks
 from core.tree.views import TreeView
 
@@ -34,7 +36,7 @@ class Schedule(Parameters):
     family: ClassVar[str] = "schedules"
 
     periodic: ClassVar[bool] = True
-    """A leaf is due at LEAF_NEXT, and only then."""
+    """A leaf is due at its ``next``, and only then."""
     ranked: ClassVar[bool] = True
     """``reschedule`` needs the ranking of the attempt that failed."""
 
@@ -65,12 +67,9 @@ class Schedule(Parameters):
 
     def problems(self, model: Any, tree: TreeView, slot: int) -> Iterator[str]:
         """Yield the problems of the schedule of the leaf record ``slot`` of a model's tree."""
-        overdue = tree.leaf_floats[slot, at.LEAF_OBSERVED] >= tree.leaf_floats[slot, at.LEAF_NEXT]
-        if overdue and not model.plan.ints[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS:
+        leaf = tree.block.leaf(slot)
+        if leaf.observed >= leaf.next and not plan_of(model).has(quirks.INHERITED_COUNTS):
             yield "an attempt is overdue"
-
-
-_LEAF = "plan.ints, plan.floats, tree.ints, tree.floats, tree.start, node.start, leaf.start"
 
 
 def dispatcher() -> tuple[Any, Any]:
@@ -83,14 +82,12 @@ def dispatcher() -> tuple[Any, Any]:
             f"{common}, row",
             signature=f"boolean({types}, Row)",
             inline=("grace_period",),
-            by_offset=f"{_LEAF}, row.x, row.xs, row.label, row.weight",
         ),
         registry.dispatch(
             "schedules",
             "reschedule",
             f"{common}, ranking",
             signature=f"void({types}, Ranking)",
-            by_offset=f"{_LEAF}, ranking.merit, ranking.test, ranking.value, ranking.out",
         ),
     )
 
@@ -103,5 +100,4 @@ def problem_dispatcher() -> Any:
         "plan, p, tree, node, leaf",
         otherwise=0,
         signature="int64(PlanRecord, Words, Tree, Node, Leaf)",
-        by_offset=_LEAF,
     )

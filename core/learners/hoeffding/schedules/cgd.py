@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 
 from core.kernels.jit import kernel
-from core.learners.hoeffding import ranking
+from core.layout.learning import Row
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
+from core.learners.hoeffding.ranking import BEST_MERIT, SECOND_MERIT, Ranking
 from core.learners.hoeffding.schedules import _waiting as waiting
 from core.learners.hoeffding.schedules.base import Schedule
 from core.plugin import period
-from core.tree import layout as at
-from core.tree.byoffset.statistics import evidence
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +39,17 @@ def interval(gap: float, n: float, needed: float, tie: float) -> float:
 
 
 @kernel
-def observe(
-    plan, params, ints, floats, t: int, node: int, leaf: int, x, xs, label: int, weight: float
-) -> bool:
-    return waiting.is_over(floats, leaf)
+def observe(plan: PlanRecord, p, tree: Tree, node: Node, leaf: Leaf, row: Row) -> bool:
+    return waiting.is_over(leaf)
 
 
 @kernel
-def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out) -> None:
+def reschedule(plan: PlanRecord, p, tree: Tree, node: Node, leaf: Leaf, ranking: Ranking) -> None:
     """Wait until the gap is enough."""
-    weight = params[plan[at.PLAN_SCHEDULE + 1]]
-    n = evidence(plan, ints, floats, node, leaf)
-    tie = waiting.until_tie(plan, params, ints, node, n)
-    if waiting.can_reckon(params, out) and tie > 0.0:
-        needed = params[at.PLAN_GAP] * waiting.squared_range(plan, ints, node)
-        gap = out[ranking.BEST_MERIT] - out[ranking.SECOND_MERIT]
-        weight = interval(gap, n, needed, tie)
-    waiting.wait(plan, ints, floats, node, leaf, weight)
+    weight, out = p.grace_period, ranking.out
+    n = waiting.weight_of_evidence(plan, node, leaf)
+    tie = waiting.until_tie(plan, node, n)
+    if waiting.can_reckon(plan, out) and tie > 0.0:
+        needed = plan.gap * waiting.squared_range(plan, node)
+        weight = interval(out[BEST_MERIT] - out[SECOND_MERIT], n, needed, tie)
+    waiting.wait(plan, node, leaf, weight)

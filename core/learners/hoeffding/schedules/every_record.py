@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core.kernels.jit import kernel
+from core.layout.learning import Row
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
+from core.learners.hoeffding.ranking import Ranking
 from core.learners.hoeffding.schedules import _waiting as waiting
 from core.learners.hoeffding.schedules.base import Schedule
 from core.plugin import period
-from core.tree import layout as at
-from core.tree.byoffset.statistics import reckoned_weight
+from core.tree.statistics import reckoned_weight
 from core.tree.views import TreeView
 
 
@@ -37,14 +40,12 @@ class Plugin(Schedule):
 
 
 @kernel
-def observe(
-    plan, params, ints, floats, t: int, node: int, leaf: int, x, xs, label: int, weight: float
-) -> bool:
+def observe(plan: PlanRecord, p, tree: Tree, node: Node, leaf: Leaf, row: Row) -> bool:
     """Return whether the first attempt is due, or was due before."""
-    return waiting.is_over(floats, leaf)
+    return waiting.is_over(leaf)
 
 
 @kernel
-def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out) -> None:
-    floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
-    floats[leaf + at.LEAF_NEXT] = floats[leaf + at.LEAF_OBSERVED]
+def reschedule(plan: PlanRecord, p, tree: Tree, node: Node, leaf: Leaf, ranking: Ranking) -> None:
+    leaf.evaluated = reckoned_weight(plan, node, leaf, tree.model.classes)
+    leaf.next = leaf.observed

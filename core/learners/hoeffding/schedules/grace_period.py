@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from core.kernels.jit import kernel
+from core.layout.learning import Row
+from core.layout.plan import PlanRecord
+from core.layout.tree import Leaf, Node, Tree
+from core.learners.hoeffding.ranking import Ranking
+from core.learners.hoeffding.schedules import _waiting as waiting
 from core.learners.hoeffding.schedules.base import Schedule
 from core.plugin import period
-from core.tree import layout as at
-from core.tree import quirks
-from core.tree.byoffset.statistics import SLACK, later, reckoned_weight
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +34,10 @@ class Plugin(Schedule):
 
 
 @kernel
-def observe(
-    plan, params, ints, floats, t: int, node: int, leaf: int, x, xs, label: int, weight: float
-) -> bool:
-    return floats[leaf + at.LEAF_OBSERVED] >= floats[leaf + at.LEAF_NEXT]
+def observe(plan: PlanRecord, p, tree: Tree, node: Node, leaf: Leaf, row: Row) -> bool:
+    return waiting.is_over(leaf)
 
 
 @kernel
-def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out) -> None:
-    due = later(floats[leaf + at.LEAF_OBSERVED], params[plan[at.PLAN_SCHEDULE + 1]])
-    floats[leaf + at.LEAF_EVALUATED] = reckoned_weight(plan, ints, floats, node, leaf)
-    floats[leaf + at.LEAF_NEXT] = due if plan[at.PLAN_QUIRKS] & quirks.INHERITED_COUNTS == 0 else due - SLACK
+def reschedule(plan: PlanRecord, p, tree: Tree, node: Node, leaf: Leaf, ranking: Ranking) -> None:
+    waiting.wait_exactly(plan, node, leaf, p.grace_period)

@@ -10,15 +10,14 @@ import numpy as np
 
 from core.criteria import base as criteria
 from core.kernels.jit import kernel, outlined
+from core.layout.learning import Row
 from core.layout.plan import PlanRecord
-from core.layout.tree import Leaf, Tree
-from core.learners.hoeffding import ranking
+from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding.branch_masses import branches_of, divide_leaf
+from core.learners.hoeffding.ranking import BEST_ATTRIBUTE, BEST_MERIT, SECOND_MERIT, Ranking
 from core.learners.hoeffding.schedules import _waiting as waiting
 from core.learners.hoeffding.schedules.base import Schedule
 from core.plugin import period
-from core.tree import layout as at
-from core.tree.byoffset.statistics import evidence
 
 impurity = criteria.dispatcher()
 
@@ -83,35 +82,23 @@ earliest_here: Any = outlined(earliest)
 
 
 @kernel
-def observe(
-    plan, params, ints, floats, t: int, node: int, leaf: int, x, xs, label: int, weight: float
-) -> bool:
-    return waiting.is_over(floats, leaf)
+def observe(plan: PlanRecord, p, tree: Tree, node: Node, leaf: Leaf, row: Row) -> bool:
+    return waiting.is_over(leaf)
 
 
 @kernel
-def reschedule(plan, params, ints, floats, t: int, node: int, leaf: int, merit, test, value, out) -> None:
+def reschedule(plan: PlanRecord, p, tree: Tree, node: Node, leaf: Leaf, ranking: Ranking) -> None:
     """Wait until the best test could lead by enough."""
-    weight = params[plan[at.PLAN_SCHEDULE + 1]]
-    best = int(out[ranking.BEST_ATTRIBUTE])
-    n = evidence(plan, ints, floats, node, leaf)
-    tie = waiting.until_tie(plan, params, ints, node, n)
-    if waiting.can_reckon(params, out) and tie > 0.0:
-        k = ints[at.MODEL_CLASSES]
-        branches = np.empty(
-            (branches_of(PlanRecord(plan, params, 0), Tree(ints, floats, t), best, test[best]), k)
-        )
-        divide_leaf(
-            PlanRecord(plan, params, 0),
-            Tree(ints, floats, t),
-            Leaf(ints, floats, leaf),
-            best,
-            test[best],
-            value[best],
-            branches,
-        )
+    weight, out = p.grace_period, ranking.out
+    n = waiting.weight_of_evidence(plan, node, leaf)
+    tie = waiting.until_tie(plan, node, n)
+    if waiting.can_reckon(plan, out) and tie > 0.0:
+        best = int(out[BEST_ATTRIBUTE])
+        test, value = ranking.test[best], ranking.value[best]
+        branches = np.empty((branches_of(plan, tree, best, test), tree.model.classes))
+        divide_leaf(plan, tree, leaf, best, test, value, branches)
         masses = np.maximum(branches, 0.0).T.copy()
-        needed = params[at.PLAN_GAP] * waiting.squared_range(plan, ints, node)
-        gap = out[ranking.BEST_MERIT] - out[ranking.SECOND_MERIT]
-        weight = min(tie, max(weight, earliest_here(plan[at.PLAN_CRITERION], masses, gap, n, needed)))
-    waiting.wait(plan, ints, floats, node, leaf, weight)
+        needed = plan.gap * waiting.squared_range(plan, node)
+        gap = out[BEST_MERIT] - out[SECOND_MERIT]
+        weight = min(tie, max(weight, earliest_here(plan.criterion, masses, gap, n, needed)))
+    waiting.wait(plan, node, leaf, weight)

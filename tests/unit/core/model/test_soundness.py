@@ -15,7 +15,7 @@ from core.kernels.records import offset
 from core.layout.model import EVALUATION_ROWS, EvaluationCounters, ModelHeader
 from core.layout.plan import PlanRecord
 from core.learners import dispatch as learners
-from core.learners.hoeffding.schedules._imac import candidates
+from core.learners.hoeffding.schedules._imac import state as candidates
 from core.model import file as model_file
 from core.model import snapshot, soundness
 from core.model.model import Model
@@ -71,7 +71,7 @@ def candidate(row):
         for slot in range(int(words[t + at.TREE_SLOTS])):
             state = t + int(words[t + at.TREE_LEAVES_AT]) + slot * int(words[t + at.TREE_LEAF_STRIDE])
             state += int(plan.schedule_state)
-            if words[state + candidates.COUNT] > 0:
+            if words[state + offset(candidates.ImacState, "count")] > 0:
                 rows = state + candidates.HEADER + 2 * int(plan.attributes)
                 return state if row is None else rows + row * room
         raise AssertionError("no leaf has candidates")

@@ -6,51 +6,56 @@ from typing import Final
 
 from core.kernels.jit import kernel
 from core.layout.plan import NOMINAL_FIELDS, PlanRecord
+from core.layout.tree import CATEGORY, MULTIWAY, NUMERIC, Leaf, Node, Tree
 from core.learners.hoeffding.branch_masses import is_numeric, nominal_number
-from core.learners.hoeffding.schedules._imac import candidates
-from core.tree import layout as at
+from core.learners.hoeffding.schedules._imac.state import (
+    CANDIDATE,
+    AttributeState,
+    attribute_state,
+    capacity,
+    columns_of,
+    state_of,
+)
+from core.problems import SOUND, range_problem, range_rules
 
-PROBLEMS: Final = (
+_RULES: Final = (
     "the number of candidates must be from 0 to the room for candidates",
     "each candidate must be another attribute, with the state of a candidate",
     "tests of candidates must have the kind of their attributes",
-    "an attribute must be away, a candidate, potential or illegal",
     "classes in the range of merits must be from 0 to the number of classes in the schema",
 )
+COUNT, CANDIDATES, TESTS, CLASSES = range(1, len(_RULES) + 1)
+
+PROBLEMS: Final = (*_RULES, *range_rules(AttributeState))
+
+attribute_ranges = range_problem(AttributeState, len(_RULES))
 
 
 @kernel
-def problem(plan, params, ints, floats, t: int, node: int, leaf: int) -> int:
-    d, k = plan[at.PLAN_ATTRIBUTES], plan[at.PLAN_CLASSES]
-    state, room, rows = (
-        leaf + plan[at.PLAN_SCHEDULE_AT],
-        candidates.capacity(d),
-        candidates.rows_at(plan, leaf),
-    )
-    count = ints[state + candidates.COUNT]
-    if not 0 <= count <= room:
-        return 1
-    if not 0 <= ints[state + candidates.CLASSES] <= k:
-        return 5
-    first, chosen = candidates.attributes_at(plan, leaf), 0
+def problem(plan: PlanRecord, p, tree: Tree, node: Node, leaf: Leaf) -> int:
+    d, state, columns = plan.attributes, state_of(plan, leaf), columns_of(plan, leaf)
+    if not 0 <= state.count <= capacity(d):
+        return COUNT
+    if not 0 <= state.classes <= plan.classes:
+        return CLASSES
+    chosen = 0
     for a in range(d):
-        where = ints[first + 2 * a]
-        if not candidates.AWAY <= where <= candidates.ILLEGAL:
-            return 4
-        chosen += 1 if where == candidates.CANDIDATE else 0
-    for q in range(rows, rows + count):
-        attribute, test = ints[q + candidates.ATTRIBUTE * room], ints[q + candidates.TEST * room]
-        if not 0 <= attribute < d or ints[first + 2 * attribute] != candidates.CANDIDATE:
-            return 2
-        for earlier in range(rows, q):
-            if ints[earlier + candidates.ATTRIBUTE * room] == attribute:
-                return 2
-        if test != at.NUMERIC and test != at.CATEGORY and test != at.MULTIWAY:
-            return 3
-        if is_numeric(PlanRecord(plan, params, 0), attribute) != (test == at.NUMERIC):
-            return 3
-        if test != at.NUMERIC:
-            entry = nominal_number(PlanRecord(plan, params, 0), attribute) * NOMINAL_FIELDS
-            if ints[q + candidates.ENTRY * room] != entry:
-                return 3
-    return 2 if chosen != count else 0
+        attribute = attribute_state(plan, leaf, a)
+        number = attribute_ranges(attribute)
+        if number != SOUND:
+            return number
+        chosen += 1 if attribute.standing == CANDIDATE else 0
+    for q in range(state.count):
+        a, test = columns.attribute[q], columns.test[q]
+        if not 0 <= a < d or attribute_state(plan, leaf, a).standing != CANDIDATE:
+            return CANDIDATES
+        for earlier in range(q):
+            if columns.attribute[earlier] == a:
+                return CANDIDATES
+        if test != NUMERIC and test != CATEGORY and test != MULTIWAY:
+            return TESTS
+        if is_numeric(plan, a) != (test == NUMERIC):
+            return TESTS
+        if test != NUMERIC and columns.entry[q] != nominal_number(plan, a) * NOMINAL_FIELDS:
+            return TESTS
+    return CANDIDATES if chosen != state.count else SOUND

@@ -16,95 +16,101 @@ from __future__ import annotations
 import math
 from typing import Any, Final
 
-from core.kernels.jit import WORDS, kernel, outlined
+from core.kernels.jit import kernel, outlined
+from core.layout.learning import Row
 from core.layout.plan import PlanRecord
-from core.layout.tree import Node, Tree
-from core.learners.hoeffding.ranking import new_ranking, untested
-from core.learners.hoeffding.schedules._imac import candidates
+from core.layout.tree import LEAF, Leaf, Node, Tree
+from core.learners.hoeffding.ranking import Ranking, new_ranking, untested
 from core.learners.hoeffding.schedules._imac import exchange as sets
-from core.tree import layout as at
-from core.tree.byoffset.statistics import evidence, own_evidence
+from core.learners.hoeffding.schedules._imac.candidates import count_in, evaluate_here, load_here
+from core.learners.hoeffding.schedules._imac.rivals import known_range, quiet_weight
+from core.learners.hoeffding.schedules._imac.state import (
+    CANDIDATE,
+    ILLEGAL,
+    POTENTIAL,
+    attribute_state,
+    columns_of,
+    put,
+    state_of,
+)
+from core.tree.statistics import evidence, own_evidence
 
 ROUND: Final = 10
 """Number of checks in which every attribute has its turn."""
 
 
 @kernel
-def lead(plan, ints, floats, leaf: int, other: float) -> float:
+def lead(plan: PlanRecord, leaf: Leaf, other: float) -> float:
     """Return by how much the gain of the best rival exceeds the gain of the node's test.
 
     other: gain of another test of the node's attribute, -inf: none is known.
     """
-    merit = candidates.rows_at(plan, leaf) + candidates.MERIT * candidates.capacity(plan[at.PLAN_ATTRIBUTES])
+    merit = columns_of(plan, leaf).merit
     best = other
-    for q in range(1, ints[leaf + plan[at.PLAN_SCHEDULE_AT] + candidates.COUNT]):
-        best = max(best, floats[merit + q])
-    return best - floats[merit]
+    for q in range(1, state_of(plan, leaf).count):
+        best = max(best, merit[q])
+    return best - merit[0]
 
 
 @kernel
-def needed_lead(plan, params, ints, floats, node: int, leaf: int) -> float:
+def needed_lead(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf) -> float:
     """Return the lead that is enough: ε; if ε is below τ, the smaller of ε and τ/2.
 
     NaN: ε has no closed form.
     """
-    n = evidence(plan, ints, floats, node, leaf)
-    square = candidates.known_range(plan, ints, floats, node, leaf, ints[at.MODEL_CLASSES])
-    epsilon = math.sqrt(params[at.PLAN_GAP] * square / n)
-    return min(epsilon, 0.5 * params[at.PLAN_TAU]) if n > params[at.PLAN_TIE] * square else epsilon
+    classes = tree.model.classes
+    n = evidence(plan, node, leaf, classes)
+    square = known_range(plan, node, leaf, classes)
+    epsilon = math.sqrt(plan.gap * square / n)
+    return min(epsilon, 0.5 * plan.tau) if n > plan.tie * square else epsilon
 
 
-@kernel(f"boolean({WORDS}, int64, int64, int64, CPointer(float64), int64, float64, float64)", alone=True)
-def compete(
-    plan, params, ints, floats, t: int, node: int, leaf: int, x, label: int, weight: float, period: float
-) -> bool:
-    """Count a record at an inner node, check its candidates if it is time; return whether it is due."""
-    state, room = leaf + plan[at.PLAN_SCHEDULE_AT], candidates.capacity(plan[at.PLAN_ATTRIBUTES])
-    observed = floats[leaf + at.LEAF_OBSERVED]
-    candidates.count_in(plan, ints, floats, leaf, room, x, label, weight)
-    candidates.known_range(plan, ints, floats, node, leaf, ints[at.MODEL_CLASSES])
-    is_check = observed - floats[state + candidates.CHECKED] >= period
-    if observed < floats[state + candidates.QUIET] and not is_check:
+@kernel("boolean(PlanRecord, Tree, Node, Leaf, Row, float64)", alone=True)
+def compete(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, row: Row, period: float) -> bool:
+    """Count a record at an inner node, check its candidates if it is time; return whether it is due.
+
+    period: observed weight from one check to the next.
+    """
+    state, classes = state_of(plan, leaf), tree.model.classes
+    observed = leaf.observed
+    count_in(plan, leaf, row)
+    known_range(plan, node, leaf, classes)
+    is_check = observed - state.checked >= period
+    if observed < state.quiet and not is_check:
         return False
-    ratio = candidates.evaluate_here(plan, params, ints, floats, t, leaf, room)
-    gap, needed = (
-        lead(plan, ints, floats, leaf, -math.inf),
-        needed_lead(plan, params, ints, floats, node, leaf),
-    )
-    quiet = candidates.quiet_weight(plan, gap, needed, own_evidence(floats, leaf), ratio, 0.0)
-    n = evidence(plan, ints, floats, node, leaf)
-    until_tie = params[at.PLAN_TIE] * floats[state + candidates.SQUARE] - n
-    floats[state + candidates.QUIET] = observed + (min(quiet, until_tie) if until_tie >= 0.0 else quiet)
+    ratio = evaluate_here(plan, tree, leaf)
+    gap, needed = lead(plan, leaf, -math.inf), needed_lead(plan, tree, node, leaf)
+    quiet = quiet_weight(plan, gap, needed, own_evidence(leaf), ratio, 0.0)
+    until_tie = plan.tie * state.square - evidence(plan, node, leaf, classes)
+    state.quiet = observed + (min(quiet, until_tie) if until_tie >= 0.0 else quiet)
     due = gap > needed
     if is_check and not due:
-        due = look_over_here(plan, params, ints, floats, t, node, leaf, needed)
-    return due and observed >= floats[leaf + at.LEAF_NEXT]
+        due = look_over_here(plan, tree, node, leaf, needed)
+    return due and observed >= leaf.next
 
 
 compete_here: Any = outlined(compete)
 
 
-@kernel(f"boolean({WORDS}, int64, int64, int64, float64)", alone=True)
-def look_over(plan, params, ints, floats, t: int, node: int, leaf: int, needed: float) -> bool:
+@kernel("boolean(PlanRecord, Tree, Node, Leaf, float64)", alone=True)
+def look_over(plan: PlanRecord, tree: Tree, node: Node, leaf: Leaf, needed: float) -> bool:
     """Renew thresholds and let further attributes compete; return whether a rival's lead is enough now."""
-    room = candidates.capacity(plan[at.PLAN_ATTRIBUTES])
-    state = leaf + plan[at.PLAN_SCHEDULE_AT]
-    floats[state + candidates.CHECKED] = floats[leaf + at.LEAF_OBSERVED]
-    floats[state + candidates.QUIET] = 0.0
+    state = state_of(plan, leaf)
+    state.checked = leaf.observed
+    state.quiet = 0.0
     if not needed >= 0.0:  # a bound without a closed form: only an attempt can decide
         return True
-    usable = untested(PlanRecord(plan, params, 0), Tree(ints, floats, t), Node(ints, floats, node))
-    merit, test, value, out = new_ranking(PlanRecord(plan, params, 0))
-    sets.refresh(plan, params, ints, floats, t, leaf, room, 1, usable, merit, test, value)
-    own, kind = ints[node + at.NODE_ATTRIBUTE], ints[node + at.NODE_KIND]
-    threshold = floats[node + at.NODE_VALUE]
-    candidates.load_here(plan, params, ints, floats, t, leaf, 0, own, kind, threshold)
-    sets.suggest_here(plan, params, ints, floats, t, leaf, usable, own, merit, test, value)
-    is_other = test[own] != at.LEAF and (test[own] != kind or value[own] != threshold)
-    if lead(plan, ints, floats, leaf, merit[own] if is_other else -math.inf) > needed:
+    usable = untested(plan, tree, node)
+    ranking = new_ranking(plan)
+    sets.refresh(plan, tree, leaf, 1, usable, ranking)
+    tested, kind, threshold = node.attribute, node.kind, node.value
+    load_here(plan, tree, leaf, 0, tested, kind, threshold)
+    sets.suggest_here(plan, tree, leaf, usable, tested, ranking)
+    test = ranking.test[tested]
+    is_other = test != LEAF and (test != kind or ranking.value[tested] != threshold)
+    if lead(plan, leaf, ranking.merit[tested] if is_other else -math.inf) > needed:
         return True
-    limit = sets.room_for(plan, out)
-    take_turns(plan, params, ints, floats, t, leaf, room, limit, usable, merit, test, value)
+    take_turns(plan, tree, leaf, sets.room_for(plan, ranking.out), usable, ranking)
     return False
 
 
@@ -112,41 +118,38 @@ look_over_here: Any = outlined(look_over)
 
 
 @kernel
-def take_turns(
-    plan, params, ints, floats, t: int, leaf: int, room: int, limit: int, usable, merit, test, value
-) -> None:
+def take_turns(plan: PlanRecord, tree: Tree, leaf: Leaf, limit: int, usable, ranking: Ranking) -> None:
     """Let the potential attributes whose turn it is challenge the worst candidate except the node's test."""
-    rows, state = candidates.rows_at(plan, leaf), leaf + plan[at.PLAN_SCHEDULE_AT]
-    for _ in range((plan[at.PLAN_ATTRIBUTES] + ROUND - 1) // ROUND):
-        a = next_in_turn(plan, ints, floats, leaf, usable)
+    columns, state = columns_of(plan, leaf), state_of(plan, leaf)
+    merit, test, value = ranking.merit, ranking.test, ranking.value
+    for _ in range((plan.attributes + ROUND - 1) // ROUND):
+        a = next_in_turn(plan, leaf, usable)
         if a == sets.NO_ATTRIBUTE:
             return
-        sets.suggest_here(plan, params, ints, floats, t, leaf, usable, a, merit, test, value)
-        has_test, count = test[a] != at.LEAF, ints[state + candidates.COUNT]
+        sets.suggest_here(plan, tree, leaf, usable, a, ranking)
+        has_test, count = test[a] != LEAF, state.count
         new = merit[a] if has_test else -math.inf
         q = count
         if has_test and count < limit:
-            ints[state + candidates.COUNT] = count + 1
+            state.count = count + 1
         else:
-            q = sets.worst_candidate(plan, ints, floats, leaf, room, 1)
-            if q == sets.NO_ATTRIBUTE or not new > floats[rows + candidates.MERIT * room + q]:
-                sets.put(plan, ints, floats, leaf, a, candidates.ILLEGAL, new)
+            q = sets.worst_candidate(plan, leaf, 1)
+            if q == sets.NO_ATTRIBUTE or not new > columns.merit[q]:
+                put(plan, leaf, a, ILLEGAL, new)
                 continue
-            old = ints[rows + candidates.ATTRIBUTE * room + q]
-            old_merit = floats[rows + candidates.MERIT * room + q]
-            sets.put(plan, ints, floats, leaf, old, candidates.ILLEGAL, old_merit)
-        candidates.load_here(plan, params, ints, floats, t, leaf, q, a, test[a], value[a])
-        sets.put(plan, ints, floats, leaf, a, candidates.CANDIDATE, new)
+            put(plan, leaf, columns.attribute[q], ILLEGAL, columns.merit[q])
+        load_here(plan, tree, leaf, q, a, test[a], value[a])
+        put(plan, leaf, a, CANDIDATE, new)
 
 
 @kernel
-def next_in_turn(plan, ints, floats, leaf: int, usable) -> int:
+def next_in_turn(plan: PlanRecord, leaf: Leaf, usable) -> int:
     """Return the best potential attribute; after all had their turn, all that have lost get another one."""
-    a = sets.best_potential(plan, ints, floats, leaf)
-    if a != sets.NO_ATTRIBUTE:
-        return a
-    first = candidates.attributes_at(plan, leaf)
-    for a in range(plan[at.PLAN_ATTRIBUTES]):
-        if ints[first + 2 * a] == candidates.ILLEGAL and usable[a]:
-            ints[first + 2 * a] = candidates.POTENTIAL
-    return sets.best_potential(plan, ints, floats, leaf)
+    best = sets.best_potential(plan, leaf)
+    if best != sets.NO_ATTRIBUTE:
+        return best
+    for a in range(plan.attributes):
+        attribute = attribute_state(plan, leaf, a)
+        if attribute.standing == ILLEGAL and usable[a]:
+            attribute.standing = POTENTIAL
+    return sets.best_potential(plan, leaf)

@@ -7,11 +7,12 @@ import pytest
 
 from core.errors import GroveError
 from core.events import Split
-from core.learners.hoeffding.schedules._imac import candidates
+from core.layout.plan import PlanRecord
+from core.learners.hoeffding.schedules._imac import state as candidates
 from core.learners.hoeffding.schedules._imac.exchange import room_for
+from core.learners.hoeffding.schedules._imac.state import ImacState
 from core.model import validate
 from core.spec import Spec
-from core.tree import layout as at
 from core.tree import views
 from tests.naive.compare import core_answers, naive_answers, splits_of, twin_of
 from tests.naive.rows import Stream
@@ -34,6 +35,10 @@ def wide(n, d=60, seed=1):
     pull[:12] = np.linspace(0.5, 0.1, 12)[:d]
     label = (x @ pull + draw.normal(size=n) > 0).astype(np.int32)
     return x, label
+
+
+def plan_record(table):
+    return PlanRecord.over(table.model(0).plan.ints)
 
 
 def leaf_state(table):
@@ -61,8 +66,8 @@ def test_with_two_valued_attributes_it_splits_when_vfdt_would_at_every_record(se
 @pytest.mark.parametrize(("d", "room"), [(1, 1), (3, 3), (9, 5), (54, 5), (99, 9), (100, 10), (784, 10)])
 def test_how_many_candidates(d, room):
     table = table_of(schema_of(*[None] * d), spec_of(schedule="imac"))
-    assert room_for(table.model(0).plan.ints, np.zeros(10)) == room
-    assert candidates.capacity(d) >= room
+    assert room_for(plan_record(table), np.zeros(10)) == room
+    assert candidates.most_candidates(d) >= room
 
 
 @pytest.mark.parametrize(("suggestions", "room"), [(4, 2), (10, 5), (9, 2), (61, 6), (401, 10)])
@@ -70,7 +75,7 @@ def test_the_authors_count_no_split_as_an_attribute(suggestions, room):
     table = table_of(schema_of(*[None] * 400), spec_of(schedule="imac", compat="imac"))
     out = np.zeros(10)
     out[5] = suggestions
-    assert room_for(table.model(0).plan.ints, out) == room
+    assert room_for(plan_record(table), out) == room
 
 
 def test_the_first_attempt_comes_with_the_first_impure_record_after_the_cold_start():
@@ -91,9 +96,10 @@ def test_after_an_attempt_the_sets_part_the_attributes():
     table = table_of(schema_of(*[None] * 60), spec_of(schedule="imac", max_leaves=1))
     answer(table, x[:200], label[:200])
     tree, (header, attributes, rows, _, _) = leaf_state(table)
-    count = int(header.view(np.int64)[candidates.COUNT])
+    state = ImacState.over(header)
+    count = int(state.count)
     places = attributes.view(np.int64)[:, 0]
-    assert header[candidates.CHECKED] == 200.0
+    assert state.checked == 200.0
     assert np.bincount(places, minlength=4).tolist()[candidates.CANDIDATE] == count == 6
     assert (places != candidates.AWAY).all()
     merits = attributes[:, 1]
@@ -120,7 +126,7 @@ def test_a_check_brings_in_what_has_become_better():
     attributes[40, 1] = 1.0
     answer(table, x[399:], label[399:])
     _, (header, attributes, _, _, _) = leaf_state(table)
-    assert header[candidates.CHECKED] == 400.0
+    assert ImacState.over(header).checked == 400.0
     assert attributes.view(np.int64)[40, 0] == candidates.CANDIDATE
     assert table.model(0).summary().attempts == 1
     validate.check(table.model(0))
@@ -156,7 +162,7 @@ def test_damaged_candidates_are_found():
     places[places != candidates.CANDIDATE] = candidates.AWAY
     with pytest.raises(GroveError, match="candidate, potential or illegal"):
         validate.check(table.model(0))
-    header.view(np.int64)[candidates.COUNT] = 99
+    ImacState.over(header).count = 99
     with pytest.raises(GroveError, match="from 0 to the room for candidates"):
         validate.check(table.model(0))
 
@@ -179,7 +185,6 @@ def test_the_preset():
     schedule = learner.schedule
     assert (schedule.name, schedule.grace_period, schedule.check_period) == ("imac", 200.0, 200.0)
     assert (learner.leaf_model.name, learner.criterion.name, learner.tau) == ("nba", "info_gain", 0.05)
-    assert at.PLAN_SCHEDULE_AT > 0
 
 
 @pytest.mark.parametrize(

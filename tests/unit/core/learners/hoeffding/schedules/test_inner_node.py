@@ -9,10 +9,9 @@ import pytest
 
 from core.errors import GroveError, ParameterError
 from core.events import Split
-from core.learners.hoeffding.schedules._imac import candidates
+from core.learners.hoeffding.schedules._imac.state import VALUE
 from core.model import validate
 from core.spec import Spec
-from core.tree import layout as at
 from core.tree import views
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
@@ -53,20 +52,20 @@ def gain(counts):
 
 def overdue(tree, delta):
     """Return the inner nodes where another attribute leads by more than ε, and that wait for no check."""
-    found = []
-    for node in np.flatnonzero(tree.nodes.children[: tree.block.nodes] > 0).tolist():
-        slot = int(tree.nodes.slot[node])
-        leaf, counts = tree.leaf_floats[slot], tree.nominal[slot].reshape(2, -1, 2)
-        above, parent = set(), int(tree.nodes.parent[node])
+    late, block = [], tree.block
+    for number in np.flatnonzero(tree.nodes.children[: block.nodes] > 0).tolist():
+        node = block.node(number)
+        leaf, counts = block.leaf(node.slot), tree.nominal[node.slot].reshape(2, -1, 2)
+        above, parent = set(), int(node.parent)
         while parent >= 0:
-            above.add(int(tree.nodes.attribute[parent]))
-            parent = int(tree.nodes.parent[parent])
+            above.add(int(block.node(parent).attribute))
+            parent = int(block.node(parent).parent)
         gains = [0.0 if a in above else gain(counts[:, a]) for a in range(counts.shape[1])]
-        epsilon = math.sqrt(math.log(1.0 / delta) / (2.0 * leaf[at.LEAF_OBSERVED]))
-        lead = max(gains) - gains[tree.nodes.attribute[node]]
-        if lead > epsilon and leaf[at.LEAF_NEXT] <= leaf[at.LEAF_OBSERVED]:
-            found.append((node, lead, epsilon))
-    return found
+        epsilon = math.sqrt(math.log(1.0 / delta) / (2.0 * leaf.observed))
+        lead = max(gains) - gains[node.attribute]
+        if lead > epsilon and leaf.next <= leaf.observed:
+            late.append((number, lead, epsilon))
+    return late
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -167,7 +166,7 @@ def test_a_damaged_watch_is_found():
     assert tree.block.splits > 0
     validate.check(table.model(0))
     rows = tree.schedule[2][tree.nodes.slot[0]]
-    rows[candidates.VALUE, 0] += 1.0
+    rows[VALUE, 0] += 1.0
     with pytest.raises(GroveError, match="candidate 0 must be the test of the node"):
         validate.check(table.model(0))
 
