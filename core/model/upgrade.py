@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from core.evaluation import section_of
-from core.kernels.records import offset
+from core.kernels.records import offset, row_type, rows
 from core.layout.model import (
     ACTUAL,
     EVALUATION_ROWS,
@@ -31,8 +31,8 @@ from core.layout.model import (
     ModelHeader,
     evaluation_words,
 )
-from core.learners.ufft import layout as of
 from core.learners.ufft.blocks import UfftLayout
+from core.learners.ufft.layout import STEP_FIELDS, AttributeStep
 from core.model import buffers
 from core.plan import Plan
 from core.tree import allocation
@@ -58,7 +58,7 @@ def _with_steps(plan: Plan, old: Ints) -> Ints:
     """Return words whose forests have empty steps; return ``old`` if its blocks cannot be the plan's."""
     blocks = plan.blocks
     steps = allocation.aligned_words(blocks.step_words)
-    steps.view(np.float64).reshape(-1, of.STEP_FIELDS)[:, of.STEP_LAST] = math.nan
+    rows(steps, row_type(AttributeStep, STEP_FIELDS)).last = math.nan
     start = int(plan.record.blocks)
     parts: list[Ints] = [old[:start]]
     starts: list[int] = []

@@ -7,7 +7,8 @@ import pytest
 
 from core.active.queries import rate
 from core.events import Drift
-from core.learners.ufft import layout as of
+from core.learners.ufft.blocks import forest_at
+from core.learners.ufft.reading import node_rows
 from core.model import validate
 from core.model_table import ON_REQUEST
 from tests.contract.test_twins_model import assert_same_evaluation, drifting
@@ -43,8 +44,8 @@ def assert_same_forest(model, twin):
     """Compare the trees node by node: tests, weights, statistics by column and class, and the memory."""
     blocks, t = model.plan.blocks, model.first
     records = blocks.nodes_of(model.ints, t)
-    floats = records.view(np.float64)
-    roots = blocks.pairs(model.ints, t)[:, of.ROOT]
+    nodes = node_rows(records)
+    roots = blocks.pairs(model.ints, t).root
     trees = twin.tree.trees
     assert {(i, j) for (i, j) in trees} == {
         (i, j) for j in range(len(model.schema.classes)) for i in range(j) if roots[j * (j - 1) // 2 + i] >= 0
@@ -54,24 +55,23 @@ def assert_same_forest(model, twin):
         waiting = [(int(roots[j * (j - 1) // 2 + i]), tree.root)]
         while waiting:
             number, node = waiting.pop()
+            ours = nodes[number]
             compared += 1
-            assert floats[number, of.NODE_WEIGHT : of.NODE_WEIGHT + 2].tolist() == node.weight
-            assert floats[number, of.NODE_ROUTED] == node.routed
+            assert [ours.first_weight, ours.second_weight] == node.weight
+            assert ours.routed == node.routed
             statistics = blocks.statistics(records[number : number + 1])[0]
             for column, place in columns_of(model, twin):
                 for side, moments in enumerate(node.moments(column)):
                     expected = [moments.n, moments.mean, moments.m2]
                     assert statistics[place, side].tolist() == pytest.approx(expected, rel=1e-9, abs=1e-12)
-            assert (records[number, of.NODE_LEFT] < 0) == (not node.children)
+            assert (ours.left < 0) == (not node.children)
             if node.children:
-                assert floats[number, of.NODE_CUT] == pytest.approx(node.test[1], rel=1e-9, abs=1e-9)
-                waiting += zip(
-                    records[number, of.NODE_LEFT : of.NODE_RIGHT + 1].tolist(), node.children, strict=True
-                )
+                assert ours.cut == pytest.approx(node.test[1], rel=1e-9, abs=1e-9)
+                waiting += zip((int(ours.left), int(ours.right)), node.children, strict=True)
     assert model.summary().nodes == compared
     assert model.summary().splits == twin.tree.splits
     assert model.summary().attempts == twin.tree.attempts
-    assert model.ints[t + of.RESTARTS] == twin.tree.restarts
+    assert forest_at(model.ints, t).restarts == twin.tree.restarts
 
 
 def columns_of(model, twin):

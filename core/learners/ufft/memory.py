@@ -14,88 +14,87 @@ from __future__ import annotations
 import math
 
 from core.kernels.jit import kernel
-from core.learners.ufft import layout as of
-from core.tree import layout as at
+from core.layout.plan import PlanRecord
+from core.learners.ufft.layout import PAGE_ROWS, ClassEntry, PairForest, PairTree, RingRow, parameters_of
 
 
 @kernel
-def ring_capacity(plan, params, ints, entry: int) -> int:
-    """Return the number of rows that a ring has room for; entry: first word of its class."""
-    most = int(of.parameter(plan, params, of.MEMORY))
-    return min(most, ints[entry + of.RING_PAGES] * of.PAGE_ROWS)
+def ring_capacity(plan: PlanRecord, entry: ClassEntry) -> int:
+    """Return the number of rows that the ring of a class has room for."""
+    most = int(parameters_of(plan).memory)
+    return min(most, entry.ring_pages * PAGE_ROWS)
 
 
 @kernel
-def wants_page(plan, params, ints, entry: int) -> bool:
+def wants_page(plan: PlanRecord, entry: ClassEntry) -> bool:
     """Return whether the ring needs another page for its next row."""
-    capacity = ring_capacity(plan, params, ints, entry)
-    if capacity >= int(of.parameter(plan, params, of.MEMORY)):
+    capacity = ring_capacity(plan, entry)
+    if capacity >= int(parameters_of(plan).memory):
         return False
-    return ints[entry + of.RING_ROWS] == capacity and ints[entry + of.RING_NEXT] == 0
+    return entry.ring_rows == capacity and entry.ring_next == 0
 
 
 @kernel
-def row_at(plan, ints, t: int, entry: int, position: int) -> int:
-    """Return the first word of the row at a position of a ring."""
-    page = position // of.PAGE_ROWS
-    first = of.page_at(plan, ints, t, ints[entry + of.CLASS_FIELDS + page])
-    return first + (position - page * of.PAGE_ROWS) * (of.ROW_FIELDS + plan[at.PLAN_ATTRIBUTES])
+def row_at(plan: PlanRecord, forest: PairForest, entry: ClassEntry, position: int) -> RingRow:
+    """Return the row at a position of a ring."""
+    page = position // PAGE_ROWS
+    return forest.row(plan, entry.pages[page], position - page * PAGE_ROWS)
 
 
 @kernel
-def row_of_age(plan, params, ints, t: int, entry: int, age: int) -> int:
-    """Return the first word of a row by its age: 0 is the newest."""
-    position = ints[entry + of.RING_NEXT] - 1 - age
+def row_of_age(plan: PlanRecord, forest: PairForest, entry: ClassEntry, age: int) -> RingRow:
+    """Return a row by its age: 0 is the newest."""
+    position = entry.ring_next - 1 - age
     if position < 0:
-        position += ring_capacity(plan, params, ints, entry)
-    return row_at(plan, ints, t, entry, position)
+        position += ring_capacity(plan, entry)
+    return row_at(plan, forest, entry, position)
 
 
 @kernel
-def push(plan, params, ints, floats, t: int, entry: int, x, weight: float, grants: bool) -> bool:
+def push(plan: PlanRecord, forest: PairForest, entry: ClassEntry, x, weight: float, grants: bool) -> bool:
     """Keep a record in its class's ring, replacing the oldest if it is full; return whether it is kept.
 
     grants: the ring may have the page that it wants.
     """
-    if grants and wants_page(plan, params, ints, entry):
-        ints[entry + of.RING_NEXT] = ints[entry + of.RING_ROWS]
-        ints[entry + of.CLASS_FIELDS + ints[entry + of.RING_PAGES]] = ints[t + of.PAGES]
-        ints[entry + of.RING_PAGES] += 1
-        ints[t + of.PAGES] += 1
-    capacity = ring_capacity(plan, params, ints, entry)
+    if grants and wants_page(plan, entry):
+        entry.ring_next = entry.ring_rows
+        entry.pages[entry.ring_pages] = forest.pages
+        entry.ring_pages += 1
+        forest.pages += 1
+    capacity = ring_capacity(plan, entry)
     if capacity == 0:
         return False
-    position = ints[entry + of.RING_NEXT]
-    row = row_at(plan, ints, t, entry, position)
-    ints[row + of.ROW_ARRIVAL] = ints[t + of.ARRIVALS]
-    floats[row + of.ROW_WEIGHT] = weight
-    for column in range(plan[at.PLAN_ATTRIBUTES]):
+    position = entry.ring_next
+    row = row_at(plan, forest, entry, position)
+    row.arrival = forest.arrivals
+    row.weight = weight
+    for column in range(plan.attributes):
         value = x[column]
-        floats[row + of.ROW_FIELDS + column] = value if value - value == 0.0 else math.nan
-    ints[entry + of.RING_ROWS] = max(ints[entry + of.RING_ROWS], position + 1)
-    ints[entry + of.RING_NEXT] = position + 1 if position + 1 < capacity else 0
+        row.values[column] = value if value - value == 0.0 else math.nan
+    entry.ring_rows = max(entry.ring_rows, position + 1)
+    entry.ring_next = position + 1 if position + 1 < capacity else 0
     return True
 
 
 @kernel
-def remembered(plan, params, ints, t: int, first: int, second: int, since: int) -> tuple[int, int]:
-    """Return how many of the newest rows of two rings are among the last S of both from an arrival on.
+def remembered(plan: PlanRecord, forest: PairForest, tree: PairTree, since: int) -> tuple[int, int]:
+    """Return how many of the newest rows of a tree's two rings are among the last S of both.
 
-    first, second: entries of the classes.
+    since: arrival number of the first row that counts.
     """
     a, b = 0, 0
-    most = int(of.parameter(plan, params, of.MEMORY))
+    most = int(parameters_of(plan).memory)
     while a + b < most:
         of_first, of_second = -1, -1
-        if a < ints[first + of.RING_ROWS]:
-            of_first = ints[row_of_age(plan, params, ints, t, first, a) + of.ROW_ARRIVAL]
-        if b < ints[second + of.RING_ROWS]:
-            of_second = ints[row_of_age(plan, params, ints, t, second, b) + of.ROW_ARRIVAL]
+        if a < tree.first.ring_rows:
+            of_first = row_of_age(plan, forest, tree.first, a).arrival
+        if b < tree.second.ring_rows:
+            of_second = row_of_age(plan, forest, tree.second, b).arrival
         if max(of_first, of_second) < since:
             break
         if of_first > of_second:
             a += 1
         else:
             b += 1
-    ints[t + of.REPLAYS] += a + b
+    forest.replays += a + b
     return a, b

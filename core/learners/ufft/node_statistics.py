@@ -6,11 +6,11 @@ import math
 from typing import Final
 
 from core.kernels.jit import kernel
-from core.learners.ufft import layout as of
+from core.layout.plan import PlanRecord
+from core.learners.ufft.layout import ColumnMoments, PairForest, PairNode
 from core.learners.ufft.steps import least_deviation
 from core.numeric.moments import deviation
 from core.numeric.special import LN2, exp, log2
-from core.tree import layout as at
 
 SMALLEST: Final = 1e-9
 """Least deviation for a density, as a share of the mean's size (or of 1), where values have no step
@@ -23,90 +23,90 @@ WIDE: Final = 1e100
 
 
 @kernel
-def value_of(plan, ints, x, column: int) -> float:
+def value_of(plan: PlanRecord, forest: PairForest, x, column: int) -> float:
     """Return the value of a column in a record (x: float64[attribute]); NaN: missing.
 
     A nominal value that the model has not learned is missing; when it was added to the schema has no
     influence.
     """
-    numeric = plan[at.PLAN_NUMERIC]
-    if column < numeric:
-        value = x[plan[plan[at.PLAN_NUMERIC_TABLE] + column]]
+    if column < plan.numeric:
+        value = x[plan.numeric_column(column)]
         return value if value - value == 0.0 else math.nan
-    wanted = column - numeric
-    for j in range(plan[at.PLAN_NOMINAL]):
-        entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
-        code = wanted - plan[entry + at.NOMINAL_FIRST]
-        if 0 <= code < plan[entry + at.NOMINAL_ROOM]:
-            value = x[plan[entry + at.NOMINAL_COLUMN]]
-            if not 0.0 <= value < ints[plan[at.PLAN_VALUES_SEEN] + j]:
+    for j in range(plan.nominal):
+        attribute = plan.nominal_column(j)
+        code = column - plan.numeric - attribute.first
+        if 0 <= code < attribute.room:
+            value = x[attribute.column]
+            if not 0.0 <= value < forest.model.values_seen(plan)[j]:
                 return math.nan
             return 1.0 if value == code else 0.0
     return math.nan
 
 
 @kernel
-def add_value(floats, at: int, value: float, weight: float) -> None:
+def add_value(moments: ColumnMoments, value: float, weight: float) -> None:
     """Take in a value that is not missing: ``n += w; δ = x - mean; mean += w·δ/n; M2 += w·δ·(x - mean)``."""
-    total = floats[at] + weight
-    delta = value - floats[at + 1]
-    mean = floats[at + 1] + weight * delta / total
-    floats[at] = total
-    floats[at + 1] = mean
-    floats[at + 2] += weight * delta * (value - mean)
+    total = moments.n + weight
+    delta = value - moments.mean
+    mean = moments.mean + weight * delta / total
+    moments.n = total
+    moments.mean = mean
+    moments.m2 += weight * delta * (value - mean)
 
 
 @kernel
-def add_record(plan, floats, node: int, side: int, x, weight: float) -> None:
-    """Take in a record of a class (side 0 or 1) at the node whose record begins at word ``node``.
+def add_record(plan: PlanRecord, node: PairNode, side: int, x, weight: float) -> None:
+    """Take in a record of a class (side 0 or 1) at a node.
 
     A missing value is left out of the statistics of its column.
     """
-    floats[node + of.NODE_WEIGHT + side] += weight
-    statistics = node + of.place(plan, of.STATISTICS_AT) + side * of.STATISTICS
-    numeric, table = plan[at.PLAN_NUMERIC], plan[at.PLAN_NUMERIC_TABLE]
+    node.add_weight(side, weight)
+    statistics, numeric = node.statistics(plan), plan.numeric
     for column in range(numeric):
-        value = x[plan[table + column]]
+        value = x[plan.numeric_column(column)]
         if value - value == 0.0:
-            add_value(floats, statistics + column * of.COLUMN_WORDS, value, weight)
-    for j in range(plan[at.PLAN_NOMINAL]):
-        entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
-        value, room = x[plan[entry + at.NOMINAL_COLUMN]], plan[entry + at.NOMINAL_ROOM]
+            add_value(statistics.moments(column, side), value, weight)
+    for j in range(plan.nominal):
+        attribute = plan.nominal_column(j)
+        value, room = x[attribute.column], attribute.room
         if 0.0 <= value < room:
-            first = statistics + (numeric + plan[entry + at.NOMINAL_FIRST]) * of.COLUMN_WORDS
+            first = numeric + attribute.first
             for code in range(room):
                 hit = 1.0 if value == code else 0.0
-                add_value(floats, first + code * of.COLUMN_WORDS, hit, weight)
+                add_value(statistics.moments(first + code, side), hit, weight)
 
 
 @kernel
-def variance(floats, at: int, least: float) -> float:
+def variance(moments: ColumnMoments, least: float) -> float:
     """Return the variance of a column in a class, at least the square of the smallest deviation."""
-    mean = floats[at + 1]
-    least = max(least, SMALLEST * max(1.0, abs(mean)))
-    spread = deviation(floats[at], floats[at + 2])
+    least = max(least, SMALLEST * max(1.0, abs(moments.mean)))
+    spread = deviation(moments.n, moments.m2)
     return max(spread * spread, least * least)
 
 
 @kernel
-def column_odds(floats, at: int, value: float, least: float) -> tuple[float, float, float]:
+def column_odds(
+    first: ColumnMoments, second: ColumnMoments, value: float, least: float
+) -> tuple[float, float, float]:
     """Return half the difference of a value's squared scores, its rounding error, and the ratio of variances.
 
-    least: the smallest deviation of both classes. ln f(x|0) - ln f(x|1) changes by the first two numbers plus
-    half the logarithm of the third. If a class has fewer than two values in the column, or a number is
-    not finite, the column has no effect: 0, 0 and 1.
+    first, second: the moments of the column in the two classes. least: the smallest deviation of both
+    classes. ln f(x|0) - ln f(x|1) changes by the first two results plus half the logarithm of the third. If a
+    class has fewer than two values in the column, or a number is not finite, the column has no effect: 0, 0
+    and 1.
     """
-    if not (floats[at] >= 2.0 and floats[at + of.STATISTICS] >= 2.0) or value - value != 0.0:
+    if not (first.n >= 2.0 and second.n >= 2.0) or value - value != 0.0:
         return 0.0, 0.0, 1.0
-    first, second = variance(floats, at, least), variance(floats, at + of.STATISTICS, least)
-    to_first, to_second = value - floats[at + 1], value - floats[at + of.STATISTICS + 1]
-    of_first, of_second = min(to_first * to_first / first, HUGE), min(to_second * to_second / second, HUGE)
-    scores, ratio = of_second - of_first, second / first
+    first_variance, second_variance = variance(first, least), variance(second, least)
+    to_first, to_second = value - first.mean, value - second.mean
+    first_score = min(to_first * to_first / first_variance, HUGE)
+    second_score = min(to_second * to_second / second_variance, HUGE)
+    scores, ratio = second_score - first_score, second_variance / first_variance
     if scores - scores != 0.0 or not 0.0 < ratio < math.inf:
         return 0.0, 0.0, 1.0
     # Next to a score of 1e18 of one class the second score would be lost (Knuth's two-sum is exact).
-    taken = scores - of_second
-    return 0.5 * scores, 0.5 * ((of_second - (scores - taken)) - (of_first + taken)), ratio
+    taken = scores - second_score
+    return 0.5 * scores, 0.5 * ((second_score - (scores - taken)) - (first_score + taken)), ratio
 
 
 @kernel
@@ -116,26 +116,26 @@ def plus(total: float, lost: float, term: float) -> tuple[float, float]:
     The score of a value that no record of a class has had is 1e18: two such scores, one for each class, must
     not erase the other columns.
     """
-    found = total + term
-    rest = (total - found) + term if abs(total) >= abs(term) else (term - found) + total
-    return found, lost + rest
+    added = total + term
+    rest = (total - added) + term if abs(total) >= abs(term) else (term - added) + total
+    return added, lost + rest
 
 
 @kernel
-def log_odds(plan, params, ints, floats, t: int, node: int, x) -> float:
+def log_odds(plan: PlanRecord, forest: PairForest, node: PairNode, x) -> float:
     """Return ln P(0|x) - ln P(1|x) of a node's naive Bayes; 0 while it has seen nothing."""
-    first, second = floats[node + of.NODE_WEIGHT], floats[node + of.NODE_WEIGHT + 1]
+    first, second = node.first_weight, node.second_weight
     if first <= 0.0 or second <= 0.0:
         return 0.0 if first == second else (math.inf if first > 0.0 else -math.inf)
     total, lost, product = LN2 * (log2(first) - log2(second)), 0.0, 1.0
     if first < 2.0 or second < 2.0:
         return total
-    statistics = node + of.place(plan, of.STATISTICS_AT)
-    numeric, table = plan[at.PLAN_NUMERIC], plan[at.PLAN_NUMERIC_TABLE]
+    statistics, numeric = node.statistics(plan), plan.numeric
     for column in range(numeric):
-        value = x[plan[table + column]]
-        least = least_deviation(plan, params, floats, t, column)
-        score, rest, ratio = column_odds(floats, statistics + column * of.COLUMN_WORDS, value, least)
+        value, least = x[plan.numeric_column(column)], least_deviation(plan, forest, column)
+        score, rest, ratio = column_odds(
+            statistics.moments(column, 0), statistics.moments(column, 1), value, least
+        )
         total, lost = plus(total, lost + rest, score)
         if not 1.0 / WIDE < ratio < WIDE:
             total, lost = plus(total, lost, 0.5 * LN2 * log2(max(ratio, 1e-300)))
@@ -144,15 +144,16 @@ def log_odds(plan, params, ints, floats, t: int, node: int, x) -> float:
         if not 1.0 / WIDE < product < WIDE:
             total, lost = plus(total, lost, 0.5 * LN2 * log2(product))
             product = 1.0
-    of_codes = least_deviation(plan, params, floats, t, numeric)
-    for j in range(plan[at.PLAN_NOMINAL]):
-        entry = plan[at.PLAN_NOMINAL_TABLE] + j * at.NOMINAL_FIELDS
-        value, seen = x[plan[entry + at.NOMINAL_COLUMN]], ints[plan[at.PLAN_VALUES_SEEN] + j]
+    least_of_codes = least_deviation(plan, forest, numeric)
+    for j in range(plan.nominal):
+        attribute = plan.nominal_column(j)
+        value, seen = x[attribute.column], forest.model.values_seen(plan)[j]
         if 0.0 <= value < seen:
-            here = statistics + (numeric + plan[entry + at.NOMINAL_FIRST]) * of.COLUMN_WORDS
             for code in range(seen):
-                hit = 1.0 if value == code else 0.0
-                score, rest, ratio = column_odds(floats, here + code * of.COLUMN_WORDS, hit, of_codes)
+                column, hit = numeric + attribute.first + code, 1.0 if value == code else 0.0
+                score, rest, ratio = column_odds(
+                    statistics.moments(column, 0), statistics.moments(column, 1), hit, least_of_codes
+                )
                 # Deviations are bounded from below and values are 0 or 1: ratios lie within 1e18.
                 total, lost = plus(total, lost + rest, score)
                 product *= ratio

@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Final
 
 from core.kernels.jit import kernel
-from core.learners.ufft import layout as of
-from core.tree import layout as at
+from core.layout.plan import PlanRecord
+from core.learners.ufft.layout import PairForest, parameters_of
 
 ROUNDING: Final = 1e-9
 """Share of the larger of two values up to which their difference counts as rounding, not as a step."""
@@ -23,26 +23,25 @@ OF_CODES: Final = 1.0
 
 
 @kernel
-def note_values(plan, floats, t: int, x) -> None:
+def note_values(plan: PlanRecord, forest: PairForest, x) -> None:
     """Update the steps with the values of a labelled record that are not missing (x: float64[attribute])."""
-    table = plan[at.PLAN_NUMERIC_TABLE]
-    for column in range(plan[at.PLAN_NUMERIC]):
-        value = x[plan[table + column]]
+    for column in range(plan.numeric):
+        value = x[plan.numeric_column(column)]
         if value - value != 0.0:
             continue
-        step = of.step_at(plan, t, column)
-        last, smallest = floats[step + of.STEP_LAST], floats[step + of.STEP_SMALLEST]
+        step = forest.step(plan, column)
+        last, smallest = step.last, step.smallest
         difference = abs(value - last)
         is_step = difference > ROUNDING * max(abs(value), abs(last)) and difference - difference == 0.0
         if is_step and not 0.0 < smallest <= difference:
-            floats[step + of.STEP_SMALLEST] = difference
-        floats[step + of.STEP_LAST] = value
+            step.smallest = difference
+        step.last = value
 
 
 @kernel
-def least_deviation(plan, params, floats, t: int, column: int) -> float:
+def least_deviation(plan: PlanRecord, forest: PairForest, column: int) -> float:
     """Return the least deviation of any class in a column; 0: the step is not known yet."""
-    share = of.parameter(plan, params, of.STEP_SHARE)
-    if column >= plan[at.PLAN_NUMERIC]:
+    share = parameters_of(plan).step_share
+    if column >= plan.numeric:
         return share * OF_CODES
-    return share * floats[of.step_at(plan, t, column) + of.STEP_SMALLEST]
+    return share * forest.step(plan, column).smallest

@@ -10,21 +10,23 @@ from core import registry
 from core.drift.base import Detector
 from core.errors import ParameterError
 from core.kernels.jit import kernel
+from core.kernels.records import offset
+from core.layout.learning import Row, Work
+from core.layout.model import Floats, Ints
+from core.layout.plan import PlanRecord
 from core.learners.protocol import Learner
-from core.learners.ufft import layout as of
 from core.learners.ufft import soundness
 from core.learners.ufft.blocks import UfftLayout
 from core.learners.ufft.descent import fuse_here
+from core.learners.ufft.layout import BAYES, MAJORITY, UNIT, PairForest
 from core.learners.ufft.training import train_here
 from core.plugin import Parameters, choice, count, made_of, number
 from core.schema.dimensions import Dimensions
-from core.tree import layout as at
-from core.tree.layout import Floats, Ints
 
 PROBLEMS = soundness.PROBLEMS
 block_problem = soundness.block_problem
 
-LEAF_MODELS: Final = {"mc": of.MAJORITY, "nb": of.BAYES, "idbd": of.UNIT}
+LEAF_MODELS: Final = {"mc": MAJORITY, "nb": BAYES, "idbd": UNIT}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class Plugin(Learner):
         return body
 
     def constants(self) -> tuple[float, ...]:
-        """Return the parameters in the order of the kernels' words, and the state of a new detector."""
+        """Return the words of PairForestParameters, and the state of a new detector."""
         return (
             self.delta,
             self.tau,
@@ -103,20 +105,20 @@ class Plugin(Learner):
         return UfftLayout(self, dims)
 
     def plugins(self) -> list[tuple[int, Parameters]]:
-        return [(at.PLAN_NODE_DETECTOR, self.drift)]
+        return [(offset(PlanRecord, "node_detector"), self.drift)]
 
     def write_plan(self, ints: Ints, floats: Floats, dims: Dimensions, blocks: UfftLayout) -> None:
         """Give the layout the words of its plan, which explanations pass to compiled code."""
         blocks.plan_words = ints
 
 
-def detector_of(given: Any) -> Detector:
+def detector_of(drift: Any) -> Detector:
     """Return the detector of the nodes that a spec names; its reaction to a drift is fixed."""
-    if isinstance(given, Detector):
-        return given
-    body = {"name": given} if isinstance(given, str) else given
+    if isinstance(drift, Detector):
+        return drift
+    body = {"name": drift} if isinstance(drift, str) else drift
     if not isinstance(body, dict) or not isinstance(body.get("name", "ddm"), str):
-        msg = f"drift={given!r} of 'ufft' must be a name or an object with a 'name'"
+        msg = f"drift={drift!r} of 'ufft' must be a name or an object with a 'name'"
         raise ParameterError(msg)
     parameters = {"name": "ddm"} | body
     name = parameters.pop("name")
@@ -126,58 +128,35 @@ def detector_of(given: Any) -> Detector:
             "leaf; leave it out"
         )
         raise ParameterError(msg)
-    made: Detector = made_of(registry.plugin("drift", name), parameters, name)
-    return made
+    detector: Detector = made_of(registry.plugin("drift", name), parameters, name)
+    return detector
 
 
 @kernel
 def answer(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    place: int,
-    x,
-    xs,
-    weight: float,
-    prepared: int,
-    scratch,
-    shares,
+    plan: PlanRecord, forest: PairForest, place: int, row: Row, prepared: int, scratch, shares
 ) -> tuple[int, int, int]:
     """Add up the shares of all trees; nothing else is written, whether the model is frozen or not."""
-    return fuse_here(plan, params, ints, floats, t, x, shares), 0, -1
+    return fuse_here(plan, forest, row.x, shares), 0, -1
 
 
 @kernel
 def learn(
-    plan,
-    params,
-    ints,
-    floats,
-    t: int,
-    place: int,
-    x,
-    xs,
-    label: int,
-    weight: float,
-    hint: int,
-    scratch,
-    vote_buffer,
+    plan: PlanRecord, forest: PairForest, place: int, row: Row, hint: int, work: Work
 ) -> tuple[int, int]:
     """Learn a record; return as the place how many node records it may take."""
-    outcome = train_here(plan, params, ints, floats, t, x, label, weight)
+    outcome = train_here(plan, forest, row)
     return outcome & 3, outcome >> 2
 
 
 @kernel
 def uncertainty(
-    plan, params, ints, floats, t: int, place: int, shares, scratch, columns: int
+    plan: PlanRecord, forest: PairForest, place: int, shares, scratch, columns: int
 ) -> tuple[float, float, float]:
     """Return the uncertainty of the fused shares, and the weight of all labels."""
     weight, largest, second = 0.0, 0.0, 0.0
-    for c in range(ints[at.MODEL_CLASSES]):
-        weight += floats[of.class_at(plan, t, c) + of.CLASS_WEIGHT]
+    for c in range(forest.model.classes):
+        weight += forest.class_entry(plan, c).weight
         second = max(second, min(shares[c], largest))
         largest = max(largest, shares[c])
     if largest <= 0.0:

@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from core.kernels.jit import kernel
-from core.learners.ufft import layout as of
+from core.learners.ufft.layout import PairForestParameters, PairNode
 from core.numeric.special import LN2, log2
 
 SHORTEST: Final = 100.0
@@ -18,28 +18,27 @@ SLIDE_STEP: Final = 265.0
 
 
 @kernel
-def first_due(plan, params, replayed: float) -> float:
+def first_due(p: PairForestParameters, replayed: float) -> float:
     """Return the weight at which a leaf is first evaluated, after it has replayed the weight ``replayed``.
 
     The records of the memory were evaluated above the leaf. If they counted here again, the leaf might be
     split with the next record.
     """
-    return replayed + (SLIDE_STEP if of.parameter(plan, params, of.SLIDE) != 0.0 else SHORTEST)
+    return replayed + (SLIDE_STEP if p.slide != 0.0 else SHORTEST)
 
 
 @kernel
-def begin_waiting(plan, params, floats, node: int) -> None:
-    """Let a leaf that has replayed its memory wait for its first evaluation (node: its first word)."""
-    replayed = floats[node + of.NODE_WEIGHT] + floats[node + of.NODE_WEIGHT + 1]
-    floats[node + of.NODE_DUE] = first_due(plan, params, replayed)
+def begin_waiting(p: PairForestParameters, node: PairNode) -> None:
+    """Let a leaf that has replayed its memory wait for its first evaluation."""
+    node.due = first_due(p, node.weight)
 
 
 @kernel
-def next_due(plan, params, n: float, gap: float) -> float:
+def next_due(p: PairForestParameters, n: float, gap: float) -> float:
     """Return the weight at which a leaf of weight n is evaluated next [D53]."""
-    if of.parameter(plan, params, of.SLIDE) != 0.0:
+    if p.slide != 0.0:
         return n + SLIDE_STEP
-    needed = LN2 * (1.0 - log2(of.parameter(plan, params, of.DELTA)))
+    needed = LN2 * (1.0 - log2(p.delta))
     wait = LONGEST
     if 2.0 * gap * gap * (LONGEST + n) > needed:
         wait = max(math.ceil(needed / (2.0 * gap * gap)) - n, SHORTEST)

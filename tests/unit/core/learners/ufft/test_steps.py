@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from core.errors import SnapshotError
-from core.learners.ufft import layout as of
+from core.learners.ufft.blocks import forest_at
+from core.learners.ufft.reading import node_rows
 from core.model import snapshot, upgrade, validate
 from core.model.model import Model
 from core.model_table import ANSWER_ONLY, ModelTable
@@ -42,7 +43,7 @@ def rare_bits(n, columns=40, seed=3):
 
 def steps_of(table):
     model = table.model(0)
-    return model.plan.blocks.steps(model.ints, model.first)[:, of.STEP_SMALLEST].tolist()
+    return model.plan.blocks.steps(model.ints, model.first).smallest.tolist()
 
 
 def test_digits_that_differ_in_one_bit_are_told_apart():
@@ -123,9 +124,9 @@ def test_steps_belong_to_the_state():
 def test_a_wrong_step_is_found():
     table, _ = trained(ufft(), *rare_bits(50, columns=3))
     model = table.model(0)
-    model.plan.blocks.steps(model.ints, model.first)[2, of.STEP_SMALLEST] = -1.0
+    model.plan.blocks.steps(model.ints, model.first).smallest[2] = -1.0
     assert "attribute 2" in " ".join(validate.problems(model))
-    assert "the step of an attribute must be" in " ".join(validate.problems(model))
+    assert "smallest must be a number of at least 0 (the step" in " ".join(validate.problems(model))
 
 
 def test_a_forest_of_state_version_7_goes_on_as_it_was():
@@ -166,12 +167,17 @@ def test_a_forest_with_early_ties_grows_no_chains(given):
     assert_records_on_both_sides(model)
 
 
+def nodes_of(model):
+    """Return the node records ever used, with the fields of PairNode as columns."""
+    count = forest_at(model.ints, model.first).nodes
+    return node_rows(model.plan.blocks.nodes_of(model.ints, model.first)[:count])
+
+
 def assert_records_on_both_sides(model):
-    records = model.plan.blocks.nodes_of(model.ints, model.first)
-    for node in records[: model.ints[model.first + of.NODES]]:
-        if node[of.NODE_LEFT] >= 0:
-            children = records[node[[of.NODE_LEFT, of.NODE_RIGHT]]].view(np.float64)
-            assert (children[:, of.NODE_ROUTED] > 0.0).all()
+    nodes = nodes_of(model)
+    inner = nodes[nodes.left >= 0]
+    assert (nodes.routed[inner.left] > 0.0).all()
+    assert (nodes.routed[inner.right] > 0.0).all()
 
 
 def test_a_new_leaf_is_evaluated_a_hundred_records_after_its_replay():
@@ -182,12 +188,10 @@ def test_a_new_leaf_is_evaluated_a_hundred_records_after_its_replay():
     for row in range(len(x)):
         answer(table, x[row], y[row : row + 1])
         model = table.model(0)
-        records = model.plan.blocks.nodes_of(model.ints, model.first)[: model.ints[model.first + of.NODES]]
-        if model.ints[model.first + of.SPLITS] > splits:
+        if forest_at(model.ints, model.first).splits > splits:
             splits += 1
-            floats = records[-2:].view(np.float64)
-            weight = floats[:, of.NODE_WEIGHT] + floats[:, of.NODE_WEIGHT + 1]
-            assert (floats[:, of.NODE_DUE] == weight + 100.0).all()
+            children = nodes_of(model)[-2:]
+            assert (children.due == children.first_weight + children.second_weight + 100.0).all()
     assert splits > 3
 
 

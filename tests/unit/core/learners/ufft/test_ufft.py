@@ -9,9 +9,15 @@ import pytest
 
 from core.errors import ParameterError, SchemaError
 from core.events import Drift, GrowthStopped, Split
-from core.learners.ufft import layout as of
-from core.learners.ufft.blocks import pair_of
-from core.learners.ufft.layout import pair_number
+from core.layout.plan import PlanRecord
+from core.learners.ufft.blocks import forest_at
+from core.learners.ufft.layout import (
+    FREED,
+    PairForestParameters,
+    pair_number,
+    pair_of,
+)
+from core.learners.ufft.reading import node_rows
 from core.learners.ufft.waiting import next_due
 from core.model import validate
 from core.model.model import Model
@@ -48,14 +54,20 @@ def model_of(spec, x, y, classes="abc", kinds=None):
     return table, answer(table, x, y)
 
 
-def header(model, word):
-    return int(model.ints[model.first + word])
+def forest_of(model):
+    return forest_at(model.ints, model.first)
 
 
 def nodes_of(model):
-    """Return the live node records."""
-    records = model.plan.blocks.nodes_of(model.ints, model.first)[: header(model, of.NODES)]
-    return records[records[:, of.NODE_LEFT] != of.FREED]
+    """Return the records of nodes of trees, int64[node, word]."""
+    records = model.plan.blocks.nodes_of(model.ints, model.first)[: forest_of(model).nodes]
+    return records[node_rows(records).left != FREED]
+
+
+def weights_of(model):
+    """Return the weights of the nodes of trees, float64[node, class of the pair]."""
+    nodes = node_rows(nodes_of(model))
+    return np.column_stack([nodes.first_weight, nodes.second_weight])
 
 
 def test_pairs_are_numbered_so_that_a_class_appends():
@@ -68,8 +80,8 @@ def test_two_classes_have_one_tree_and_fusion_is_the_identity():
     x, y = blobs(400, 2)
     table, _ = model_of(ufft(leaf_model="mc", delta=1e-9), x, y, "ab")
     model = table.model(0)
-    assert header(model, of.TREES) == 1
-    weights = nodes_of(model).view(np.float64)[0, of.NODE_WEIGHT : of.NODE_WEIGHT + 2]
+    assert forest_of(model).trees == 1
+    weights = weights_of(model)[0]
     shares = answer(table, x[:1], mode=ANSWER_ONLY).probability[0]
     assert shares.tolist() == (weights / weights.sum()).tolist()
 
@@ -79,21 +91,13 @@ def test_fusion_is_the_sum_of_the_shares():
     table = table_of(schema_of(None, classes=("a", "b", "c")), ufft(leaf_model="mc", drift="none"))
     answer(table, np.zeros((3, 1)), [0, 1, 2])
     model = table.model(0)
-    records = model.plan.blocks.nodes_of(model.ints, model.first)
-    for node in nodes_of(model):
-        pair = pair_of(int(node[of.NODE_PAIR]))
+    nodes = node_rows(model.plan.blocks.nodes_of(model.ints, model.first)[: forest_of(model).nodes])
+    for number, pair in enumerate(map(pair_of, nodes.pair.tolist())):
         share = {(0, 1): 0.7, (0, 2): 0.4, (1, 2): 0.2}[pair]
-        records.view(np.float64)[node_number(records, node), of.NODE_WEIGHT : of.NODE_WEIGHT + 2] = (
-            10 * share,
-            10 * (1 - share),
-        )
+        nodes.first_weight[number], nodes.second_weight[number] = 10 * share, 10 * (1 - share)
     found = answer(table, np.zeros((1, 1)), mode=ANSWER_ONLY)
     assert found.probability[0] * 3 == pytest.approx([1.1, 0.5, 1.4])
     assert found.prediction.tolist() == [2]
-
-
-def node_number(records, node):
-    return int(np.flatnonzero((records == node).all(axis=1))[0])
 
 
 def test_a_class_that_was_never_met_scores_halves_only():
@@ -101,7 +105,7 @@ def test_a_class_that_was_never_met_scores_halves_only():
     table, _ = model_of(ufft(), x, y, "abcde")
     shares = answer(table, x[:20], mode=ANSWER_ONLY).probability * 10
     assert (shares[:, 3:] == 0.5 * 4).all()
-    assert header(table.model(0), of.TREES) == 3
+    assert forest_of(table.model(0)).trees == 3
 
 
 def test_one_class_has_no_tree_and_is_predicted():
@@ -110,7 +114,7 @@ def test_one_class_has_no_tree_and_is_predicted():
     found = answer(table, [[1.0]])
     assert found.prediction.tolist() == [2]
     assert found.probability.tolist() == [[0.0, 0.0, 1.0]]
-    assert header(table.model(0), of.NODES) == 0
+    assert forest_of(table.model(0)).nodes == 0
 
 
 def test_frozen_models_are_not_written_to():
@@ -121,20 +125,23 @@ def test_frozen_models_are_not_written_to():
     assert np.array_equal(table.model(0).ints, before)
 
 
+def parameters_of_model(spec):
+    plan = PlanRecord.over(table_of(schema_of(None), spec).model(0).plan.ints)
+    return PairForestParameters(plan.ints, plan.floats, plan.learner_at)
+
+
 def test_an_evaluation_is_due_as_hoeffding_says():
     """Section 22.4: δ = 5e-6; g = 0.1 gives 644.961, g = 0.05 2579.844; the wait is from 100 to 2,000."""
-    model = table_of(schema_of(None), ufft()).model(0)
-    plan, params = model.plan.ints, model.plan.floats
+    p = parameters_of_model(ufft())
     needed = np.log(2 / 5e-6)
     assert needed / (2 * 0.1**2) == pytest.approx(644.9610, abs=1e-4)
     assert needed / (2 * 0.05**2) == pytest.approx(2579.8440, abs=1e-4)
-    assert next_due(plan, params, 100.0, 0.1) == 645.0
-    assert next_due(plan, params, 600.0, 0.1) == 700.0
-    assert next_due(plan, params, 100.0, 0.05) == 2100.0
-    assert next_due(plan, params, 700.0, 0.05) == 2580.0
-    assert next_due(plan, params, 100.0, 0.0) == 2100.0
-    slide = table_of(schema_of(None), ufft(nmin="slide")).model(0)
-    assert next_due(slide.plan.ints, slide.plan.floats, 100.0, 0.1) == 365.0
+    assert next_due(p, 100.0, 0.1) == 645.0
+    assert next_due(p, 600.0, 0.1) == 700.0
+    assert next_due(p, 100.0, 0.05) == 2100.0
+    assert next_due(p, 700.0, 0.05) == 2580.0
+    assert next_due(p, 100.0, 0.0) == 2100.0
+    assert next_due(parameters_of_model(ufft(nmin="slide")), 100.0, 0.1) == 365.0
 
 
 def test_children_begin_with_what_the_memory_holds_of_their_node():
@@ -147,7 +154,7 @@ def test_children_begin_with_what_the_memory_holds_of_their_node():
         if splits:
             break
     model = table.model(0)
-    root, left, right = nodes_of(model).view(np.float64)[:, of.NODE_WEIGHT : of.NODE_WEIGHT + 2]
+    root, left, right = weights_of(model)
     assert root.sum() == 100
     assert (left + right).sum() == 60
     last = y[row - 59 : row + 1]
@@ -165,7 +172,7 @@ def test_without_memory_children_begin_empty_and_their_node_answers():
     ):
         pass
     model = table.model(0)
-    weights = nodes_of(model).view(np.float64)[:, of.NODE_WEIGHT : of.NODE_WEIGHT + 2]
+    weights = weights_of(model)
     assert weights[1:].sum() == 0.0
     shares = answer(table, x[:5], mode=ANSWER_ONLY).probability
     assert shares.tolist() == [(weights[0] / weights[0].sum()).tolist()] * 5
@@ -176,9 +183,9 @@ def test_nothing_is_pruned_with_an_infinite_alpha(drift):
     x, y = lone(1500)
     y = np.where(np.arange(1500) > 700, 1 - y, y)
     table, found = model_of(ufft(drift=drift, **EAGER), x, y, "ab")
-    assert header(table.model(0), of.RESTARTS) == 0
+    assert forest_of(table.model(0)).restarts == 0
     assert not [event for event in found.events if isinstance(event, Drift)]
-    assert header(table.model(0), of.SPLITS) > 0
+    assert forest_of(table.model(0)).splits > 0
     _, drifting = model_of(ufft(**EAGER), x, y, "ab")
     assert "subtree pruned" in {e.action for e in drifting.events if isinstance(e, Drift)}
 
@@ -213,7 +220,7 @@ def test_integer_weights_are_repeated_records():
 def test_equal_attributes_have_no_candidate():
     y = np.arange(900) % 2
     table, found = model_of(ufft(**EAGER, drift="none"), np.full((900, 3), 7.0), y, "ab")
-    assert header(table.model(0), of.ATTEMPTS) > 0
+    assert forest_of(table.model(0)).attempts > 0
     assert not found.events
 
 
@@ -345,7 +352,7 @@ def test_sixty_four_classes_take_about_twenty_megabytes():
     draw = np.random.default_rng(0)
     answer(table, draw.normal(size=(64, 40)), np.arange(64))
     model = table.model(0)
-    assert header(model, of.TREES) == 2016
+    assert forest_of(model).trees == 2016
     assert model.nbytes < 9e6
     assert answer(table, draw.normal(size=(1, 40)), mode=ANSWER_ONLY).probability.sum() == pytest.approx(1.0)
 
@@ -356,13 +363,13 @@ def test_a_new_class_plants_trees_and_replays_nothing():
     table = table_of(schema_of(None, None, classes=classes), ufft(delta=1e-12))
     x, _ = blobs(400, 2, columns=2)
     for newest in range(20):
-        before = (header(table.model(0), of.VISITS), header(table.model(0), of.REPLAYS))
+        before = (forest_of(table.model(0)).visits, forest_of(table.model(0)).replays)
         answer(table, x[newest], [newest])
         model = table.model(0)
-        assert header(model, of.VISITS) - before[0] == newest
-        assert header(model, of.REPLAYS) == before[1]
+        assert forest_of(model).visits - before[0] == newest
+        assert forest_of(model).replays == before[1]
         answer(table, x[:40], np.arange(40) % (newest + 1))
-    assert header(table.model(0), of.TREES) == 190
+    assert forest_of(table.model(0)).trees == 190
 
 
 def test_the_work_for_a_record_does_not_grow():
@@ -372,12 +379,12 @@ def test_the_work_for_a_record_does_not_grow():
     work = []
     for first in range(0, 10_000, 2000):
         answer(table, x[first : first + 2000], y[first : first + 2000])
-        work.append((header(table.model(0), of.VISITS), header(table.model(0), of.REPLAYS)))
+        work.append((forest_of(table.model(0)).visits, forest_of(table.model(0)).replays))
     visits = np.diff([0, *(found for found, _ in work)]) / 2000
     depth = table.model(0).summary().depth
     assert visits[-1] <= depth + 1
-    looks = header(table.model(0), of.SPLITS) + header(table.model(0), of.ATTEMPTS)
-    assert header(table.model(0), of.REPLAYS) <= 1000 * looks
+    looks = forest_of(table.model(0)).splits + forest_of(table.model(0)).attempts
+    assert forest_of(table.model(0)).replays <= 1000 * looks
 
 
 def test_parameters():
@@ -401,15 +408,15 @@ def test_parameters():
 
 @pytest.mark.parametrize(
     ("word", "value"),
-    [(of.NODE_LEFT, 77), (of.NODE_PARENT, 2), (of.NODE_DEPTH, 5), (of.NODE_COLUMN, 9), (of.NODE_PAIR, 3)],
+    [("left", 77), ("parent", 2), ("depth", 5), ("column", 9), ("pair", 3)],
 )
 def test_wrong_links_are_found(word, value):
     x, y = lone(600)
     table, _ = model_of(ufft(**EAGER, drift="none"), x, y, "ab")
     model = table.model(0)
     validate.check(model)
-    inner = next(i for i, node in enumerate(nodes_of(model)) if node[of.NODE_LEFT] >= 0)
-    model.plan.blocks.nodes_of(model.ints, model.first)[inner, word] = value
+    nodes = node_rows(model.plan.blocks.nodes_of(model.ints, model.first))
+    nodes[word][np.flatnonzero(nodes.left >= 0)[0]] = value
     assert list(validate.problems(model))
 
 
@@ -429,45 +436,45 @@ def test_the_outline_names_the_pairs():
 
 
 def test_wrong_words_are_found_and_named():
-    """Of the header, a class, its ring, a row and a pair, each by itself."""
+    """Each word of the header, a class, its ring, a row, a pair and a node is changed alone."""
     x, y = lone(200)
     table, _ = model_of(ufft(**EAGER, drift="none"), x, y, "ab")
     model = table.model(0)
     validate.check(model)
-    blocks, t = model.plan.blocks, model.first
-    label = t + blocks.classes_at
-    page = t + blocks.words((int(model.ints[t + of.NODE_CAPACITY]), 0, 0))
-    first_page = page + int(model.ints[label + of.CLASS_FIELDS]) * blocks.page_words
+    forest, plan = forest_of(model), PlanRecord.over(model.plan.ints)
+    pair, label = forest.pair(0), forest.class_entry(plan, 0)
+    row = forest.row(plan, label.pages[0], 0)
     cases = [
-        (t + of.ARRIVALS, -1, "counters of the forest"),
-        (t + of.VISITS, -1, "counters of the forest"),
-        (t + of.LEARNED_NODE, 0, "counters of the forest"),
-        (t + of.EVENTS, 1, "counters of the forest"),
-        (t + of.NODES, 10**6, "nodes and pages"),
-        (t + of.PAGES, 10**6, "nodes and pages"),
-        (t + of.STOPPED, 2, "growth has stopped"),
-        (t + of.LIVE, 9, "free nodes"),
-        (t + of.TREES, 0, "free nodes"),
-        (label + of.CLASS_RECORDS, 10**6, "labels of a class"),
-        (label + of.RING_PAGES, 10**6, "pages of a ring"),
-        (label + of.CLASS_FIELDS, 10**6, "pages of a ring"),
-        (label + of.RING_ROWS, 10**6, "rows of a ring"),
-        (label + of.RING_NEXT, 10**6, "rows of a ring"),
-        (first_page + of.ROW_ARRIVAL, 10**6, "rows must have arrived"),
-        (t + of.HEADER + of.ROOT, 10**6, "a root must be"),
-        (t + of.HEADER + of.PLANTED, 10**6, "a root must be"),
+        (forest, "arrivals", -1, "arrivals must be from 0 to 2**53"),
+        (forest, "visits", -1, "visits must be from 0 to 2**53"),
+        (forest, "learned_node", 0, "a learned node record must be from 1"),
+        (forest, "events", 1, "events must be 0"),
+        (forest, "nodes", 10**6, "nodes must be from 0 to node_capacity"),
+        (forest, "pages", 10**6, "pages must be from 0 to page_capacity"),
+        (forest, "stopped", 2, "stopped must be from 0 to 1"),
+        (forest, "live", 9, "free nodes"),
+        (forest, "trees", 0, "free nodes"),
+        (label, "weight", math.nan, "weight must be a number of at least 0 (weight of the class's labels)"),
+        (label, "records", -1, "records must be at least 0"),
+        (label, "records", 10**6, "labels of a class"),
+        (label, "ring_pages", 10**6, "each page in use"),
+        (label, "ring_rows", 10**6, "rows of a ring"),
+        (label, "ring_next", 10**6, "rows of a ring"),
+        (row, "arrival", 10**6, "rows must have arrived"),
+        (row, "weight", 0.0, "rows must have arrived"),
+        (pair, "root", 10**6, "a root must be"),
+        (pair, "planted", 10**6, "a root must be"),
+        (forest.node(plan, 0), "first_weight", -1.0, "first_weight must be a number of at least 0"),
+        (forest.node(plan, 0), "errors", 10**6, "errors must be from 0 to inputs"),
+        (forest.node(plan, 0), "warning", 10**6, "a warning must have begun"),
     ]
-    for place, value, says in cases:
-        kept = int(model.ints[place])
-        model.ints[place] = value
-        assert says in " ".join(validate.problems(model)), says
-        model.ints[place] = kept
-    for place, wrong, says in (
-        (label + of.CLASS_WEIGHT, math.nan, "labels of a class"),
-        (first_page + of.ROW_WEIGHT, 0.0, "rows must have arrived"),
-    ):
-        weight = float(model.floats[place])
-        model.floats[place] = wrong
-        assert says in " ".join(validate.problems(model)), says
-        model.floats[place] = weight
+    for record, name, value, rule in cases:
+        kept = getattr(record, name)
+        setattr(record, name, value)
+        assert rule in " ".join(validate.problems(model)), rule
+        setattr(record, name, kept)
+    page = label.pages[0]
+    label.pages[0] = 10**6
+    assert "each page in use" in " ".join(validate.problems(model))
+    label.pages[0] = page
     validate.check(model)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.datasets import folder
-from core.learners.ufft import layout as of
+from core.learners.ufft.blocks import forest_at
 from streamapp.errors import UsageError
 from streamapp.lab.experiments.base import experiment
 from streamapp.lab.experiments.conduct import conduct
@@ -192,7 +192,7 @@ def test_waveform_has_no_split_in_20_000_records_because_the_rule_allows_none() 
     assert model.summary.attempts > 20
     found = model.table.model(0)
     blocks, first = found.plan.blocks, found.first
-    roots = blocks.nodes_of(found.ints, first)[: found.ints[first + of.NODES]]
+    roots = blocks.nodes_of(found.ints, first)[: forest_at(found.ints, first).nodes]
     for columns in blocks.statistics(roots):
         gains = []
         for one, other in ((Moments(*a), Moments(*b)) for a, b in columns.tolist()):
