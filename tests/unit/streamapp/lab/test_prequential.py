@@ -124,7 +124,7 @@ def test_ufodt_buys_features_of_any_file_and_names_once_where_its_thresholds_com
         ),
         ("[]", "--schema [] must be an object with 'attributes' alone, a list"),
         ('{"attributes": [], "classes": []}', "must be an object with 'attributes' alone, a list"),
-        ('{"attributes": [{"name": "x", "kind": "nominal"}]}', "only range, cost, thresholds"),
+        ('{"attributes": [{"name": "x", "kind": "nominal"}]}', "members than range, cost, thresholds"),
         ('{"attributes": [{"name": "x"}, {"name": "x"}]}', "must have its own 'name'"),
         (
             '{"attributes": [{"name": "x", "range": [1]}]}',
