@@ -126,7 +126,7 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
     n, right = section.count - section.uncompared, sum(rows[HIT]) - section.uncompared_hit
     right_in_window, labels_in_window = sum(rows[WINDOW + HIT]), sum(rows[WINDOW + ACTUAL])
     unbiased, low, high = _unbiased(plan, section)
-    account = Account.of(ints)
+    account = Account.in_header(model)
     return Evaluation(
         records=model.records,
         labels=model.labels,

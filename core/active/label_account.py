@@ -49,7 +49,11 @@ class Account:
     @staticmethod
     def of(ints: Ints) -> Account:
         """Return the account in a model's buffer."""
-        model = ModelHeader.read(ints)
+        return Account.in_header(ModelHeader.read(ints))
+
+    @staticmethod
+    def in_header(model: ModelHeader) -> Account:
+        """Return the account in a header that ``ModelHeader.read`` returned."""
         return Account(
             asked=model.requests,
             answered=model.replies,

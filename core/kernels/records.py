@@ -32,7 +32,7 @@ Limit: TypeAlias = int | float | str | None
 
 @dataclass(slots=True, eq=False)
 class Word:
-    """One word of a record: a descriptor that reads and writes it in plain Python."""
+    """One word of a record."""
 
     meaning: str
     low: Limit
@@ -41,13 +41,12 @@ class Word:
     offset: int = 0
     is_float: bool = False
 
-    def __get__(self, record: Any, owner: type | None = None) -> Any:
-        if record is None:
-            return self
-        return (record.floats if self.is_float else record.ints)[record.start + self.offset]
-
-    def __set__(self, record: Any, value: Any) -> None:
-        (record.floats if self.is_float else record.ints)[record.start + self.offset] = value
+    def accessor(self) -> property:
+        """Return a property that reads and writes the word in plain Python."""
+        place = f"record.{'floats' if self.is_float else 'ints'}[record.start + {self.offset}]"
+        scope: dict[str, Any] = {}
+        exec(f"def read(record): return {place}\ndef write(record, value): {place} = value", scope)  # noqa: S102
+        return property(scope["read"], scope["write"], doc=self.meaning)
 
 
 @dataclass(slots=True, eq=False)
@@ -127,6 +126,8 @@ class Record:
             if isinstance(value, Word | WordsAfter)
         }
         record_types.declare(cls, fields, is_named=cls.is_named)
+        for name, field in declared.items():
+            setattr(cls, name, field.accessor())
 
 
 class Words(Record):

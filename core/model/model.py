@@ -115,8 +115,8 @@ class Model:
 
     def summary(self) -> Summary:
         """Return the model's size and counters."""
-        header, account = ModelHeader.read(self.ints), Account.of(self.ints)
-        size = self.plan.blocks.summary(self.ints, self.first)
+        header = ModelHeader.read(self.ints)
+        account, size = Account.in_header(header), self.plan.blocks.summary(self.ints, header.first)
         return Summary(
             leaves=size.leaves,
             nodes=size.nodes,
