@@ -13,7 +13,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Container
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import Any, Final
 
 from core import layout as layout
@@ -117,7 +117,6 @@ def dispatch(
     otherwise: int | None = None,
     signature: str | None = None,
     inline: tuple[str, ...] = (),
-    by_offset: str = "",
 ) -> Any:
     """Return compiled code that calls a function of the plug-in with a given kind.
 
@@ -133,7 +132,7 @@ def dispatch(
     members = list(enumerate(modules(family)))
     inlined = frozenset(kind for kind, name in enumerate(names(family)) if name in inline)
     name = f"{PACKAGES[family]}.{function}"
-    return dispatch_to(members, name, parameters, otherwise, signature, inlined, by_offset)
+    return dispatch_to(members, name, parameters, otherwise, signature, inlined)
 
 
 def dispatch_to(
@@ -143,7 +142,6 @@ def dispatch_to(
     otherwise: int | None = None,
     signature: str | None = None,
     inlined: Container[int] = (),
-    by_offset: str = "",
 ) -> Any:
     """Return compiled code that calls a function of one of these modules by kind: the last part of ``name``.
 
@@ -154,10 +152,6 @@ def dispatch_to(
     """
     function = name.rpartition(".")[2]
     having = {kind: member for kind, member in members if hasattr(member, function)}
-    if by_offset:
-        having = {
-            kind: _with_names(member, function, parameters, by_offset) for kind, member in having.items()
-        }
     given = parameters.split(", ")
     records = {kind: _own_records(member, function, given) for kind, member in having.items()}
     scope: dict[str, Any] = {f"of_{kind}": getattr(member, function) for kind, member in having.items()}
@@ -194,23 +188,6 @@ def dispatch_to(
     return kernel(scope[function])
 
 
-def _with_names(member: ModuleType, function: str, parameters: str, by_offset: str) -> Any:
-    """Return a member whose function takes records; one that takes offsets is wrapped."""
-    kernel_function = getattr(member, function)
-    body = getattr(kernel_function, "py_func", kernel_function)
-    if not {"params", "ints", "floats", "share"} & set(inspect.signature(body).parameters):
-        return member
-    scope: dict[str, Any] = {"by_offset": kernel_function, "__name__": member.__name__}
-    source = f"def {function}({parameters}):\n    return by_offset({by_offset})"
-    exec(compile(source, str(member.__file__), "exec"), scope)  # noqa: S102
-    wrapper = SimpleNamespace(
-        __name__=member.__name__, Plugin=member.Plugin if hasattr(member, "Plugin") else None
-    )
-    setattr(wrapper, function, kernel(scope[function]))
-    wrapper.wraps = True
-    return wrapper
-
-
 def _own_records(member: ModuleType, function: str, parameters: list[str]) -> dict[int, type[Record]]:
     """Return the records that a module's function declares for its parameters, by number."""
     kernel_function = getattr(member, function)
@@ -219,8 +196,7 @@ def _own_records(member: ModuleType, function: str, parameters: list[str]) -> di
     names = list(inspect.signature(body).parameters)
     for number, (parameter, name) in enumerate(zip(parameters, names, strict=True)):
         if parameter == PARAMETERS:
-            if not hasattr(member, "wraps"):
-                own[number] = member.Plugin.record()
+            own[number] = member.Plugin.record()
             continue
         declared = body.__globals__.get(body.__annotations__.get(name))
         if inspect.isclass(declared) and issubclass(declared, Record):

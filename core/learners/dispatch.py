@@ -60,20 +60,15 @@ def _inlined(function: str) -> frozenset[int]:
 
 
 @functools.cache
-def _dispatch(
-    function: str, parameters: str, signature: str, otherwise: int | None = None, by_offset: str = ""
-) -> Any:
+def _dispatch(function: str, parameters: str, signature: str, otherwise: int | None = None) -> Any:
     members = [(kind, importlib.import_module(name)) for kind, name in enumerate(modules())]
     for _, module in members:
         if otherwise is None and not hasattr(module, function):
             msg = f"{module.__name__} must have the kernel {function}({parameters}): every learner has one"
             raise GroveError(msg)
     return registry.dispatch_to(
-        members, f"core.learners.{function}", parameters, otherwise, signature, _inlined(function), by_offset
+        members, f"core.learners.{function}", parameters, otherwise, signature, _inlined(function)
     )
-
-
-_BLOCK = "plan.ints, plan.floats, block.ints, block.floats, block.start"
 
 
 def dispatcher() -> tuple[Any, Any, Any]:
@@ -83,21 +78,17 @@ def dispatcher() -> tuple[Any, Any, Any]:
             "answer",
             "plan, block, place, row, prepared, scratch, shares",
             f"UniTuple(int64, 3)(PlanRecord, Words, int64, Row, int64, {FLOATS}, {FLOATS})",
-            by_offset=f"{_BLOCK}, place, row.x, row.xs, row.weight, prepared, scratch, shares",
         ),
         _dispatch(
             "learn",
             "plan, block, place, row, hint, work",
             "UniTuple(int64, 2)(PlanRecord, Words, int64, Row, int64, Work)",
-            by_offset=f"{_BLOCK}, place, row.x, row.xs, row.label, row.weight, hint, work.scratch,"
-            " work.votes",
         ),
         _dispatch(
             "route_ahead",
             "plan, block, xs, d, ends",
             f"boolean(PlanRecord, Words, {FLOATS}, int64, {INTS})",
             otherwise=False,
-            by_offset="plan.ints, block.ints, block.floats, block.start, xs, d, ends",
         ),
     )
 
@@ -108,7 +99,6 @@ def uncertainty_dispatcher() -> Any:
         "uncertainty",
         "plan, block, place, shares, scratch, columns",
         f"UniTuple(float64, 3)(PlanRecord, Words, int64, {FLOATS}, {FLOATS}, int64)",
-        by_offset=f"{_BLOCK}, place, shares, scratch, columns",
     )
 
 
@@ -135,5 +125,4 @@ def problem_dispatcher() -> Any:
         "plan, block, blank_address",
         "int64(PlanRecord, Words, int64)",
         otherwise=0,
-        by_offset=f"{_BLOCK}, blank_address",
     )
