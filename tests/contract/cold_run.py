@@ -15,9 +15,9 @@ import numpy as np
 
 from core import registry
 from core.errors import SpecError
+from core.layout.learning import LEAVES
 from core.learners.hoeffding.learner import AXES
 from core.spec import Spec
-from core.tree import layout
 from streamapp.worker.compile_ahead import warm_kernels
 
 RECORDS = 1_200
@@ -29,7 +29,7 @@ def specs() -> Iterator[dict[str, Any]]:
     tree = {"name": "h-tree", "grace_period": 50, "delta": 0.01, "tau": 0.1}
     for part, family in {"query": "queries", "budget": "budgets", "drift": "drift"}.items():
         for name in registry.names(family):
-            leafy = part == "query" and registry.plugin(family, name)().columns & layout.LEAVES
+            leafy = part == "query" and registry.plugin(family, name)().columns & LEAVES
             yield {"learner": "boct" if leafy else tree, part: name}
     for axis, family in AXES.items():
         for name in registry.names(family):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from core import registry
+from core.layout.learning import LEAVES
 from core.learners.hoeffding.learner import AXES, HoeffdingLearner
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from core.tree import layout
 
 ROWS = 160
 UFFT = {"name": "ufft", "delta": 0.5, "tau": 0.5}
@@ -90,7 +90,7 @@ def specs() -> dict[str, dict[str, Any]]:
                 found[f"learner={name}"] = {"learner": (given if is_tree else {}) | {"name": name}}
             for part, its_family in (("query", "queries"), ("budget", "budgets"), ("drift", "drift")):
                 if family == its_family:
-                    leafy = part == "query" and registry.plugin(family, name)().columns & layout.LEAVES
+                    leafy = part == "query" and registry.plugin(family, name)().columns & LEAVES
                     found[f"{part}={name}"] = {"learner": {"name": "boct"} if leafy else EAGER, part: name}
     return found | MEETINGS
 

@@ -15,11 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.active.label_account import SAMPLED_BY_STRATEGY
+from core.layout.tree import NODE_FIELDS, Tree
 from core.model.model import Model
 from core.model_table import Answers, ModelTable
 from core.schema.schema import Attribute, Schema
-from core.tree import layout as at
-from core.tree.byoffset.routing import node_at
 from tests.tiers import examples
 from tests.unit.core.builders import spec_of
 
@@ -51,7 +50,7 @@ def model_of(scores: Floats, limit: float, seed: int = 1, **rate: object) -> Mod
     model.header.records = model.header.labels = 0
     model.configure(spec_like(model, limit, seed, rate))
     for node in range(1, LEAVES + 1):
-        masses = node_at(model.ints, model.first, node) + at.NODE_FIELDS
+        masses = Tree(model.ints, model.floats, model.first).node(node).start + NODE_FIELDS
         model.floats[masses : masses + 2] = 1.0 - scores[node - 1], scores[node - 1]
     table = ModelTable()
     table.add(model)
@@ -121,7 +120,7 @@ def test_any_scores_and_any_shift(before: Floats, after: Floats, limit: float, s
     asked = answered(table, leaves[: RECORDS // 2]).asked
     other = Model.restore(table.model(0).snapshot())
     for node in range(1, LEAVES + 1):
-        masses = node_at(other.ints, other.first, node) + at.NODE_FIELDS
+        masses = Tree(other.ints, other.floats, other.first).node(node).start + NODE_FIELDS
         other.floats[masses : masses + 2] = 1.0 - after[node - 1], after[node - 1]
     shifted = ModelTable()
     shifted.add(other)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from core.learners.hoeffding.presets import h_tree
-from core.tree import layout as at
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +23,7 @@ class Plugin(h_tree.Plugin):
     compiled: ClassVar[bool] = False  # every attempt comes to `decide`
 
     def decide(self, model, t, node, leaf):
-        if model.floats[leaf + at.LEAF_OBSERVED] % 1.0:
+        if model.floats[leaf + offset(Leaf, "observed")] % 1.0:
             raise ArithmeticError("this weight is no whole number")
         return h_tree.Plugin.decide(self, model, t, node, leaf)
 '''

@@ -8,13 +8,13 @@ import numpy as np
 
 from core import registry
 from core.kernels.records import Words
+from core.layout.learning import LEAVES
 from core.learners.forest.learner import Forest
 from core.learners.hoeffding.learner import HoeffdingLearner
 from core.model.model import Model
 from core.model_table import LABELLED, ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from core.tree import layout as at
 
 TREES = [
     name
@@ -29,7 +29,7 @@ FORESTS = [
 """The learners whose members are trees of that family."""
 
 QUERIES = [
-    name for name in registry.names("queries") if not registry.plugin("queries", name)().columns & at.LEAVES
+    name for name in registry.names("queries") if not registry.plugin("queries", name)().columns & LEAVES
 ]
 """The query strategies that go with every learner; the others need a table of leaves, as boct has one."""
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from core.layout.model import WORD
 from core.model import buffers, validate
 from core.model.buffers import Block
 from core.tree import allocation
-from core.tree import layout as at
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
 LEARNERS = ["h-tree", "efdt", "hat"]
@@ -89,15 +89,15 @@ def test_a_large_model_stays_where_it_is_until_its_reserve_is_used_up():
         assert model.header.words == len(model.ints) == t + model.plan.blocks.words(room)
         validate.check(model)
         assert model.snapshot() == before
-    bytes_of_leaf = model.plan.blocks.shape(1, 1).leaf_stride * at.WORD
+    bytes_of_leaf = model.plan.blocks.shape(1, 1).leaf_stride * WORD
     assert model.make_room(t, (4000, MOST // bytes_of_leaf + 1)) == t
     assert model.address != address
     assert (model.snapshot(), model.summary().leaves) == (before, leaves)
 
 
 def test_a_reserve_is_no_larger_than_the_bytes_that_a_model_may_take():
-    large = allocation.LARGE_BYTES // at.WORD
+    large = allocation.LARGE_BYTES // WORD
     assert len(allocation.reserved_words(large - 1, 1e9)) == large - 1
-    assert len(allocation.reserved_words(large, 1e9)) * at.WORD == allocation.LEAST_RESERVE
-    assert len(allocation.reserved_words(large, 6e6)) == 6_000_000 // at.WORD
+    assert len(allocation.reserved_words(large, 1e9)) * WORD == allocation.LEAST_RESERVE
+    assert len(allocation.reserved_words(large, 6e6)) == 6_000_000 // WORD
     assert len(allocation.reserved_words(large, 1.0)) == large

@@ -6,20 +6,22 @@ import pytest
 
 from core.errors import SnapshotError
 from core.kernels import jit
+from core.kernels.records import offset
+from core.layout.model import ModelHeader
+from core.layout.tree import Tree
 from core.model import snapshot, validate
 from core.model.model import Model
-from core.tree import layout
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
 SCHEMA = schema_of(None, 3, None, classes="abc")
 SIZES = {
-    layout.TREE_WORDS,
-    layout.TREE_NODE_CAPACITY,
-    layout.TREE_SLOT_CAPACITY,
-    layout.TREE_NODE_STRIDE,
-    layout.TREE_LEAF_STRIDE,
-    layout.TREE_LEAVES_AT,
-    layout.TREE_NOMINAL_AT,
+    offset(Tree, "words"),
+    offset(Tree, "node_capacity"),
+    offset(Tree, "slot_capacity"),
+    offset(Tree, "node_stride"),
+    offset(Tree, "leaf_stride"),
+    offset(Tree, "leaves_at"),
+    offset(Tree, "nominal_at"),
 }
 
 
@@ -55,7 +57,7 @@ def test_models_of_the_same_texts_share_a_plan(data):
 @pytest.mark.parametrize("word", sorted(SIZES))
 def test_a_tree_of_another_size_than_its_plan_has_is_refused(data, word):
     plan, ints = snapshot.read(data)
-    ints[ints[layout.MODEL_FIRST] + word] += 1
+    ints[ints[offset(ModelHeader, "first")] + word] += 1
     with pytest.raises(SnapshotError, match="must fit its spec and schema"):
         snapshot.check_words(plan, ints)
 

@@ -14,6 +14,7 @@ from core.errors import SnapshotError
 from core.kernels.records import offset
 from core.layout.model import EVALUATION_ROWS, EvaluationCounters, ModelHeader
 from core.layout.plan import PlanRecord
+from core.layout.tree import ABSENT, LEAF_FIELDS, TREE_HEADER, Leaf, Node, Tree
 from core.learners import dispatch as learners
 from core.learners.hoeffding.schedules._imac import state as candidates
 from core.model import file as model_file
@@ -21,7 +22,6 @@ from core.model import snapshot, soundness
 from core.model.model import Model
 from core.state_version import STATE_VERSION
 from core.tree import allocation
-from core.tree import layout as at
 from tests.fuzz import models, mutate
 
 FAR = 1 << 40
@@ -38,7 +38,7 @@ def tree(word):
 
 
 def root(word):
-    return tree(at.TREE_HEADER + word)
+    return tree(TREE_HEADER + word)
 
 
 def record(word):
@@ -46,9 +46,17 @@ def record(word):
 
     def place(model, words):
         t = int(ModelHeader.over(words).first)
-        last = t + at.TREE_HEADER + int(words[t + at.TREE_NODES] - 1) * int(words[t + at.TREE_NODE_STRIDE])
-        leaf = t + int(words[t + at.TREE_LEAVES_AT])
-        return leaf + int(words[last + at.NODE_SLOT]) * int(words[t + at.TREE_LEAF_STRIDE]) + word
+        last = (
+            t
+            + TREE_HEADER
+            + int(words[t + offset(Tree, "nodes")] - 1) * int(words[t + offset(Tree, "node_stride")])
+        )
+        leaf = t + int(words[t + offset(Tree, "leaves_at")])
+        return (
+            leaf
+            + int(words[last + offset(Node, "slot")]) * int(words[t + offset(Tree, "leaf_stride")])
+            + word
+        )
 
     return place
 
@@ -68,8 +76,12 @@ def candidate(row):
     def place(model, words):
         t, plan = int(ModelHeader.over(words).first), model.plan.record
         room = candidates.most_candidates(int(plan.attributes))
-        for slot in range(int(words[t + at.TREE_SLOTS])):
-            state = t + int(words[t + at.TREE_LEAVES_AT]) + slot * int(words[t + at.TREE_LEAF_STRIDE])
+        for slot in range(int(words[t + offset(Tree, "slots")])):
+            state = (
+                t
+                + int(words[t + offset(Tree, "leaves_at")])
+                + slot * int(words[t + offset(Tree, "leaf_stride")])
+            )
             state += int(plan.schedule_state)
             if words[state + offset(candidates.ImacState, "count")] > 0:
                 rows = state + candidates.HEADER + 2 * int(plan.attributes)
@@ -109,27 +121,27 @@ CASES = [
     ("query=rate", beyond(section("query"), NEXT), FAR, "rate: records held must be"),
     ("query=rate", beyond(section("query"), BY_CODE), 7, "rate: counts of codes must equal"),
     ("budget=window", section("budget"), bits(-1.0), "window: recent requests"),
-    ("numeric_observer=exact", record(at.LEAF_FIELDS + 2), bits(99.0), "exact: the number of values"),
-    ("numeric_observer=exact", record(at.LEAF_FIELDS + 4 + 16), bits(5.0), "exact: classes of the values"),
+    ("numeric_observer=exact", record(LEAF_FIELDS + 2), bits(99.0), "exact: the number of values"),
+    ("numeric_observer=exact", record(LEAF_FIELDS + 4 + 16), bits(5.0), "exact: classes of the values"),
     ("numeric_observer=histogram", section("shared"), bits(1e9), "histogram: first values"),
     ("imac-waits", candidate(None), FAR, "imac: the number of candidates"),
     ("imac-waits", candidate(candidates.ATTRIBUTE), FAR, "imac: each candidate must be"),
-    ("imac-waits", candidate(candidates.TEST), at.ABSENT, "imac: tests of candidates"),
-    ("numeric", tree(at.TREE_NODES), 0, "nodes must be from 1 to node_capacity"),
-    ("numeric", tree(at.TREE_PATHS), 2, "main tree: paths must be from 0 to 1"),
-    ("numeric", tree(at.TREE_FREE), FAR, "each leaf record must belong to one node, or be free"),
-    ("numeric", tree(at.TREE_FREE), 0, "each leaf record must belong to one node, or be free"),
-    ("numeric", tree(at.TREE_LEAVES), 99, "leaves, splits and depth"),
-    ("numeric", root(at.NODE_KIND), 7, "main tree: node 0: kind must be from 0 to 4"),
-    ("numeric", root(at.NODE_ATTRIBUTE), FAR, "node 0: an attribute must be"),
-    ("numeric", root(at.NODE_ATTRIBUTE), -1, "node 0: an attribute must be"),
-    ("numeric", root(at.NODE_CHILD), 1 << 36, "node 0: children must lie after"),
-    ("numeric", root(at.NODE_CHILD), 0, "node 0: children must lie after"),
-    ("numeric", root(at.NODE_CHILDREN), 3, "node 0: children must lie after"),
-    ("numeric", root(at.NODE_PARENT), 1, "node 0 must be the root"),
-    ("numeric", root(at.NODE_REACH), FAR, "classes of a node must be"),
-    ("numeric", record(at.LEAF_NODE), 0, "leaf record must be the node's own"),
-    ("numeric", record(at.LEAF_OBSERVED), bits(np.inf), "observed must be a number of at least 0"),
+    ("imac-waits", candidate(candidates.TEST), ABSENT, "imac: tests of candidates"),
+    ("numeric", tree(offset(Tree, "nodes")), 0, "nodes must be from 1 to node_capacity"),
+    ("numeric", tree(offset(Tree, "paths")), 2, "main tree: paths must be from 0 to 1"),
+    ("numeric", tree(offset(Tree, "free")), FAR, "each leaf record must belong to one node, or be free"),
+    ("numeric", tree(offset(Tree, "free")), 0, "each leaf record must belong to one node, or be free"),
+    ("numeric", tree(offset(Tree, "leaves")), 99, "leaves, splits and depth"),
+    ("numeric", root(offset(Node, "kind")), 7, "main tree: node 0: kind must be from 0 to 4"),
+    ("numeric", root(offset(Node, "attribute")), FAR, "node 0: an attribute must be"),
+    ("numeric", root(offset(Node, "attribute")), -1, "node 0: an attribute must be"),
+    ("numeric", root(offset(Node, "child")), 1 << 36, "node 0: children must lie after"),
+    ("numeric", root(offset(Node, "child")), 0, "node 0: children must lie after"),
+    ("numeric", root(offset(Node, "children")), 3, "node 0: children must lie after"),
+    ("numeric", root(offset(Node, "parent")), 1, "node 0 must be the root"),
+    ("numeric", root(offset(Node, "reach")), FAR, "classes of a node must be"),
+    ("numeric", record(offset(Leaf, "node")), 0, "leaf record must be the node's own"),
+    ("numeric", record(offset(Leaf, "observed")), bits(np.inf), "observed must be a number of at least 0"),
 ]
 
 
@@ -175,12 +187,14 @@ def test_a_file_is_refused_before_it_can_answer(made, tmp_path):
     model = made("numeric")
     words = mutate.words_of(model)
     path = tmp_path / "model.grove"
-    crafted = mutate.wrapped(model, mutate.apply(words, [(root(at.NODE_CHILD)(model, words), 1 << 36)]))
+    crafted = mutate.wrapped(
+        model, mutate.apply(words, [(root(offset(Node, "child"))(model, words), 1 << 36)])
+    )
     for data in (crafted, model_file.wrap({"key": "k"}, crafted)):
         path.write_bytes(data)
         with pytest.raises(SnapshotError, match="children must lie after"):
             Model.load(path)
-    heavy = record(at.LEAF_OBSERVED)(model, words)
+    heavy = record(offset(Leaf, "observed"))(model, words)
     path.write_bytes(mutate.wrapped(model, mutate.apply(words, [(heavy, bits(1e9))])))
     with pytest.raises(SnapshotError, match="must add up to"):
         Model.load(path)

@@ -5,8 +5,8 @@ import pytest
 from core.errors import GroveError
 from core.kernels.records import offset
 from core.layout.model import EVALUATION_ROWS, EvaluationCounters, ModelHeader
+from core.layout.tree import Leaf, Node, Tree
 from core.model import validate
-from core.tree import layout as at
 from core.tree import views
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
@@ -27,26 +27,26 @@ def model():
 
 def damage(model, what):
     tree = views.tree_view(model.plan, model.ints, model.first)
-    last = int(tree.header[at.TREE_NODES]) - 1
-    leaf = int(tree.node_ints[last, at.NODE_SLOT])
+    last = int(tree.header[offset(Tree, "nodes")]) - 1
+    leaf = int(tree.node_ints[last, offset(Node, "slot")])
     rows = int(model.plan.record.evaluation) + EvaluationCounters.SIZE
     changes = {
         "words": (model.ints, offset(ModelHeader, "words"), -1),
         "requests": (model.ints, offset(ModelHeader, "requests"), 10_000),
         "classes": (model.ints, offset(ModelHeader, "classes"), 9),
-        "root": (tree.node_ints, (0, at.NODE_PARENT), 3),
-        "child": (tree.node_ints, (0, at.NODE_CHILD), 10**6),
-        "parent": (tree.node_ints, (last, at.NODE_PARENT), last),
-        "inner": (tree.node_ints, (0, at.NODE_SLOT), 0),
-        "leaves": (tree.header, at.TREE_LEAVES, 99),
-        "splits": (tree.header, at.TREE_SPLITS, 99),
-        "depth": (tree.header, at.TREE_DEPTH, 99),
-        "slot": (tree.node_ints, (last, at.NODE_SLOT), -1),
-        "back": (tree.leaf_ints, (leaf, at.LEAF_NODE), 0),
-        "free": (tree.header, at.TREE_SLOTS, tree.shape.slots + 1),
-        "seen": (tree.leaf_floats, (leaf, at.LEAF_OBSERVED), 1e9),
+        "root": (tree.node_ints, (0, offset(Node, "parent")), 3),
+        "child": (tree.node_ints, (0, offset(Node, "child")), 10**6),
+        "parent": (tree.node_ints, (last, offset(Node, "parent")), last),
+        "inner": (tree.node_ints, (0, offset(Node, "slot")), 0),
+        "leaves": (tree.header, offset(Tree, "leaves"), 99),
+        "splits": (tree.header, offset(Tree, "splits"), 99),
+        "depth": (tree.header, offset(Tree, "depth"), 99),
+        "slot": (tree.node_ints, (last, offset(Node, "slot")), -1),
+        "back": (tree.leaf_ints, (leaf, offset(Leaf, "node")), 0),
+        "free": (tree.header, offset(Tree, "slots"), tree.shape.slots + 1),
+        "seen": (tree.leaf_floats, (leaf, offset(Leaf, "observed")), 1e9),
         "masses": (tree.masses, (last, 0), -1.0),
-        "overdue": (tree.leaf_floats, (leaf, at.LEAF_NEXT), -1.0),
+        "overdue": (tree.leaf_floats, (leaf, offset(Leaf, "next")), -1.0),
         "judged": (model.ints, rows, 12345),
         "window": (
             model.ints,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from core.events import Split
-from core.tree import layout as at
+from core.kernels.records import offset
+from core.layout.tree import Leaf, Tree
 from core.tree import views
-from core.tree.byoffset.routing import leaf_at
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
 
 
@@ -62,8 +62,10 @@ def test_values_that_are_left_out_make_no_leaf_surer():
     options = {"grace_period": 50, "tau": 0.0, "delta": 0.05, "min_branch_frac": 0.0}
     table, events = table_with(x, label, capacity=50, **options)
     assert not events
-    leaf = leaf_at(table.model(0).ints, table.model(0).first, 0)
-    observed, left_out = table.model(0).floats[[leaf + at.LEAF_OBSERVED, leaf + at.LEAF_LEFT_OUT]]
+    leaf = Tree(table.model(0).ints, table.model(0).floats, table.model(0).first).leaf(0).start
+    observed, left_out = table.model(0).floats[
+        [leaf + offset(Leaf, "observed"), leaf + offset(Leaf, "left_out")]
+    ]
     assert (observed, left_out) == (4000.0, 3950.0)
     _, events = table_with(x, label, capacity=4000, **options)
     assert any(isinstance(event, Split) for event in events)

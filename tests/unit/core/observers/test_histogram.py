@@ -7,9 +7,10 @@ import pytest
 
 from core.errors import ParameterError
 from core.events import Split
+from core.kernels.records import offset
+from core.layout.tree import Node
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from core.tree import layout as at
 from core.tree import views
 from tests.naive.observers import Histogram
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
@@ -82,7 +83,7 @@ def test_branch_masses_are_exact():
     inherited = [
         np.bincount(label[500 : split.row + 1][side], minlength=2).tolist() for side in (behind, ~behind)
     ]
-    masses = [tree.masses[1 + i] - tree.seen[tree.node_ints[1 + i, at.NODE_SLOT]] for i in range(2)]
+    masses = [tree.masses[1 + i] - tree.seen[tree.node_ints[1 + i, offset(Node, "slot")]] for i in range(2)]
     assert [mass.tolist() for mass in masses] == inherited
 
 

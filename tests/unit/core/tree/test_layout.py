@@ -5,50 +5,9 @@ from core.layout.model import EvaluationCounters, ModelHeader, code_bits, evalua
 from core.layout.tree import LEAF_FIELDS, NODE_FIELDS, TREE_HEADER, TreeShape
 from core.model import buffers
 from core.plan import Plan
-from core.tree import layout as at
 from core.tree import views
 from core.tree.allocation import aligned_words
 from tests.unit.core.builders import schema_of, spec_of
-
-
-def constants(prefix):
-    return {
-        name: value for name, value in vars(at).items() if name.startswith(prefix) and isinstance(value, int)
-    }
-
-
-@pytest.mark.parametrize(
-    ("prefix", "size"),
-    [
-        ("MODEL_", "MODEL_HEADER"),
-        ("TREE_", "TREE_HEADER"),
-        ("NODE_", "NODE_FIELDS"),
-        ("LEAF_", "LEAF_FIELDS"),
-    ],
-)
-def test_every_word_has_one_meaning(prefix, size):
-    words = constants(prefix)
-    end = words.pop(size)
-    assert len(set(words.values())) == len(words)
-    assert max(words.values()) < end
-
-
-def test_plan_words_do_not_overlap():
-    words = constants("PLAN_")
-    end = words.pop("PLAN_HEADER")
-    with_parameters = {
-        "NUMERIC_OBSERVER",
-        "NOMINAL_OBSERVER",
-        "CRITERION",
-        "LEAF_MODEL",
-        "DRIFT",
-        "STRATEGY",
-        "BUDGETING",
-        "SCHEDULE",
-    }
-    taken = [w for name, w in words.items()] + [words[f"PLAN_{name}"] + 1 for name in with_parameters]
-    assert len(set(taken)) == len(taken)
-    assert max(taken) < end
 
 
 def test_bytes_per_leaf():

@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
+from core.kernels.records import offset
+from core.layout.tree import TREE_HEADER, Node
 from core.model import buffers
 from core.model.model import Model
 from core.model_table import ANSWER_ONLY, ModelTable
 from core.plan import Plan
 from core.spec import Spec
-from core.tree import layout as at
-from core.tree.byoffset import prefetch
+from core.tree import prefetch
 from tests.unit.core.builders import schema_of
 
 ODD = (math.nan, -1.0, 2.0)
@@ -58,7 +59,7 @@ def test_the_model_is_the_same_to_the_last_bit(odd, learner):
 def test_an_odd_value_in_the_way_is_left_to_others():
     table = grown(*rows(None))
     plan, model = table.model(0).plan, table.model(0)
-    root = int(model.ints[model.first + at.TREE_HEADER + at.NODE_ATTRIBUTE])
+    root = int(model.ints[model.first + TREE_HEADER + offset(Node, "attribute")])
     x = np.zeros((prefetch.WIDTH, 5))
     x[:4, root] = 1.0
     for odd in ODD:

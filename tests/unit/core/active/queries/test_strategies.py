@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from core.active.queries import conf_tree, selective_sampling
+from core.kernels.records import offset
+from core.layout.tree import LEAF_FIELDS, NODE_FIELDS, Leaf, Tree
 from core.model_table import ON_REQUEST
 from core.numeric import rng
 from core.numeric.consistency import epsilon
 from core.spec import Spec
-from core.tree import layout as at
-from core.tree.byoffset.routing import leaf_at, node_at
 from tests.naive.queries import ConfTree, Place, normal
 from tests.unit.core.builders import QUERIES, answer, schema_of, spec_of, table_of
 
@@ -32,11 +32,11 @@ def at_a_leaf(query, counts, *, first=1, n=1, limit=0.1, seed=1, inherited=None)
         ONE if len(counts) == 2 else TEN, spec_of(query=query, budget={"limit": limit}, seed=seed)
     )
     model = table.model(0)
-    node = node_at(model.ints, model.first, 0) + at.NODE_FIELDS
-    leaf = leaf_at(model.ints, model.first, 0)
+    node = Tree(model.ints, model.floats, model.first).node(0).start + NODE_FIELDS
+    leaf = Tree(model.ints, model.floats, model.first).leaf(0).start
     model.floats[node : node + len(counts)] = np.add(counts, 0.0 if inherited is None else inherited)
-    model.floats[leaf + at.LEAF_FIELDS : leaf + at.LEAF_FIELDS + len(counts)] = counts
-    model.floats[leaf + at.LEAF_OBSERVED] = sum(counts)
+    model.floats[leaf + LEAF_FIELDS : leaf + LEAF_FIELDS + len(counts)] = counts
+    model.floats[leaf + offset(Leaf, "observed")] = sum(counts)
     found = []
     for t in range(first, first + n):
         model.header.records = t - 1
@@ -174,7 +174,7 @@ def test_a_threshold_from_classes_and_budget():
 def test_the_trace_of_variable_uncertainty():
     table = table_of(ONE, spec_of(query="variable_uncertainty"))
     model = table.model(0)
-    masses = node_at(model.ints, model.first, 0) + at.NODE_FIELDS
+    masses = Tree(model.ints, model.floats, model.first).node(0).start + NODE_FIELDS
     answers, thetas = [], []
     for share in (1, 1, 0.6, 0.9, 0.95, 0.999, 0.7, 0.99):
         model.floats[masses : masses + 2] = share, 1 - share
