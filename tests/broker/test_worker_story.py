@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -31,7 +32,10 @@ def files_of_kernels() -> dict[Path, int]:
 
 def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker, tmp_path: Path) -> None:
     place = Installation(broker.bootstrap_servers, "piled.", 2, tmp_path, module="streamapp worker")
-    settings = UNHURRIED | {"GROVE_MODEL_SPEC": orjson.dumps(SPEC).decode(), "GROVE_PENDING_TTL_MS": "5000"}
+    settings: Any = UNHURRIED | {
+        "GROVE_MODEL_SPEC": orjson.dumps(SPEC).decode(),
+        "GROVE_PENDING_TTL_MS": "5000",
+    }
     producer = place.producer()
     keys = [b"model-%d" % i for i in range(3)]
     n = MINUTES * 60_000 // EVERY_MS

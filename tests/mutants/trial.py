@@ -107,7 +107,7 @@ def fork(
             import numba
 
             os.environ["NUMBA_DISABLE_JIT"] = "1"
-            numba.config.DISABLE_JIT = 1  # read from the environment when numba was imported
+            setattr(numba.config, "DISABLE_JIT", 1)  # noqa: B010 - read from the environment when numba was imported
         if mutant is not None:
             sys.meta_path.insert(0, _Mutated(mutant, text))
         plugins = [_Only(only)] if only else []

@@ -192,7 +192,7 @@ def test_what_a_receiver_of_reports_raises_comes_out_of_the_call(receiver: str) 
 
     told = Told()
     if receiver == "errors":
-        told.erred = fail  # type: ignore[method-assign]
+        told.erred = fail  # type: ignore[method-assign,assignment]
     logger = SimpleNamespace(log=fail) if receiver == "logger" else None
     client = native(told, {"bootstrap.servers": f"127.0.0.1:{free_port()}"}, logger)
 

@@ -41,11 +41,12 @@ BUY: dict[str, Any] = {"request_id": "q", "instance_id": "i", "features": ["age"
 BUY |= {"known": {}, "expires_ms": 7}
 
 
-def record(offset: int, body: object, key: bytes | str | None = b"k", partition: int = 3) -> Message:
+def record(offset: int, body: object, key: bytes | None = b"k", partition: int = 3) -> Message:
     """Return a record whose time is a thousand times its offset."""
     value = body if isinstance(body, bytes) else json.dumps(body).encode()
-    place = {"topic": "t", "partition": partition, "offset": offset}
-    return Message(**place, key=key, value=value, timestamp=(1, 1000 * offset))
+    return Message(
+        topic="t", partition=partition, offset=offset, key=key, value=value, timestamp=(1, 1000 * offset)
+    )
 
 
 def test_a_request_for_a_label_becomes_a_card_with_all_that_the_record_has() -> None:
