@@ -139,14 +139,15 @@ def best_test(
     values: int,
     least: int,
     n_log_n,
-    left,
-    right,
+    branches,
 ) -> tuple[float, float, float]:
     """Return (gain in bits, split information, threshold) of an attribute's best test; gain 0: none.
 
-    bounds: start and end of the node's rows; values: number of nominal values, 0: numeric.
+    bounds: start and end of the node's rows; values: number of nominal values, 0: numeric; branches: two
+    arrays int64[class], with any content.
     """
     start, end = bounds
+    left, right = branches
     total = end - start
     known = known_rows(column, order, start, end)
     count_classes(y, order, start, known, right)
@@ -280,7 +281,7 @@ def grow(
             continue
         for a in range(d):
             gains[a], infos[a], cuts[a] = best_test(
-                columns[a], y, order[a], (start, end), values[a], least, n_log_n, left, right
+                columns[a], y, order[a], (start, end), values[a], least, n_log_n, (left, right)
             )
         chosen = choose(gains, infos, options[GAIN_RATIO] != 0)
         if chosen < 0:

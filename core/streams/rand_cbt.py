@@ -62,7 +62,7 @@ class Plugin(Generator):
     def writer(self) -> Writer:
         tree = self.concept()
         shuffle = rng.stream_key(self.seed, rng.GENERATOR_ORDER)
-        how = (self.per_leaf, tree.low, tree.high, tree.probability)
+        how = (self.per_leaf, (tree.low, tree.high), tree.probability)
         if self.rng == "java":
             random = _java.seeded(self.seed)
             return lambda first, x, y: _draw(random, shuffle, *how, first, x, y)
@@ -139,22 +139,25 @@ def _place(key, size: int, position: int) -> int:
 
 
 @kernel(
-    "void(uint64, uint64, int64, float64[:, ::1], float64[:, ::1], float64[::1], int64,"
-    " float64[:, ::1], int32[::1])"
+    "void(uint64, uint64, int64, UniTuple(float64[:, ::1], 2), float64[::1], int64, float64[:, ::1],"
+    " int32[::1])"
 )
 def _count(
     key,
     shuffle,
     per_leaf: int,
-    low: npt.NDArray[np.float64],
-    high: npt.NDArray[np.float64],
+    corners: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
     probability: npt.NDArray[np.float64],
     first: int,
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
-    """Fill x float64[m, d], y int32[m] in the counter flavour: draw j is attribute j, draw d the class."""
+    """Fill x float64[m, d], y int32[m] in the counter flavour: draw j is attribute j, draw d the class.
+
+    corners: the lowest and the highest corner of each leaf's box, float64[leaf, attribute].
+    """
     d = x.shape[1]
+    low, high = corners
     for row in range(y.size):
         draw = (first + row) << rng.DRAW_BITS
         leaf = _place(shuffle, per_leaf * len(probability), first + row) // per_leaf
@@ -164,21 +167,21 @@ def _count(
 
 
 @kernel(
-    "void(int64[::1], uint64, int64, float64[:, ::1], float64[:, ::1], float64[::1], int64,"
-    " float64[:, ::1], int32[::1])"
+    "void(int64[::1], uint64, int64, UniTuple(float64[:, ::1], 2), float64[::1], int64, float64[:, ::1],"
+    " int32[::1])"
 )
 def _draw(
     random: npt.NDArray[np.int64],
     shuffle,
     per_leaf: int,
-    low: npt.NDArray[np.float64],
-    high: npt.NDArray[np.float64],
+    corners: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]],
     probability: npt.NDArray[np.float64],
     first: int,
     x: npt.NDArray[np.float64],
     y: npt.NDArray[np.int32],
 ) -> None:
     """Fill x float64[m, d], y int32[m] with java.util.Random's draws, in the order of the counter flavour."""
+    low, high = corners
     for row in range(y.size):
         leaf = _place(shuffle, per_leaf * len(probability), first + row) // per_leaf
         for j in range(x.shape[1]):

@@ -112,3 +112,34 @@ def _is_private(node: ast.Attribute) -> bool:
     """Whether an attribute is a private one of another object."""
     is_own = isinstance(node.value, ast.Name) and node.value.id == "self"
     return node.attr[0] == "_" and node.attr[1:2].islower() and not is_own
+
+
+MOST_KERNEL_PARAMETERS = 8
+MOST_WIDE_KERNELS = 19
+KERNELS = {"kernel", "called"}
+"""The decorators of compiled functions (core/kernels/jit.py)."""
+
+
+def _decorator(node: ast.expr) -> str:
+    """Return the name of a decorator, with or without arguments."""
+    return ast.unparse(node.func if isinstance(node, ast.Call) else node)
+
+
+def test_a_kernel_of_many_parameters_has_a_reason() -> None:
+    """tests/wide_kernels.txt has a line for each: file, kernel, number of parameters, reason."""
+    lines = (house.ROOT / "tests" / "wide_kernels.txt").read_text().splitlines()
+    listed = {tuple(line.split(" ", 3)[:3]) for line in lines if not line.startswith("#")}
+    reasons = [line.split(" ", 3)[3] for line in lines if not line.startswith("#")]
+    kernels, wide = 0, set()
+    for package in house.PACKAGES:
+        for path in house.sources(house.ROOT / package):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.FunctionDef) and KERNELS & set(map(_decorator, node.decorator_list)):
+                    kernels += 1
+                    parameters = len(node.args.args) + len(node.args.kwonlyargs)
+                    if parameters > MOST_KERNEL_PARAMETERS:
+                        wide.add((path.relative_to(house.ROOT).as_posix(), node.name, str(parameters)))
+    assert kernels > 800
+    assert wide == listed
+    assert len(wide) <= MOST_WIDE_KERNELS
+    assert all(len(reason.split()) > 4 for reason in reasons)
