@@ -108,7 +108,13 @@ class Echo:
         return [None] * len(some)
 
     async def process(
-        self, task: Counting, run: Run, is_ours: Callable[[], bool], instances: None = None
+        self,
+        task: Counting,
+        run: Run,
+        is_ours: Callable[[], bool],
+        instances: None = None,
+        *,
+        runs_of_step: int = 1,
     ) -> Any:
         return self._echo(task, run)
 
@@ -128,7 +134,12 @@ class Echo:
             echoes.append(echo)
         step = Step(self._sources[run.topic], run.position)
         return SimpleNamespace(
-            run=run, echoes=echoes, size=200 * len(echoes), step=step, input_bytes=100 * len(echoes)
+            run=run,
+            echoes=echoes,
+            size=200 * len(echoes),
+            step=step,
+            input_bytes=100 * len(echoes),
+            rest=None,
         )
 
     def send(self, results: Any) -> None:
