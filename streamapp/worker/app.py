@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from faust.web.base import BlueprintManager
 from mode import CrashingSupervisor
@@ -18,10 +18,11 @@ from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.observability.pages import add_pages
 from streamapp.worker.observability.pages.models import add_model_page
 from streamapp.worker.processing.abandoned_transactions import AbandonedTransactions
+from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.task_manager import TaskManager
-from streamapp.worker.snapshots.table import add_table
 from streamapp.worker.task.sources import source_topics
-from streamapp.worker.transport.application import App, Wiring
+from streamapp.worker.transport.application import App, DriverOptions, Wiring
+from streamapp.worker.transport.consumer import Consumer
 from streamapp.worker.transport.delivery import DeliverySchema
 from streamapp.worker.transport.log_throttle import throttle_logs
 from topics.clients.access import Access
@@ -42,13 +43,10 @@ def create_app(
     settings: Settings,
     instance: str,
     *,
-    manager: TaskManager,
-    metrics: Metrics,
-    health: Health,
     features: bool = True,
     partitions: int | None = None,
 ) -> App:
-    """Return the app of worker `instance`: driver, agent and pages around its task manager.
+    """Return the app of worker `instance`, with a driver and nothing yet that processes (`add_parts`).
 
     `features`: the topics of feature acquisition exist; `partitions`: number of each topic's partitions at
     the start.
@@ -56,7 +54,6 @@ def create_app(
     transport.register()
     throttle_logs()
     names = TopicNames(settings.topics_prefix, features)
-    sources = tuple(source_topics(names).values())  # in causal order
     app = App(
         **faust_arguments(settings, instance),
         env_prefix="GROVE_FAUST_",  # no variables of other Faust apps are read
@@ -78,12 +75,8 @@ def create_app(
     # None of Faust's own pages, in this or a later version of Faust: they show the cluster, and read and
     # forward keys of tables, from the server's thread.
     app.web.blueprints = BlueprintManager()
-    app.wiring = Wiring(
-        manager=manager,
-        assignments=manager.assignments,
-        committer=manager.committer,
-        progress=manager.progress,
-        topics=sources,
+    app.options = DriverOptions(
+        topics=tuple(source_topics(names).values()),  # in causal order
         skew_ms=settings.input_skew_ms,
         max_idle_ms=settings.max_task_idle_ms,
         max_records=settings.max_poll_records,
@@ -95,17 +88,39 @@ def create_app(
         check_group=partial(
             check_again, librdkafka_properties(settings), settings.application_id, instance, names
         ),
+    )
+    return app
+
+
+def driver_of(app: App) -> Driver:
+    """Return the driver of an app; Faust makes it at the first call, in the event loop that is set."""
+    return cast(Consumer, app.consumer)
+
+
+def add_parts(
+    app: App,
+    settings: Settings,
+    instance: str,
+    *,
+    manager: TaskManager,
+    metrics: Metrics,
+    health: Health,
+) -> None:
+    """Give an app what it runs: the parts that its driver calls, the agent and the pages."""
+    app.wiring = Wiring(
+        manager=manager,
+        assignments=manager.assignments,
+        committer=manager.committer,
+        progress=manager.progress,
         abandoned=AbandonedTransactions.of(
             settings, instance, librdkafka_properties(settings), lambda: health.stopping
         ),
     )
     # acks=False: the committer, not Faust, keeps track of what is processed and may be committed.
-    add_agent(app, app.topic(*sources, schema=DeliverySchema(), acks=False), manager)
-    manager.attach_table(add_table(app, names.snapshots))
+    add_agent(app, app.topic(*app.options.topics, schema=DeliverySchema(), acks=False), manager)
     metrics.watch(lambda: manager_gauges(manager, health, settings.application_id))
     add_pages(app, health, metrics.registry)
     add_model_page(app, manager)
-    return app
 
 
 def add_agent(app: Any, channel: Any, manager: TaskManager) -> None:

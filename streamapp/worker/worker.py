@@ -25,7 +25,7 @@ from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties, offset_reset
 from streamapp.settings.loading import unknown_variables
 from streamapp.settings.properties import NOT_OF_A_WORKER
-from streamapp.worker.app import create_app
+from streamapp.worker.app import add_parts, create_app, driver_of
 from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN
 from streamapp.worker.gauges import memory_counts, task_gauges
@@ -36,6 +36,7 @@ from streamapp.worker.observability.logs import configure_logs
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.limits import OutputLimits
 from streamapp.worker.outputs.senders import plain_sender, transactional_sender
+from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.processing.transactions import Transactions
@@ -43,7 +44,7 @@ from streamapp.worker.restore.noted_counts import noted_counts
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
 from streamapp.worker.restore.restorer import Restorer
 from streamapp.worker.snapshots.schedule import SnapshotLimits
-from streamapp.worker.snapshots.table import SnapshotTable
+from streamapp.worker.snapshots.table import SnapshotTable, add_table
 from streamapp.worker.snapshots.writer import SnapshotWriter
 from streamapp.worker.state_directory import StateDirectory, default_instance
 from streamapp.worker.task.config import TaskConfig
@@ -89,7 +90,8 @@ def run_worker(settings: Settings) -> int:
         exactly_once = settings.processing_guarantee == "exactly_once"
         outputs = transactional if exactly_once else plain_sender(settings, limits)
         memory = ModelMemory(settings.models_max_bytes, directory.path)
-        snapshots = snapshot_writer(settings, names, metrics)
+        app = create_app(settings, instance, features=features, partitions=partitions)
+        snapshots = snapshot_writer(settings, app, names, metrics)
         pipeline = Pipeline(
             settings,
             outputs,
@@ -103,6 +105,7 @@ def run_worker(settings: Settings) -> int:
         restore = restorer(settings, lambda: memory.apart(partitions), features=features).restore
         manager = create_manager(
             settings,
+            driver_of(app),
             pipeline,
             transactional,
             restore,
@@ -114,15 +117,7 @@ def run_worker(settings: Settings) -> int:
         )
         metrics.watch(lambda: task_gauges(manager))
         metrics.watch(lambda: memory_counts(memory))
-        app = create_app(
-            settings,
-            instance,
-            manager=manager,
-            metrics=metrics,
-            health=health,
-            features=features,
-            partitions=partitions,
-        )
+        add_parts(app, settings, instance, manager=manager, metrics=metrics, health=health)
         gc.freeze()  # modules and kernels live as long as the process: the collector can skip them
         gc.set_threshold(*GC_THRESHOLDS)
         try:
@@ -135,6 +130,7 @@ def run_worker(settings: Settings) -> int:
 
 def create_manager(
     settings: Settings,
+    driver: Driver,
     pipeline: Pipeline,
     sender: TransactionalSender,
     restore: Callable[[RestoreRequest], Restored],
@@ -152,6 +148,7 @@ def create_manager(
     """
     names = TopicNames(settings.topics_prefix, features)
     return TaskManager(
+        driver,
         pipeline,
         Transactions(sender, names.journal, settings.application_id, partitions),
         restore,
@@ -176,15 +173,15 @@ def restorer(settings: Settings, memory: Callable[[], ModelMemory], *, features:
     return Restorer(librdkafka_properties(settings), settings.application_id, names, config, memory)
 
 
-def snapshot_writer(settings: Settings, names: TopicNames, metrics: Metrics) -> SnapshotWriter:
-    """Return the writer of a worker's snapshots."""
+def snapshot_writer(settings: Settings, app: App, names: TopicNames, metrics: Metrics) -> SnapshotWriter:
+    """Return the writer of a worker's snapshots, with their table, which becomes a part of `app`."""
     limits = SnapshotLimits(
         settings.snapshot_max_replay_ms / 1000,
         settings.snapshot_max_replay_bytes,
         settings.snapshot_interval_ms / 1000,
     )
     journal = JournalLog(librdkafka_properties(settings), names.journal)
-    return SnapshotWriter(SnapshotTable(), journal, metrics, limits)
+    return SnapshotWriter(SnapshotTable(add_table(app, names.snapshots)), journal, metrics, limits)
 
 
 def run_app(app: App, loop: asyncio.AbstractEventLoop, health: Health) -> int:

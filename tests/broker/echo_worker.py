@@ -22,7 +22,7 @@ from confluent_kafka import KafkaError, Producer
 
 from streamapp.settings import Settings, load_settings
 from streamapp.settings.clients import librdkafka_properties
-from streamapp.worker.app import create_app
+from streamapp.worker.app import add_parts, create_app, driver_of
 from streamapp.worker.journal.entry import Step
 from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.logs import configure_logs
@@ -209,9 +209,12 @@ def main() -> int:
         sender = transactional_sender(settings, limits, instance, lambda: health.stopping)
         restorer = CommittedPositions(kafka, settings.application_id, names)
         pipeline: Any = Echo(settings)
-        snapshots = snapshot_writer(settings, names, metrics)
-        manager = create_manager(settings, pipeline, sender, restorer.restore, snapshots, metrics, health)
-        app = create_app(settings, instance, manager=manager, metrics=metrics, health=health)
+        app = create_app(settings, instance)
+        snapshots = snapshot_writer(settings, app, names, metrics)
+        manager = create_manager(
+            settings, driver_of(app), pipeline, sender, restorer.restore, snapshots, metrics, health
+        )
+        add_parts(app, settings, instance, manager=manager, metrics=metrics, health=health)
         return run_app(app, loop, health)
 
 

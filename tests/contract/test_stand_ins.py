@@ -46,9 +46,7 @@ def rocksdb_table(directory: Path) -> SnapshotTable:
         return sent
 
     data = SimpleNamespace(_db_for_partition=dbs.__getitem__, offset_key=b"offset")
-    table = SnapshotTable()
-    table.attach(SimpleNamespace(data=data, send_changelog=send_changelog))
-    return table
+    return SnapshotTable(SimpleNamespace(data=data, send_changelog=send_changelog))
 
 
 @pytest.fixture(params=["stand-in", "real"])

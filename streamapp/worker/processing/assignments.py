@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from streamapp.errors import NotYetError
 from streamapp.worker import faults
@@ -26,6 +26,7 @@ from streamapp.worker.journal.ledger import Ledger
 from streamapp.worker.observability.health import Health, PartitionStatus, Stage
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.processing.committer import Committer
+from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.partition import Partition, Partitions
 from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.restore.errors import AbandonedError
@@ -35,9 +36,6 @@ from streamapp.worker.snapshots.writer import SnapshotWriter
 from streamapp.worker.task.sources import SourceName, positions_of
 from streamapp.worker.transport.thread import Membership
 from topics.errors import HungError, TopicsError
-
-if TYPE_CHECKING:
-    from streamapp.worker.transport.consumer import Consumer
 
 logger = logging.getLogger(__name__)
 
@@ -50,10 +48,9 @@ class Assignments:
     All methods run in the event loop; only `restore` itself runs in a thread.
     """
 
-    consumer: Consumer
-
     def __init__(
         self,
+        driver: Driver,
         pipeline: Pipeline,
         restore: Callable[[RestoreRequest], Restored],
         partitions: Partitions,
@@ -72,6 +69,7 @@ class Assignments:
         committed offsets, which is the end of its logs at that time.
         """
         self.restoring: dict[int, RestoreProgress] = {}
+        self._driver = driver
         self._pipeline = pipeline
         self._restore = restore
         self._partitions = partitions
@@ -109,7 +107,7 @@ class Assignments:
         be restored and is stopped. Raises NotYetError while it has to wait for a transaction of another
         worker.
         """
-        state, membership = self._partitions.get(partition), self.consumer.membership
+        state, membership = self._partitions.get(partition), self._driver.membership
         keepable = state is not None and state.stopped is None and state.ledger.is_empty
         kept_positions = dict(state.ledger.positions) if state is not None and keepable else None
         abandoned, chunks = threading.Event(), self._snapshots.chunks(partition)

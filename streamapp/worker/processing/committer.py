@@ -27,7 +27,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from faust.types import TP
 
@@ -37,6 +37,7 @@ from streamapp.worker.journal.skips import outstanding
 from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.processing.commit_schedule import CommitSchedule
+from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.partition import Partition, Partitions
 from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.processing.transactions import Transaction, Transactions
@@ -44,9 +45,6 @@ from streamapp.worker.snapshots.writer import SnapshotWriter, TaskCut
 from streamapp.worker.task.sources import Positions, SourceName
 from streamapp.worker.transport.thread import Membership
 from topics.errors import AbortedError, TopicsError
-
-if TYPE_CHECKING:
-    from streamapp.worker.transport.consumer import Consumer
 
 logger = logging.getLogger(__name__)
 
@@ -56,10 +54,9 @@ MAX_ABORTS: Final = 5  # in a row: then the cause is permanent, such as a record
 class Committer:
     """Commits for all partitions of a worker at once. Everything runs in the event loop."""
 
-    consumer: Consumer
-
     def __init__(
         self,
+        driver: Driver,
         pipeline: Pipeline,
         transactions: Transactions,
         partitions: Partitions,
@@ -79,6 +76,7 @@ class Committer:
         """Held by a run, and while waiting for a commit, so that runs and commits have one order."""
         self.failed = False
         """Outputs were lost, or a stop gave up: nothing may be committed any more."""
+        self._driver = driver
         self._pipeline = pipeline
         self._transactions = transactions
         self._partitions = partitions
@@ -103,13 +101,13 @@ class Committer:
         if self._is_committing:
             return None
         if self.schedule.is_due(now):
-            return next(iter(self._partitions.uncommitted(self.consumer.membership)), None)
+            return next(iter(self._partitions.uncommitted(self._driver.membership)), None)
         return next(iter(self._snapshots.ready() or self._snapshots.due(now)), None)
 
     def seconds_to_tick(self, now: float) -> float:
         """Return how long a poll may wait."""
         due = self.schedule.due
-        if due is None or self._is_committing or not self._partitions.uncommitted(self.consumer.membership):
+        if due is None or self._is_committing or not self._partitions.uncommitted(self._driver.membership):
             return float("inf")  # a tick would have no effect
         return max(0.0, due - now)
 
@@ -172,11 +170,11 @@ class Committer:
             return False
         finally:
             if self.schedule.due is not None:  # a poll that waits had no time of the next tick
-                self.consumer.wake()
+                self._driver.wake()
 
     async def _commit_all(self) -> bool:
         """Commit everything uncommitted; return whether nothing uncommitted is left."""
-        membership = self.consumer.membership
+        membership = self._driver.membership
         if membership is None:
             return False
         async with self._snapshots.tasks_lock:  # else a run may be half computed, in a thread
@@ -284,7 +282,7 @@ class Committer:
             return
         async with self._snapshots.tasks_lock:
             self.schedule.forget()
-            self.consumer.abandon()
+            self._driver.abandon()
             for number in list(self._partitions):
                 self._partitions.drop(number)
         try:
@@ -294,7 +292,7 @@ class Committer:
         except Exception as error:  # noqa: BLE001 - refused: of a run it would end the agent without a reason that is said
             await self.end(error)
         else:
-            await self.consumer.rejoin()
+            await self._driver.rejoin()
 
     async def end(self, error: Exception) -> None:
         """Commit nothing any more, and end the worker: a commit would not match what was processed."""
@@ -306,7 +304,7 @@ class Committer:
             return
         self.failed = True
         logger.error("nothing can be committed any more, ending: %s", error, exc_info=error)
-        await self.consumer.crash(error)
+        await self._driver.crash(error)
 
     def _give_up(self, why: str) -> None:
         """Commit nothing any more: a stop does not wait longer for the broker."""

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TypeVar
 
 from faust.types import TP
 
@@ -27,6 +27,7 @@ from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.processing.assignments import Assignments
 from streamapp.worker.processing.committer import Committer
+from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.partition import Partition, Partitions
 from streamapp.worker.processing.pipeline import Pipeline, Results
 from streamapp.worker.processing.read_progress import ReadProgress
@@ -43,9 +44,6 @@ from streamapp.worker.transport.runs import Run
 from topics.columns.records import Instances
 from topics.errors import AbortedError
 
-if TYPE_CHECKING:
-    from streamapp.worker.transport.consumer import Consumer
-
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -54,10 +52,9 @@ T = TypeVar("T")
 class TaskManager:
     """Processes runs, one at a time, and owns the objects that this needs. Runs in the event loop."""
 
-    consumer: Consumer
-
     def __init__(
         self,
+        driver: Driver,
         pipeline: Pipeline,
         transactions: Transactions,
         restore: Callable[[RestoreRequest], Restored],
@@ -76,6 +73,7 @@ class TaskManager:
         """
         self.partitions = Partitions(snapshots, metrics, health)
         self.committer = Committer(
+            driver,
             pipeline,
             transactions,
             self.partitions,
@@ -88,6 +86,7 @@ class TaskManager:
             clock=clock,
         )
         self.assignments = Assignments(
+            driver,
             pipeline,
             restore,
             self.partitions,
@@ -101,34 +100,27 @@ class TaskManager:
         )
         self._sources = {topic: source for source, topic in topics.items()}
         self.progress = ReadProgress(self.partitions, self._sources, metrics, health)
+        self._driver = driver
         self._pipeline = pipeline
         self._snapshots = snapshots
         self._metrics = metrics
         self._health = health
+        health.broker_reachable = lambda: driver.broker_reachable
         self._clock = clock
         self._left = False  # whether the work before the end is done
-
-    def attach(self, consumer: Consumer) -> None:
-        """Set the driver's consumer."""
-        self.consumer = self.committer.consumer = self.assignments.consumer = consumer
-        self._health.broker_reachable = lambda: consumer.broker_reachable
-
-    def attach_table(self, table: Any) -> None:
-        """Set the table that holds snapshots."""
-        self._snapshots.attach(table)
 
     async def stopping(self, timeout_s: float) -> None:
         """Stop processing and write final snapshots, while the table and its producer still work."""
         if self._health.stopping and self.partitions and not self._left:  # Faust stops us twice
             self._left = True
-            self.consumer.abandon()
-            epoch = self.consumer.epoch
+            self._driver.abandon()
+            epoch = self._driver.epoch
             await self.committer.commit("ending", timeout_s)
-            if self.consumer.broker_reachable:
+            if self._driver.broker_reachable:
                 await leave_snapshots(
                     self._snapshots,
                     self.committer.commit_now,
-                    lambda: not self.committer.failed and self.consumer.epoch == epoch,
+                    lambda: not self.committer.failed and self._driver.epoch == epoch,
                 )
         await self._snapshots.stop()
 
@@ -248,7 +240,7 @@ class TaskManager:
     def _is_ours(self, delivery: Delivery, number: int, partition: Partition) -> bool:
         """Return whether a delivery may be processed: task here, no rebalance since, nothing failed."""
         return (
-            delivery.epoch == self.consumer.epoch
+            delivery.epoch == self._driver.epoch
             and self.partitions.get(number) is partition
             and not self.committer.failed
         )
@@ -292,7 +284,7 @@ class TaskManager:
 
     def _stop(self, number: int, error: Exception) -> None:
         """Process nothing more of one partition."""
-        self.consumer.drop(number)
+        self._driver.drop(number)
         self.partitions.stop(number, error)
 
     # -- positions without records --------------------------------------------------------------------------

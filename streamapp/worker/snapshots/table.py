@@ -91,11 +91,8 @@ class Chunks:
 class SnapshotTable:
     """Chunks by key. Everything but `Chunks` belongs to the event loop."""
 
-    def __init__(self) -> None:
-        self._table: Any = None
-
-    def attach(self, table: Any) -> None:
-        """Set the table, once there is an app."""
+    def __init__(self, table: Any) -> None:
+        """`table`: the result of `add_table`."""
         self._table = table
 
     def chunks(self, partition: int) -> Chunks:

@@ -65,9 +65,6 @@ class TaskCut(Protocol):
 class Table(Protocol):
     """The store of chunks (`streamapp/worker/snapshots/table.py`)."""
 
-    def attach(self, table: Any) -> None:
-        """Set Faust's table."""
-
     def chunks(self, partition: int) -> Chunks:
         """Return the chunks of a partition that is here."""
 
@@ -305,10 +302,6 @@ class SnapshotWriter:
         self._busy: asyncio.Task[None] | None = None
         self.tidying: set[asyncio.Task[None]] = set()
         self._looking: set[asyncio.Task[None]] = set()  # lookups of where journals end
-
-    def attach(self, table: Any) -> None:
-        """Set Faust's table."""
-        self._table.attach(table)
 
     def chunks(self, number: int) -> Chunks:
         """Return the chunks of a partition whose table is here."""

@@ -20,9 +20,6 @@ STOP_TIMEOUT_S: Final = 15.0  # seconds a worker that stops waits for its last c
 class Manager(Protocol):
     """Processes deliveries of the driver (streamapp/worker/processing/task_manager.py)."""
 
-    def attach(self, consumer: Any) -> None:
-        """Set the driver's consumer, before any other call."""
-
     async def stopping(self, timeout_s: float) -> None:
         """Commit, and release everything that needs the app; called before any part of the app stops.
 
@@ -99,13 +96,9 @@ class AbandonedTransactions(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wiring:
-    """The parts and settings of a driver."""
+class DriverOptions:
+    """The settings of a driver."""
 
-    manager: Manager
-    assignments: Assignments
-    committer: Committer
-    progress: ReadProgress
     topics: tuple[str, ...]  # the sources, in causal order (see `streamapp.worker.transport.runs`)
     skew_ms: int  # input.skew.ms
     max_idle_ms: int  # max.task.idle.ms
@@ -114,9 +107,19 @@ class Wiring:
     access: Access  # identity of this worker to the broker
     limit: Limit  # fetch.decompressed.max.bytes
     frame_bytes: int  # largest size of a broker's response
-    abandoned: AbandonedTransactions
     partitions: int | None = None  # of each source, when the worker started
     check_group: Callable[[], None] = lambda: None  # raises if it has foreign members; waits for a broker
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The parts that a driver calls; they take the driver when they are made."""
+
+    manager: Manager
+    assignments: Assignments
+    committer: Committer
+    progress: ReadProgress
+    abandoned: AbandonedTransactions
 
 
 class PagesThread(driver.ServerThread):
@@ -145,7 +148,8 @@ class App(faust.App):
     """A Faust app whose sources go live when a rebalance is over."""
 
     logger = logging.getLogger("faust.kafkabatch")  # keeps service messages out of our log
-    wiring: Wiring
+    options: DriverOptions  # set before the driver is made
+    wiring: Wiring  # set before the app starts
     leaving = False  # a worker that stops also leaves the group, which else waits for it
 
     async def stop(self) -> None:

@@ -26,11 +26,11 @@ from faust.types import TP, ConsumerMessage
 from streamapp.errors import ChangelogError, NotYetError
 from streamapp.worker.blocking_calls import run_blocking
 from streamapp.worker.transport import pace
-from streamapp.worker.transport.application import STOP_TIMEOUT_S, App
+from streamapp.worker.transport.application import STOP_TIMEOUT_S, App, Wiring
 from streamapp.worker.transport.delivery import Delivery
 from streamapp.worker.transport.rounds import together
 from streamapp.worker.transport.run_size import RunSize
-from streamapp.worker.transport.runs import Run, TimeOrder, wanted_of
+from streamapp.worker.transport.runs import Run, TimeOrder, is_in_log, wanted_of
 from streamapp.worker.transport.thread import ConsumerThread, Fetched, Membership
 
 logger = logging.getLogger(__name__)
@@ -50,18 +50,22 @@ class Consumer(driver.Consumer):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.wiring = cast(App, self.app).wiring
-        self.wiring.manager.attach(self)
+        self.options = cast(App, self.app).options
         self.membership: Membership | None = None
         self.epoch = 0  # counts assignments and their ends
         self._standbys_read = False  # fetched records of standbys stay in Faust's queue
         self._orders: dict[int, TimeOrder] = {}  # of the partitions that are live
-        self._size = RunSize(self.wiring.max_records)
+        self._size = RunSize(self.options.max_records)
         self._round_s = 0.0  # CPU seconds of a round, smoothed
         self._round_lasts = 0.0  # seconds by the clock, smoothed
         self._delivery: Delivery | None = None
         self._going_live: asyncio.Task[None] | None = None
         self._lacks_since: float | None = None  # time since when the assignment lacks topics
+
+    @property
+    def wiring(self) -> Wiring:
+        """The parts that process deliveries; they are made after the driver."""
+        return cast(App, self.app).wiring
 
     def _new_consumer_thread(self) -> ConsumerThread:
         return ConsumerThread(self, loop=self.loop, beacon=self.beacon)
@@ -97,7 +101,7 @@ class Consumer(driver.Consumer):
 
     async def _take(self, timeout_s: float) -> Fetched:
         now = time.monotonic()
-        topics = wanted_of(tuple(self._orders.values()), self.wiring.limit.most_bytes, now)
+        topics = wanted_of(tuple(self._orders.values()), self.options.limit.most_bytes, now)
         wanted = {TP(ahead.topic, ahead.partition): ahead.position for ahead in topics}
         back = {TP(each.topic, each.partition): each.request_again() for each in topics if each.released}
         await self._thread.seek_all(back)
@@ -160,7 +164,7 @@ class Consumer(driver.Consumer):
             return 0
         delivery = self._delivery = Delivery(partition, tuple(runs), epoch, self.loop.create_future())
         # Faust requires one place for a message, and does not use it.
-        tp = TP(runs[0].topic if runs else self.wiring.topics[0], partition)
+        tp = TP(runs[0].topic if runs else self.options.topics[0], partition)
         generation = self.app.consumer_generation_id
         message = ConsumerMessage(
             tp.topic, tp.partition, 0, 0.0, 0, None, None, b"", None, 0, 0, tp, generation_id=generation
@@ -274,7 +278,7 @@ class Consumer(driver.Consumer):
                 await self.crash(error)
 
     async def _bring_to_life(self, epoch: int) -> None:
-        topics = self.wiring.topics
+        topics = self.options.topics
         partitions = sorted({tp.partition for tp in self.assignment() if tp.topic in topics})
         here = await self.wiring.assignments.assigned(partitions)
         if epoch != self.epoch:
@@ -289,7 +293,7 @@ class Consumer(driver.Consumer):
             return
         self._lacks_since = None
         if not sources:
-            await run_blocking(self.wiring.check_group)
+            await run_blocking(self.options.check_group)
             return
         logs = await self._all_ranges(sources)
         lanes = asyncio.Semaphore(LANES)  # in the order of arrival
@@ -353,7 +357,7 @@ class Consumer(driver.Consumer):
             await asyncio.sleep(PENDING_PAUSE)
 
     async def _bring_one_to_life(self, epoch: int, partition: int, known: dict[TP, tuple[int, int]]) -> None:
-        sources = [TP(topic, partition) for topic in self.wiring.topics]
+        sources = [TP(topic, partition) for topic in self.options.topics]
         logs = {tp: known.pop(tp) for tp in sources if tp in known}  # the next attempt requests them again
         if not logs:
             logs = await self._thread.log_ranges(sources)
@@ -389,9 +393,9 @@ class Consumer(driver.Consumer):
         return TimeOrder(
             partition,
             starts.items(),
-            skew_ms=self.wiring.skew_ms,
-            max_idle_ms=self.wiring.max_idle_ms,
-            max_records=self.wiring.max_records,
+            skew_ms=self.options.skew_ms,
+            max_idle_ms=self.options.max_idle_ms,
+            max_records=self.options.max_records,
         )
 
     def _first(self, log: tuple[int, int]) -> int:
@@ -492,9 +496,3 @@ class Consumer(driver.Consumer):
 
     async def verify_all_partitions_active(self) -> None:
         """Do nothing: Faust's livelock detector reads state that is not kept here."""
-
-
-def is_in_log(position: int, log: tuple[int, int]) -> bool:
-    """Whether a log has a position; its end is one."""
-    first, end = log
-    return first <= position <= max(first, end)

@@ -365,3 +365,9 @@ def _up_to(timestamps: Ints64, limit: float) -> int:
         return len(timestamps)
     is_later = timestamps > limit
     return int(is_later.argmax()) if is_later.any() else len(timestamps)
+
+
+def is_in_log(position: int, log: tuple[int, int]) -> bool:
+    """Return whether a position is from the first offset of a log to its end; `log`: these two offsets."""
+    first, end = log
+    return first <= position <= max(first, end)

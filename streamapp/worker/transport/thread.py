@@ -105,20 +105,20 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def on_start(self) -> None:
         keep_bytes()
-        wiring = cast(App, self.app).wiring
-        self.limit = wiring.limit
+        options = cast(App, self.app).options
+        self.limit = options.limit
         await super().on_start()
         consumer = self._ensure_consumer()
         fetcher = consumer._fetcher
-        wiring = cast(App, self.app).wiring
+        options = cast(App, self.app).options
         self.sources = SourceWatch(
-            wiring.topics, consumer._client.force_metadata_update, self._report, wiring.partitions
+            options.topics, consumer._client.force_metadata_update, self._report, options.partitions
         )
         consumer._client.cluster.add_listener(self.sources.compare)
         self.partition_health = PartitionHealth(consumer._client)
         self.fencing = Fencing(consumer._coordinator, self._report)
         self.foreign_assignment = ForeignAssignment(consumer._coordinator, self._report)
-        report_denials(consumer._coordinator, cast(App, self.app).wiring.access, self._report)
+        report_denials(consumer._coordinator, cast(App, self.app).options.access, self._report)
         # A partition whose records wait for their turn must not delay fetches of other partitions of its
         # broker.
         fetcher._prefetch_backoff = 0.0
@@ -178,9 +178,9 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
-        bound_frames(consumer._client, cast(App, self.app).wiring.frame_bytes)
+        bound_frames(consumer._client, cast(App, self.app).options.frame_bytes)
         retry_connect(consumer._client, lambda: self.app.should_stop)
-        for name, value in cast(App, self.app).wiring.fetch.items():
+        for name, value in cast(App, self.app).options.fetch.items():
             if not hasattr(consumer, f"_{name}"):
                 msg = f"aiokafka's consumer has no attribute '_{name}'"
                 raise AttributeError(msg)
@@ -192,7 +192,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         try:
             return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.thread_loop))
         except DENIALS as denial:
-            raise AccessDeniedError(denial, cast(App, self.app).wiring.access) from None
+            raise AccessDeniedError(denial, cast(App, self.app).options.access) from None
 
     @property
     def membership(self) -> Membership:

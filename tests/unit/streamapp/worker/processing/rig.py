@@ -195,12 +195,12 @@ class Worker:
         self.clock, self.health, self.metrics = Clock(), Health(), Metrics()
         self.group, self.table = Group(), MemoryTable()
         pipeline: Any = self.outputs
-        consumer: Any = self.group
         own: Any = transactions or self.kafka
         limits = SnapshotLimits(1e9, SNAPSHOT_BYTES, 60.0)
         snapshots = SnapshotWriter(self.table, MemoryJournal(), self.metrics, limits)
         self.outputs.tasks_lock = snapshots.tasks_lock
         self.manager = TaskManager(
+            self.group,
             pipeline,
             own,
             self.kafka.restore,
@@ -213,7 +213,6 @@ class Worker:
             commit_start=commit_start,
             clock=self.clock,
         )
-        self.manager.attach(consumer)
 
     # -- partitions come and go
 

@@ -24,9 +24,6 @@ class MemoryTable:
         self.failures = 0  # of the next writes
         self.overwritten: list[bytes] = []  # keys that were there already: of no story any
 
-    def attach(self, table: Any) -> None:
-        """There is nothing to get to know."""
-
     def chunks(self, partition: int) -> Chunks:
         held = [self.chunks_of.setdefault(partition, {})]
 

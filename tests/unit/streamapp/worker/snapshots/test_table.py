@@ -50,8 +50,8 @@ def test_chunks_that_are_closed_let_go_of_rocksdb_and_its_lock(tmp_path: Path) -
     """A restore that was abandoned may be at work for a while; the partition may come back before."""
     options = rocksdict.Options(raw_mode=True)
     dbs = {3: rocksdict.Rdict(str(tmp_path / "db"), options)}
-    table = SnapshotTable()
-    table.attach(SimpleNamespace(data=SimpleNamespace(_db_for_partition=dbs.__getitem__, offset_key=b"o")))
+    data = SimpleNamespace(_db_for_partition=dbs.__getitem__, offset_key=b"o")
+    table = SnapshotTable(SimpleNamespace(data=data))
     chunks = table.chunks(3)
     dbs[3][b"k"], dbs[3][b"o"] = b"v", b"7"
     assert (chunks.get(b"k"), chunks.get(b"none"), list(chunks.keys())) == (b"v", None, [b"k"])

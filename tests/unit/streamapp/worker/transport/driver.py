@@ -82,7 +82,7 @@ class Driver:
         self._assigned = assigned
         self._consumer = self._consumer_of(orders, epoch, round_s, round_lasts)
         self._consumer.app = self._app(standbys)
-        self._consumer.wiring = self._wiring(manager)
+        self._consumer.options = self._consumer.app.wiring = self._wiring(manager)
         self._consumer._active_partitions = {TP("table", number) for number in tables}
 
     def _consumer_of(

@@ -12,20 +12,15 @@ ROOT = Path(__file__).parents[6]
 PROGRAM = """
 import asyncio
 from types import SimpleNamespace
-from streamapp.worker.app import create_app
+from streamapp.worker.app import add_parts, create_app
 from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.settings.loading import load_settings
 
 asyncio.set_event_loop(asyncio.new_event_loop())
-manager = SimpleNamespace(
-    attach=lambda consumer: None,
-    attach_table=lambda table: None,
-    assignments=None,
-    committer=None,
-    progress=None,
-)
-app = create_app(load_settings(), "w0", manager=manager, metrics=Metrics(), health=Health())
+manager = SimpleNamespace(assignments=None, committer=None, progress=None)
+app = create_app(load_settings(), "w0")
+add_parts(app, load_settings(), "w0", manager=manager, metrics=Metrics(), health=Health())
 app.web.init_server()
 for route in app.web.web_app.router.routes():
     print(route.method, route.resource.canonical)
