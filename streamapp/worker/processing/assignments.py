@@ -111,7 +111,7 @@ class Assignments:
         keepable = state is not None and state.stopped is None and state.ledger.is_empty
         kept_positions = dict(state.ledger.positions) if state is not None and keepable else None
         abandoned, chunks = threading.Event(), self._snapshots.chunks(partition)
-        wanted = RestoreRequest(
+        request = RestoreRequest(
             partition,
             positions_of({source: first[topic] for source, topic in self._topics.items()}),
             kept_positions,
@@ -120,10 +120,10 @@ class Assignments:
             RestoreProgress(partition, partial(self._health.restores, partition)),
             membership,
         )
-        self.restoring[partition] = wanted.progress
+        self.restoring[partition] = request.progress
         try:
             await self._committer.open()
-            restored = await run_blocking(lambda: self._restore(wanted))
+            restored = await run_blocking(lambda: self._restore(request))
         except (NotYetError, AbandonedError, TopicsError) as error:
             if isinstance(error, HungError):
                 await self._committer.end(error)
@@ -147,7 +147,7 @@ class Assignments:
             async with self._snapshots.tasks_lock:
                 self._place(partition, restored, membership)
             if restored.task is not None:
-                self._metrics.restored(wanted.progress.beginning, restored.records, restored.seconds)
+                self._metrics.restored(request.progress.beginning, restored.records, restored.seconds)
             elif self._commit_start and not await self._commit_start_of(partition):
                 return None  # aborted: the partition is assigned again
         return {topic: restored.positions[source] for source, topic in self._topics.items()}

@@ -59,7 +59,7 @@ class Index:
         data = unpack(INDEX, NAME, where(manifest), get)
         try:
             version, *rest = msgpack.unpackb(data, use_list=False)
-            found = {name: Copy(*copy) for name, *copy in rest[0]} if version == FORMAT_VERSION else {}
+            copies = {name: Copy(*copy) for name, *copy in rest[0]} if version == FORMAT_VERSION else {}
         except (ValueError, TypeError, IndexError, msgpack.UnpackException) as error:
             message = f"the index cannot be understood: {error!r}; something else wrote to the table"
             raise DamagedError(message) from error
@@ -68,7 +68,7 @@ class Index:
                 f"snapshot format version={version} must be {FORMAT_VERSION}; run the release that wrote it"
             )
             raise DamagedError(message)
-        index = Index(found)
+        index = Index(copies)
         if len(index.copies) != manifest.units or index.size != manifest.size:
             message = f"the index has {len(index.copies)} units, its manifest has {manifest.units}"
             raise DamagedError(message)

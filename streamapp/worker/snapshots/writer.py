@@ -362,9 +362,9 @@ class SnapshotWriter:
 
     def due(self, now: float) -> list[int]:
         """Return the partitions whose next cut is to be kept."""
-        found: list[int] = []
+        due: list[int] = []
         if self._stopped:
-            return found
+            return due
         for number, partition in self._partitions.items():
             # An incarnation without a record in the journal may not be the only one with its number.
             cuttable = partition.idle and partition.moved and partition.live.is_set()
@@ -372,8 +372,8 @@ class SnapshotWriter:
                 if partition.start is None:
                     self._look_for_start(number, partition)
                 elif partition.start >= 0:
-                    found.append(number)
-        return found
+                    due.append(number)
+        return due
 
     def cut(self, number: int) -> None:
         """Note that a task is being cut: its later changes belong to the next snapshot."""

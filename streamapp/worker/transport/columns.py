@@ -62,18 +62,18 @@ def decode(
     # collector runs, which is seldom where few objects are made.
     records._records_iterator = None
     position: int = records.next_fetch_offset
-    found = _Found(memory.log, limit)
-    while memory.has_next() and found.count < most and found.inflated < limit.most_bytes:
+    taken = _Found(memory.log, limit)
+    while memory.has_next() and taken.count < most and taken.inflated < limit.most_bytes:
         batch = memory.next_batch()
         if records._check_crcs and not _is_intact(batch, memory):
             msg = f"Invalid CRC - {records._tp}"
             raise CorruptRecordException(msg)
         if not is_skipped(records, batch):
-            found.add(batch, memory.start, memory.end, position)
+            taken.add(batch, memory.start, memory.end, position)
         position = batch.next_offset
-    fetched = found.records()
+    fetched = taken.records()
     records.next_fetch_offset = position
-    return FetchedColumns(fetched, position, log_end, tuple(found.refused), found.inflated)
+    return FetchedColumns(fetched, position, log_end, tuple(taken.refused), taken.inflated)
 
 
 def has_more(records: Any) -> bool:
@@ -85,9 +85,9 @@ def _is_intact(batch: Any, memory: Any) -> bool:
     """Return whether a batch, the last one taken from memory, matches the checksum in its header."""
     log, start, end = memory.log, memory.start, memory.end
     if end - start >= _LARGE and is_v2(batch):
-        said = _CRC.unpack_from(log, start + CRC_AT)[0]
-        found = crc32c(np.frombuffer(log, dtype=np.uint8), start + CHECKED_FROM, end, TABLES)
-        return bool(said == found)
+        stored = _CRC.unpack_from(log, start + CRC_AT)[0]
+        computed = crc32c(np.frombuffer(log, dtype=np.uint8), start + CHECKED_FROM, end, TABLES)
+        return bool(stored == computed)
     return bool(batch.validate_crc())
 
 
@@ -173,8 +173,8 @@ class _Found:
             n += count
         buffer = buffers[0] if len(buffers) == 1 else b"".join(buffers)
         records = np.empty((ROWS, n), dtype=np.int64)
-        found = read_records(np.frombuffer(buffer, dtype=np.uint8), table, records)
-        return None if found < 0 else RecordSpans(buffer, records[:, :found])
+        n_read = read_records(np.frombuffer(buffer, dtype=np.uint8), table, records)
+        return None if n_read < 0 else RecordSpans(buffer, records[:, :n_read])
 
     def _add_old(self, batch: Any, start: int, end: int, position: int) -> None:
         """Add a batch of another format than v2."""
@@ -188,14 +188,14 @@ class _Found:
         self.inflated += inflated
 
 
-def _spans(some: list[Any], position: int) -> RecordSpans:
+def _spans(fetched: list[Any], position: int) -> RecordSpans:
     """Return records that aiokafka has read, without those before a position."""
-    if some and some[0].offset < position:  # a compressed batch is sent whole, from its first record on
-        some = [record for record in some if record.offset >= position]
+    if fetched and fetched[0].offset < position:  # a compressed batch is sent whole, from its first record on
+        fetched = [record for record in fetched if record.offset >= position]
     return RecordSpans.of(
-        [record.offset for record in some],
-        [record.timestamp for record in some],
-        [record.key for record in some],
-        [record.value for record in some],
-        [ended_at_nul(record.headers) if record.headers else () for record in some],
+        [record.offset for record in fetched],
+        [record.timestamp for record in fetched],
+        [record.key for record in fetched],
+        [record.value for record in fetched],
+        [ended_at_nul(record.headers) if record.headers else () for record in fetched],
     )

@@ -65,7 +65,7 @@ def retry_connect(client: Any, stopping: Callable[[], bool], again_s: float = AG
     bootstrap = client.bootstrap
 
     async def wait_for_broker() -> None:
-        said, refused = False, 0
+        is_logged, refused = False, 0
         while True:
             try:
                 await bootstrap()
@@ -76,9 +76,9 @@ def retry_connect(client: Any, stopping: Callable[[], bool], again_s: float = AG
                 refused = refused + 1 if reason else 0
                 if refused == REFUSALS:
                     raise NotLetInError(_told(client, reason)) from None
-                if not said:
+                if not is_logged:
                     logger.warning("the broker has gone away, waiting for it: %s", reason or error)
-                said = True
+                is_logged = True
                 await asyncio.sleep(again_s)  # no event reports that a broker is back
             else:
                 return

@@ -102,8 +102,8 @@ class Consumer(driver.Consumer):
     async def _take(self, timeout_s: float) -> Fetched:
         now = time.monotonic()
         topics = wanted_of(tuple(self._orders.values()), self.options.limit.most_bytes, now)
-        wanted = {TP(ahead.topic, ahead.partition): ahead.position for ahead in topics}
-        back = {TP(each.topic, each.partition): each.request_again() for each in topics if each.released}
+        positions = {TP(ahead.topic, ahead.partition): ahead.position for ahead in topics}
+        back = {TP(ahead.topic, ahead.partition): ahead.request_again() for ahead in topics if ahead.released}
         await self._thread.seek_all(back)
         waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]
         waits += [order.seconds_to_idle(now) for order in self._orders.values()]
@@ -116,7 +116,7 @@ class Consumer(driver.Consumer):
         pauses = is_calm and pause > 0
         # Records fetched while the round is processed would be a separate small round before the pause.
         return await self._thread.take(
-            wanted, min(waits), changelogs, between, now + pause if pauses else 0.0, ahead=not pauses
+            positions, min(waits), changelogs, between, now + pause if pauses else 0.0, ahead=not pauses
         )
 
     @property
@@ -131,8 +131,8 @@ class Consumer(driver.Consumer):
         them until then would be missing for ever.
         """
         changelogs = self.app.tables.changelog_topics
-        wanted = {tp for tp in self._get_active_partitions() if tp.topic in changelogs}
-        return wanted if self._standbys_read else wanted - self._recovery.standby_tps
+        unread = {tp for tp in self._get_active_partitions() if tp.topic in changelogs}
+        return unread if self._standbys_read else unread - self._recovery.standby_tps
 
     @property
     def _recovery(self) -> Recovery:
@@ -146,9 +146,9 @@ class Consumer(driver.Consumer):
         if not runs:
             return False
         spent, started = 0.0, now
-        for some in together(runs, most):
+        for group in together(runs, most):
             began = time.thread_time()
-            records = await self._deliver(epoch, some[0].raw.partition, some)
+            records = await self._deliver(epoch, group[0].raw.partition, group)
             self._size.note(records, seconds := time.thread_time() - began)
             spent += seconds
         self._round_s += pace.ROUND_WEIGHT * (spent - self._round_s)
@@ -177,14 +177,14 @@ class Consumer(driver.Consumer):
     async def _recover(self, records: Mapping[TP, list[Any]]) -> None:
         """Give a table's records to Faust, one event each: they are large and few."""
         generation, recovery = self.app.consumer_generation_id, self._recovery
-        for tp, found in records.items():
+        for tp, fetched in records.items():
             self.wiring.progress.read_changelog(
-                len(found),
-                sum(len(record.value or b"") for record in found),
+                len(fetched),
+                sum(len(record.value or b"") for record in fetched),
                 standby=tp in recovery.standby_tps,
                 left=max(0, recovery.active_remaining_total()),
             )
-            for record in found:
+            for record in fetched:
                 if not self.flow_active or generation != self.app.consumer_generation_id:
                     return  # recovery starts over, and seeks
                 message = self._to_message(tp, record)
@@ -203,11 +203,11 @@ class Consumer(driver.Consumer):
         for tp, position in lost.items():
             first, end = logs[tp]
             if position > end:
-                said = (
+                message = (
                     f"topic {tp.topic} partition {tp.partition} has offsets {first} to {end}, but this "
                     f"worker has read it up to {position}"
                 )
-                raise ChangelogError(said, str(self.app.conf.datadir))
+                raise ChangelogError(message, str(self.app.conf.datadir))
             if position < first:
                 logger.warning(
                     "topic %s partition %d: offsets %d to %d were deleted before they were read",
@@ -303,8 +303,8 @@ class Consumer(driver.Consumer):
         try:
             await asyncio.gather(*coming)
         finally:
-            for each in coming:
-                each.cancel()
+            for restore in coming:
+                restore.cancel()
 
     async def _ask_for_all_topics(self, missing: set[TP]) -> None:
         """Join the group once more, for an assignment of all topics; RuntimeError if none comes in time.

@@ -78,10 +78,10 @@ class PartitionHealth:
         return limited
 
     def _too_long(self, asked: list[tuple[str, int]], error: FrameError) -> None:
-        found = self.oversized.failed(asked)
-        if found is not None:
-            self._refused[found] = error.remedy
-            logger.error("topic %s partition %d is not read: %s", *found, error.remedy)
+        tp = self.oversized.failed(asked)
+        if tp is not None:
+            self._refused[tp] = error.remedy
+            logger.error("topic %s partition %d is not read: %s", *tp, error.remedy)
 
     async def _send_and_record(self, node_id: int, request: Any, **options: Any) -> Any:
         if not isinstance(request, FetchRequest):

@@ -9,15 +9,15 @@ from streamapp.worker.transport.runs import MAX_RUN_BYTES, Run
 
 def together(runs: Sequence[Run], most: int) -> Iterator[list[Run]]:
     """Yield runs in their order, in groups of at most `most` records and MAX_RUN_BYTES bytes."""
-    some: list[Run] = []
+    group: list[Run] = []
     records = size = 0
     for run in runs:
         n, bytes_ = len(run.raw), run.raw.spans.content_bytes
-        if some and (records + n > most or size + bytes_ > MAX_RUN_BYTES):
-            yield some
-            some, records, size = [], 0, 0
-        some.append(run)
+        if group and (records + n > most or size + bytes_ > MAX_RUN_BYTES):
+            yield group
+            group, records, size = [], 0, 0
+        group.append(run)
         records += n
         size += bytes_
-    if some:
-        yield some
+    if group:
+        yield group

@@ -36,8 +36,8 @@ class RunSize:
     def note(self, records: int, seconds: float) -> None:
         """Take note that a run of `records` records took `seconds` of CPU time."""
         if seconds > TARGET_S:
-            wanted = int(records * TARGET_S / seconds)
+            aim = int(records * TARGET_S / seconds)
             least = self.limit // 2 if seconds <= SLOW_S else 0
-            self.limit = max(min(self.limit, max(wanted, least)), min(FEWEST, self._most))
+            self.limit = max(min(self.limit, max(aim, least)), min(FEWEST, self._most))
         elif records >= FULL * self.limit and seconds < TARGET_S / 2:
             self.limit = min(2 * self.limit, self._most)

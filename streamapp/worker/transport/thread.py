@@ -352,15 +352,15 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             consumer._client.force_metadata_update()  # a leader may be elected by now: for the next time
             message = f"{_names(leaderless)}: {NO_LEADER}"
             raise NotYetError(message)
-        wanted = [TopicPartition(*tp) for tp in partitions]
+        logs = [TopicPartition(*tp) for tp in partitions]
         try:
             async with asyncio.timeout(RANGE_TIMEOUT_S):
-                starts = await consumer.beginning_offsets(wanted)
-                ends = await consumer.end_offsets(wanted)
+                starts = await consumer.beginning_offsets(logs)
+                ends = await consumer.end_offsets(logs)
         except (TimeoutError, KafkaTimeoutError):
             message = f"{_names(partitions)}: the broker does not report where the logs begin and end"
             raise NotYetError(message) from None
-        return {TP(*tp): (starts[tp], ends[tp]) for tp in wanted}
+        return {TP(*tp): (starts[tp], ends[tp]) for tp in logs}
 
     async def seek_all(self, positions: Mapping[TP, int]) -> None:
         """Move the positions of partitions. A partition that was taken away since is left alone."""
