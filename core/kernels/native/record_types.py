@@ -36,10 +36,10 @@ class RecordType(types.Type):  # type: ignore[misc]
 
 @extending.register_model(RecordType)
 class RecordModel(extending.models.StructModel):  # type: ignore[misc]
-    """A record in registers: two pointers and a number."""
+    """A record in registers: a pointer and a number; both views of the words begin at the pointer."""
 
     def __init__(self, manager: Any, record_type: Any) -> None:
-        super().__init__(manager, record_type, list(MEMBERS.items()))
+        super().__init__(manager, record_type, [("ints", INTS), ("start", types.int64)])
 
 
 _types: dict[type, RecordType] = {}
@@ -82,7 +82,7 @@ def declare(record: type, fields: dict[str, tuple[int, bool, bool]], is_named: b
     @extending.lower_builtin(record, types.Any, types.Any, types.Any)
     def _make(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         made = cgutils.create_struct_proxy(record_type)(context, builder)
-        made.ints, made.floats = arguments[:2]
+        made.ints = arguments[0]
         made.start = context.cast(builder, arguments[2], signature.args[2], types.int64)
         return made._getvalue()  # noqa: SLF001
 
@@ -110,12 +110,11 @@ def _unbox(record_type: Any, record: Any, c: Any) -> Any:
     """Make a record of Python one of a kernel; the Python record keeps its words alive meanwhile."""
     made = cgutils.create_struct_proxy(record_type)(c.context, c.builder)
     address, start = (c.pyapi.object_getattr_string(record, name) for name in ("address", "start"))
-    word = c.pyapi.long_as_longlong(address)
-    made.ints = c.builder.inttoptr(word, c.context.get_value_type(INTS))
-    made.floats = c.builder.inttoptr(word, c.context.get_value_type(FLOATS))
-    made.start = c.pyapi.long_as_longlong(c.pyapi.number_long(start))
-    c.pyapi.decref(address)
-    c.pyapi.decref(start)
+    number = c.pyapi.number_long(start)
+    made.ints = c.builder.inttoptr(c.pyapi.long_as_longlong(address), c.context.get_value_type(INTS))
+    made.start = c.pyapi.long_as_longlong(number)
+    for python_object in (address, start, number):
+        c.pyapi.decref(python_object)
     return extending.NativeValue(
         made._getvalue(),  # noqa: SLF001
         is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()),
@@ -153,18 +152,26 @@ def _method(key: tuple[str, str]) -> Any:
     return type(f"Method_{key[1]}", (templates.AbstractTemplate,), {"key": key, "generic": generic})
 
 
+def _words(context: Any, builder: Any, record: Any, kind: Any) -> Any:
+    """Return the pointer to the first word of a record's buffer, for words of a kind."""
+    if kind in (types.float64, FLOATS):
+        return builder.bitcast(record.ints, context.get_value_type(FLOATS))
+    return record.ints
+
+
 def _place(context: Any, builder: Any, record_type: Any, value: Any, name: str) -> Any:
     """Return the pointer to a field's word."""
     record = cgutils.create_struct_proxy(record_type)(context, builder, value=value)
     at, kind = record_type.fields[name]
     position = builder.add(record.start, ir.Constant(ir.IntType(64), at))
-    return builder.gep(record.floats if kind in (types.float64, FLOATS) else record.ints, [position])
+    return builder.gep(_words(context, builder, record, kind), [position])
 
 
 @imputils.lower_getattr_generic(RecordType)
 def _read(context: Any, builder: Any, record_type: Any, value: Any, name: str) -> Any:
     if name in MEMBERS:
-        return getattr(cgutils.create_struct_proxy(record_type)(context, builder, value=value), name)
+        record = cgutils.create_struct_proxy(record_type)(context, builder, value=value)
+        return record.start if name == "start" else _words(context, builder, record, MEMBERS[name])
     if name in record_type.fields:
         place = _place(context, builder, record_type, value, name)
         return place if record_type.fields[name][1] in (INTS, FLOATS) else builder.load(place)
