@@ -15,6 +15,7 @@ from core.active.label_account import CLOSINGS, SAMPLED_FOR_EVALUATION
 from core.errors import RowError, SchemaError
 from core.evaluation import EvaluationDue, labels_of_classes
 from core.events import Event
+from core.kernels import jit
 from core.layout.model import Floats, Ints
 from core.learners.protocol import Learner, Stretch, workspace_of
 from core.model import drift_reaction, numbers_seen
@@ -341,7 +342,9 @@ class ModelTable:
             mode=mode,
         )
         ahead: deque[Event] = deque()  # of rows that were learned but not evaluated yet
-        while (reason := run.run(arrays)) != run.END:
+        reason = run.run(arrays)
+        go_on = jit.unchecked(run.run)  # this call has checked the arrays
+        while reason != run.END:
             if ahead or cursor.logged:
                 answers.events.extend(self._logged(ahead, log, cursor))
             row = int(cursor.row)
@@ -366,6 +369,7 @@ class ModelTable:
                 known = self.model(index).schema.n_classes
                 msg = f"label={label[row]} of row {row} must be below {known}; adopt a schema with the class"
                 raise SchemaError(msg)
+            reason = go_on(arrays)
         if ahead or cursor.logged:
             answers.events.extend(self._logged(ahead, log, cursor))
 

@@ -159,6 +159,15 @@ def called(function: F) -> F:
     return function if DISABLED else cast("F", InnerKernel(function, is_inlined=False))
 
 
+def unchecked(entry: Any) -> Any:
+    """Return an entry kernel as a function that does not look at the types of its arguments.
+
+    For repeated calls with the same arguments: numba's look at a tuple of arrays takes longer than a row. The
+    first call has to be an ordinary one.
+    """
+    return entry if DISABLED else entry.unchecked
+
+
 def _silent(body: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a plain entry kernel: like compiled code it gives no warnings of infinities and overflow."""
 
@@ -184,6 +193,7 @@ class _Entry:
         "is_alone",
         "is_optional",
         "owner",
+        "unchecked",
     )
 
     def __init__(
@@ -215,6 +225,7 @@ class _Entry:
         self.is_alone = is_alone or generators
         self.is_optional = False
         self._is_busy = False
+        self.unchecked: Any = self
         _entries.append(self)
 
     def compile(self) -> None:
@@ -237,6 +248,8 @@ class _Entry:
             finally:
                 self._is_busy = False
             self._dispatcher.disable_compile()
+            (built,) = self._dispatcher.overloads.values()
+            self.unchecked = built.entry_point
             self._call = self._dispatcher  # the last step: another thread may call at once
 
     def __call__(self, *arguments: Any) -> Any:
