@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from core import layout as layout
 from core import spelling
-from core.errors import UnknownPluginError
+from core.errors import GroveError, UnknownPluginError
 from core.kernels import jit
 from core.kernels.jit import kernel
 from core.kernels.native.record_types import type_of
@@ -120,8 +120,8 @@ def dispatch(
 ) -> Any:
     """Return compiled code that calls a function of the plug-in with a given kind.
 
-    ``dispatch("queries", "decide", "params, floats")`` has the parameters ``kind, params, floats`` and calls
-    ``core.active.queries.<name>.decide(params, floats)``. Plug-ins without such a function are left out:
+    ``dispatch("drift", "update", "p, state, error")`` has the parameters ``kind, p, state, error`` and calls
+    ``core.drift.<name>.update(p, state, error)``. Plug-ins without such a function are left out:
     their kind must not be passed, unless ``otherwise`` is given, which is then the result. The code branches
     on an integer, because a compiled function as an argument costs microseconds a call and defeats the cache.
 
@@ -194,6 +194,12 @@ def _own_records(member: ModuleType, function: str, parameters: list[str]) -> di
     body = getattr(kernel_function, "py_func", kernel_function)
     own: dict[int, type[Record]] = {}
     names = list(inspect.signature(body).parameters)
+    if len(names) != len(parameters):
+        msg = (
+            f"{member.__name__}.{function}({', '.join(names)}) must have the parameters "
+            f"({', '.join(parameters)}); docs/extending.md has an example of each family"
+        )
+        raise GroveError(msg)
     for number, (parameter, name) in enumerate(zip(parameters, names, strict=True)):
         if parameter == PARAMETERS:
             own[number] = member.Plugin.record()
