@@ -1,7 +1,8 @@
 """Problems of a foreign buffer as one number, so that compiled code can return them.
 
 From the lowest bits on: the number of a sentence (from 1 on; 0: sound); the word of the plan with the kind of
-the plug-in that owns the sentence (0: the frame); the place in a block plus one (0: none); the block.
+the plug-in that owns the sentence (0: header and evaluation of the model); the place in a block plus one
+(0: none); the block.
 """
 
 from __future__ import annotations

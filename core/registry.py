@@ -192,19 +192,24 @@ def _own_records(member: ModuleType, function: str, parameters: list[str]) -> di
     """Return the records that a module's function declares for its parameters, by number."""
     kernel_function = getattr(member, function)
     body = getattr(kernel_function, "py_func", kernel_function)
+    if body is kernel_function and not jit.DISABLED:
+        msg = f"{member.__name__}.{function} must be a kernel: put @kernel above it (core/kernels/jit.py)"
+        raise GroveError(msg)
     own: dict[int, type[Record]] = {}
     names = list(inspect.signature(body).parameters)
     if len(names) != len(parameters):
         msg = (
             f"{member.__name__}.{function}({', '.join(names)}) must have the parameters "
-            f"({', '.join(parameters)}); docs/extending.md has an example of each family"
+            f"({', '.join(parameters)}); the base of its family describes them"
         )
         raise GroveError(msg)
     for number, (parameter, name) in enumerate(zip(parameters, names, strict=True)):
         if parameter == PARAMETERS:
             own[number] = member.Plugin.record()
             continue
-        declared = body.__globals__.get(body.__annotations__.get(name))
+        declared = body.__annotations__.get(name)
+        if isinstance(declared, str):
+            declared = body.__globals__.get(declared)
         if inspect.isclass(declared) and issubclass(declared, Record):
             own[number] = declared
     return own

@@ -3,8 +3,8 @@
 One call handles a whole run with any number of models: row by row, in order,
 
     START     count the record, route it, predict, decide whether to request its label
-              → EXPLANATION_DUE, PREPARATION_DUE, STRETCH_DUE: the learner may take the next rows at once;
-              they are evaluated here afterwards
+              → UNKNOWN_CLASS, GROW_FIRST, PREPARATION_DUE, EXPLANATION_DUE; STRETCH_DUE: the learner may take
+              the next rows at once, and they are evaluated here afterwards
     EVALUATE  with a label: evaluate the prediction, update the detector    → LEVEL_CHANGED
     LEARN     train the block that answers, and during a warning all blocks → DECISION_DUE, GROW_FIRST;
               growth in compiled code is logged                             → LOG_FULL

@@ -12,7 +12,7 @@ from core.kernels.records import Record, word
 from core.layout.model import Floats
 from core.plugin import count, number
 
-PROBLEMS: Final = ("inputs must be a number of at least 1", "the error rate must be from 0 to 1")
+PROBLEMS: Final = ("inputs plus one must be a number of at least 1", "the error rate must be from 0 to 1")
 
 
 class DdmState(Record):

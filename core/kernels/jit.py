@@ -265,8 +265,6 @@ class _Entry:
 
 INTS = "CPointer(int64)"
 FLOATS = "CPointer(float64)"
-WORDS = f"{INTS}, {FLOATS}, {INTS}, {FLOATS}"
-"""The parameters ``plan, params, ints, floats`` in a signature."""
 
 
 def outlined(entry: Any, is_optional: bool = False) -> Any:

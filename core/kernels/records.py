@@ -10,9 +10,10 @@
     node.masses[label] += weight
 
 A record is a value: ``ints`` and ``floats``, two views of the same words, and ``start``, the position of its
-first word. One declaration gives the offsets (in the order of the fields), the numba type, the class for
-plain Python, the documentation of the words and, with ranges, the check of foreign words. In compiled code a
-field is one load or store at a constant offset. Methods and properties of a record are inner kernels.
+first word (in compiled code one pointer and ``start``, so that both views must be of one buffer). One
+declaration gives the offsets (in the order of the fields), the numba type, the class for plain Python, the
+documentation of the words and, with ranges, the check of foreign words. In compiled code a field is one load
+or store at a constant offset. Methods and properties of a record are inner kernels.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from typing import Any, ClassVar, Self, TypeAlias
 import numpy as np
 
 from core.kernels.native import record_types
+
+KINDS = ("int", "float", int, float)
+"""Annotations of fields."""
 
 Limit: TypeAlias = int | float | str | None
 """A bound of a word: a number, or the name of another field of the record; None: no bound."""
@@ -101,7 +105,10 @@ class Record:
 
     @classmethod
     def read(cls, ints: Any, start: int = 0) -> Self:
-        """Return a copy of the fields of a record as Python numbers; to read many fields of it is cheaper."""
+        """Return a copy of the fields as Python numbers, without the words after them.
+
+        It is cheaper than the record itself if many fields are read.
+        """
         words = ints[start : start + cls.SIZE]
         return cls(words.tolist(), words.view(np.float64).tolist(), 0)
 
@@ -113,6 +120,17 @@ class Record:
     def __init_subclass__(cls) -> None:
         annotations = inspect.get_annotations(cls)
         declared = {name: value for name, value in vars(cls).items() if isinstance(value, Word)}
+        for base in cls.__mro__[1:]:
+            if vars(base).get("FIELDS"):
+                msg = f"{cls.__qualname__} must not extend {base.__qualname__}, which has fields of its own"
+                raise TypeError(msg)
+        for name in declared:
+            if hasattr(Record, name):
+                msg = f"field {cls.__qualname__}.{name} must have another name: every record has {name!r}"
+                raise TypeError(msg)
+            if annotations[name] not in KINDS:
+                msg = f"field {cls.__qualname__}.{name} must be an int or a float, not {annotations[name]}"
+                raise TypeError(msg)
         for offset, (name, field) in enumerate(declared.items()):
             field.name, field.offset, field.is_float = name, offset, annotations[name] in ("float", float)
         for value in vars(cls).values():

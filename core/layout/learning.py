@@ -10,10 +10,10 @@ from core.layout.model import ModelHeader
 
 
 class Row(NamedTuple):
-    """A record that is learned or answered."""
+    """A row that is learned or answered."""
 
     x: Any
-    """The record, float64[column]; missing values are NaN."""
+    """Its values, float64[column]; missing values are NaN."""
     xs: Any
     """Its numeric attributes, float64[numeric attribute]."""
     label: int
@@ -27,7 +27,8 @@ name_tuple(Row, "CPointer(float64)", "CPointer(float64)", "int64", "float64")
 class Work(NamedTuple):
     """Workspace of a run; the content does not matter.
 
-    Both arrays have four words for each attribute and two for each class. After these, ``scratch`` has three
+    Leaf models may use the first max(4·attributes, 2·classes) words of either array. ``unused_scratch(plan)``
+    (core/tree/columns.py) is the first word of ``scratch`` after these: from it on there are at least three
     words for each attribute, two for each class and SPARE_WORDS, for learners made of other learners.
     """
 
@@ -88,7 +89,7 @@ GREW: Final = 3
 
 # Values for the place of a record in a block that is not known
 FORGOTTEN: Final = -1
-"""The block has answered the record, or another record like it: it is not counted."""
+"""The row was answered before and its place was not kept: it is routed again, without being counted."""
 NOT_ANSWERED: Final = -2
 """The block meets the record for the first time."""
 NO_ROOM: Final = -3

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from core.kernels.jit import kernel, words_at
-from core.kernels.records import Record, Words, word, words_after
+from core.kernels.records import Record, Words, word
 
 
 class PlanRecord(Record):
@@ -58,8 +58,8 @@ class PlanRecord(Record):
     schedule_at: int = word("position of its parameters")
     schedule_state: int = word("first word of the schedule's state in a leaf record")
     schedule_ranked: int = word("1: the schedule needs the ranking of an attempt that failed")
-    gap: float = word("gap that a leaf needs for a split (Learner.limits)")
-    tie: float = word("gap at or below which two tests are tied (Learner.limits)")
+    gap: float = word("gap that a leaf needs for a split (HoeffdingLearner.limits)")
+    tie: float = word("gap at or below which two tests are tied (HoeffdingLearner.limits)")
     incremental: int = word("1: the criterion can update an impurity by one record (core/criteria/base.py)")
     coin_key: int = word("random key of the coin between two strategies")
     threshold_key: int = word("random key of randomised thresholds")
@@ -114,8 +114,9 @@ class PlanRecord(Record):
     leaf_bagging_key: int = word("random key of these numbers")
     switch_logarithm: float = word("ln(2/δ) of the comparison with an alternate tree")
     switch_records: float = word("records that both windows must exceed for this comparison")
-    review: int = word("labels between two reviews of the leaves' sizes (BlockLayout.review); 0: none")
-    tables: Any = words_after(int, "columns of the numeric attributes, then the nominal table")
+    review: int = word(
+        "labels between two reviews of a forest's leaves (core/learners/forest/growth.py); 0: none"
+    )
 
     def nominal_column(self, number: int) -> NominalColumn:
         """Return the entry of a nominal attribute, by its number among the nominal attributes."""

@@ -75,7 +75,7 @@ class Subtree(Record):
     alternate: int = word("number of the root of the node's alternate tree, 0: none")
     beside: int = word("root of an alternate tree: number of the node that it may replace, plus one")
     draws: int = word(
-        "leaf: state of MOA's generator, exclusive or with the state of a new one", low=0, high=(1 << 48) - 1
+        "leaf: state of MOA's generator XOR the state of a new one; 0: a new one", low=0, high=(1 << 48) - 1
     )
     due: int = word(
         "while a record is learned: the due reaction (core/learners/hat/kernels.py), else 0", low=0, high=0
@@ -130,7 +130,7 @@ class Tree(Record):
     attempts: int = word("split attempts in which tests were ranked", low=0, high=1 << 53)
     labels: int = word("labels this tree has learned", low=0, high=1 << 53)
     stopped: int = word(
-        "a limit was reached: no more attempts until a revision or a review makes room",
+        "0: grows; LACKS_ROOM, LACKS_LEAVES: no attempts until a revision or a review makes room",
         low=0,
         high=LACKS_LEAVES,
     )

@@ -3,8 +3,9 @@
     class Plugin(ArrayLearner):
         arrays = (Array("counts", ("class",), at_least=0.0),)
 
-The module also has two kernels, ``answer`` and ``learn`` (core/learners/protocol.py). Arrays are numbered in
-the order of declaration: ``array_at(plan, block, 0).numbers[c]`` is a word of the first one. A block is
+The module also has three kernels, ``answer``, ``learn`` and ``uncertainty`` (core/learners/protocol.py).
+Arrays are numbered in the order of declaration: ``array_at(plan, block, 0).numbers[c]`` is a word of the
+first one. A block is
 
     words | array | array | …
 

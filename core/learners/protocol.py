@@ -43,7 +43,8 @@ the parameter (``block: Tree``).
     holds the sentences (core/problems.py). Every word that a kernel uses as an index, a count or a bound is
     checked
 ``route_ahead(plan, block, xs, d, ends) -> bool`` (only if the learner sets ``plan.route_ahead``)
-    finds the places of the next records at once
+    writes where the next WIDTH rows (core/tree/prefetch.py) end, or -1 for all of them; xs:
+    float64[WIDTH·d], d attributes a row; ends: int64[WIDTH]. False: nothing was written
 
 The rows and workspaces of kernels are described in core/layout/learning.py.
 """

@@ -10,7 +10,7 @@ from core.layout.plan import PlanRecord
 
 @kernel
 def unused_scratch(plan: PlanRecord) -> int:
-    """Return the first word of scratch that leaf models do not use; float64[3·d + K] follow."""
+    """Return the first word of scratch that leaf models leave; 3·d + 2·K + SPARE_WORDS or more follow."""
     return max(4 * plan.attributes, 2 * plan.classes)
 
 

@@ -22,10 +22,10 @@ from core.learners.hoeffding.presets import h_tree
 class Plugin(h_tree.Plugin):
     compiled: ClassVar[bool] = False  # every attempt comes to `decide`
 
-    def decide(self, model, t, node, leaf):
-        if model.floats[leaf + offset(Leaf, "observed")] % 1.0:
+    def decide(self, model, tree, node, leaf):
+        if leaf.observed % 1.0:
             raise ArithmeticError("this weight is no whole number")
-        return h_tree.Plugin.decide(self, model, t, node, leaf)
+        return h_tree.Plugin.decide(self, model, tree, node, leaf)
 '''
 
 

@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, KafkaException, TopicPartition
 
 from topics.fetching.batches import Limit
 from topics.fetching.connection import is_reachable
@@ -21,6 +21,8 @@ from topics.fetching.fetcher import Fetcher, Place, Ranges
 from topics.fetching.message import FetchedMessage
 from topics.fetching.record import Record
 
+LOGICAL: Final = (OFFSET_BEGINNING, OFFSET_END)
+"""Places of a log that need no committed position."""
 EVENTS: Final = 100  # events of librdkafka that one call handles
 OFFSETS_S: Final = 1.0  # timeout to look up the start of a partition, which is then tried again
 SLICE_S: Final = 0.1  # between two checks of the group while waiting for records
@@ -147,7 +149,9 @@ class BoundedConsumer:
         found = self._heard() or self._given(most)
         while not found:
             if self._unplaced:
+                began = time.monotonic()
                 self._place()
+                deadline += time.monotonic() - began  # the time is for fetches, not for these questions
             left = deadline - time.monotonic()
             self._fetcher.wait(min(max(left, 0.0), SLICE_S), self.before)
             self._read(most)
@@ -199,7 +203,7 @@ class BoundedConsumer:
         if code == KafkaError.OFFSET_OUT_OF_RANGE:
             self._fetcher.drop([place])
             if self._reset != "error":
-                self._unplaced[place] = OFFSET_BEGINNING if self._reset == "earliest" else -1
+                self._unplaced[place] = OFFSET_BEGINNING if self._reset == "earliest" else OFFSET_END
                 return
             code = KafkaError._AUTO_OFFSET_RESET  # noqa: SLF001 - librdkafka's own code
         error = KafkaError(code) if detail is None else KafkaError(code, detail)
@@ -220,8 +224,10 @@ class BoundedConsumer:
         unknown = [place for place in self._unplaced if place not in found]
         unanswered: set[Place] = set()  # a committed position may exist: no other may replace it
         try:
-            if self._is_subscribed and unknown:
-                asked = [TopicPartition(*place) for place in unknown]
+            # After OFFSET_OUT_OF_RANGE the committed position is the one that the log no longer has.
+            committed = [place for place in unknown if self._unplaced[place] not in LOGICAL]
+            if self._is_subscribed and committed:
+                asked = [TopicPartition(*place) for place in committed]
                 for each in self._consumer.committed(asked, timeout=OFFSETS_S):
                     if each.error is not None:
                         unanswered.add((each.topic, each.partition))
@@ -229,10 +235,14 @@ class BoundedConsumer:
                         found[each.topic, each.partition] = each.offset
             for place in unknown:
                 if place not in found and place not in unanswered:
+                    self._unplaced[place] = self._unplaced.pop(
+                        place
+                    )  # if it fails, all others come before it
                     first, end = self._consumer.get_watermark_offsets(
                         TopicPartition(*place), timeout=OFFSETS_S
                     )
-                    from_first = self._unplaced[place] == OFFSET_BEGINNING or self._reset == "earliest"
+                    at = self._unplaced[place]
+                    from_first = at == OFFSET_BEGINNING or (at != OFFSET_END and self._reset == "earliest")
                     found[place] = first if from_first else end
         except KafkaException:
             pass  # the broker or the coordinator is away; `poll` reports denied access

@@ -21,7 +21,7 @@ def name_type(name: str, numba_type: Any) -> None:
 
 
 def resolved(signature: str, others: dict[int, Any] | None = None) -> Any:
-    """Return numba's signature of a text such as ``int64(Plan, Tree, Row)``.
+    """Return numba's signature of a text such as ``int64(PlanRecord, Tree, Row)``.
 
     others: types, by the number of a parameter, that take the place of those in the text. They must have the
     same representation, as all records have.

@@ -137,7 +137,7 @@ def train(plan: PlanRecord, tree: Tree, end: Node, row: Row, hint: int, work: Wo
 
 @kernel
 def observe_attributes(plan: PlanRecord, tree: Tree, leaf: Leaf, row: Row) -> None:
-    """Add a record to the statistics of a leaf record."""
+    """Add a row to the statistics of a leaf."""
     if plan.numeric > 0:
         p = plan.parameters(plan.numeric_observer_at)
         statistics = tree.numeric_statistics(plan, leaf)

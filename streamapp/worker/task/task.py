@@ -9,6 +9,7 @@ of their division into runs; time is the records' time. It runs in one thread.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -23,6 +24,7 @@ from streamapp.worker.task.instances.single import SingleInstances
 from streamapp.worker.task.models.memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.models.swap_file import SwapFileError
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.parts import in_time, of_their_own, ticks
 from streamapp.worker.task.pending.event_time import RunTime
@@ -34,6 +36,8 @@ from streamapp.worker.task.state.digest import digest
 from streamapp.worker.task.state.written import WrittenUnits
 from streamapp.worker.task.unit import Unit
 from topics.columns.records import Controls, FeatureValues, Instances, Labels, RawRecords
+
+logger = logging.getLogger(__name__)
 
 CODE: Final = {name: source.load() for name, source in SOURCES.items()}
 GROWING: Final = ("instances", "labels")  # sources whose records may add to models
@@ -143,7 +147,16 @@ class Task:
             except Exception:  # noqa: BLE001 - the same happens in `process`, where the record is found
                 return run
         assert isinstance(batch, Instances | Labels)
-        n = leading_records(self._state, batch, len(raw), most)
+        try:
+            n = leading_records(self._state, batch, len(raw), most)
+        except SwapFileError:
+            raise
+        except Exception:
+            # Where a run is cut changes nothing: an error here must not stop what `process` can do.
+            logger.exception(
+                "topic=%s partition=%d: the additions of a run cannot be counted", run.source, raw.partition
+            )
+            return run
         if n == len(raw):
             return replace(run, batch=batch)
         return TaskRun(run.source, raw.part(0, n), position=raw.offsets[n])

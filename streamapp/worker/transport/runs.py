@@ -195,7 +195,7 @@ class ReadAhead:
         self._parts.appendleft(run.raw.spans)
         self._n += len(run.raw)
         self._refused.update(run.refused)
-        self._most = 2 * processed
+        self._most = 2.0 * processed  # a float stops at infinity; an int would grow at every run
 
     def _refused_up_to(self, last: int) -> Mapping[int, RefusedBatch]:
         """Hand out the refused batches of a run that ends at an offset."""
@@ -306,7 +306,7 @@ class TimeOrder:
         full = [ahead for ahead in self._order if len(ahead)]
         if waiting or not full:
             return None
-        self._patience = PATIENCE_S
+        self._waits_since, self._patience = None, PATIENCE_S
         chosen = min(full, key=lambda ahead: ahead.head)  # the first of equals: causal order
         records = self._max_records if most is None else min(most, self._max_records)
         return chosen.take(self._limit(chosen, full), records)

@@ -22,5 +22,5 @@ def test_a_kernel_with_other_parameters_is_refused_by_name_and_rule() -> None:
         registry.dispatch_to([(0, member)], "made.update", "p, state, error")
     assert str(refused.value) == (
         "made.detector.update(params, at, floats, state, error) must have the parameters (p, state, error); "
-        "docs/extending.md has an example of each family"
+        "the base of its family describes them"
     )

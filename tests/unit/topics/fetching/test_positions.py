@@ -64,6 +64,7 @@ def test_a_partition_without_a_position_begins_as_librdkafka_would(
         consumer._is_subscribed, consumer._unplaced = True, {PLACE: -1001}
         consumer._place()
         assert consumer.next_offset(PLACE) == start
+        broker.committed = lambda asked, timeout: [TopicPartition(*PLACE, 1)]  # deleted by retention
         consumer._fail(PLACE, 1, KafkaError.OFFSET_OUT_OF_RANGE)
         consumer._place()
         assert consumer.next_offset(PLACE) == start
