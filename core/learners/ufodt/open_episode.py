@@ -243,7 +243,8 @@ class OpenEpisode:
 
     def is_unknown(self, feature: int) -> bool:
         """Return whether a feature may still be requested."""
-        return bool(self._array("status")[feature] == w.UNKNOWN)
+        places = self.plan.blocks.places  # a look at one word: a record of a wide model has thousands
+        return bool(self.words[places["status"] - places["episode"] + feature] == w.UNKNOWN)
 
     def _array(self, name: str) -> Any:
         """Return an array of the episode, [attribute]; the methods of Episode are for compiled code."""
