@@ -235,13 +235,11 @@ class BoundedConsumer:
                         found[each.topic, each.partition] = each.offset
             for place in unknown:
                 if place not in found and place not in unanswered:
-                    self._unplaced[place] = self._unplaced.pop(
-                        place
-                    )  # if it fails, all others come before it
+                    # If this fails, all others come before it the next time.
+                    at = self._unplaced[place] = self._unplaced.pop(place)
                     first, end = self._consumer.get_watermark_offsets(
                         TopicPartition(*place), timeout=OFFSETS_S
                     )
-                    at = self._unplaced[place]
                     from_first = at == OFFSET_BEGINNING or (at != OFFSET_END and self._reset == "earliest")
                     found[place] = first if from_first else end
         except KafkaException:
