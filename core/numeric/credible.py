@@ -30,7 +30,6 @@ VARIANCE: Final = 1
 DEVIATION: Final = 2
 HETEROGENEITIES: Final = {"entropy": ENTROPY, "variance": VARIANCE, "stddev": DEVIATION}
 
-LN_2PI: Final = math.log(2.0 * math.pi)
 TINY: Final = 1e-300
 MOST_TERMS: Final = 1_000_000
 """Most terms of a continued fraction: it needs some 60 for T = 1,000, and 40,000 for 10⁹."""

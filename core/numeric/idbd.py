@@ -13,7 +13,6 @@ from typing import Final
 from core.kernels.jit import kernel
 from core.numeric.special import LN2, exp, log2
 
-WORDS_AN_INPUT: Final = 3
 META_RATE: Final = 0.01
 """θ, the step size of the step sizes."""
 START: Final = math.log(0.05)

@@ -22,7 +22,6 @@ _LN2_LOW: Final = float.fromhex("0x1.a39ef35793c76p-33")
 # Adding it rounds to an integer, which is then in the low bits of the sum.
 _ROUNDER: Final = 1.5 * 2.0**52
 _ROUNDER_BITS: Final = 0x4338000000000000
-_EXPONENT_OF_ONE: Final = 0x3FF0000000000000
 _SQRT_HALF_BITS: Final = 0x3FE6A09E667F3BCD
 _EXPONENT_MASK: Final = -0x10000000000000
 
