@@ -1,14 +1,14 @@
 """Topic catalogue: name, direction, key, cleanup, retention, size limits, co-partition group.
 
-All code that creates, checks or names a topic uses this module. The key of every topic is the model key, and
-all topics are in one co-partition group: same key, same number of partitions, same partitioner (murmur2),
-because an output goes to the partition of its input.
+All code that creates, checks or names a topic uses this module; a new topic is one declaration in
+`TopicNames`. The key of every topic is the model key, and all topics are in one co-partition group: same key,
+same number of partitions, same partitioner (murmur2), because an output goes to the partition of its input.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Final, Literal, overload
 
 Direction = Literal["in", "out", "internal"]
 
@@ -64,162 +64,139 @@ class Topic:
             config["max.message.bytes"] = str(self.max_message_bytes)
         return config
 
-
-INSTANCES = Topic(
-    "instances",
-    "in",
-    "features, optional id, label and weight",
-    retention_ms=7 * DAY_MS,
-    max_message_bytes=BLOCK_BYTES,
-)
-LABELS = Topic(
-    "labels",
-    "in",
-    "instance id and label, or declined; optional weight, annotator and features",
-    retention_ms=7 * DAY_MS,
-    max_message_bytes=BLOCK_BYTES,
-)
-FEATURE_VALUES = Topic(
-    "feature-values",
-    "in",
-    "instance id, values of requested features, names of features that are not available",
-    retention_ms=7 * DAY_MS,
-    max_message_bytes=BLOCK_BYTES,
-    optional=True,
-)
-# Kept without limit: the configuration of a model is the result of all its commands, however old.
-CONTROLS = Topic(
-    "controls",
-    "in",
-    "a command to the model of this key",
-    retention_ms=UNLIMITED,
-    max_message_bytes=BLOCK_BYTES,
-)
-PREDICTIONS = Topic(
-    "predictions",
-    "out",
-    "id, label, class probabilities, model version",
-    retention_ms=7 * DAY_MS,
-    max_message_bytes=BLOCK_BYTES,
-)
-# A request repeats all features of its instance, which may be one record as large as the largest.
-LABEL_REQUESTS = Topic(
-    "label-requests",
-    "out",
-    "request id, instance id, features, prediction, strategy, utility, expiry",
-    retention_ms=7 * DAY_MS,
-    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
-)
-# A request repeats the known features of its instance.
-FEATURE_REQUESTS = Topic(
-    "feature-requests",
-    "out",
-    "request id, instance id, names of features, their cost, the known features, expiry",
-    retention_ms=7 * DAY_MS,
-    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
-    optional=True,
-)
-DRIFT_ALERTS = Topic(
-    "drift-alerts", "out", "detector, level, error rate, node, action", retention_ms=30 * DAY_MS
-)
-MODEL_EVENTS = Topic(
-    "model-events",
-    "out",
-    "events of a model: created, split, revised, pruned, drift, reset, deleted, …",
-    retention_ms=90 * DAY_MS,
-    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
-)
-EVALUATIONS = Topic(
-    "evaluations",
-    "out",
-    "prequential metrics of a model, every N labels",
-    retention_ms=30 * DAY_MS,
-    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
-)
-# The unchanged record plus headers: as large as the largest input, with room for the headers.
-DEAD_LETTERS = Topic(
-    "dead-letters",
-    "out",
-    "the unchanged record, with the reason in its headers",
-    retention_ms=90 * DAY_MS,
-    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
-)
-# Kept without limit: a worker deletes the part before its snapshots, which make it superfluous. It repeats
-# controls, so its records may be as large as theirs.
-JOURNAL = Topic(
-    "journal",
-    "internal",
-    "the records that a commit processed, in their order",
-    retention_ms=UNLIMITED,
-    key="none",
-    max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
-)
-# The changelog of a table: a record replaces an earlier one with its key, and nothing expires.
-SNAPSHOTS = Topic(
-    "snapshots",
-    "internal",
-    "parts of snapshots, as the journal names them",
-    retention_ms=UNLIMITED,
-    cleanup="compact",
-    key="part of a snapshot",
-)
-
-# Actions of users. The actions of one user stay in order, because they are in one partition.
-AUDIT = Topic(
-    "audit",
-    "internal",
-    "actions of the web application's users: the user, the time, the record",
-    retention_ms=365 * DAY_MS,
-    key="user",
-    of_web=True,
-)
-
-CATALOGUE: tuple[Topic, ...] = (
-    INSTANCES,
-    LABELS,
-    FEATURE_VALUES,
-    CONTROLS,
-    PREDICTIONS,
-    LABEL_REQUESTS,
-    FEATURE_REQUESTS,
-    DRIFT_ALERTS,
-    MODEL_EVENTS,
-    EVALUATIONS,
-    DEAD_LETTERS,
-    JOURNAL,
-    SNAPSHOTS,
-    AUDIT,
-)
+    @overload
+    def __get__(self, names: None, owner: type[TopicNames]) -> Topic: ...
+    @overload
+    def __get__(self, names: TopicNames, owner: type[TopicNames]) -> str: ...
+    def __get__(self, names: TopicNames | None, owner: type[TopicNames]) -> Topic | str:
+        """Return the definition for the class, the full name for the names of an installation."""
+        return self if names is None else names.of(self)
 
 
 @dataclass(frozen=True, slots=True)
 class TopicNames:
-    """Full names of the topics of one installation.
+    """The topics, each declared once: its definition on the class, its full name in an installation.
 
     >>> TopicNames("fraud.").label_requests
     'fraud.label-requests'
+    >>> TopicNames.label_requests.retention_ms // DAY_MS
+    7
     """
 
     prefix: str = DEFAULT_PREFIX
     features: bool = True
     """Whether the topics of feature acquisition exist; an older installation may lack them."""
-    instances: str = field(init=False)
-    labels: str = field(init=False)
-    feature_values: str = field(init=False)
-    controls: str = field(init=False)
-    predictions: str = field(init=False)
-    label_requests: str = field(init=False)
-    feature_requests: str = field(init=False)
-    drift_alerts: str = field(init=False)
-    model_events: str = field(init=False)
-    evaluations: str = field(init=False)
-    dead_letters: str = field(init=False)
-    journal: str = field(init=False)
-    snapshots: str = field(init=False)
-    audit: str = field(init=False)
+
+    instances = Topic(
+        "instances",
+        "in",
+        "features, optional id, label and weight",
+        retention_ms=7 * DAY_MS,
+        max_message_bytes=BLOCK_BYTES,
+    )
+    labels = Topic(
+        "labels",
+        "in",
+        "instance id and label, or declined; optional weight, annotator and features",
+        retention_ms=7 * DAY_MS,
+        max_message_bytes=BLOCK_BYTES,
+    )
+    feature_values = Topic(
+        "feature-values",
+        "in",
+        "instance id, values of requested features, names of features that are not available",
+        retention_ms=7 * DAY_MS,
+        max_message_bytes=BLOCK_BYTES,
+        optional=True,
+    )
+    # Kept without limit: the configuration of a model is the result of all its commands, however old.
+    controls = Topic(
+        "controls",
+        "in",
+        "a command to the model of this key",
+        retention_ms=UNLIMITED,
+        max_message_bytes=BLOCK_BYTES,
+    )
+    predictions = Topic(
+        "predictions",
+        "out",
+        "id, label, class probabilities, model version",
+        retention_ms=7 * DAY_MS,
+        max_message_bytes=BLOCK_BYTES,
+    )
+    # A request repeats all features of its instance, which may be one record as large as the largest.
+    label_requests = Topic(
+        "label-requests",
+        "out",
+        "request id, instance id, features, prediction, strategy, utility, expiry",
+        retention_ms=7 * DAY_MS,
+        max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
+    )
+    # A request repeats the known features of its instance.
+    feature_requests = Topic(
+        "feature-requests",
+        "out",
+        "request id, instance id, names of features, their cost, the known features, expiry",
+        retention_ms=7 * DAY_MS,
+        max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
+        optional=True,
+    )
+    drift_alerts = Topic(
+        "drift-alerts", "out", "detector, level, error rate, node, action", retention_ms=30 * DAY_MS
+    )
+    model_events = Topic(
+        "model-events",
+        "out",
+        "events of a model: created, split, revised, pruned, drift, reset, deleted, …",
+        retention_ms=90 * DAY_MS,
+        max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
+    )
+    evaluations = Topic(
+        "evaluations",
+        "out",
+        "prequential metrics of a model, every N labels",
+        retention_ms=30 * DAY_MS,
+        max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
+    )
+    # The unchanged record plus headers: as large as the largest input, with room for the headers.
+    dead_letters = Topic(
+        "dead-letters",
+        "out",
+        "the unchanged record, with the reason in its headers",
+        retention_ms=90 * DAY_MS,
+        max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
+    )
+    # Kept without limit: a worker deletes the part before its snapshots, which make it superfluous. It
+    # repeats controls, so its records may be as large as theirs.
+    journal = Topic(
+        "journal",
+        "internal",
+        "the records that a commit processed, in their order",
+        retention_ms=UNLIMITED,
+        key="none",
+        max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
+    )
+    # The changelog of a table: a record replaces an earlier one with its key, and nothing expires.
+    snapshots = Topic(
+        "snapshots",
+        "internal",
+        "parts of snapshots, as the journal names them",
+        retention_ms=UNLIMITED,
+        cleanup="compact",
+        key="part of a snapshot",
+    )
+    # Actions of users. The actions of one user stay in order, because they are in one partition.
+    audit = Topic(
+        "audit",
+        "internal",
+        "actions of the web application's users: the user, the time, the record",
+        retention_ms=365 * DAY_MS,
+        key="user",
+        of_web=True,
+    )
 
     def __post_init__(self) -> None:
-        """Prepend the prefix to every name; refuse a name that Kafka would refuse later."""
+        """Refuse a prefix that Kafka would refuse later."""
         bad = sorted({c for c in self.prefix if not (c.isascii() and (c.isalnum() or c in "._-"))})
         if bad:
             message = (
@@ -230,8 +207,6 @@ class TopicNames:
         if len(self.prefix) > 200:
             message = f"topics.prefix={self.prefix[:20]!r}… must have at most 200 characters"
             raise ValueError(message)
-        for topic in CATALOGUE:
-            object.__setattr__(self, topic.name.replace("-", "_"), self.prefix + topic.name)
 
     def of(self, topic: Topic) -> str:
         return self.prefix + topic.name
@@ -239,3 +214,7 @@ class TopicNames:
     def all(self) -> dict[str, Topic]:
         """Return full name → definition, in the order of the catalogue."""
         return {self.of(topic): topic for topic in CATALOGUE}
+
+
+CATALOGUE: Final = tuple(topic for topic in vars(TopicNames).values() if isinstance(topic, Topic))
+"""All topics, in the order of their declarations."""

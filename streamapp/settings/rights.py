@@ -10,22 +10,7 @@ from typing import Final, Literal
 
 from streamapp.settings.tables import code, table
 from topics.clients.access import Kind
-from topics.definitions import (
-    AUDIT,
-    CATALOGUE,
-    CONTROLS,
-    DEAD_LETTERS,
-    EVALUATIONS,
-    FEATURE_REQUESTS,
-    FEATURE_VALUES,
-    INSTANCES,
-    JOURNAL,
-    LABEL_REQUESTS,
-    LABELS,
-    MODEL_EVENTS,
-    SNAPSHOTS,
-    Topic,
-)
+from topics.definitions import CATALOGUE, Topic, TopicNames
 
 Operation = Literal["Read", "Write", "Create", "Delete", "Describe", "DescribeConfigs"]
 
@@ -63,10 +48,10 @@ _GROUP_SEEN: Final = Right("group", "", ("Describe",))
 _TAIL: Final = _topics(
     SOURCES, "Read", without="`Describe` is enough where no record follows the newest snapshot"
 )
-_STATE_READ: Final = (*_TAIL, *_topics((JOURNAL, SNAPSHOTS), "Read"), _GROUP_SEEN)
+_STATE_READ: Final = (*_TAIL, *_topics((TopicNames.journal, TopicNames.snapshots), "Read"), _GROUP_SEEN)
 _PARTITION_WRITTEN: Final = (
     *_topics(SOURCES, "Read"),
-    *_topics((JOURNAL,), "Read", "Write"),
+    *_topics((TopicNames.journal,), "Read", "Write"),
     Right("group", "", ("Read",)),
     Right("transactional-id", "-", ("Write",), prefixed=True),
 )
@@ -75,39 +60,52 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
     "worker": (
         *_topics(SOURCES, "Read"),
         *_topics(OUTPUTS, "Write"),
-        *_topics((JOURNAL, SNAPSHOTS), "Read", "Write"),
+        *_topics((TopicNames.journal, TopicNames.snapshots), "Read", "Write"),
         Right("group", "", ("Read",)),
         Right("transactional-id", "-", ("Write",), prefixed=True),
-        *_topics((JOURNAL,), "Delete", without="the journal keeps the part before its snapshots, and grows"),
+        *_topics(
+            (TopicNames.journal,),
+            "Delete",
+            without="the journal keeps the part before its snapshots, and grows",
+        ),
         _SETTINGS_OF_TOPICS,
     ),
     "web": (
-        *_topics((LABEL_REQUESTS, FEATURE_REQUESTS, CONTROLS, EVALUATIONS, MODEL_EVENTS), "Read"),
-        *_topics((LABELS, FEATURE_VALUES), "Read", "Write"),
-        *_topics((AUDIT,), "Write"),
+        *_topics(
+            (
+                TopicNames.label_requests,
+                TopicNames.feature_requests,
+                TopicNames.controls,
+                TopicNames.evaluations,
+                TopicNames.model_events,
+            ),
+            "Read",
+        ),
+        *_topics((TopicNames.labels, TopicNames.feature_values), "Read", "Write"),
+        *_topics((TopicNames.audit,), "Write"),
     ),
     "bridge label-studio": (
-        *_topics((LABEL_REQUESTS, CONTROLS), "Read"),
-        *_topics((LABELS,), "Write"),
+        *_topics((TopicNames.label_requests, TopicNames.controls), "Read"),
+        *_topics((TopicNames.labels,), "Write"),
         Right("group", "-label-studio", ("Read",)),
     ),
-    "replay": _topics((INSTANCES, LABELS), "Write"),
+    "replay": _topics((TopicNames.instances, TopicNames.labels), "Write"),
     "replay --max-outstanding": (
-        *_topics((INSTANCES, LABELS), "Write"),
-        *_topics((LABEL_REQUESTS,), "Describe"),
+        *_topics((TopicNames.instances, TopicNames.labels), "Write"),
+        *_topics((TopicNames.label_requests,), "Describe"),
         Right("group", "", ("Describe",)),
         Right("group", "-oracle", ("Describe",)),
     ),
-    "replay --from-topic": _topics((INSTANCES, LABELS), "Write"),
-    "replay --from-topic, other topics": _topics((INSTANCES, LABELS), "Read"),
+    "replay --from-topic": _topics((TopicNames.instances, TopicNames.labels), "Write"),
+    "replay --from-topic, other topics": _topics((TopicNames.instances, TopicNames.labels), "Read"),
     "oracle": (
-        *_topics((LABEL_REQUESTS,), "Read"),
-        *_topics((LABELS,), "Write"),
+        *_topics((TopicNames.label_requests,), "Read"),
+        *_topics((TopicNames.labels,), "Write"),
         Right("group", "-oracle", ("Read",)),
     ),
     "oracle --features": (
-        *_topics((FEATURE_REQUESTS,), "Read"),
-        *_topics((FEATURE_VALUES,), "Write"),
+        *_topics((TopicNames.feature_requests,), "Read"),
+        *_topics((TopicNames.feature_values,), "Write"),
         Right("group", "-feature-oracle", ("Read",)),
     ),
     "topics create": (Right("topic", "", ("Create", "Describe"), prefixed=True),),
@@ -119,38 +117,38 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         ),
         _GROUP_SEEN,
     ),
-    "journal show": _topics((JOURNAL,), "Read"),
+    "journal show": _topics((TopicNames.journal,), "Read"),
     "models list": _STATE_READ,
     "models show": _STATE_READ,
     "models export": _STATE_READ,
     "models rebuild": (
         *_topics(SOURCES, "Read", without="`Describe` is enough where there is nothing to replay"),
-        *_topics((SNAPSHOTS,), "Read", without="needed where a snapshot is read"),
-        *_topics((JOURNAL,), "Read"),
+        *_topics((TopicNames.snapshots,), "Read", without="needed where a snapshot is read"),
+        *_topics((TopicNames.journal,), "Read"),
         _GROUP_SEEN,
     ),
-    "migrate": (*_topics((*SOURCES, JOURNAL, SNAPSHOTS), "Read"), _GROUP_SEEN),
+    "migrate": (*_topics((*SOURCES, TopicNames.journal, TopicNames.snapshots), "Read"), _GROUP_SEEN),
     "migrate, new topics": (
         Right("topic", "", ("Create", "Read", "Write"), prefixed=True),
         Right("group", "", ("Describe",)),
     ),
     "models import": (
-        *_topics((CONTROLS,), "Read", "Write"),
-        *_topics((INSTANCES, DEAD_LETTERS), "Read"),
+        *_topics((TopicNames.controls,), "Read", "Write"),
+        *_topics((TopicNames.instances, TopicNames.dead_letters), "Read"),
         _GROUP_SEEN,
     ),
-    "models restore": (*_PARTITION_WRITTEN, *_topics((SNAPSHOTS,), "Read")),
+    "models restore": (*_PARTITION_WRITTEN, *_topics((TopicNames.snapshots,), "Read")),
     "models reset": _PARTITION_WRITTEN,
-    "dlq list": _topics((DEAD_LETTERS,), "Read"),
-    "dlq show": _topics((DEAD_LETTERS,), "Read"),
+    "dlq list": _topics((TopicNames.dead_letters,), "Read"),
+    "dlq show": _topics((TopicNames.dead_letters,), "Read"),
     "dlq replay": (
-        *_topics((DEAD_LETTERS,), "Read"),
+        *_topics((TopicNames.dead_letters,), "Read"),
         *_topics(SOURCES, "Write", without="needed where dead letters of that topic are sent back"),
     ),
     "dlq skip": _PARTITION_WRITTEN,
     "web, page Partitions": (
         *_topics(SOURCES, "Describe"),
-        *_topics((JOURNAL,), "Read"),
+        *_topics((TopicNames.journal,), "Read"),
         _GROUP_SEEN,
     ),
     "demo": (

@@ -13,7 +13,7 @@ from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.parts import parts
 from streamapp.worker.task.sources import SOURCES, Positions, SourceName
 from topics.columns.records import RawRecords
-from topics.definitions import JOURNAL
+from topics.definitions import TopicNames
 from topics.errors import Reason
 from topics.fetching.refused import NO_REFUSED, RefusedBatch
 
@@ -31,7 +31,11 @@ class Ledger:
     """Steps of one partition; `cut` closes them into entries."""
 
     def __init__(
-        self, positions: Positions, incarnation: int, config: str, most: int = JOURNAL.max_message_bytes or 0
+        self,
+        positions: Positions,
+        incarnation: int,
+        config: str,
+        most: int = TopicNames.journal.max_message_bytes or 0,
     ) -> None:
         """`positions`: of the task; `config`: of the task, as JSON; `most`: bytes of an entry at most."""
         self.positions = dict(positions)

@@ -2,19 +2,7 @@
 
 import pytest
 
-from topics.definitions import (
-    CATALOGUE,
-    CONTROLS,
-    DEAD_LETTERS,
-    EVALUATIONS,
-    INSTANCES,
-    JOURNAL,
-    LABEL_REQUESTS,
-    MODEL_EVENTS,
-    SNAPSHOTS,
-    Topic,
-    TopicNames,
-)
+from topics.definitions import CATALOGUE, Topic, TopicNames
 
 PER_DAY = 24 * 3600 * 1000
 
@@ -43,15 +31,15 @@ def test_all_topics_are_co_partitioned_and_those_of_users_keyed_by_model():
 
 
 def test_state_is_kept_until_a_worker_removes_it():
-    assert {t.config["retention.ms"] for t in (JOURNAL, SNAPSHOTS)} == {"-1"}
-    assert SNAPSHOTS.config["cleanup.policy"] == "compact"
-    assert JOURNAL.config["cleanup.policy"] == "delete"
+    assert {t.config["retention.ms"] for t in (TopicNames.journal, TopicNames.snapshots)} == {"-1"}
+    assert TopicNames.snapshots.config["cleanup.policy"] == "compact"
+    assert TopicNames.journal.config["cleanup.policy"] == "delete"
 
 
 def test_commands_are_kept_for_ever_and_dead_letters_longest_of_the_others():
-    assert CONTROLS.config["retention.ms"] == "-1"
-    others = [t.retention_ms for t in CATALOGUE if t is not CONTROLS and t.direction != "internal"]
-    assert DEAD_LETTERS.retention_ms == max(others) >= 90 * PER_DAY
+    assert TopicNames.controls.config["retention.ms"] == "-1"
+    others = [t.retention_ms for t in CATALOGUE if t is not TopicNames.controls and t.direction != "internal"]
+    assert TopicNames.dead_letters.retention_ms == max(others) >= 90 * PER_DAY
 
 
 def largest(topic: Topic) -> int:
@@ -61,16 +49,16 @@ def largest(topic: Topic) -> int:
 
 
 def test_a_dead_letter_has_room_for_the_largest_input_and_its_headers():
-    assert largest(DEAD_LETTERS) > largest(INSTANCES) > 1024 * 1024
+    assert largest(TopicNames.dead_letters) > largest(TopicNames.instances) > 1024 * 1024
 
 
 def test_a_label_request_has_room_for_the_features_of_the_largest_instance_and_what_is_around_them():
-    for topic in (LABEL_REQUESTS, EVALUATIONS, MODEL_EVENTS):
-        assert int(topic.config["max.message.bytes"]) > largest(INSTANCES)
+    for topic in (TopicNames.label_requests, TopicNames.evaluations, TopicNames.model_events):
+        assert int(topic.config["max.message.bytes"]) > largest(TopicNames.instances)
 
 
 def test_a_dead_letter_has_room_for_the_largest_control():
-    assert largest(CONTROLS) == largest(INSTANCES) < largest(DEAD_LETTERS)
+    assert largest(TopicNames.controls) == largest(TopicNames.instances) < largest(TopicNames.dead_letters)
 
 
 def test_names_carry_the_prefix_as_attributes_and_as_a_mapping():
@@ -78,8 +66,16 @@ def test_names_carry_the_prefix_as_attributes_and_as_a_mapping():
     assert names.instances == "team.fraud.instances"
     assert names.label_requests == "team.fraud.label-requests"
     assert list(names.all()) == ["team.fraud." + t.name for t in CATALOGUE]
-    assert names.of(DEAD_LETTERS) == names.dead_letters == "team.fraud.dead-letters"
+    assert names.of(TopicNames.dead_letters) == names.dead_letters == "team.fraud.dead-letters"
     assert TopicNames() == TopicNames("grove.") != names
+
+
+def test_an_attribute_is_the_name_of_its_topic_and_its_definition_on_the_class():
+    names = TopicNames("fraud.")
+    for topic in CATALOGUE:
+        attribute = topic.name.replace("-", "_")
+        assert getattr(names, attribute) == "fraud." + topic.name
+        assert getattr(TopicNames, attribute) is topic
 
 
 @pytest.mark.parametrize("prefix", ["grove/", "grün.", "a b", "x" * 201])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from topics.clients.cluster import TIMEOUT_S, Cluster
-from topics.definitions import CATALOGUE, INSTANCES, TopicNames
+from topics.definitions import CATALOGUE, TopicNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _count_differences(
         members = {n: counts[n] for n, topic in names.all().items() if topic.group == group and n in counts}
         if not members:
             continue
-        reference = names.of(INSTANCES)
+        reference = names.of(TopicNames.instances)
         if reference not in members:
             usual = Counter(members.values()).most_common(1)[0][0]
             reference = next(name for name, count in members.items() if count == usual)

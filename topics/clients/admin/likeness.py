@@ -10,7 +10,7 @@ from confluent_kafka.admin import NewTopic
 
 from topics.clients.admin.creation import BROKER_DEFAULT, make
 from topics.clients.cluster import Cluster
-from topics.definitions import CONTROLS, INSTANCES, UNLIMITED, TopicNames
+from topics.definitions import UNLIMITED, TopicNames
 from topics.errors import CatalogueError
 
 NAMES_BROKERS: Final = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
@@ -33,7 +33,9 @@ def installed(cluster: Cluster, names: TopicNames) -> int:
     found = cluster.partition_counts()
     instances = names.instances
     if instances not in found:
-        prefixes = sorted(name.removesuffix(INSTANCES.name) for name in found if _is_instances(name))
+        prefixes = sorted(
+            name.removesuffix(TopicNames.instances.name) for name in found if _is_instances(name)
+        )
         known = ", ".join(map(repr, prefixes)) or "none"
         if cluster.hidden([instances]):
             raise CatalogueError(cluster.access.denied("topic", instances, "Describe"))
@@ -73,7 +75,7 @@ def alike(old: Cluster, was: TopicNames, new: Cluster, names: TopicNames, partit
         config = dict(topic.config) if like not in overrides else dict(overrides[like])
         for setting in NAMES_BROKERS:
             config.pop(setting, None)
-        if topic is CONTROLS:  # copied models are sent through it, with timestamps of the past
+        if topic is TopicNames.controls:  # copied models are sent through it, with timestamps of the past
             config |= {"cleanup.policy": "delete", "retention.ms": str(UNLIMITED)}
             config.pop("retention.bytes", None)
         wanted.append(Likeness(name, partitions, replication, config, name in present))
@@ -121,4 +123,4 @@ def _replication(topic: Any) -> int:
 
 
 def _is_instances(name: str) -> bool:
-    return name.endswith(INSTANCES.name)
+    return name.endswith(TopicNames.instances.name)

@@ -8,7 +8,7 @@ import pytest
 
 from streamapp.worker.outputs.dead_letters import MAX_ROWS, dead_letter_headers, dead_letters, rows_text
 from streamapp.worker.task.effects.effects import DeadLetter, Origin
-from topics.definitions import BLOCK_BYTES, DEAD_LETTERS, ROOM_BYTES
+from topics.definitions import BLOCK_BYTES, ROOM_BYTES, TopicNames
 from topics.errors import Reason
 
 ORIGIN = Origin("t.instances", 1, 5, 1000, b"k", b"v", [("mine", b"1")])
@@ -37,8 +37,8 @@ def test_the_largest_record_with_the_longest_headers_still_fits_the_topic() -> N
         stacktrace="x" * 10**6,
     )
     size = sum(len(name) + len(value or b"") for name, value in dead_letter_headers(letter))
-    assert DEAD_LETTERS.max_message_bytes is not None
-    assert size + 1024 < DEAD_LETTERS.max_message_bytes - BLOCK_BYTES
+    assert TopicNames.dead_letters.max_message_bytes is not None
+    assert size + 1024 < TopicNames.dead_letters.max_message_bytes - BLOCK_BYTES
 
 
 def test_attempts_of_earlier_lives_count() -> None:
