@@ -42,8 +42,8 @@ class Access:
         who = "this client" if self.user is None else f"user {self.user!r}"
         what = "the cluster" if kind == "cluster" else f"{kind} {name!r}"
         where = "--cluster" if kind == "cluster" else f"--{kind} {name}"
-        wanted = " ".join(f"--operation {each.strip()}" for each in operation.split(","))
+        options = " ".join(f"--operation {name.strip()}" for name in operation.split(","))
         return (
             f"{what} must allow {operation} to {who}; grant it with kafka-acls --add "
-            f"--allow-principal User:{self.user or 'NAME'} {wanted} {where}"
+            f"--allow-principal User:{self.user or 'NAME'} {options} {where}"
         )

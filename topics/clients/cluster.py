@@ -150,8 +150,9 @@ class Cluster:
 
     def partition_counts(self, names: Iterable[str] | None = None) -> dict[str, int]:
         """Return topic → number of partitions of those topics in `names` (default: all) that exist."""
-        found = self.topics()
-        return {n: len(found[n].partitions) for n in (found if names is None else names) if n in found}
+        metadata = self.topics()
+        asked = metadata if names is None else names
+        return {name: len(metadata[name].partitions) for name in asked if name in metadata}
 
     def partition_count(self, name: str) -> int:
         """Return the number of partitions of a topic that must exist."""
@@ -170,8 +171,8 @@ class Cluster:
     def id(self) -> str | None:
         """The cluster's id, which does not depend on its address; None before Kafka 0.10.1."""
         metadata = self._answer(lambda: self._client.list_topics(timeout=self.timeout))
-        known: str | None = metadata.cluster_id
-        return known
+        cluster_id: str | None = metadata.cluster_id
+        return cluster_id
 
     def topics(self) -> dict[str, Any]:
         """Return topic → metadata (partitions with leader, replicas, in-sync replicas) of all topics."""
@@ -201,17 +202,17 @@ class Cluster:
 
     def _hidden(self, asked: list[str]) -> list[str]:
         futures = self._client.describe_topics(TopicCollection(asked), request_timeout=self.timeout)
-        found = []
+        hidden = []
         for name, future in futures.items():
             try:
                 future.result(timeout=self.timeout + 1)
             except KafkaException as failure:
                 code = failure.args[0].code()
                 if code == KafkaError.TOPIC_AUTHORIZATION_FAILED:
-                    found.append(name)
+                    hidden.append(name)
                 elif code != KafkaError.UNKNOWN_TOPIC_OR_PART:
                     raise
-        return found
+        return hidden
 
     def offsets(
         self,
@@ -224,27 +225,29 @@ class Cluster:
         The metadata names a leader for a new topic before that broker acts as one, and leaders move: requests
         for such partitions are repeated, as are requests to a busy broker.
         """
-        found: dict[tuple[str, int], int] = {}
+        offsets: dict[tuple[str, int], int] = {}
         patience = Patience(self._patience_s, logger.warning)
-        left = list(partitions)
-        while left:
+        unanswered = list(partitions)
+        while unanswered:
             futures = self._client.list_offsets(
-                dict.fromkeys(left, spec), isolation_level=isolation_level, request_timeout=self.timeout
+                dict.fromkeys(unanswered, spec), isolation_level=isolation_level, request_timeout=self.timeout
             )
-            left = []
+            unanswered = []
             for tp, future in futures.items():
                 try:
-                    found[tp.topic, tp.partition] = int(future.result(timeout=self.timeout + 1).offset)
+                    offsets[tp.topic, tp.partition] = int(future.result(timeout=self.timeout + 1).offset)
                 except KafkaException as failure:
                     code = failure.args[0].code()
                     is_early = code in NOT_YET or (code in UNANSWERED and not self.complaint)
                     if not is_early or patience.is_over:
                         raise self.error(failure, tp.topic, "Describe", "topic") from None
                     refresh_leaders(self._client, failure, tp.topic, self.timeout)
-                    left.append(tp)
-            if left:
-                self._client.poll(patience.pause(f"{len(left)} partitions have no leader that answers yet"))
-        return found
+                    unanswered.append(tp)
+            if unanswered:
+                self._client.poll(
+                    patience.pause(f"{len(unanswered)} partitions have no leader that answers yet")
+                )
+        return offsets
 
     def configs(self, names: Iterable[str]) -> dict[str, dict[str, str]]:
         """Return topic → its configuration under Kafka's names, with defaults, for visible topics."""
@@ -256,15 +259,15 @@ class Cluster:
         return self._configs(names, lambda entry: ConfigSource(entry.source).value == own)
 
     def _configs(
-        self, names: Iterable[str], wanted: Callable[[ConfigEntry], bool]
+        self, names: Iterable[str], is_listed: Callable[[ConfigEntry], bool]
     ) -> dict[str, dict[str, str]]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
         if not resources:
             return {}
-        return self._answer(lambda: self._described(resources, wanted))
+        return self._answer(lambda: self._described(resources, is_listed))
 
     def _described(
-        self, resources: list[ConfigResource], wanted: Callable[[ConfigEntry], bool]
+        self, resources: list[ConfigResource], is_listed: Callable[[ConfigEntry], bool]
     ) -> dict[str, dict[str, str]]:
         futures = self._client.describe_configs(resources, request_timeout=self.timeout)
         answers = {}
@@ -276,7 +279,7 @@ class Cluster:
                     continue
                 raise
             answers[resource.name] = {
-                key: str(entry.value) for key, entry in entries.items() if wanted(entry)
+                key: str(entry.value) for key, entry in entries.items() if is_listed(entry)
             }
         return answers
 

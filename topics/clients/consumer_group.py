@@ -84,9 +84,9 @@ def committed_of(
     if not partitions:
         return []
     cluster = Cluster(kafka)
-    given = {"group.id": group, "isolation.level": "read_uncommitted"}
+    reading = {"group.id": group, "isolation.level": "read_uncommitted"}
     patience = Patience(seconds, tell)
-    with closing(Consumer(cluster.properties(kafka) | given)) as consumer:
+    with closing(Consumer(cluster.properties(kafka) | reading)) as consumer:
         while True:
             try:
                 answer: list[TopicPartition] = consumer.committed(list(partitions), timeout=cluster.timeout)
@@ -95,9 +95,9 @@ def committed_of(
                 if not _passes(cluster, failure) or patience.is_over:
                     raise cluster.error(failure) from None
             else:
-                failed = next((each for each in answer if each.error is not None), None)
+                failed = next((position for position in answer if position.error is not None), None)
                 if failed is None:
-                    return [each for each in answer if each.offset >= 0]
+                    return [position for position in answer if position.offset >= 0]
                 partition_failure = KafkaException(failed.error)
                 if not _passes(cluster, partition_failure) or patience.is_over:
                     raise cluster.error(partition_failure, failed.topic, "Describe") from None

@@ -191,7 +191,7 @@ def bind(file: str) -> Library:
         raise LibraryError(message)
     library = Library(file)
     number = library.version()  # 0xMMmmrrpp
-    if (found := (number >> 24, number >> 16 & 0xFF)) != VERSION:
-        message = f"version={found[0]}.{found[1]} must be {VERSION[0]}.{VERSION[1]}"
+    if (version := (number >> 24, number >> 16 & 0xFF)) != VERSION:
+        message = f"version={version[0]}.{version[1]} must be {VERSION[0]}.{VERSION[1]}"
         raise LibraryError(message)
     return library

@@ -166,8 +166,8 @@ class NativeProducer:
             passed = time.monotonic() - began
             slice_ = min(max(passed / 4, _FIRST_LOOK_S), max(seconds - passed, 0))
             self._call(self._library.flush, _ms(slice_))
-            if not (left := len(self)) or passed >= seconds:
-                return left
+            if not (undelivered := len(self)) or passed >= seconds:
+                return undelivered
 
     def purge(self) -> None:
         """Give up every waiting record; the failures are reported as usual."""
@@ -188,10 +188,10 @@ class NativeProducer:
     ) -> None:
         """Produce one record; raise BufferError if there is no room."""
         named = None if headers is None else [headers]
-        taken, error = self.produce_columns(topic, partition, [value], [key], [timestamp], named)
+        n_taken, error = self.produce_columns(topic, partition, [value], [key], [timestamp], named)
         if error is not None:
             raise KafkaException(error)
-        if not taken:
+        if not n_taken:
             raise BufferError(KafkaError(KafkaError._QUEUE_FULL).str())  # noqa: SLF001
 
     def produce_columns(
@@ -226,7 +226,7 @@ class NativeProducer:
         _fill(block, self._topic(client, topic), shared)
         name_bytes = np.frombuffer(names + b"\0", dtype=np.uint8)
         failure = np.zeros(1, dtype=np.int64)
-        taken = self._produce_records(
+        n_taken = self._produce_records(
             self._library.produceva_at,
             client,
             np.frombuffer(memoryview(block), dtype=np.int64),
@@ -239,7 +239,7 @@ class NativeProducer:
             *_parts(contents),
             failure,
         )
-        return taken, self._refusal(int(failure[0]))
+        return n_taken, self._refusal(int(failure[0]))
 
     def init_transactions(self, seconds: float) -> None:
         """End the open transaction that an earlier producer of the same id has left."""
@@ -258,8 +258,8 @@ class NativeProducer:
         self._raise(library.consumer_group_metadata_read(ctypes.byref(member), group, len(group)))
         offsets = library.topic_partition_list_new(len(positions))
         try:
-            for each in positions:
-                _add(library, client, offsets, each)
+            for tp in positions:
+                _add(library, client, offsets, tp)
             self._step(library.send_offsets_to_transaction, offsets, member, _ms(seconds))
         finally:
             library.topic_partition_list_destroy(offsets)
@@ -330,8 +330,8 @@ class NativeProducer:
 
     def _topic(self, client: int, name: str) -> int:
         """Return librdkafka's handle of a topic, which the client keeps."""
-        if (known := self._topics.get(name)) is not None:
-            return known
+        if (cached := self._topics.get(name)) is not None:
+            return cached
         if "\0" in name:
             message = f"topic={name!r} must have no NUL"
             raise ValueError(message)
@@ -354,11 +354,11 @@ def can_carry(properties: Mapping[str, Any]) -> bool:
 def _open(library: Library, properties: Mapping[str, Any], number: int) -> int:
     """Return a new client that passes this number to its callbacks."""
     conf, text = library.conf_new(), ctypes.create_string_buffer(_TEXT_BYTES)
-    given = {**properties, "delivery.report.only.error": True, "log.queue": True}
+    settings = {**properties, "delivery.report.only.error": True, "log.queue": True}
     try:
         # Plug-ins may add properties.
-        for name in sorted(given, key=lambda name: name != "plugin.library.paths"):
-            value = str(given[name]).lower() if isinstance(given[name], bool) else str(given[name])
+        for name in sorted(settings, key=lambda name: name != "plugin.library.paths"):
+            value = str(settings[name]).lower() if isinstance(settings[name], bool) else str(settings[name])
             if "\0" in name + value:
                 message = f"{name}: no property may have a NUL"
                 raise ValueError(message)
@@ -425,11 +425,11 @@ def _check(
         if length != n:
             message = f"{name}={length} must be one for each of the {n} records"
             raise ValueError(message)
-    for each in (values, keys) if headers is None else (values, keys, headers.values):
-        if not isinstance(each.buffer, bytes):
-            message = f"a column's buffer of type {type(each.buffer).__name__} must be bytes"
+    for column in (values, keys) if headers is None else (values, keys, headers.values):
+        if not isinstance(column.buffer, bytes):
+            message = f"a column's buffer of type {type(column.buffer).__name__} must be bytes"
             raise ValueError(message)
-        if each.starts.ndim != 1 or each.starts.shape != each.lengths.shape:
+        if column.starts.ndim != 1 or column.starts.shape != column.lengths.shape:
             message = "a column's starts and lengths must be int64[n]"
             raise ValueError(message)
 
@@ -479,12 +479,12 @@ def _names(names: Sequence[str]) -> tuple[bytes, Any]:
     return b"".join(text + b"\0" for text in texts), starts[:-1]
 
 
-def _add(library: Library, client: int, offsets: int, each: TopicPartition) -> None:
+def _add(library: Library, client: int, offsets: int, tp: TopicPartition) -> None:
     """Add an offset to a librdkafka list."""
-    position = library.topic_partition_list_add(offsets, each.topic.encode(), each.partition).contents
-    position.offset = each.offset
-    if each.metadata is not None:  # with its NUL, as confluent-kafka gives it
-        text = each.metadata.encode() + b"\0"
+    position = library.topic_partition_list_add(offsets, tp.topic.encode(), tp.partition).contents
+    position.offset = tp.offset
+    if tp.metadata is not None:  # with its NUL, as confluent-kafka gives it
+        text = tp.metadata.encode() + b"\0"
         position.metadata = library.mem_malloc(client, len(text))
         ctypes.memmove(position.metadata, text, len(text))
         position.metadata_size = len(text)
@@ -494,5 +494,5 @@ def _ms(seconds: float) -> int:
     return -1 if seconds < 0 else int(seconds * 1000)
 
 
-def _text(given: bytes | None) -> str:
-    return "" if given is None else given.decode(errors="replace")
+def _text(text: bytes | None) -> str:
+    return "" if text is None else text.decode(errors="replace")

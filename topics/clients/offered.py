@@ -44,10 +44,10 @@ class Offered:
 
         `produce_batch` would not be faster, and takes no timestamps and no headers.
         """
-        left = iter(self.values)
-        one = isinstance(self.partition, int)
-        places = repeat(self.partition) if one else iter(self.partition.tolist())  # type: ignore[union-attr]
-        columns: list[Iterable[Any]] = [repeat(self.topic), left, self.keys, places]
+        values = iter(self.values)
+        is_single = isinstance(self.partition, int)
+        places = repeat(self.partition) if is_single else iter(self.partition.tolist())  # type: ignore[union-attr]
+        columns: list[Iterable[Any]] = [repeat(self.topic), values, self.keys, places]
         columns += [repeat(None), repeat(None), self.timestamps]
         if self.headers is not None:
             columns.append(self.headers)
@@ -61,7 +61,7 @@ class Offered:
         else:
             return len(self.values), None
         # The refused record is the last one that came out of the iterator.
-        return len(self.values) - length_hint(left) - 1, error
+        return len(self.values) - length_hint(values) - 1, error
 
     def hand_to_native(self, producer: NativeProducer) -> tuple[int, KafkaError | None]:
         """Give the records to librdkafka itself, in one call."""
@@ -87,16 +87,15 @@ class Offered:
     def is_small(self) -> bool:
         """Whether copying the buffers of its columns costs little."""
         columns = (self.values, self.keys)
-        return sum(len(each.buffer) if isinstance(each, Spans) else COPIED_BYTES for each in columns) < (
-            COPIED_BYTES
-        )
+        copied = sum(len(column.buffer) if isinstance(column, Spans) else COPIED_BYTES for column in columns)
+        return copied < COPIED_BYTES
 
     @staticmethod
     def joined(parts: Sequence[Offered]) -> Offered:
         """Return the records of one or more parts, concatenated; either all have headers or none."""
         if len(parts) == 1:
             return parts[0]
-        headers = [HeaderColumns.of(each.headers) for each in parts if each.headers is not None]
+        headers = [HeaderColumns.of(part.headers) for part in parts if part.headers is not None]
         return Offered(
             parts[0].topic,
             np.concatenate([partition_of_each(part.partition, len(part.values)) for part in parts]),
@@ -118,13 +117,13 @@ def joined_where_small(offered: Sequence[Offered]) -> list[Offered]:
     """
     groups: list[list[Offered]] = []
     growing: dict[str, list[Offered]] = {}  # by topic, the group of small parts that its next part may join
-    for each in offered:
-        group, is_small = growing.pop(each.topic, None), each.is_small
-        if group is not None and is_small and (group[-1].headers is None) == (each.headers is None):
-            group.append(each)
+    for part in offered:
+        group, is_small = growing.pop(part.topic, None), part.is_small
+        if group is not None and is_small and (group[-1].headers is None) == (part.headers is None):
+            group.append(part)
         else:
-            group = [each]
+            group = [part]
             groups.append(group)
         if is_small:
-            growing[each.topic] = group
+            growing[part.topic] = group
     return [Offered.joined(group) for group in groups]

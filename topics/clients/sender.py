@@ -280,14 +280,14 @@ class Sender:
                 self._take_in_hand()
             rest, producer = self._in_hand[0], self._producer
             if isinstance(producer, NativeProducer):
-                taken, error = rest.hand_to_native(producer)
+                n_taken, error = rest.hand_to_native(producer)
             else:
-                taken, error = rest.hand_to(producer)
+                n_taken, error = rest.hand_to(producer)
             if error is not None:
-                value = rest.values[taken] or b""
-                raise self._refused(rest.topic, rest.partition_of(taken), value, KafkaException(error))
-            if taken < len(rest.values):
-                rest.forget(taken)
+                value = rest.values[n_taken] or b""
+                raise self._refused(rest.topic, rest.partition_of(n_taken), value, KafkaException(error))
+            if n_taken < len(rest.values):
+                rest.forget(n_taken)
                 self._has_room = False
                 return False
             self._in_hand.popleft()
@@ -326,8 +326,8 @@ class Sender:
         if self._failures.fatal is not None:
             raise self._failures.fatal
         if self.failed:
-            some = "1 record was" if self.failed == 1 else f"{self.failed} records were"
-            message = f"{some} not delivered; {self._failures.reason}"
+            count = "1 record was" if self.failed == 1 else f"{self.failed} records were"
+            message = f"{count} not delivered; {self._failures.reason}"
             raise DeliveryError(message)
 
     def flush(self) -> None:
@@ -343,9 +343,9 @@ class Sender:
         A client that is freed with records in its queue never frees their callbacks, and librdkafka's own
         close waits for the broker as long as `delivery.timeout.ms`.
         """
-        left = self._n_waiting()
-        if left:
-            self._failures.given_up(f"{left} records were not delivered: the producer was closed")
+        n_undelivered = self._n_waiting()
+        if n_undelivered:
+            self._failures.given_up(f"{n_undelivered} records were not delivered: the producer was closed")
         with self._handing_over:
             self._forget_offered()
         self._producer.purge()

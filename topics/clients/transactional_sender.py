@@ -200,7 +200,7 @@ class TransactionalSender(Sender):
         Raises AbortedError if only `abort` is possible (StuckError if the step did not succeed for
         `timeout_s` seconds), and BrokerError if the broker refuses the step.
         """
-        said, began = "", time.monotonic()
+        reason, began = "", time.monotonic()
         while True:
             self.call = next(self._calls)
             try:
@@ -217,11 +217,11 @@ class TransactionalSender(Sender):
                 if not error.retriable():
                     message = f"transactional.id={self.transactional_id}: {self._explain(error)}"
                     raise BrokerError(message) from None
-                if said != (said := error.str()):
-                    logger.warning("transactional.id=%s: %s; trying again", self.transactional_id, said)
+                if reason != (reason := error.str()):
+                    logger.warning("transactional.id=%s: %s; trying again", self.transactional_id, reason)
                 self._check_stopping()
                 if time.monotonic() - began > timeout_s:
-                    message = f"the transaction coordinator was not heard of for {timeout_s:g} s: {said}"
+                    message = f"the transaction coordinator was not heard of for {timeout_s:g} s: {reason}"
                     raise StuckError(message) from None
                 self._poll(PAUSE_S)
             else:

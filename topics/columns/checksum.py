@@ -67,10 +67,10 @@ def crc32c(data, start, end, tables) -> Any:
     crc, at = _ALL, start
     while end - at >= 3 * PART:
         second, third = _ZERO, _ZERO
-        for one in range(at, at + PART, 8):
-            crc = step(table, crc, word(bytes_, one))
-            second = step(table, second, word(bytes_, one + PART))
-            third = step(table, third, word(bytes_, one + 2 * PART))
+        for word_at in range(at, at + PART, 8):
+            crc = step(table, crc, word(bytes_, word_at))
+            second = step(table, second, word(bytes_, word_at + PART))
+            third = step(table, third, word(bytes_, word_at + 2 * PART))
         crc = _behind_part(table, _behind_part(table, crc) ^ second) ^ third
         at += 3 * PART
     while end - at >= 8:
@@ -142,8 +142,8 @@ def instruction(machine: str, cpu: str, features: str) -> Step | None:
     processor without it.
     """
     feature, names, write = _INSTRUCTIONS.get(machine, ("", frozenset[str](), x86_step))
-    given = features.split(",")
-    if feature and (f"+{feature}" in given or (cpu in names and f"-{feature}" not in given)):
+    listed = features.split(",")
+    if feature and (f"+{feature}" in listed or (cpu in names and f"-{feature}" not in listed)):
         return write
     return None
 

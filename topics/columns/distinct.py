@@ -17,8 +17,8 @@ def distinct(numbers: Any) -> tuple[Any, Any]:
     n = len(numbers)
     table = np.full(1 << (2 * n).bit_length(), -1, dtype=np.int64)
     first, code = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    found = number_codes(np.ascontiguousarray(numbers, dtype=np.int64), table, first, code)
-    return first[:found], code
+    n_distinct = number_codes(np.ascontiguousarray(numbers, dtype=np.int64), table, first, code)
+    return first[:n_distinct], code
 
 
 @kernel("int64(int64[::1], int64[::1], int64[::1], int64[::1])")
@@ -28,18 +28,18 @@ def number_codes(numbers, table, first, code) -> int:
     `table` is int64[2**k] with more than n cells, all -1, and is overwritten. `first` is int64[n]: the index
     at which the number of a code occurs first. `code` is int64[n].
     """
-    places, mask, found = start_of(table), len(table) - 1, 0
+    places, mask, n_codes = start_of(table), len(table) - 1, 0
     for i in range(len(numbers)):
         key = np.uint64(numbers[i]) * np.uint64(0x9E3779B97F4A7C15)
         place = np.int64((key ^ (key >> np.uint64(32))) & np.uint64(mask))
         while places[place] >= 0 and numbers[first[places[place]]] != numbers[i]:
             place = (place + 1) & mask
         if places[place] < 0:
-            places[place] = found
-            first[found] = i
-            found += 1
+            places[place] = n_codes
+            first[n_codes] = i
+            n_codes += 1
         code[i] = places[place]
-    return found
+    return n_codes
 
 
 @kernel(

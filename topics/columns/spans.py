@@ -89,10 +89,10 @@ class Spans(Column[bytes | None]):
         """Return spans over one new buffer that holds the values."""
         if isinstance(values, Spans):
             return values
-        made = list(values)
-        buffer = b"".join(filter(None, made))
-        spans = cls(buffer, *_laid_out(made, 0))
-        spans._all = made
+        listed = list(values)
+        buffer = b"".join(filter(None, listed))
+        spans = cls(buffer, *_laid_out(listed, 0))
+        spans._all = listed
         return spans
 
     @classmethod
@@ -257,8 +257,8 @@ class HeaderSpans(Column[Headers]):
     def alike(self) -> AlikeHeaders:
         """The distinct headers: most producers give all of their records the same headers."""
         if self._alike is None:
-            found = self.written.coded or self.written.coded_one_by_one()
-            self._alike = AlikeHeaders([self._read(each or b"") for each in found.distinct], found.codes)
+            coded = self.written.coded or self.written.coded_one_by_one()
+            self._alike = AlikeHeaders([self._read(raw or b"") for raw in coded.distinct], coded.codes)
         return self._alike
 
     @property
@@ -326,7 +326,7 @@ class RecordSpans:
         """Return records that are given as columns."""
         table = np.empty((ROWS, len(offsets)), dtype=np.int64)
         table[OFFSET], table[TIMESTAMP] = offsets, timestamps
-        written = [_written(each) if each else b"" for each in headers]
+        written = [_written(pairs) if pairs else b"" for pairs in headers]
         end = 0
         for row, column in ((KEY, keys), (VALUE, values), (HEADERS, written)):
             table[row], table[row + 1] = _laid_out(column, end)

@@ -104,23 +104,23 @@ def opened(log: bytes, start: int, end: int, position: int, limit: Limit) -> Bat
     attributes, count = HEAD.unpack_from(log, start)[5], HEAD.unpack_from(log, start)[-1]
     codec = attributes & COMPRESSION
     if count > limit.most_records:
-        said = f"has {count:,} records; at most {limit.most_records:,} of a batch are read"
-        return _refused(log, start, end, position, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
+        problem = f"has {count:,} records; at most {limit.most_records:,} of a batch are read"
+        return _refused(log, start, end, position, Reason.BATCH_TOO_LARGE, f"{problem}{_remedy(limit)}")
     payload: bytes | None = None
     try:
         if codec:
             payload = inflated(codec, log[start + HEAD.size : end], limit.most_bytes)
     except OversizedError:
-        said = f"of {end - start:,} bytes ({CODEC_NAMES[codec]}) becomes more than {limit.most_bytes:,}"
-        refused = _refused(log, start, end, position, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
+        problem = f"of {end - start:,} bytes ({CODEC_NAMES[codec]}) becomes more than {limit.most_bytes:,}"
+        refused = _refused(log, start, end, position, Reason.BATCH_TOO_LARGE, f"{problem}{_remedy(limit)}")
         return replace(refused, inflated=limit.most_bytes)
     except DamagedError as error:
         return damaged(log, start, end, position, error)
     batch = Batch(log, start, end, payload)
     headers = _many_headers(batch, count, limit)
     if headers:
-        said = f"has {headers:,} headers; at most {limit.most_headers:,} of a batch are read"
-        refused = _refused(log, start, end, position, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
+        problem = f"has {headers:,} headers; at most {limit.most_headers:,} of a batch are read"
+        refused = _refused(log, start, end, position, Reason.BATCH_TOO_LARGE, f"{problem}{_remedy(limit)}")
         return replace(refused, inflated=len(payload or b""))
     return batch
 
@@ -141,8 +141,8 @@ def _many_headers(batch: Batch, count: int, limit: Limit) -> int:
 
 def damaged(log: bytes, start: int, end: int, position: int, error: Exception) -> RefusedBatch:
     """Return the refusal of a batch of format v2 that cannot be read although its checksum is right."""
-    said = f"of {end - start:,} bytes cannot be read ({type(error).__name__}: {error}); mend its producer"
-    return _refused(log, start, end, position, Reason.BAD_BATCH, said)
+    problem = f"of {end - start:,} bytes cannot be read ({type(error).__name__}: {error}); mend its producer"
+    return _refused(log, start, end, position, Reason.BAD_BATCH, problem)
 
 
 def old_opened(
@@ -156,12 +156,14 @@ def old_opened(
         records, size = batch.records(limit.most_bytes, limit.most_records)
     except OversizedError:
         most = f"{limit.most_bytes:,} bytes or {limit.most_records:,} records"
-        said = f"of {end - start:,} bytes ({CODEC_NAMES[batch.codec]}) becomes more than {most}"
-        refused = _old(log, start, end, position, last, Reason.BATCH_TOO_LARGE, f"{said}{_remedy(limit)}")
+        problem = f"of {end - start:,} bytes ({CODEC_NAMES[batch.codec]}) becomes more than {most}"
+        refused = _old(log, start, end, position, last, Reason.BATCH_TOO_LARGE, f"{problem}{_remedy(limit)}")
         return replace(refused, inflated=limit.most_bytes)
     except DamagedError as error:
-        said = f"of {end - start:,} bytes cannot be read ({type(error).__name__}: {error}); mend its producer"
-        return _old(log, start, end, position, last, Reason.BAD_BATCH, said)
+        problem = (
+            f"of {end - start:,} bytes cannot be read ({type(error).__name__}: {error}); mend its producer"
+        )
+        return _old(log, start, end, position, last, Reason.BAD_BATCH, problem)
     return [record for record in records if record.offset >= position], size
 
 
@@ -178,21 +180,21 @@ def _remedy(limit: Limit) -> str:
     return f" (raise {limit.setting}, or have its producer send smaller batches)"
 
 
-def _refused(log: bytes, start: int, end: int, position: int, reason: Reason, said: str) -> RefusedBatch:
+def _refused(log: bytes, start: int, end: int, position: int, reason: Reason, problem: str) -> RefusedBatch:
     base, *_, attributes, last_delta, first_time, last_time, _, _, _, _ = HEAD.unpack_from(log, start)
     first, last = max(base, position), base + max(last_delta, 0)
     time = last_time if attributes & APPEND_TIME else first_time
-    return _made(log, start, end, first, last, time, reason, said)
+    return _made(log, start, end, first, last, time, reason, problem)
 
 
 def _old(
-    log: bytes, start: int, end: int, position: int, last: int, reason: Reason, said: str
+    log: bytes, start: int, end: int, position: int, last: int, reason: Reason, problem: str
 ) -> RefusedBatch:
-    return _made(log, start, end, min(position, last), last, 0, reason, said)
+    return _made(log, start, end, min(position, last), last, 0, reason, problem)
 
 
 def _made(
-    log: bytes, start: int, end: int, first: int, last: int, time: int, reason: Reason, said: str
+    log: bytes, start: int, end: int, first: int, last: int, time: int, reason: Reason, problem: str
 ) -> RefusedBatch:
-    detail = f"the batch of offsets {first} to {last} {said}"
+    detail = f"the batch of offsets {first} to {last} {problem}"
     return RefusedBatch(first, last, max(time, 0), reason, detail, log[start : min(end, start + KEPT_BYTES)])

@@ -22,28 +22,28 @@ def is_reachable(kafka: Mapping[str, Any]) -> bool:
 def connection_arguments(kafka: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments of an `AIOKafkaClient`; raise BrokerError for files that cannot be read."""
     protocol = str(kafka.get("security.protocol", "PLAINTEXT")).upper()
-    found: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "bootstrap_servers": str(kafka["bootstrap.servers"]),
         "security_protocol": protocol,
         "metadata_max_age_ms": int(kafka.get("metadata.max.age.ms", 300_000)),
     }
     if "client.id" in kafka:
-        found["client_id"] = str(kafka["client.id"])
+        arguments["client_id"] = str(kafka["client.id"])
     if protocol.endswith("SSL"):
         try:
-            found["ssl_context"] = ssl_context(kafka)
+            arguments["ssl_context"] = ssl_context(kafka)
         except (OSError, ssl.SSLError) as error:
             message = (
                 f"ssl.ca.location, ssl.certificate.location, ssl.key.location: {error}; correct the paths"
             )
             raise BrokerError(message) from error
     if protocol.startswith("SASL"):
-        found |= {
+        arguments |= {
             "sasl_mechanism": kafka.get("sasl.mechanism", kafka.get("sasl.mechanisms")),
             "sasl_plain_username": kafka.get("sasl.username"),
             "sasl_plain_password": kafka.get("sasl.password"),
         }
-    return found
+    return arguments
 
 
 def ssl_context(kafka: Mapping[str, Any]) -> ssl.SSLContext:

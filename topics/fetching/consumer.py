@@ -48,9 +48,9 @@ class BoundedConsumer:
     If aiokafka does not support the authentication, librdkafka fetches, without bounds.
     """
 
-    def __init__(self, properties: Mapping[str, Any], limit: Limit | None = None, **given: Any) -> None:
-        """`properties` are librdkafka's; `given` are further arguments of confluent-kafka's consumer."""
-        self._consumer = Consumer(dict(properties), **given)
+    def __init__(self, properties: Mapping[str, Any], limit: Limit | None = None, **further: Any) -> None:
+        """`properties` are librdkafka's; `further` are further arguments of confluent-kafka's consumer."""
+        self._consumer = Consumer(dict(properties), **further)
         self._fetcher = Fetcher(properties, limit) if is_reachable(properties) else None
         self._reset = RESETS.get(str(properties.get("auto.offset.reset", "latest")).lower(), "error")
         self._tells_ends = str(properties.get("enable.partition.eof", False)).lower() == "true"
@@ -81,7 +81,7 @@ class BoundedConsumer:
             return
         self._fetcher.assign({})
         self._ready, self._paused = {}, set()
-        self._unplaced = {(each.topic, each.partition): each.offset for each in partitions}
+        self._unplaced = {(tp.topic, tp.partition): tp.offset for tp in partitions}
         self._place()
 
     def unassign(self) -> None:
@@ -97,16 +97,16 @@ class BoundedConsumer:
         on_revoke: Rebalanced | None = None,
         on_lost: Rebalanced | None = None,
     ) -> None:
-        given = {"on_assign": on_assign, "on_revoke": on_revoke, "on_lost": on_lost}
+        callbacks = {"on_assign": on_assign, "on_revoke": on_revoke, "on_lost": on_lost}
         if self._fetcher is None:
-            self._consumer.subscribe(topics, **{name: call for name, call in given.items() if call})
+            self._consumer.subscribe(topics, **{name: call for name, call in callbacks.items() if call})
             return
         self._is_subscribed = True
 
         def assigned(consumer: Consumer, partitions: list[TopicPartition]) -> None:
             consumer.assign(partitions)
             consumer.pause(partitions)
-            self._unplaced |= {(each.topic, each.partition): each.offset for each in partitions}
+            self._unplaced |= {(tp.topic, tp.partition): tp.offset for tp in partitions}
             if on_assign is not None:
                 on_assign(consumer, partitions)
 
@@ -133,7 +133,7 @@ class BoundedConsumer:
         if self._fetcher is None:
             (self._consumer.pause if paused else self._consumer.resume)(partitions)
             return
-        places = {(each.topic, each.partition) for each in partitions}
+        places = {(tp.topic, tp.partition) for tp in partitions}
         self._paused = self._paused | places if paused else self._paused - places
         self._fetcher.pause(places, paused)
 
@@ -146,32 +146,32 @@ class BoundedConsumer:
         if self._fetcher is None:
             return list(self._consumer.consume(most, seconds))
         deadline = time.monotonic() + seconds
-        found = self._heard() or self._given(most)
-        while not found:
+        messages = self._heard() or self._given(most)
+        while not messages:
             if self._unplaced:
                 began = time.monotonic()
                 self._place()
                 deadline += time.monotonic() - began  # the time is for fetches, not for these questions
-            left = deadline - time.monotonic()
-            self._fetcher.wait(min(max(left, 0.0), SLICE_S), self.before)
+            seconds_left = deadline - time.monotonic()
+            self._fetcher.wait(min(max(seconds_left, 0.0), SLICE_S), self.before)
             self._read(most)
-            found = self._heard() or self._given(most)
-            if left <= 0:
+            messages = self._heard() or self._given(most)
+            if seconds_left <= 0:
                 break
-        return found
+        return messages
 
     def _given(self, most: int) -> list[FetchedMessage]:
         """Return ready messages of partitions that are not paused."""
-        found: list[FetchedMessage] = []
+        ready: list[FetchedMessage] = []
         for place, messages in self._ready.items():
             if place not in self._paused:
-                while messages and len(found) < most:
-                    found.append(messages.popleft())
-        return found
+                while messages and len(ready) < most:
+                    ready.append(messages.popleft())
+        return ready
 
     def _heard(self) -> list[Any]:
         """Return errors of librdkafka, and let it call the callbacks of the group."""
-        found = []
+        errors = []
         for _ in range(EVENTS):
             message = self._consumer.poll(0)
             if message is None:
@@ -179,22 +179,22 @@ class BoundedConsumer:
             error = message.error()
             # A record here was fetched before its partition was paused; it is read again below.
             if error is not None and error.code() != KafkaError._PARTITION_EOF:  # noqa: SLF001 - its own code
-                found.append(message)
-        return found
+                errors.append(message)
+        return errors
 
     def _read(self, most: int) -> None:
         """Make messages of the fetched records."""
         assert self._fetcher is not None
-        for (topic, partition), taken in self._fetcher.take(most, self.before, self.unread).items():
+        for (topic, partition), fetched in self._fetcher.take(most, self.before, self.unread).items():
             ready = self._ready.setdefault((topic, partition), deque())
-            for one in taken.records:
-                if isinstance(one, Record):
-                    ready.append(FetchedMessage(topic, partition, *one))
+            for record in fetched.records:
+                if isinstance(record, Record):
+                    ready.append(FetchedMessage(topic, partition, *record))
                 else:
-                    ready.append(FetchedMessage.refused(topic, partition, one))
-            if taken.end is not None and self._tells_ends:
+                    ready.append(FetchedMessage.refused(topic, partition, record))
+            if fetched.end is not None and self._tells_ends:
                 end = KafkaError(KafkaError._PARTITION_EOF, "end of partition")  # noqa: SLF001 - its own code
-                ready.append(FetchedMessage(topic, partition, taken.position, error=end))
+                ready.append(FetchedMessage(topic, partition, fetched.position, error=end))
         for place, position, code in self._fetcher.failures():
             self._fail(place, position, code, self._fetcher.detail(place))
 
@@ -220,38 +220,38 @@ class BoundedConsumer:
     def _place(self) -> None:
         """Look up where assigned partitions begin; the next call retries those that fail."""
         assert self._fetcher is not None
-        found = {place: at for place, at in self._unplaced.items() if at >= 0}
-        unknown = [place for place in self._unplaced if place not in found]
+        positions = {place: at for place, at in self._unplaced.items() if at >= 0}
+        unknown = [place for place in self._unplaced if place not in positions]
         unanswered: set[Place] = set()  # a committed position may exist: no other may replace it
         try:
             # After OFFSET_OUT_OF_RANGE the committed position is the one that the log no longer has.
             committed = [place for place in unknown if self._unplaced[place] not in LOGICAL]
             if self._is_subscribed and committed:
                 asked = [TopicPartition(*place) for place in committed]
-                for each in self._consumer.committed(asked, timeout=OFFSETS_S):
-                    if each.error is not None:
-                        unanswered.add((each.topic, each.partition))
-                    elif each.offset >= 0:
-                        found[each.topic, each.partition] = each.offset
+                for tp in self._consumer.committed(asked, timeout=OFFSETS_S):
+                    if tp.error is not None:
+                        unanswered.add((tp.topic, tp.partition))
+                    elif tp.offset >= 0:
+                        positions[tp.topic, tp.partition] = tp.offset
             for place in unknown:
-                if place not in found and place not in unanswered:
+                if place not in positions and place not in unanswered:
                     # If this fails, all others come before it the next time.
                     at = self._unplaced[place] = self._unplaced.pop(place)
                     first, end = self._consumer.get_watermark_offsets(
                         TopicPartition(*place), timeout=OFFSETS_S
                     )
                     from_first = at == OFFSET_BEGINNING or (at != OFFSET_END and self._reset == "earliest")
-                    found[place] = first if from_first else end
+                    positions[place] = first if from_first else end
         except KafkaException:
             pass  # the broker or the coordinator is away; `poll` reports denied access
-        self._fetcher.add(found)
-        self._fetcher.pause(self._paused & found.keys())
-        for place in found:
+        self._fetcher.add(positions)
+        self._fetcher.pause(self._paused & positions.keys())
+        for place in positions:
             del self._unplaced[place]
 
     def _drop(self, partitions: Iterable[TopicPartition]) -> None:
         assert self._fetcher is not None
-        places = [(each.topic, each.partition) for each in partitions]
+        places = [(tp.topic, tp.partition) for tp in partitions]
         self._fetcher.drop(places)
         self._paused.difference_update(places)
         for place in places:
@@ -263,8 +263,8 @@ class BoundedConsumer:
     def assignment(self) -> list[TopicPartition]:
         return list(self._consumer.assignment())
 
-    def commit(self, **given: Any) -> Any:
-        return self._consumer.commit(**given)
+    def commit(self, **arguments: Any) -> Any:
+        return self._consumer.commit(**arguments)
 
     def committed(self, partitions: list[TopicPartition], timeout: float) -> list[TopicPartition]:
         return list(self._consumer.committed(partitions, timeout=timeout))

@@ -154,12 +154,12 @@ class Fetcher:
         """Return partitions that cannot be fetched, each with its position and the error code; each failure
         once.
         """
-        found = []
+        failures = []
         for place, partition in self._places.items():
             if partition.failure is not None:
-                found.append((place, partition.position, partition.failure))
+                failures.append((place, partition.position, partition.failure))
                 partition.failure = None
-        return found
+        return failures
 
     def detail(self, place: Place) -> str | None:
         """Return a sentence about the last failure of a partition; None: its code suffices."""
@@ -174,7 +174,7 @@ class Fetcher:
         in one of the ranges `unread` are skipped. A batch with a wrong checksum counts as a failure and is
         fetched again.
         """
-        found: dict[Place, Taken] = {}
+        taken_by_place: dict[Place, Taken] = {}
         # Batches that a worker has processed may be large, but not all of a fetch is opened at once.
         budget = _Budget(most, min(self.limit.most_bytes, BATCH_BYTES))
         for place, partition in self._places.items():
@@ -182,13 +182,13 @@ class Fetcher:
                 continue
             stop = None if before is None else before.get(place)
             if partition.fetched is not None and not _is_beyond(partition.fetched, stop):
-                taken = self._read(partition, budget, stop, tuple(unread))
-                found[place] = taken
+                fetched = self._read(partition, budget, stop, tuple(unread))
+                taken_by_place[place] = fetched
             if partition.fetched is None and partition.is_behind and self._is_at_end(partition):
                 partition.is_behind = False
-                here = found.setdefault(place, Taken([], partition.position))
+                here = taken_by_place.setdefault(place, Taken([], partition.position))
                 here.end = partition.stable
-        return found
+        return taken_by_place
 
     # -- batches ------------------------------------------------------------------------------------------
 
@@ -199,7 +199,7 @@ class Fetcher:
         stop: int | None,
         unread: Collection[tuple[int, int]],
     ) -> Taken:
-        records, some = partition.fetched, list[Record | RefusedBatch]()
+        records, taken = partition.fetched, list[Record | RefusedBatch]()
         memory = records._records
         records._records_iterator = None
         while memory.has_next() and budget.is_left and not _is_beyond(records, stop):
@@ -209,17 +209,17 @@ class Fetcher:
                 partition.failure, partition.detail = Codes.INVALID_MSG, None
                 partition.fetched = None  # it is fetched again
                 partition.position = position
-                return Taken(some, position)
+                return Taken(taken, position)
             last = batch.next_offset - 1
             if not is_skipped(records, batch) and not any(first <= last < end for first, end in unread):
-                some += self._opened(batch, memory, position, budget)
+                taken += self._opened(batch, memory, position, budget)
             records.next_fetch_offset = batch.next_offset
         partition.position, partition.is_behind = records.next_fetch_offset, True
         if not memory.has_next():
             partition.fetched = None
             if partition.stable is not None and partition.position < partition.stable:
                 partition.stable = None  # the next answer has the end
-        return Taken(some, partition.position)
+        return Taken(taken, partition.position)
 
     def _opened(
         self, batch: Any, memory: FetchedRecords, position: int, budget: _Budget
@@ -227,12 +227,12 @@ class Fetcher:
         log, start, end = memory.log, memory.start, memory.end
         try:
             if is_v2(batch):
-                one = opened(log, start, end, position, self.limit)
-                if isinstance(one, RefusedBatch):
-                    budget.spend(1, one.inflated)
-                    return [one]
-                some = records_of(one)
-                budget.spend(len(some), len(one.payload or b""))
+                opened_batch = opened(log, start, end, position, self.limit)
+                if isinstance(opened_batch, RefusedBatch):
+                    budget.spend(1, opened_batch.inflated)
+                    return [opened_batch]
+                batch_records = records_of(opened_batch)
+                budget.spend(len(batch_records), len(opened_batch.payload or b""))
             else:
                 read = old_opened(batch, log, start, end, position, self.limit)
                 if isinstance(read, RefusedBatch):
@@ -252,7 +252,7 @@ class Fetcher:
                 record.value,
                 ended_at_nul(record.headers) if record.headers else (),
             )
-            for record in some
+            for record in batch_records
             if record.offset >= position
         ]
 
@@ -281,15 +281,17 @@ class Fetcher:
         deadline = time.monotonic() + seconds
         while not self._has_some(before):
             self._plan()
-            left = deadline - time.monotonic()
+            seconds_left = deadline - time.monotonic()
             waits = {*self._requests.values(), *([self._waiting] if self._waiting else [])}
-            if left <= 0 and seconds > 0:
+            if seconds_left <= 0 and seconds > 0:
                 return
             if not waits:
-                await asyncio.sleep(max(left, 0.0))
+                await asyncio.sleep(max(seconds_left, 0.0))
                 return
-            done, _ = await asyncio.wait(waits, timeout=max(left, 0.0), return_when=asyncio.FIRST_COMPLETED)
-            if not done:
+            answered, _ = await asyncio.wait(
+                waits, timeout=max(seconds_left, 0.0), return_when=asyncio.FIRST_COMPLETED
+            )
+            if not answered:
                 return
         self._plan()  # the broker answers while the caller processes these records
 
@@ -408,8 +410,8 @@ class Fetcher:
         place = self._oversized.failed(asked)
         if place is not None and asked[place] is self._places.get(place):
             partition = asked[place]
-            said = f"topic {place[0]} partition {place[1]} is not read at offset {partition.position}"
-            partition.failure, partition.detail = Codes.MSG_SIZE_TOO_LARGE, f"{said}: {error.remedy}"
+            where = f"topic {place[0]} partition {place[1]} is not read at offset {partition.position}"
+            partition.failure, partition.detail = Codes.MSG_SIZE_TOO_LARGE, f"{where}: {error.remedy}"
             logger.error("%s", partition.detail)
 
     def _came(self, place: Place, partition: _Partition, stable: int, rest: list[Any]) -> None:

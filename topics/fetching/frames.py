@@ -65,10 +65,10 @@ def bound_frames(client: Any, most: int) -> None:
 
 
 def _bounded(call: Callable[..., Awaitable[Any]], most: int) -> Callable[..., Awaitable[Any]]:
-    async def bounded(*given: Any, **named: Any) -> Any:
+    async def bounded(*arguments: Any, **named: Any) -> Any:
         token = _MOST.set(most)
         try:
-            return await call(*given, **named)
+            return await call(*arguments, **named)
         finally:
             _MOST.reset(token)
 

@@ -64,11 +64,11 @@ def inflated(codec: int, data: bytes, most: int) -> bytes:
 
 def _gzip(data: bytes, most: int) -> bytes:
     parts: list[bytes] = []
-    left = most
+    room = most
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-        while part := stream.read(min(left + 1, _PIECE)):
-            left -= len(part)
-            if left < 0:
+        while part := stream.read(min(room + 1, _PIECE)):
+            room -= len(part)
+            if room < 0:
                 raise OversizedError
             parts.append(part)
     return b"".join(parts)
@@ -78,7 +78,7 @@ def _snappy(data: bytes, most: int) -> bytes:
     if not data.startswith(_XERIAL_HEAD):
         return _snappy_block(data, most)
     parts: list[bytes] = []
-    view, at, left = memoryview(data), len(_XERIAL_HEAD), most
+    view, at, room = memoryview(data), len(_XERIAL_HEAD), most
     while at < len(data):
         if at + _XERIAL_BLOCK.size > len(data):
             message = f"a block's length at byte {at} of {len(data)} is cut off"
@@ -88,8 +88,8 @@ def _snappy(data: bytes, most: int) -> bytes:
         if size < 0:  # a longer result is cut off; missing bytes are damage
             message = f"a block of {size} bytes at byte {at} of {len(data)}"
             raise DamagedError(message)
-        parts.append(_snappy_block(view[at : at + size], left))
-        left -= len(parts[-1])
+        parts.append(_snappy_block(view[at : at + size], room))
+        room -= len(parts[-1])
         at += size
     return b"".join(parts)
 

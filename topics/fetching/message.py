@@ -40,8 +40,8 @@ class FetchedMessage:
         """Return the error that stands for a batch of which no record is read."""
         too_large = batch.reason is Reason.BATCH_TOO_LARGE
         code = KafkaError._BAD_COMPRESSION if too_large else KafkaError._BAD_MSG  # noqa: SLF001 - its own codes
-        said = f"topic {topic} partition {partition} is read on after a batch: {batch.detail}"
-        return cls(topic, partition, batch.first, error=KafkaError(code, said))
+        detail = f"topic {topic} partition {partition} is read on after a batch: {batch.detail}"
+        return cls(topic, partition, batch.first, error=KafkaError(code, detail))
 
     def topic(self) -> str:
         return self._topic

@@ -24,18 +24,18 @@ def read_tolerantly(batch: bytes) -> list[Record]:
     head: Any = _DefaultRecordBatchPy(batch)
     head._maybe_uncompress()
     data, at = head._buffer, head._pos
-    found = []
+    records = []
     try:
         for _ in range(head._num_records):
             record, at = _record(head, data, at)
-            found.append(record)
+            records.append(record)
     except (ValueError, IndexError) as error:
         msg = f"Found invalid record structure: {error!r}"
         raise CorruptRecordException(msg) from error
     if at != len(data):
         msg = f"{len(data) - at} unconsumed bytes after all records consumed"
         raise CorruptRecordException(msg)
-    return found
+    return records
 
 
 def _record(head: Any, data: bytearray, at: int) -> tuple[Record, int]:

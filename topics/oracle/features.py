@@ -67,17 +67,17 @@ class FeatureRespondent:
         draw = np.array([row * len(self._column) + max(columns[:1], default=0)], dtype=np.int64)
         if uniform(plan.seed, Draw.FEATURES_LOST, draw)[0] < plan.loss:
             return Decision(name, Outcome.LOST, None, 0.0)
-        found: dict[str, float | str] = {}
+        cells: dict[str, float | str] = {}
         unavailable: dict[str, str | None] = {}
         for feature, column in zip(request.features, columns, strict=True):
             cell = self._cell(row, place, column)
             if isinstance(cell, Unavailable):
                 unavailable[feature] = str(cell)
             else:
-                found[feature] = cell
-        (value,) = encode_feature_values([name], [found], [unavailable])
+                cells[feature] = cell
+        (value,) = encode_feature_values([name], [cells], [unavailable])
         delay = float(plan.delay.draw(plan.seed, Draw.FEATURES_DELAY, draw)[0])
-        return Decision(name, Outcome.FEATURES, value, delay, len(found), len(unavailable))
+        return Decision(name, Outcome.FEATURES, value, delay, len(cells), len(unavailable))
 
     def _cell(self, row: int, place: int, column: int) -> float | str | Unavailable:
         """Return the value of a feature of a row, or why it is unavailable."""

@@ -50,7 +50,7 @@ class LabelIndex:
 
     def codes(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """Return the class of n rows, NO_LABEL for a row without label, UNKNOWN if there is no such row."""
-        known = (rows >= 0) & (rows < len(self._codes))
+        exists = (rows >= 0) & (rows < len(self._codes))
         codes = np.full(len(rows), UNKNOWN, dtype=np.int32)
-        codes[known] = self._codes[rows[known]]
+        codes[exists] = self._codes[rows[exists]]
         return codes

@@ -33,12 +33,14 @@ class LabelRespondent:
         requests = decode_label_requests(values)
         answers = self._answerer.answer(requests.instance_ids)
         record = np.arange(len(requests)) if requests.record is None else requests.record
-        found: list[Decision | None] = [None] * len(values)
+        decisions: list[Decision | None] = [None] * len(values)
         labels = [self._classes[code] if code >= 0 else None for code in answers.code.tolist()]
         annotators = None if self._plan.annotator is None else [self._plan.annotator] * len(labels)
         written = encode_labels(requests.instance_ids, labels, annotators=annotators)
         for row, number in enumerate(record.tolist()):
             outcome = Outcome(int(answers.outcome[row]))
             value = written[row] if outcome in ANSWERED else None
-            found[number] = Decision(requests.instance_ids[row], outcome, value, float(answers.delay[row]))
-        return found
+            decisions[number] = Decision(
+                requests.instance_ids[row], outcome, value, float(answers.delay[row])
+            )
+        return decisions

@@ -173,15 +173,15 @@ class Oracle:
             return
         self._sender.send(
             [self._answers] * len(due),
-            [each.value for each in due],
-            [each.key for each in due],
-            [each.partition for each in due],
-            [each.timestamp for each in due],
+            [answer.value for answer in due],
+            [answer.key for answer in due],
+            [answer.partition for answer in due],
+            [answer.timestamp for answer in due],
         )
-        self._features += sum(each.features for each in due)
-        self._unavailable += sum(each.unavailable for each in due)
-        self._outcomes.update(each.outcome for each in due)
-        self._sent += [(each.partition, each.offset) for each in due]
+        self._features += sum(answer.features for answer in due)
+        self._unavailable += sum(answer.unavailable for answer in due)
+        self._outcomes.update(answer.outcome for answer in due)
+        self._sent += [(answer.partition, answer.offset) for answer in due]
 
     def _settle(self) -> None:
         """Wait until all answers are delivered, then commit the finished requests."""
@@ -199,7 +199,7 @@ class Oracle:
     def _forget(self, partitions: set[int]) -> None:
         """Drop the answers of partitions that are no longer assigned; their new owner gives them."""
         self._waiting.forget(partitions)
-        self._sent = [each for each in self._sent if each[0] not in partitions]
+        self._sent = [place for place in self._sent if place[0] not in partitions]
 
     def _state(self) -> OracleProgress:
         outcomes = self._outcomes

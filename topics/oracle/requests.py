@@ -143,7 +143,7 @@ class RequestTopic:
         _log_error(error)
 
     def _assigned(self, _: Consumer, partitions: list[TopicPartition]) -> None:
-        numbers = sorted(each.partition for each in partitions)
+        numbers = sorted(tp.partition for tp in partitions)
         self._assignment.add(numbers)
         self._heard = time.monotonic()
         logger.info("requests of %s, partitions %s", self._topic, numbers)
@@ -156,7 +156,7 @@ class RequestTopic:
         self._drop(partitions)
 
     def _drop(self, partitions: list[TopicPartition]) -> None:
-        gone = {each.partition for each in partitions}
+        gone = {tp.partition for tp in partitions}
         self._forget(gone)
         for partition in gone:
             self._trackers.pop(partition, None)

@@ -82,18 +82,18 @@ class ColumnarDataset(FileDataset):
         check_names(names, path)
         ignored = {find_column(names, ref, "ignore", path) for ref in ignore}
         declared = {find_column(names, ref, "nominal", path) for ref in nominal}
-        given = None if target is None else find_column(names, target, "target", path)
-        index = _pandas_index(self._schema) - declared - {given}
+        named_target = None if target is None else find_column(names, target, "target", path)
+        index = _pandas_index(self._schema) - declared - {named_target}
         if index and index < set(range(len(names))):
             ignored |= index
             listed = ", ".join(repr(names[j]) for j in sorted(index))
             self.guesses += (
                 f"the index of pandas is left out: {listed} (reset_index() makes columns of it)",
             )
-        left = [j for j in range(len(names)) if j not in ignored]
+        used = [j for j in range(len(names)) if j not in ignored]
         chosen = None
         if labelled:
-            chosen = self._target_of(names, left) if given is None else given
+            chosen = self._target_of(names, used) if named_target is None else named_target
         columns = [
             Column(field.name, self._vocabulary(field, path, j == chosen, j in declared, classes))
             if j not in ignored
@@ -103,15 +103,15 @@ class ColumnarDataset(FileDataset):
         features = tuple(j for j in range(len(names)) if j != chosen and j not in ignored)
         return FileLayout(tuple(columns), features, chosen)
 
-    def _target_of(self, names: Sequence[str], left: Sequence[int]) -> int | None:
+    def _target_of(self, names: Sequence[str], candidates: Sequence[int]) -> int | None:
         """Return the index of the class column if no option names it."""
-        chosen = default_target(names, left)
+        chosen = default_target(names, candidates)
         if chosen is None or names[chosen].lower() == "class":
             return chosen
-        labels = [j for j in left if names[j] in self._named]
+        labels = [j for j in candidates if names[j] in self._named]
         if len(labels) == 1:
             return labels[0]
-        for j in reversed(left):
+        for j in reversed(candidates):
             first = next(_batches(self._path, [names[j]]), None)
             if first is None or first.column(0).null_count < len(first):
                 return j
@@ -132,11 +132,11 @@ class ColumnarDataset(FileDataset):
             raise DatasetError(message, path)
         names = self._named.get(field.name)
         if is_target:
-            given = classes if classes is not None else names
+            declared = classes if classes is not None else names
             return Vocabulary(
-                given or (),
+                declared or (),
                 limit=CLASSES_LIMIT,
-                is_open=given is None,
+                is_open=declared is None,
                 canonical=canonical_label,
                 missing=_NOTHING,
             )
@@ -150,7 +150,7 @@ class ColumnarDataset(FileDataset):
 
     def _chunks(self) -> Iterator[Batch]:
         names = self._schema.names
-        wanted = [names[j] for j in self._layout.used]
+        used = [names[j] for j in self._layout.used]
         for path in self.paths:
             schema = _schema_of(path)
             if [(field.name, field.type) for field in schema] != [
@@ -162,7 +162,7 @@ class ColumnarDataset(FileDataset):
                 )
                 raise DatasetError(message, str(path))
             first = 0
-            for batch in _batches(path, wanted):
+            for batch in _batches(path, used):
                 yield self._parsed(batch, str(path), first)
                 first += len(batch)
 
@@ -261,22 +261,22 @@ def _folder(folder: Path) -> tuple[str, list[Path]]:
         raise DatasetError(message, str(folder))
     state = folder / "state.json"
     if state.is_file():
-        said = _json(state)
-        if said.get("_indices_data_files") or said.get("_indices_files"):
+        saved = _json(state)
+        if saved.get("_indices_data_files") or saved.get("_indices_files"):
             message = "its rows are chosen by an index; save it after dataset.flatten_indices()"
             raise DatasetError(message, str(folder))
-        files = [folder / str(each["filename"]) for each in said.get("_data_files", [])]
+        files = [folder / str(entry["filename"]) for entry in saved.get("_data_files", [])]
         if not files:
             message = "has no data files; save the dataset with rows"
             raise DatasetError(message, str(state))
         return "arrow", files
     parquet = sorted(
-        each for each in folder.rglob("*.parquet") if not each.name.startswith((".", "_")) and each.is_file()
+        file for file in folder.rglob("*.parquet") if not file.name.startswith((".", "_")) and file.is_file()
     )
     if not parquet:
         message = "is a folder with neither Parquet files nor a saved dataset (state.json); name a file"
         raise DatasetError(message, str(folder))
-    partitioned = next((each for each in parquet if "=" in str(each.relative_to(folder).parent)), None)
+    partitioned = next((file for file in parquet if "=" in str(file.relative_to(folder).parent)), None)
     if partitioned is not None:
         message = "is partitioned by a column that only the names of folders have; write it into the files"
         raise DatasetError(message, str(partitioned.parent))
@@ -285,14 +285,14 @@ def _folder(folder: Path) -> tuple[str, list[Path]]:
 
 def _json(path: Path) -> dict[str, Any]:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         message = f"cannot be read as JSON: {error}"
         raise DatasetError(message, str(path)) from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         message = "must be a JSON object"
         raise DatasetError(message, str(path))
-    return found
+    return document
 
 
 def _is_parquet(path: Path) -> bool:
@@ -343,28 +343,28 @@ def _unreadable(error: Exception) -> str:
 
 def _class_labels(schema: pa.Schema, path: Path) -> Mapping[str, list[str]]:
     """Return the names of the values for each column that is a ClassLabel."""
-    told: Any = {}
+    features: Any = {}
     info = path.parent / "dataset_info.json"
     if info.is_file():
-        told = _json(info).get("features")
+        features = _json(info).get("features")
     elif schema.metadata and _FEATURES in schema.metadata:
         try:
-            told = json.loads(schema.metadata[_FEATURES]).get("info", {}).get("features")
+            features = json.loads(schema.metadata[_FEATURES]).get("info", {}).get("features")
         except (ValueError, AttributeError):
             message = "its metadata 'huggingface' must be a JSON object; save the dataset again"
             raise DatasetError(message, str(path)) from None
     return {
-        str(column): [str(name) for name in each["names"]]
-        for column, each in (told or {}).items()
-        if isinstance(each, dict) and each.get("_type") == "ClassLabel" and each.get("names")
+        str(column): [str(name) for name in feature["names"]]
+        for column, feature in (features or {}).items()
+        if isinstance(feature, dict) and feature.get("_type") == "ClassLabel" and feature.get("names")
     }
 
 
 def _pandas_index(schema: pa.Schema) -> set[int]:
     """Return the indices of the columns that hold the index of a DataFrame."""
     try:
-        told = json.loads((schema.metadata or {}).get(_PANDAS, b"{}"))
-        columns = told.get("index_columns", [])
+        pandas = json.loads((schema.metadata or {}).get(_PANDAS, b"{}"))
+        columns = pandas.get("index_columns", [])
     except (ValueError, AttributeError):
         return set()  # metadata of another program
     return {j for j, name in enumerate(schema.names) if name in columns}

@@ -192,10 +192,10 @@ def rebatched(chunks: Iterable[Batch], size: int, start: int = 0) -> Iterator[Ba
         at = skip
         skip = 0
         while at < len(y):
-            taken = min(size - n_waiting, len(y) - at)
-            waiting.append((x[at : at + taken], y[at : at + taken]))
-            n_waiting += taken
-            at += taken
+            size_taken = min(size - n_waiting, len(y) - at)
+            waiting.append((x[at : at + size_taken], y[at : at + size_taken]))
+            n_waiting += size_taken
+            at += size_taken
             if n_waiting == size:
                 yield _joined(waiting)
                 waiting, n_waiting = [], 0

@@ -108,9 +108,9 @@ class LibsvmDataset(FileDataset):
                 row = np.repeat(np.arange(len(y)), np.diff(pairs.start))
                 for first in range(0, len(y), at_once):
                     last = min(first + at_once, len(y))
-                    some = slice(pairs.start[first], pairs.start[last])
+                    span = slice(pairs.start[first], pairs.start[last])
                     x = np.zeros((last - first, d))
-                    x[row[some] - first, pairs.index[some]] = pairs.value[some]
+                    x[row[span] - first, pairs.index[span]] = pairs.value[span]
                     yield x, y[first:last]
 
     def _codes(self, labels: npt.NDArray[np.float64], path: Path, block: LineBlock) -> npt.NDArray[np.int32]:
@@ -250,9 +250,9 @@ def _numbers(text: bytes) -> npt.NDArray[np.float64] | None:
     return numbers
 
 
-def _too_many(path: Path, block: LineBlock, pairs: Pairs, known: set[float], most: int) -> DatasetError:
+def _too_many(path: Path, block: LineBlock, pairs: Pairs, classes: set[float], most: int) -> DatasetError:
     """Return the exception that names the line of the first label beyond the limit."""
-    labels = set(known)
+    labels = set(classes)
     for row, label in enumerate(pairs.label.tolist()):
         labels.add(label)
         if len(labels) > most:

@@ -94,28 +94,30 @@ def open_dataset(
         "thousands": thousands,
         "quotes": quotes,
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    if useless := sorted(given.keys() - _TAKES[chosen]):
+    set_options = {name: value for name, value in options.items() if value is not None}
+    if useless := sorted(set_options.keys() - _TAKES[chosen]):
         message = f"{useless[0]} has no meaning for {chosen} files; leave it out"
         raise DatasetError(message, str(paths[0]))
-    dataset: FileDataset = _READERS[chosen](paths, labelled=labelled, **given)
+    dataset: FileDataset = _READERS[chosen](paths, labelled=labelled, **set_options)
     return dataset
 
 
 def _columnar(paths: list[Path], format: FileFormat | None) -> tuple[str, list[Path]] | None:
     """Return format and files if all files are columnar; None if they are text."""
-    found = [columnar_files(path) for path in paths]
-    formats = {None if each is None else each[0] for each in found}
+    columnar = [columnar_files(path) for path in paths]
+    formats = {None if files is None else files[0] for files in columnar}
     if formats == {None}:
         if format in ("parquet", "arrow") and all(path.is_file() for path in paths):
             message = f"is not of the format {format}; leave --format out, or name another file"
             raise DatasetError(message, str(paths[0]))
         return None
     if len(formats) > 1 or format not in (None, *formats):
-        said = " and ".join(sorted(each or "text" for each in formats))
-        message = f"must all be of one format, {format or 'whichever'}; these are {said}"
+        shown = " and ".join(sorted(name or "text" for name in formats))
+        message = f"must all be of one format, {format or 'whichever'}; these are {shown}"
         raise DatasetError(message, ", ".join(map(str, paths)))
-    files = [(name, file) for each in found if each is not None for name in each[:1] for file in each[1]]
+    files = [
+        (name, file) for files in columnar if files is not None for name in files[:1] for file in files[1]
+    ]
     return files[0][0], [file for _, file in files]
 
 

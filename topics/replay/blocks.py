@@ -79,11 +79,11 @@ class BlockEmitter:
 
     def emit(self, rows: Rows, labels: LabelRows) -> Outgoing:
         outgoing = Outgoing()
-        for queue, some in self._split(rows.number):
-            self._rows[queue].add(rows.at(some))
+        for queue, selection in self._split(rows.number):
+            self._rows[queue].add(rows.at(selection))
             self._send_rows(queue, self._size, outgoing)
-        for queue, some in self._split(labels.row):
-            self._labels[queue].add(labels.at(some))
+        for queue, selection in self._split(labels.row):
+            self._labels[queue].add(labels.at(selection))
             self._send_labels(queue, self._size, outgoing)
         return outgoing
 

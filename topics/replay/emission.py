@@ -104,9 +104,9 @@ def withheld(plan: ReplayPlan, dataset: Dataset) -> list[int]:
         return list(range(len(dataset.names)))
     for name in plan.withhold:
         if name not in dataset.names:
-            known = ", ".join(dataset.names[:20])
+            shown = ", ".join(dataset.names[:20])
             message = (
-                f"withhold={name!r} must be a feature of the data set, or {ALL!r} for all; known: {known}"
+                f"withhold={name!r} must be a feature of the data set, or {ALL!r} for all; known: {shown}"
             )
             raise DatasetError(message)
     return [dataset.names.index(name) for name in plan.withhold]
@@ -132,8 +132,8 @@ class Wording:
             x[:, self._withheld] = np.nan
             values = self._dataset.values
             for j in self._words:
-                known = np.array([*values[j], None], dtype=object)
-                strings[j] = known[np.where(np.isnan(x[:, j]), -1, x[:, j]).astype(np.int64)].tolist()
+                words = np.array([*values[j], None], dtype=object)
+                strings[j] = words[np.where(np.isnan(x[:, j]), -1, x[:, j]).astype(np.int64)].tolist()
                 x[:, j] = np.nan
         return Features.of(self._names, x, strings)
 

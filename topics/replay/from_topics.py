@@ -156,8 +156,8 @@ class TopicReplay:
         if time_ms is None:
             return default
         asked = TopicPartition(*place, time_ms)
-        (found,) = self._consumer.offsets_for_times([asked], timeout=self._cluster.timeout)
-        return end if found.offset < 0 else min(int(found.offset), end)
+        (position,) = self._consumer.offsets_for_times([asked], timeout=self._cluster.timeout)
+        return end if position.offset < 0 else min(int(position.offset), end)
 
     def _in_order(self) -> Iterator[Message]:
         """Yield records by time, in the order of each partition; equal times by topic and partition.
@@ -257,12 +257,12 @@ class TopicReplay:
         return not self._stop.wait(max(0.0, due - time.monotonic()))
 
     def _state(self, started: float, *, stopped: bool = False) -> TopicReplayProgress:
-        left = [messages[0].timestamp()[1] for messages in self._waiting.values() if messages]
-        left += [] if self._left is None else [self._left]
+        waiting = [messages[0].timestamp()[1] for messages in self._waiting.values() if messages]
+        waiting += [] if self._left is None else [self._left]
         seconds = time.monotonic() - started
         n = sum(self._sent.values())
         return TopicReplayProgress(
-            n, dict(self._sent), self._left_out, min(left, default=None), seconds, stopped
+            n, dict(self._sent), self._left_out, min(waiting, default=None), seconds, stopped
         )
 
 

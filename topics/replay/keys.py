@@ -31,5 +31,5 @@ class KeyRing:
         if self._spread == "round-robin":
             return (rows % len(self.encoded)).astype(np.int32)
         draws = uniform(self._seed, Draw.MODEL_KEY, rows)
-        found = np.searchsorted(self._cumulated, draws, side="right")
-        return np.minimum(found, len(self.encoded) - 1).astype(np.int32)
+        key = np.searchsorted(self._cumulated, draws, side="right")
+        return np.minimum(key, len(self.encoded) - 1).astype(np.int32)

@@ -89,8 +89,8 @@ class LabelLoop:
 
     def _consumer(self, kafka: Mapping[str, Any], group: str) -> Consumer:
         # It never joins; offsets of an open transaction are left to the next check.
-        given = {"group.id": group, "isolation.level": "read_uncommitted"}
-        return self._clients.enter_context(closing(Consumer(self._cluster.properties(kafka) | given)))
+        reading = {"group.id": group, "isolation.level": "read_uncommitted"}
+        return self._clients.enter_context(closing(Consumer(self._cluster.properties(kafka) | reading)))
 
     def close(self) -> None:
         """Close the clients."""
@@ -139,23 +139,23 @@ class LabelLoop:
     @property
     def missing(self) -> str:
         """The records that each group had yet to process at the last check, in words."""
-        left = [f"{station.group} has {n:,} of {station.topic}" for station, n in self._behind.items() if n]
-        return "; ".join(left) or "the broker does not report the positions of the groups"
+        lags = [f"{station.group} has {n:,} of {station.topic}" for station, n in self._behind.items() if n]
+        return "; ".join(lags) or "the broker does not report the positions of the groups"
 
     def _committed(self, station: Station) -> list[int]:
         """Return the group's position in each partition; without a position, the log's beginning."""
         places = self._places[station.topic]
         try:
-            found = self._consumers[station.group].committed(places, timeout=self._cluster.timeout)
-            for each in found:
-                if each.error is not None:
-                    raise KafkaException(each.error)
+            positions = self._consumers[station.group].committed(places, timeout=self._cluster.timeout)
+            for position in positions:
+                if position.error is not None:
+                    raise KafkaException(position.error)
         except KafkaException as failure:
             raise_if_denied(self._cluster, station.group)
             if failure.args[0].code() in _PASSING:
                 raise UnansweredError(failure.args[0].str()) from None
             raise self._cluster.error(failure, station.group, "Describe", "group") from None
-        at = {each.partition: each.offset for each in found}
+        at = {position.partition: position.offset for position in positions}
         first = self._first[station.topic]
         return [at[n] if at[n] >= 0 else first[n] for n in range(len(places))]
 

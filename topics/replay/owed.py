@@ -69,16 +69,16 @@ class OwedLabels:
 
     def take(self, until: float) -> LabelRows:
         """Remove and return the labels due at `until` or before, in order."""
-        taken = []
+        pieces = []
         while self._pieces and self.next_due <= until:
             piece = heapq.heappop(self._pieces)[2]
             cut = int(np.searchsorted(piece.due, until, side="right"))
-            taken.append(piece.at(slice(0, cut)))
+            pieces.append(piece.at(slice(0, cut)))
             if cut < len(piece):
                 self._push(piece.at(slice(cut, None)))
-        if not taken:
+        if not pieces:
             empty = np.empty(0, dtype=np.int64)
             return LabelRows(np.empty(0), empty, np.empty(0, dtype=np.int32), empty)
-        due = LabelRows.joined(taken)
+        due = LabelRows.joined(pieces)
         self._size -= len(due)
-        return due.in_order() if len(taken) > 1 else due
+        return due.in_order() if len(pieces) > 1 else due

@@ -246,8 +246,8 @@ class Replay:
         plan = self.plan
         total = plan.records
         if self._dataset.rows is not None and not plan.loop:
-            left = max(0, self._dataset.rows - plan.from_row)
-            total = left if total is None else min(total, left)
+            rows_left = max(0, self._dataset.rows - plan.from_row)
+            total = rows_left if total is None else min(total, rows_left)
         return ReplayProgress(
             rows=self._rows,
             next_row=plan.from_row + self._rows,

@@ -42,45 +42,45 @@ def create(
     if partitions < 1:
         message = f"topics.partitions={partitions} must be at least 1"
         raise ValueError(message)
-    wanted = names.all()
-    patience = Patience(seconds_for(partitions * len(wanted)) if timeout is None else timeout, tell)
+    catalogue = names.all()
+    patience = Patience(seconds_for(partitions * len(catalogue)) if timeout is None else timeout, tell)
     # The retries are made here, so the client makes none itself.
     cluster = Cluster(kafka, min(TIMEOUT_S, patience.seconds), patience_s=0.0)
     present = topics_of(cluster, patience)
     missing = [
         NewTopic(name, num_partitions=partitions, replication_factor=replication, config=topic.config)
-        for name, topic in wanted.items()
+        for name, topic in catalogue.items()
         if name not in present
     ]
     created = _request(cluster, missing, patience)
-    wait_until_ready(cluster, wanted, patience)
-    return Creation(tuple(created), tuple(name for name in wanted if name not in created))
+    wait_until_ready(cluster, catalogue, patience)
+    return Creation(tuple(created), tuple(name for name in catalogue if name not in created))
 
 
 def make(
-    cluster: Cluster, wanted: list[NewTopic], tell: Callable[[str], object] = lambda _: None
+    cluster: Cluster, topics: list[NewTopic], tell: Callable[[str], object] = lambda _: None
 ) -> list[str]:
     """Create topics and return the names of the new topics; all can be used then."""
-    patience = Patience(seconds_for(sum(topic.num_partitions for topic in wanted)), tell)
-    created = _request(cluster, wanted, patience)
-    wait_until_ready(cluster, [topic.topic for topic in wanted], patience)
+    patience = Patience(seconds_for(sum(topic.num_partitions for topic in topics)), tell)
+    created = _request(cluster, topics, patience)
+    wait_until_ready(cluster, [topic.topic for topic in topics], patience)
     return created
 
 
-def _request(cluster: Cluster, wanted: list[NewTopic], patience: Patience) -> list[str]:
+def _request(cluster: Cluster, topics: list[NewTopic], patience: Patience) -> list[str]:
     """Request topics until the broker has created each of them; return the names of those that this call
     created.
 
     A broker that did not answer in time may still have created a topic: a topic that exists at the second
     request counts as created here.
     """
-    left = {topic.topic: topic for topic in wanted}
+    unconfirmed = {topic.topic: topic for topic in topics}
     created: list[str] = []
     unanswered: set[str] = set()
-    while left:
+    while unconfirmed:
         seconds = cluster.timeout
         futures = cluster.client.create_topics(
-            list(left.values()), request_timeout=seconds, operation_timeout=seconds
+            list(unconfirmed.values()), request_timeout=seconds, operation_timeout=seconds
         )
         for name, future in futures.items():
             failure = _failure(cluster, future)
@@ -92,9 +92,9 @@ def _request(cluster: Cluster, wanted: list[NewTopic], patience: Patience) -> li
                 created.append(name)
             elif code != KafkaError.TOPIC_ALREADY_EXISTS:  # else another client created it at the same moment
                 raise cluster.error(failure, name, "Create") from None
-            del left[name]
-        if left:
-            missing = f"the broker has not answered for {len(left)} of {len(wanted)} topics to create"
+            del unconfirmed[name]
+        if unconfirmed:
+            missing = f"the broker has not answered for {len(unconfirmed)} of {len(topics)} topics to create"
             cluster.client.poll(patience.pause(missing))
     return created
 

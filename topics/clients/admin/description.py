@@ -49,8 +49,8 @@ class TopicDescription:
     @property
     def retention(self) -> str | None:
         """Return the retention in words; None if the topic does not exist or its settings may not be read."""
-        given = self.config.get("retention.ms")
-        return retention(int(given)) if given else None
+        milliseconds = self.config.get("retention.ms")
+        return retention(int(milliseconds)) if milliseconds else None
 
     @property
     def offsets(self) -> int:
@@ -121,4 +121,4 @@ def describe(
 
 
 def _positions(committed: list[TopicPartition]) -> dict[tuple[str, int], int]:
-    return {(each.topic, each.partition): each.offset for each in committed}
+    return {(position.topic, position.partition): position.offset for position in committed}

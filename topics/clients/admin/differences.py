@@ -36,16 +36,16 @@ def check(
     """
     cluster = Cluster(kafka, timeout)
     metadata = cluster.topics()
-    found = {name: metadata[name] for name in names.all() if name in metadata}
-    configs = cluster.configs(found)
+    present = {name: metadata[name] for name in names.all() if name in metadata}
+    configs = cluster.configs(present)
     differences = []
-    hidden = cluster.hidden(name for name in names.all() if name not in found)
+    hidden = cluster.hidden(name for name in names.all() if name not in present)
     for name, topic in names.all().items():
         if name in hidden:
             message = cluster.access.denied("topic", name, "Describe")
             differences.append(TopicDifference(name, "denied", "not to be seen", "a topic", message))
             continue
-        if name not in found:
+        if name not in present:
             message = f"topic {name!r} is missing; create it with 'grove topics create'"
             if topic.optional:
                 message += " (only models that acquire features need it)"
@@ -53,15 +53,15 @@ def check(
                 message += " (only 'grove web' needs it)"
             differences.append(TopicDifference(name, "missing", "no such topic", "a topic", message))
             continue
-        differences += _partition_differences(name, found[name])
+        differences += _partition_differences(name, present[name])
         if replication is not None:
-            differences += _replication_differences(name, found[name], replication)
+            differences += _replication_differences(name, present[name], replication)
         if name in configs:
             differences += _config_differences(name, topic.config, configs[name])
         else:
             message = cluster.access.denied("topic", name, "DescribeConfigs")
             differences.append(TopicDifference(name, "settings", "not to be seen", "to be compared", message))
-    counts = {name: len(topic.partitions) for name, topic in found.items()}
+    counts = {name: len(topic.partitions) for name, topic in present.items()}
     return differences + _count_differences(names, counts, partitions)
 
 
@@ -93,18 +93,18 @@ def _replication_differences(name: str, topic: Any, expected: int) -> list[Topic
 
 
 def _config_differences(
-    name: str, expected: Mapping[str, str], found: Mapping[str, str]
+    name: str, expected: Mapping[str, str], actual: Mapping[str, str]
 ) -> list[TopicDifference]:
     """Compare the settings that the catalogue states."""
     differences = []
     for key, value in expected.items():
         # Brokers list the policies in any order: "delete,compact" is "compact,delete".
-        if set(found.get(key, "").split(",")) != set(value.split(",")):
+        if set(actual.get(key, "").split(",")) != set(value.split(",")):
             message = (
-                f"topic {name!r} has {key}={found.get(key, 'nothing')}, it must be {value}; "
+                f"topic {name!r} has {key}={actual.get(key, 'nothing')}, it must be {value}; "
                 f"set it with kafka-configs --alter --topic {name} --add-config {key}={value}"
             )
-            differences.append(TopicDifference(name, key, found.get(key, ""), value, message))
+            differences.append(TopicDifference(name, key, actual.get(key, ""), value, message))
     return differences
 
 

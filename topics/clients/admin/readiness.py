@@ -40,15 +40,15 @@ def wait_until_ready(cluster: Cluster, names: Iterable[str], patience: Patience 
 
     The default of `patience` fits a creation with a few partitions.
     """
-    wanted = list(names)
+    topics = list(names)
     patience = Patience(LEAST_S) if patience is None else patience
-    total, left = len(wanted), set(wanted)
+    total, unready = len(topics), set(topics)
     while True:
-        unseen, unled = _look(cluster, left)
-        if not left:
+        unseen, unled = _look(cluster, unready)
+        if not unready:
             return
         _raise_if_hidden(cluster, unseen)
-        missing = f"{total - len(left)} of {total} topics can be used; {_in_words(unseen, unled)}"
+        missing = f"{total - len(unready)} of {total} topics can be used; {_in_words(unseen, unled)}"
         if patience.is_over:
             message = (
                 f"the topics at {cluster.address} cannot be used after {patience.seconds:g} s, {missing}; "
@@ -69,22 +69,22 @@ def _raise_if_hidden(cluster: Cluster, unseen: set[str]) -> None:
         raise CatalogueError(cluster.access.denied("topic", hidden[0], "Describe"))
 
 
-def _look(cluster: Cluster, left: set[str]) -> tuple[set[str], dict[str, int]]:
+def _look(cluster: Cluster, unready: set[str]) -> tuple[set[str], dict[str, int]]:
     """Remove the usable topics from `left`; return the invisible topics, and for the rest the number of
     partitions whose leader does not accept requests.
     """
     try:
-        found = cluster.topics()
+        metadata = cluster.topics()
     except BrokerError:
         if cluster.complaint:
             raise
-        return set(), dict.fromkeys(left, 0)
-    unseen = {name for name in left if name not in found or not found[name].partitions}
+        return set(), dict.fromkeys(unready, 0)
+    unseen = {name for name in unready if name not in metadata or not metadata[name].partitions}
     unled: dict[str, int] = {}
     asked: dict[TopicPartition, Any] = {}
-    for name in left - unseen:
-        partitions = found[name].partitions
-        if leaderless := sum(each.leader < 0 for each in partitions.values()):
+    for name in unready - unseen:
+        partitions = metadata[name].partitions
+        if leaderless := sum(partition.leader < 0 for partition in partitions.values()):
             unled[name] = leaderless
         else:
             latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
@@ -93,7 +93,7 @@ def _look(cluster: Cluster, left: set[str]) -> tuple[set[str], dict[str, int]]:
     for tp, future in futures.items():
         if not _is_led(cluster, future):
             unled[tp.topic] = unled.get(tp.topic, 0) + 1
-    left -= left - unseen - unled.keys()
+    unready -= unready - unseen - unled.keys()
     return unseen, unled
 
 
@@ -118,6 +118,6 @@ def _in_words(unseen: set[str], unled: dict[str, int]) -> str:
 
 
 def _named(names: Iterable[str]) -> str:
-    known = sorted(names)
-    shown = ", ".join(known[:NAMED])
-    return shown if len(known) <= NAMED else f"{shown} and {len(known) - NAMED} more"
+    ordered = sorted(names)
+    shown = ", ".join(ordered[:NAMED])
+    return shown if len(ordered) <= NAMED else f"{shown} and {len(ordered) - NAMED} more"

@@ -161,14 +161,14 @@ def _lay_out(
     """Return the use of each attribute."""
     names = [attribute.name for attribute in header.attributes]
     ignored = {find_column(names, ref, "ignore", path) for ref in ignore}
-    left = [j for j in range(len(names)) if j not in ignored]
+    used = [j for j in range(len(names)) if j not in ignored]
     chosen = None
     if labelled and target is not None:
         chosen = find_column(names, target, "target", path)
     elif labelled:
-        chosen = default_target(names, left)
+        chosen = default_target(names, used)
     columns = tuple(_column(path, a, j == chosen, j in ignored) for j, a in enumerate(header.attributes))
-    return FileLayout(columns, tuple(j for j in left if j != chosen), chosen)
+    return FileLayout(columns, tuple(j for j in used if j != chosen), chosen)
 
 
 def _column(path: str, attribute: ArffAttribute, is_class: bool, is_ignored: bool) -> Column:

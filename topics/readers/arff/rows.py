@@ -115,8 +115,8 @@ class ArffRows:
     def _index(self, pair: Sequence[str], last: int) -> int:
         """Return the index of a pair `index value` that follows index `last`."""
         if len(pair) < 2 or not _INDEX.fullmatch(text_of(pair[0])):
-            given = " ".join(pair)[:_SHOWN]
-            message = f"{given!r} must be 'index value'; a value with blanks stands in quotes"
+            pair_text = " ".join(pair)[:_SHOWN]
+            message = f"{pair_text!r} must be 'index value'; a value with blanks stands in quotes"
             raise ArffLineError(message)
         index = int(text_of(pair[0]))
         if not last < index < self._width:
@@ -132,9 +132,9 @@ def _check_weight(tokens: Sequence[str]) -> None:
     """Refuse text after a row, except a weight of 1."""
     if not tokens:
         return
-    given = " ".join(tokens)[:_SHOWN]
+    rest = " ".join(tokens)[:_SHOWN]
     if len(tokens) != 3 or (tokens[0], tokens[2]) != ("{", "}") or not NUMBER.fullmatch(text_of(tokens[1])):
-        message = f"{given!r} after the values of a row must be its weight {{1}}"
+        message = f"{rest!r} after the values of a row must be its weight {{1}}"
         raise ArffLineError(message)
     if float(text_of(tokens[1])) != 1:
         message = (

@@ -118,11 +118,11 @@ def lay_out(
     """Return the kind of each column, as declared or from its first cells, and the guesses made."""
     names, guesses = columns.names, list(columns.guesses)
     ignored = {find_column(names, ref, "ignore", path) for ref in options.ignore}
-    left = [j for j in range(len(names)) if j not in ignored and j not in columns.empty]
+    used = [j for j in range(len(names)) if j not in ignored and j not in columns.empty]
     if columns.row_names:
-        left = [j for j in left if j]
-    cells = {j: _cells_of(columns.rows, j, dialect) for j in left}
-    named_columns = [j for j in left if j not in columns.unnamed] or left
+        used = [j for j in used if j]
+    cells = {j: _cells_of(columns.rows, j, dialect) for j in used}
+    named_columns = [j for j in used if j not in columns.unnamed] or used
     chosen = _target(path, names, named_columns, cells, options, guesses)
     if chosen is not None and len(names) == 1:
         _check_one_column(path, columns.rows, dialect.delimiter)
@@ -154,9 +154,9 @@ def lay_out(
         laid.append(Column(name, vocabulary))
         if vocabulary is not None and j in cells:
             guesses += _missing_words(name, cells[j])
-    features = tuple(j for j in left if j != chosen)
+    features = tuple(j for j in used if j != chosen)
     guesses += _row_numbers(names, features, columns.rows)
-    guesses += _apostrophes(names, left, columns.rows)
+    guesses += _apostrophes(names, used, columns.rows)
     return FileLayout(tuple(laid), features, chosen, columns.empty), guesses
 
 
@@ -179,7 +179,7 @@ def _cells_of(rows: Sequence[Record], j: int, dialect: Dialect) -> _Cells:
 def _target(
     path: str,
     names: Sequence[str],
-    left: Sequence[int],
+    candidates: Sequence[int],
     cells: Mapping[int, _Cells],
     options: ColumnOptions,
     guesses: list[str],
@@ -191,11 +191,11 @@ def _target(
         return None
     if options.target is not None:
         return find_column(names, options.target, "target", path)
-    filled = [j for j in left if cells[j].numbers or cells[j].words]
-    last = default_target(names, left)
+    filled = [j for j in candidates if cells[j].numbers or cells[j].words]
+    last = default_target(names, candidates)
     if last is None or names[last].lower() == "class":
         return last
-    chosen = default_target(names, filled or left)
+    chosen = default_target(names, filled or candidates)
     if chosen != last:
         guesses.append(f"column {names[last]!r} is empty and not the target")
     return chosen

@@ -41,11 +41,11 @@ def form_of(
     guesses: list[str] = []
     at = 0
     if skip_lines is None:
-        said = _SEP.match(text)
-        if said:
-            at = said.end()
-            delimiter = delimiter or said.group(1)
-            guesses.append(f"{said.group().strip()!r} names the delimiter, as for Excel")
+        sep_line = _SEP.match(text)
+        if sep_line:
+            at = sep_line.end()
+            delimiter = delimiter or sep_line.group(1)
+            guesses.append(f"{sep_line.group().strip()!r} names the delimiter, as for Excel")
         at, lines = _after_comments(text, at)
     else:
         lines = []
@@ -185,9 +185,9 @@ def _cells(text: str, delimiter: str, quotes: bool, is_whole: bool) -> list[list
 def _first(
     text: str, delimiter: str, line: int, quotes: bool, is_whole: bool, limit: int = ROWS_LOOKED_AT
 ) -> list[Record]:
-    found: list[Record] = []
+    first: list[Record] = []
     for record in records(text, delimiter, line, quotes=quotes, is_whole=is_whole):
-        found.append(record)
-        if len(found) == limit:
+        first.append(record)
+        if len(first) == limit:
             break
-    return found
+    return first

@@ -105,16 +105,16 @@ def unique_names(cells: Sequence[str]) -> tuple[list[str], list[str]]:
     pandas.read_csv.
     """
     names: list[str] = []
-    taken = set(cells)
+    used = set(cells)
     again: list[str] = []
     for number, cell in enumerate(cells, 1):
         name = cell or f"f{number}"
-        if name in names or (not cell and name in taken):
+        if name in names or (not cell and name in used):
             again.append(name)
             count = 1
-            while f"{name}.{count}" in taken:
+            while f"{name}.{count}" in used:
                 count += 1
             name = f"{name}.{count}"
-            taken.add(name)
+            used.add(name)
         names.append(name)
     return names, again
