@@ -413,6 +413,15 @@ class _Demo:
             drift_alerts=watch.drifts,
             dead_letters=watch.dead_letters,
             seconds=round(seconds, 3),
+            models={
+                key: {
+                    "accuracy": tally.accuracy,
+                    "first_fifth": tally.first_accuracy,
+                    "last_fifth": tally.last_accuracy,
+                    "untrained": tally.untrained,
+                }
+                for key, tally in watch.models.items()
+            },
         )
 
     def _learned(self) -> int:

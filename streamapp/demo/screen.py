@@ -38,8 +38,11 @@ class DemoSummary:
     drift_alerts: int
     dead_letters: int
     seconds: float
+    models: dict[str, dict[str, float]]
+    """By model: accuracy of its trained answers, in all, in the first and in the last fifth; and the number
+    of answers before its first label (``untrained``)."""
 
-    def to_dict(self) -> dict[str, float]:
+    def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
@@ -144,6 +147,13 @@ class Display:
             f"{summary.predictions:,} of {summary.instances:,} records answered in {summary.seconds:.1f} s "
             f"({summary.records_per_second:,.0f} records/s); {summary.labels_requested:,} labels requested, "
             f"{summary.labels_learned:,} learned; {summary.dead_letters:,} dead letters",
+            soft_wrap=True,
+            highlight=False,
+        )
+        untrained = sum(model["untrained"] for model in summary.models.values())
+        self._console.print(
+            f"{untrained:,} records were answered before the first label of their model; "
+            "they do not count in the accuracies",
             soft_wrap=True,
             highlight=False,
         )

@@ -69,6 +69,7 @@ class ModelTally:
         self._first: list[bool] = []
         self._last: deque[bool] = deque(maxlen=truth.fifth)
         self.answered = 0
+        self.untrained = 0
         self.asked = 0
         self.drifts = 0
         self._feature_requests: set[str] = set()
@@ -76,7 +77,12 @@ class ModelTally:
         self.bought = 0
         self.cost = 0.0
 
-    def answer(self, row: int, label: str | None, acquired: Acquired | None = None) -> None:
+    def answer(self, row: int, label: str | None, version: int, acquired: Acquired | None = None) -> None:
+        """Count the answer to a row.
+
+        Answers of a model that has learned no label (version 0) are counted as ``untrained``, not as right or
+        wrong: their number depends on how fast the first labels come back, not on the model.
+        """
         if self._answered[row]:
             return
         if acquired is not None:
@@ -84,6 +90,9 @@ class ModelTally:
             self.cost += acquired.cost
         self._answered[row] = True
         self.answered += 1
+        if version == 0:
+            self.untrained += 1
+            return
         wanted = int(self._truth.codes[row])
         if wanted >= 0:
             right = self._truth.code(label) == wanted
@@ -107,7 +116,7 @@ class ModelTally:
 
     @property
     def evaluated(self) -> tuple[int, int]:
-        """Number of answers to rows whose class is known, and how many of them were right."""
+        """Number of trained answers to rows whose class is known, and how many of them were right."""
         return self._evaluated, self._right
 
     @property

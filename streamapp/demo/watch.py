@@ -84,10 +84,17 @@ class Watch:
         self.last_answer = time.monotonic()
         received = decode_predictions([_value(message) for message in messages])
         models = [self._model(message) for message in messages]
-        answers = zip(received.record.tolist(), received.ids, received.labels, received.acquired, strict=True)
-        for record, row, label, acquired in answers:
+        answers = zip(
+            received.record.tolist(),
+            received.ids,
+            received.labels,
+            received.version.tolist(),
+            received.acquired,
+            strict=True,
+        )
+        for record, row, label, version, acquired in answers:
             if row is not None:
-                models[record].answer(int(row), label, acquired)
+                models[record].answer(int(row), label, version, acquired)
 
     def _requests(self, messages: list[Message]) -> None:
         if not messages:

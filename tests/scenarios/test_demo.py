@@ -25,6 +25,7 @@ KEYS = [
     "drift_alerts",
     "dead_letters",
     "seconds",
+    "models",
 ]
 
 FEATURE_KEYS = [

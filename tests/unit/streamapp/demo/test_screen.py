@@ -15,7 +15,7 @@ def test_no_figure_is_cut_on_a_terminal_of_80_columns(width: int) -> None:
     tallies = {model.key: ModelTally(truth) for model in MODELS}
     for row in range(truth.rows):
         for tally in tallies.values():
-            tally.answer(row, "no" if row < truth.rows // 2 else "yes")
+            tally.answer(row, "no" if row < truth.rows // 2 else "yes", int(row > 0))
         tallies["all-labels"].ask(row)
     console = Console(width=width)
     with console.capture() as capture:

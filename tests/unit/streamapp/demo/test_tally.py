@@ -9,8 +9,8 @@ TRUTH = Truth(np.array([0, 1, 1, -1], np.int32), ("no", "yes"))
 
 def test_repeats_count_once_and_the_first_answer_counts() -> None:
     tally = ModelTally(TRUTH)
-    tally.answer(0, "no")
-    tally.answer(0, "yes")
+    tally.answer(0, "no", 1)
+    tally.answer(0, "yes", 1)
     tally.ask(0)
     tally.ask(0)
     assert (tally.answered, tally.asked, tally.accuracy) == (1, 1, 1.0)
@@ -18,9 +18,9 @@ def test_repeats_count_once_and_the_first_answer_counts() -> None:
 
 def test_no_answer_and_unknown_class_are_wrong() -> None:
     tally = ModelTally(TRUTH)
-    tally.answer(0, None)
-    tally.answer(1, "perhaps")
-    tally.answer(2, "yes")
+    tally.answer(0, None, 1)
+    tally.answer(1, "perhaps", 1)
+    tally.answer(2, "yes", 1)
     assert tally.evaluated == (3, 1)
     assert tally.accuracy == 1 / 3
 
@@ -29,9 +29,18 @@ def test_rows_without_a_class_are_answered_but_not_judged() -> None:
     tally = ModelTally(TRUTH)
     for row in range(TRUTH.rows):
         assert not tally.complete
-        tally.answer(row, None)
+        tally.answer(row, None, 1)
     assert tally.complete
     assert tally.evaluated[0] == 3
+
+
+def test_answers_before_the_first_label_are_counted_apart() -> None:
+    tally = ModelTally(TRUTH)
+    tally.answer(0, None, 0)
+    tally.answer(1, "no", 0)
+    tally.answer(2, "yes", 1)
+    assert (tally.answered, tally.untrained, tally.evaluated) == (3, 2, (1, 1))
+    assert (tally.accuracy, tally.first_accuracy) == (1.0, 1.0)
 
 
 def test_nothing_yet() -> None:
@@ -44,7 +53,7 @@ def test_fifths_of_the_stream() -> None:
     truth = Truth(np.array([0] * 6 + [1] * 4, np.int32), ("no", "yes"))
     tally = ModelTally(truth)
     for row in range(truth.rows):
-        tally.answer(row, "yes")
+        tally.answer(row, "yes", 1)
     assert (tally.first_accuracy, tally.accuracy, tally.last_accuracy) == (0.0, 0.4, 1.0)
 
 
