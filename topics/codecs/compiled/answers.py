@@ -47,11 +47,12 @@ def write_json(
 
     `ids` is a JSON array of n strings, without spaces; `paths` is such an array of the explanations, null for
     a row without one, or empty. `prediction` is int32[n], class codes, -1: none; `probability` is float64[n,
-    K]; `version` is int64[n], none negative. `texts` and `text_starts` (int64[2·K + 6]) hold consecutive
-    texts: from the id to the probabilities, for each predicted class and for none; the member of each class;
-    from the probabilities to the version; the beginning up to the id; the beginning up to the explanation;
-    from the explanation to the id. `step_texts` is STEP_TEXTS. `out` is uint8 with room for all answers;
-    `starts` is int64[n + 1], the start of each answer.
+    K]; `version` is int64[n], none negative. `texts` and `text_starts` (int64[2·K + 7]) hold consecutive
+    texts: from the id to the probabilities, for each predicted class and for none; the member of each
+    class; from the probabilities to the version; the beginning up to the id; the beginning up to the
+    explanation; from the explanation to the id; the member of an untrained model, after its version 0.
+    `step_texts` is STEP_TEXTS. `out` is uint8 with room for all answers; `starts` is int64[n + 1], the
+    start of each answer.
     """
     id_text, path_text, text, begins = start_of(ids), start_of(paths), start_of(texts), start_of(text_starts)
     steps, to, classes = start_of(step_texts), start_of(out), probability.shape[1]
@@ -85,6 +86,8 @@ def write_json(
             at += int(steps[step + 7])
         at = copied(text, begins[last], begins[last + 1], to, at)
         at = write_number(version[row], to, at)
+        if version[row] == 0:
+            at = copied(text, begins[last + 4], begins[last + 5], to, at)
         to[at] = _CLOSE
         at += 1
     starts[len(starts) - 1] = at

@@ -26,6 +26,7 @@ from topics.codecs.compiled.answers import (
     write_offset_ids,
     write_packed,
 )
+from topics.codecs.json.predictions import UNTRAINED
 from topics.codecs.offset_ids import OffsetIds
 from topics.codecs.packed.layout import HAS_EXPLANATION, MAGIC, PREDICTION, VERSION
 from topics.codecs.packed.predictions import class_names, shares
@@ -143,9 +144,11 @@ class _Texts:
         answers = [b'","label":%s,"probabilities":{' % name for name in (*names, b"null")]
         members = [b"%s%s:" % (b"," if number else b"", name) for number, name in enumerate(names)]
         ending = b'},"version":'
-        texts = [*answers, *members, ending, b'{"id":"', b'{"explanation":', b',"id":"']
+        texts = [*answers, *members, ending, b'{"id":"', b'{"explanation":', b',"id":"', UNTRAINED]
         starts = np.cumsum([0, *map(len, texts)], dtype=np.int64)
-        fixed = len('{"id":"') + max(map(len, answers)) + len(ending) + NUMBER_BYTES + len("}")
+        fixed = (
+            len('{"id":"') + max(map(len, answers)) + len(ending) + NUMBER_BYTES + len(UNTRAINED) + len("}")
+        )
         most = fixed + sum(map(len, members)) + STEP_BYTES * (len(classes) + 1)
         return cls(np.frombuffer(bytearray().join(texts), dtype=np.uint8), starts, most)
 

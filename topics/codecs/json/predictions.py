@@ -12,6 +12,9 @@ from topics.codecs.json.probabilities import STEPS, TEXTS
 from topics.codecs.prediction_row import PredictionRow
 from topics.columns.records import Acquired, Ints32, Predictions
 
+UNTRAINED = b',"untrained":true'
+"""Follows version 0: the answer of a model that has learned no label."""
+
 KEPT_BYTES = 12  # bytes of a text and its key, per class
 
 Row = tuple[
@@ -71,7 +74,8 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     steps = np.rint(shares * STEPS).astype(np.int32)
     middles = _middles(predictions.classes).of(predictions.prediction, steps)
     ids = _escaped(list(predictions.ids))
-    versions = predictions.version.tolist()
+    untrained = f"0{UNTRAINED.decode()}"
+    versions = [str(version) if version else untrained for version in predictions.version.tolist()]
     if predictions.acquired is not None:
         return _with_purchases(predictions, ids, middles, versions)
     if predictions.explanation is None:
@@ -86,7 +90,7 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
 
 
 def _with_purchases(
-    predictions: Predictions, ids: list[str], middles: list[str], versions: list[int]
+    predictions: Predictions, ids: list[str], middles: list[str], versions: list[str]
 ) -> list[bytes]:
     """Return the objects of rows whose models buy features."""
     paths = predictions.explanation or [None] * len(ids)

@@ -75,7 +75,7 @@ def test_the_texts_that_are_kept_are_bounded_in_bytes(monkeypatch: pytest.Monkey
 def test_json_bytes() -> None:
     written = encode_predictions(predictions([[0.25, 0.75], [1.0, 0.0], [0.00004, 0.99996]]))
     assert written == [
-        b'{"id":"3-0","label":"b","probabilities":{"a":0.25,"b":0.75},"version":0}',
+        b'{"id":"3-0","label":"b","probabilities":{"a":0.25,"b":0.75},"version":0,"untrained":true}',
         b'{"id":"3-1","label":"a","probabilities":{"a":1.0,"b":0.0},"version":1}',
         b'{"id":"3-2","label":"b","probabilities":{"a":0.0,"b":1.0},"version":2}',
     ]
