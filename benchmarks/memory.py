@@ -21,7 +21,7 @@ from pathlib import Path
 
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.models.store import ModelStore
 
@@ -40,7 +40,7 @@ def fill(store: ModelStore, start: int, stop: int, spec: Spec, schema: Schema) -
         store.create(f"customer-{number:08d}", spec, schema)
         if number % RUN == 0:
             store.checkpoint()
-            store.evict_excess()
+            store.cache.evict_excess()
 
 
 def main() -> None:
@@ -69,8 +69,8 @@ def main() -> None:
                 "classes": given.classes,
                 "bytes": grown,
                 "bytes_per_model": round(grown / given.models),
-                "buffer_bytes": store.peek(0).nbytes,
-                "in_memory": len(store) - store.cache.n_evicted,
+                "buffer_bytes": store.cache.peek(0).nbytes,
+                "in_memory": len(store.keys) - store.cache.n_evicted,
             }
         )
     )

@@ -23,7 +23,7 @@ from typing import Any
 
 from benchmarks.task import RUN, ZIPF, birth, config, instances
 from streamapp.worker.processing.model_loading import reload
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.task import Task, TaskRun
 from topics.columns.records import RawRecords
 
@@ -83,7 +83,7 @@ class Measured:
         }
         return {
             "share_percent": self.share,
-            "in_memory": len(self.task.models) - self.task.models.cache.n_evicted,
+            "in_memory": len(self.task.models.keys) - self.task.models.cache.n_evicted,
             "hit_rate": round(hits / (hits + misses), 4) if hits + misses else None,
             "misses_per_run": round(misses / runs, 1),
             "written_bytes_per_run": round(written / runs),

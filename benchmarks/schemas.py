@@ -42,7 +42,7 @@ def main() -> None:
     for number in range(1, given.models + 1):
         feed(task, number, given)
         if number % max(1, given.models // STEPS) == 0:
-            words = sum(task.models.model(slot).nbytes for slot in range(number + 1))
+            words = sum(task.models.cache.model(slot).nbytes for slot in range(number + 1))
             steps.append(
                 {
                     "number": number,

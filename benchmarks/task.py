@@ -137,7 +137,7 @@ def measure(given: argparse.Namespace, n_keys: int, *, labelled: bool, **spec: A
     return {
         "keys": n_keys,
         "labelled": labelled,
-        "models": len(task.models),
+        "models": len(task.models.keys),
         "us_per_new_model": round(birth_us, 1) if n_keys >= 64 else None,
         "asked_share": round(requested / (len(backlog) * RUN), 3),
         "us_per_record": {stage: round(value, 3) for stage, value in stages.items()},

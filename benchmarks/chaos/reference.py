@@ -20,7 +20,7 @@ from benchmarks.chaos.fleet import ChaosError
 from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.wire import Record
 from streamapp.worker.task.config import TaskConfig
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task, TaskRun
 from topics.columns.records import RawRecords
@@ -54,7 +54,7 @@ class Reference:
                 _, kind, *body = msgpack.unpackb(value, use_list=False)
                 if kind == ENTRY:
                     self._go_through(task, number, body)
-            found |= {key: task.models.model(slot).snapshot() for slot, key in task.models.keys.items()}
+            found |= {key: task.models.cache.model(slot).snapshot() for key, slot in task.models.keys.names()}
         return found
 
     def _go_through(self, task: Task, number: int, body: Sequence[Any]) -> None:

@@ -11,7 +11,7 @@ from core.schema import shared
 from streamapp.worker.observability.health import Health, Stage
 from streamapp.worker.observability.metrics import count, gauge
 from streamapp.worker.processing.task_manager import TaskManager
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 
 if TYPE_CHECKING:
     from core.model.model import Scale
@@ -57,11 +57,15 @@ def task_gauges(manager: TaskManager) -> Iterator[Metric]:
     """Yield the gauges of the state that tasks hold."""
     tasks = [state.task for state in list(manager.partitions.values())]
     sums = (
-        ("grove_models_loaded", "Models that live here (model state).", sum(len(t.models) for t in tasks)),
+        (
+            "grove_models_loaded",
+            "Models that live here (model state).",
+            sum(len(t.models.keys) for t in tasks),
+        ),
         (
             "grove_models_resident",
             "Models that are in memory; all other models are evicted (process).",
-            sum(len(t.models) - t.models.cache.n_evicted for t in tasks),
+            sum(len(t.models.keys) - t.models.cache.n_evicted for t in tasks),
         ),
         (
             "grove_models_evicted_bytes",

@@ -48,7 +48,7 @@ from streamapp.worker.snapshots.table import SnapshotTable, add_table
 from streamapp.worker.snapshots.writer import SnapshotWriter
 from streamapp.worker.state_directory import StateDirectory, default_instance
 from streamapp.worker.task.config import TaskConfig
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.sources import source_topics
 from streamapp.worker.transport.application import App
 from topics.clients import admin

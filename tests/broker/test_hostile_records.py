@@ -15,7 +15,7 @@ from urllib.parse import quote
 import orjson
 import pytest
 
-from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.models.files.importing import control_values
 from tests.broker.kafka_log import read_topic
 from tests.broker.web_rig import CHROMIUM, grove_web
 from tests.broker.workers import PATIENCE, Installation

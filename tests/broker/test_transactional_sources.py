@@ -90,7 +90,7 @@ def undisturbed(place: Installation) -> Model:
         [m.headers() or () for m in found],
     )
     task.process(TaskRun("instances", RawRecords(place.names.instances, 0, *places, *rest)))
-    return task.models.model(task.models.slot(KEY.decode()))
+    return task.models.cache.model(task.models.keys.slot(KEY.decode()))
 
 
 def check(place: Installation, worker: WorkerProcess, writers: Writers) -> None:

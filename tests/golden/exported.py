@@ -14,7 +14,7 @@ from typing import Any
 from core.model import file as model_file
 from core.model.model import Model
 from core.state_version import STATE_VERSION
-from streamapp.worker.task.models.exported import write_exported
+from streamapp.worker.task.models.files.exported import write_exported
 from tests.golden.versions import ascending
 from tests.topology.partition import Partition, config
 
@@ -43,7 +43,7 @@ def played() -> Partition:
 def written() -> bytes:
     store = played().task.models
     taken = {"prefix": "t.", "partition": 3, "positions": {"controls": 0, "instances": 150, "labels": 0}}
-    return write_exported(store.record(store.slot("shop/ü")), taken)
+    return write_exported(store.record(store.keys.slot("shop/ü")), taken)
 
 
 def described(data: bytes) -> dict[str, Any]:

@@ -84,12 +84,12 @@ def described(task: Task) -> dict[str, Any]:
         "next": task.next,
         "clock": task.clock,
         "models": {
-            key: dataclasses.asdict(store.model(slot).summary())
+            key: dataclasses.asdict(store.cache.model(slot).summary())
             | {"incarnation": store.record(slot).incarnation, "frozen": store.record(slot).frozen}
-            | {"classes": store.schema(slot).classes, "known": store.record(slot).known_classes}
-            for key, slot in store.names()
+            | {"classes": store.traits.schema(slot).classes, "known": store.record(slot).known_classes}
+            for key, slot in store.keys.names()
         },
-        "awaited": {key: spec.to_dict() for key, spec in store.specs.items()},
+        "awaited": {key: spec.to_dict() for key, spec in task.awaited.items()},
         "pending": [len(pending), pending.waiting, pending.outstanding, pending.bytes],
         "early": task.early_labels,
     }

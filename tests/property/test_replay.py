@@ -33,7 +33,7 @@ class Journalled(Logged):
     def __init__(self, gaps: random.Random | None = None, **limits: Any) -> None:
         super().__init__(config(**limits), gaps)
         self.journal: list[bytes] = []
-        self.quota = self.task.models.quota
+        self.quota = self.task.models.keys.quota
         self.cut: tuple[Cut, Positions] | None = None
         self.snapshot: tuple[Positions, TaskConfig, dict[UnitName, Unit]] | None = None
 
@@ -93,7 +93,7 @@ class Journalled(Logged):
 def models(task: Task) -> dict[str, bytes]:
     """Return the snapshot of each model."""
     store = task.models
-    return {key: store.model(slot).snapshot() for slot, key in store.keys.items()}
+    return {key: store.cache.model(slot).snapshot() for key, slot in store.keys.names()}
 
 
 def comparable(partition: Partition) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamapp.worker.task.counters import EPISODES, MEANING
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from tests.property.acquiring_story import SPECS, acquiring_story
 from tests.property.test_task_cuts import assert_same, outcome, played
 from tests.property.test_task_residency import within

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from streamapp.worker.task.config import TaskConfig
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.task import Task
 from tests.property.test_task_cuts import SPECS, assert_same, outcome, story

@@ -19,12 +19,16 @@ def state(partition: Partition) -> dict[str, Any]:
     columns = ("schema_uid", "known_classes", "width", "n_classes", "open", "frozen")
     slots = sorted(store.keys)
     return {
-        "models": {store.keys[slot]: store.model(slot).snapshot() for slot in slots},
-        "described": {store.keys[slot]: [getattr(store, name)[slot] for name in columns] for slot in slots},
-        "schemas": {store.keys[slot]: (store.schema(slot), store.model(slot).schema) for slot in slots},
+        "models": {store.keys[slot]: store.cache.model(slot).snapshot() for slot in slots},
+        "described": {
+            store.keys[slot]: [getattr(store.traits, name)[slot] for name in columns] for slot in slots
+        },
+        "schemas": {
+            store.keys[slot]: (store.traits.schema(slot), store.cache.model(slot).schema) for slot in slots
+        },
         "warned": {store.keys[slot] for slot in store.warned},
-        "specs": list(store.specs.items()),
-        "quota": store.quota.taken,
+        "specs": list(task.awaited.items()),
+        "quota": store.keys.quota.taken,
         "pending": {
             name: (serial, pending._rows[serial - pending._base].tolist())
             for name, serial in pending._index.items()

@@ -132,7 +132,7 @@ class Partition:
         return {name: n for name, n in self.task.counters.items() if n}
 
     def model(self, key: str = "m") -> Any:
-        return self.task.models.model(self.task.models.slot(key))
+        return self.task.models.cache.model(self.task.models.keys.slot(key))
 
     @property
     def predictions(self) -> list[Any]:

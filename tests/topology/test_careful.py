@@ -117,7 +117,7 @@ def test_models_are_copied_only_where_a_run_may_have_to_be_undone() -> None:
         partition = Partition(config(processing_exception_handler=handler))
         partition.instances(*rows(3))
         partition.instances(*rows(3, 3))
-        assert len(partition.task.models._preserved) == copies, handler
+        assert len(partition.task.models.undo._preserved) == copies, handler
 
 
 class StrictEncoder(Encoder):

@@ -33,7 +33,7 @@ def test_create_with_spec_and_schema_makes_the_model() -> None:
 def test_create_without_schema_waits_for_the_first_instance() -> None:
     partition = Partition(config(NEVER, models_auto_create=False))
     partition.control("create", spec={"query": "always", "budget": {"limit": 1.0}})
-    assert len(partition.task.models) == 0
+    assert len(partition.task.models.keys) == 0
     partition.instances({"features": {"a": 1}}, key="other")
     partition.instances({"features": {"a": 1}})
     assert refused(partition) == [
@@ -125,8 +125,8 @@ def test_delete_forgets_the_model_and_a_new_one_may_come() -> None:
     partition = Partition(config(ALWAYS))
     partition.instances({"features": [1], "id": "p"})
     partition.control("delete")
-    assert len(partition.task.models) == 0
-    assert partition.task.models.quota.taken == 0
+    assert len(partition.task.models.keys) == 0
+    assert partition.task.models.keys.quota.taken == 0
     partition.labels({"id": "p", "label": "a"})
     partition.instances({"features": {"other": 1}})
     assert partition.model().schema.names == ("other",)
@@ -145,7 +145,7 @@ def test_commands_of_one_run_are_carried_out_in_their_order() -> None:
     partition.feed(*(Record("controls", b"m", orjson.dumps(command)) for command in commands))
     assert partition.counts["controls.applied"] == 4
     assert partition.model().schema.names == ("only",)
-    assert not partition.task.models.frozen[partition.task.models.slot("m")]
+    assert not partition.task.models.traits.frozen[partition.task.models.keys.slot("m")]
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_command_that_cannot_be_carried_out_says_what_is_possible(body: dict[s
     assert reason in ("bad-control", "unknown-command")
     assert says in message
     assert partition.counts == {"controls.dead-letter": 1}
-    assert partition.task.models.specs == {}
+    assert partition.task.awaited == {}
 
 
 def with_attribute(**members: Any) -> dict[str, Any]:
@@ -237,7 +237,7 @@ def test_a_schema_is_taken_as_it_stands_or_refused(schema: Any, says: str) -> No
     assert message.startswith("create: ")
     assert says in message
     assert partition.counts == {"controls.dead-letter": 1}
-    assert len(partition.task.models) == 0
+    assert len(partition.task.models.keys) == 0
 
 
 def test_classes_are_named_as_labels_are() -> None:

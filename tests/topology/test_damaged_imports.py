@@ -24,9 +24,9 @@ from core.errors import GroveError
 from core.model import file as model_file
 from core.model import snapshot
 from core.model.file import FRAME
-from streamapp.worker.task.models import importing
-from streamapp.worker.task.models.exported import read_exported
-from streamapp.worker.task.models.importing import Imports, ModelPart, RefusedPartError, control_values
+from streamapp.worker.task.models.files import importing
+from streamapp.worker.task.models.files.exported import read_exported
+from streamapp.worker.task.models.files.importing import Imports, ModelPart, RefusedPartError, control_values
 from tests.topology.partition import NEVER, Partition, Record, config
 
 FILE = (Path(__file__).parents[1] / "golden" / "exported-1-7.grove").read_bytes()

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from core.learners.ufodt.account import feature_account
-from streamapp.worker.task.models.exported import write_exported
-from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.models.files.exported import write_exported
+from streamapp.worker.task.models.files.importing import control_values
 from tests.topology.partition import ALWAYS, Partition, Record, config
 
 UFODT: dict[str, Any] = {"learner": {"name": "ufodt", "hypotheses": 20}, "acquire": "none"}
@@ -87,7 +87,7 @@ def test_a_model_that_is_exported_and_imported_goes_on_to_the_byte() -> None:
     there, here = created(), Partition(config(ALWAYS))
     feed(there, 0, 70)
     store = there.task.models
-    data = write_exported(store.record(store.slot("m")), TAKEN)
+    data = write_exported(store.record(store.keys.slot("m")), TAKEN)
     values = control_values(data, "moved", size=1500)
     assert len(values) > 1
     here.feed(*(Record("controls", b"m", value) for value in values))

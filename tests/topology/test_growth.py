@@ -77,5 +77,5 @@ def test_a_thousand_records_that_each_name_a_new_feature_are_answered() -> None:
     partition = Partition(config(ALWAYS, models_max_attributes=900))
     partition.feed(*(instance({f"f{n}": 1}) for n in range(1000)))
     assert partition.counts["instances.answered"] == 1000
-    assert partition.task.models.schema(0).n_attributes == 900
+    assert partition.task.models.traits.schema(0).n_attributes == 900
     assert partition.counts["features.ignored"] == 100

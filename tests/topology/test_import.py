@@ -16,9 +16,9 @@ from core.model import file as model_file
 from core.model import snapshot
 from core.model.model import Model
 from core.model.validate import check
-from streamapp.worker.task.models import importing
-from streamapp.worker.task.models.exported import read_exported, write_exported
-from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.models.files import importing
+from streamapp.worker.task.models.files.exported import read_exported, write_exported
+from streamapp.worker.task.models.files.importing import control_values
 from streamapp.worker.task.task import Task
 from streamapp.worker.task.unit import DamagedStateError, Unit, UnitName, seal, unseal
 from tests.fuzz import models, mutate
@@ -44,7 +44,7 @@ def learned(n: int = 200, key: str = "m", spec: dict[str, Any] = ALWAYS, **setti
 
 def exported(partition: Partition, key: str = "m") -> bytes:
     store = partition.task.models
-    return write_exported(store.record(store.slot(key)), TAKEN)
+    return write_exported(store.record(store.keys.slot(key)), TAKEN)
 
 
 def feed(partition: Partition, values: list[bytes], key: str = "k") -> None:
@@ -108,13 +108,13 @@ def test_a_frozen_model_arrives_frozen() -> None:
     source, target = learned(), Partition(config(NEVER))
     source.control("freeze")
     feed(target, control_values(exported(source), "x", size=1 << 20))
-    assert target.task.models.frozen[target.task.models.slot("k")]
+    assert target.task.models.traits.frozen[target.task.models.keys.slot("k")]
 
 
 def test_before_the_last_part_nothing_is_in_effect() -> None:
     target = Partition(config(NEVER, models_auto_create=False))
     feed(target, PARTS[:4])
-    assert len(target.task.models) == 0
+    assert len(target.task.models.keys) == 0
     assert target.counts == {"controls.applied": 4}
     target.instances({"features": {"x": 1}}, key="k")
     assert [letter.reason for letter in target.dead_letters] == ["unknown-model"]
@@ -139,10 +139,10 @@ def test_an_awaited_model_is_there_too() -> None:
     target = Partition(config(NEVER))
     target.control("create", key="k")
     feed(target, control_values(FILE, "x", size=1 << 20))
-    assert len(target.task.models) == 0
+    assert len(target.task.models.keys) == 0
     feed(target, control_values(FILE, "y", size=1 << 20, replace=True))
-    assert len(target.task.models) == 1
-    assert target.task.models.specs == {}
+    assert len(target.task.models.keys) == 1
+    assert target.task.awaited == {}
 
 
 @pytest.mark.parametrize(
@@ -207,7 +207,7 @@ def test_a_damaged_part_is_refused_and_says_what_is_wrong(members: dict[str, Any
     feed(target, [PARTS[0], changed(PARTS[1], **members), *PARTS[2:]])
     assert says in refused(target)[0]
     assert "models.imported" not in target.counts
-    assert len(target.task.models) == 0
+    assert len(target.task.models.keys) == 0
     feed(target, OTHER)
     assert target.counts["models.imported"] == 1
 
@@ -258,7 +258,7 @@ def test_there_must_be_room_for_the_model() -> None:
     target.instances({"features": {"y": 1}}, key="other")
     feed(target, PARTS)
     assert [letter.reason for letter in target.dead_letters] == ["too-many-models"]
-    assert len(target.task.models) == 1
+    assert len(target.task.models.keys) == 1
 
 
 def test_unfinished_imports_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -297,10 +297,10 @@ def test_a_run_that_fails_leaves_the_parts_as_they_were() -> None:
     feed(target, PARTS[2:])
     target.task.rollback()
     assert target.task.digest() == before
-    assert len(target.task.models) == 0
+    assert len(target.task.models.keys) == 0
     target.task.checkpoint()
     feed(target, PARTS[2:])
-    assert len(target.task.models) == 1
+    assert len(target.task.models.keys) == 1
 
 
 def test_an_import_in_the_place_of_a_model_is_undone_with_its_run() -> None:
@@ -349,7 +349,7 @@ def test_a_file_that_somebody_made_up_is_a_dead_letter(what: str) -> None:
     target = Partition(config(NEVER))
     feed(target, control_values(data, "one", size=1 << 20))
     assert len(refused(target)) == 1
-    assert len(target.task.models) == 0
+    assert len(target.task.models.keys) == 0
     target.instances({"features": {"x": 1}}, key="k")
     assert len(target.predictions) == 1
 
@@ -375,7 +375,7 @@ def test_a_poisoned_model_in_a_snapshot_is_refused_too() -> None:
     units = list(cut.units())
     cut.done()
     name = next(unit.name for unit in units if unit.name.kind == "model")
-    record = source.task.models.record(source.task.models.slot("m"))
+    record = source.task.models.record(source.task.models.keys.slot("m"))
     ints = record.ints.copy()
     ModelHeader.over(ints).evaluation(record.plan.record).next = 1 << 42
     facts, _ = unseal(next(unit for unit in units if unit.name == name))

@@ -11,7 +11,7 @@ from core.model import validate
 from core.model.model import Model
 from core.schema.schema import Schema
 from streamapp.worker.outputs.encoder import Encoder
-from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.models.schema_growth import SchemaGrowth
 from tests.topology.partition import ALWAYS, NAMES, NEVER, NOW, Partition, Record, config, instance
 from topics.codecs import decode_predictions, encode_instances
 from topics.columns.records import Features
@@ -69,7 +69,7 @@ def test_each_model_key_has_its_own_model() -> None:
     partition.feed(*rows)
     partition.feed(instance({"features": [1.0]}, key="a"), instance({"features": [1.0]}, key="b"))
     assert [document["label"] for document in partition.predictions[-2:]] == ["x", "y"]
-    assert partition.task.models.slots(["a", "b", "nobody"]).tolist() == [0, 1, -1]
+    assert partition.task.models.keys.slots(["a", "b", "nobody"]).tolist() == [0, 1, -1]
 
 
 def test_features_are_found_by_name_whatever_their_order() -> None:
@@ -153,13 +153,13 @@ def test_the_features_of_a_block_join_together_with_the_first_row_that_brings_on
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     steps: list[int] = []
-    grow = ModelStore.grow
+    grow = SchemaGrowth.grow
 
-    def counted(store: ModelStore, slot: int, schema: Schema) -> None:
+    def counted(growth: SchemaGrowth, slot: int, schema: Schema) -> None:
         steps.append(schema.n_attributes)
-        grow(store, slot, schema)
+        grow(growth, slot, schema)
 
-    monkeypatch.setattr(ModelStore, "grow", counted)
+    monkeypatch.setattr(SchemaGrowth, "grow", counted)
     n = 50
     x = np.full((n, n + 1), np.nan)
     x[:, 0] = 1.5

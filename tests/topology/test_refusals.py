@@ -57,8 +57,8 @@ def test_a_malformed_record_makes_no_model() -> None:
         Record("instances", b"ghost", b'{"features":{"x":[1]}}'),
         Record("instances", b"m", b'{"features":[1]}'),
     )
-    assert len(partition.task.models) == 1
-    assert partition.task.models.slot("ghost") == -1
+    assert len(partition.task.models.keys) == 1
+    assert partition.task.models.keys.slot("ghost") == -1
 
 
 def test_models_beyond_the_limit_are_dead_letters_with_one_alert_until_there_is_room() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from core.learners.ufodt.account import feature_account
 from core.learners.ufodt.open_episode import OpenEpisode, hand_in
-from streamapp.worker.task.models.exported import write_exported
-from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.models.files.exported import write_exported
+from streamapp.worker.task.models.files.importing import control_values
 from streamapp.worker.task.task import Task
 from tests.topology.partition import ALWAYS, NEVER, PARTITION, Partition, Record, config
 
@@ -158,7 +158,7 @@ def test_a_label_is_learned_with_the_episode_of_its_record_however_late_it_comes
         hand_in(model, episodes[number])
         code = model.schema.classes.index(later[number][1])
         twin.task.models.table.learn(
-            np.array([twin.task.models.slot("m")]),
+            np.array([twin.task.models.keys.slot("m")]),
             episodes[number].observed()[np.newaxis],
             np.array([code], dtype=np.int32),
             np.ones(1),
@@ -298,7 +298,7 @@ def test_a_model_in_mid_episode_is_exported_and_a_restored_task_asks_on() -> Non
     store = here.task.models
     taken: dict[str, Any] = {"prefix": "t.", "partition": 3, "positions": {"instances": 400}}
     there = Partition(config(ALWAYS))
-    values = control_values(write_exported(store.record(store.slot("m")), taken), "moved", size=1500)
+    values = control_values(write_exported(store.record(store.keys.slot("m")), taken), "moved", size=1500)
     there.feed(*(Record("controls", b"m", value) for value in values))
     assert (learned(there), there.task.open_episodes) == (learned(here), 0)
     assert feature_account(there.model()) == feature_account(here.model())

@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from core.learners.ufodt.account import feature_account, thresholds_of
-from streamapp.worker.task.models.exported import write_exported
-from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.models.files.exported import write_exported
+from streamapp.worker.task.models.files.importing import control_values
 from streamapp.worker.task.task import Task
 from tests.topology.partition import ALWAYS, PARTITION, Partition, Record, config
 
@@ -83,7 +83,7 @@ def test_thresholds_survive_a_restore_and_an_export(cut: int) -> None:
     store = here.task.models
     taken: dict[str, Any] = {"prefix": "t.", "partition": 3, "positions": {"instances": cut}}
     there = Partition(config(ALWAYS))
-    values = control_values(write_exported(store.record(store.slot("m")), taken), "moved", size=1500)
+    values = control_values(write_exported(store.record(store.keys.slot("m")), taken), "moved", size=1500)
     there.feed(*(Record("controls", b"m", value) for value in values))
     assert thresholds_of(there.model()) == thresholds_of(here.model())
     for each in (here, again, there):

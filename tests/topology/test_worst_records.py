@@ -9,15 +9,15 @@ import pytest
 from benchmarks.worst_records import KEY, WorstRecord, worst_records
 from core.model.model import Model
 from core.schema import shared
-from streamapp.worker.task.models.placement import Placement
-from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.models.schema_growth import SchemaGrowth
+from streamapp.worker.task.models.schemas.placement import Placement
 from tests.topology.partition import Partition, Record, config
 from topics.codecs import Limits
 
 SIZE = 1 << 19
 CONSTANT = 16 << 20
 CORPUS = list(worst_records(SIZE))
-STEPS = ((Placement, "parts"), (ModelStore, "grow"), (ModelStore, "adopt_grown"), (Model, "adopt"))
+STEPS = ((Placement, "parts"), (SchemaGrowth, "grow"), (SchemaGrowth, "adopt"), (Model, "adopt"))
 
 
 def partition_for(worst: WorstRecord) -> Partition:

@@ -10,7 +10,7 @@ from streamapp.tools.model_files.sources import checked, read_file, taken_from
 
 if TYPE_CHECKING:
     from streamapp.tools.offline.installation import Installation
-    from streamapp.worker.task.models.exported import ExportedModel
+    from streamapp.worker.task.models.files.exported import ExportedModel
 
 
 def installation_of(given: SettingsOptions) -> "Installation":
@@ -36,7 +36,7 @@ def given_up(given: SettingsOptions, partition: int, what: str, *, yes: bool) ->
 
 def model_of(given: SettingsOptions, name: str) -> "ExportedModel":
     """The model in a file or, if there is no file of that name, the model of a key."""
-    from streamapp.worker.task.models.exported import read_exported
+    from streamapp.worker.task.models.files.exported import read_exported
 
     path = Path(name)
     if path.exists():

@@ -86,7 +86,7 @@ def show(
     import json
 
     from core import export as forms
-    from streamapp.worker.task.models.exported import read_exported
+    from streamapp.worker.task.models.files.exported import read_exported
 
     exported = read_exported(taken_from(installation_of(given), key))
     if as_json:
@@ -110,7 +110,7 @@ def export(
     [bold]Examples[/bold]
       grove models export user-17 --to user-17.grove
     """
-    from streamapp.worker.task.models.exported import read_exported
+    from streamapp.worker.task.models.files.exported import read_exported
 
     place = installation_of(given)
     data = taken_from(place, key)

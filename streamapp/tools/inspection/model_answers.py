@@ -14,7 +14,7 @@ from streamapp.tools.offline.audit import audit
 from streamapp.tools.offline.differences import differences
 from streamapp.tools.offline.installation import Installation
 from streamapp.tools.offline.place import Place
-from streamapp.worker.task.models.exported import ExportedModel, read_exported
+from streamapp.worker.task.models.files.exported import ExportedModel, read_exported
 
 NODES_MAX: Final = 1500
 """Nodes of a drawing, at most; a larger tree is cut at the depth that fits."""

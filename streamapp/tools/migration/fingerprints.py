@@ -6,7 +6,7 @@ from hashlib import blake2b
 
 from core.model.model import Model
 from core.spec import Spec
-from streamapp.worker.task.models.exported import close_open_requests, read_exported
+from streamapp.worker.task.models.files.exported import close_open_requests, read_exported
 from streamapp.worker.task.task import Task
 
 Fingerprints = dict[str, bytes]  # model key -> fingerprint
@@ -30,8 +30,8 @@ def of_awaited(spec: Spec) -> bytes:
 def of_task(task: Task) -> Fingerprints:
     """Return the fingerprints of a task's models, and of the keys whose model awaits its first instance."""
     store = task.models
-    found = {key: of_awaited(spec) for key, spec in store.specs.items()}
-    for key, slot in store.names():
+    found = {key: of_awaited(spec) for key, spec in task.awaited.items()}
+    for key, slot in store.keys.names():
         record = store.record(slot)
         model = Model(record.plan, record.ints)
         found[key] = _of(model, record.known_classes, record.open, record.frozen)

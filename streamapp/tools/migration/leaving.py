@@ -40,5 +40,5 @@ def leaving(arrived: Arrived, prefix: str) -> Leaving:
     """Return the models of a partition; prefix: prefix of its topics."""
     task = arrived.task
     stays = Stays(task.pending.waiting, task.pending.outstanding, task.early_labels, task.unfinished_imports)
-    models = {key: exported(arrived, key, prefix) for key, _ in task.models.names()}
-    return Leaving(task.partition, arrived.positions, task.clock, models, dict(task.models.specs), stays)
+    models = {key: exported(arrived, key, prefix) for key, _ in task.models.keys.names()}
+    return Leaving(task.partition, arrived.positions, task.clock, models, dict(task.awaited), stays)

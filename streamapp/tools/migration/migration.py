@@ -16,7 +16,7 @@ from streamapp.tools.migration.fingerprints import Fingerprints, of_awaited, of_
 from streamapp.tools.migration.leaving import Leaving, Stays
 from streamapp.worker.restore.rebuild import Committed
 from streamapp.worker.task.config import TaskConfig
-from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.models.files.importing import control_values
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.sources import Positions, SourceName
 from streamapp.worker.task.task import Task, TaskRun

@@ -20,7 +20,7 @@ from confluent_kafka.admin import OffsetSpec
 
 from streamapp.errors import NotYetError, StreamappError
 from streamapp.worker.restore.log_reader import LogReader
-from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.models.files.importing import control_values
 from topics.clients.cluster import Cluster
 from topics.clients.consumer_group import members_of
 from topics.clients.partitioner import partition_of

@@ -7,7 +7,7 @@ from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
     from streamapp.tools.offline.installation import Installation
-    from streamapp.worker.task.models.exported import ExportedModel
+    from streamapp.worker.task.models.files.exported import ExportedModel
 
 
 def taken_from(place: "Installation", key: str) -> bytes:
@@ -47,7 +47,7 @@ def write_file(path: Path, data: bytes) -> None:
 
 def checked(path: Path, data: bytes) -> "ExportedModel":
     from core.errors import GroveError
-    from streamapp.worker.task.models.exported import read_exported
+    from streamapp.worker.task.models.files.exported import read_exported
 
     try:
         return read_exported(data)

@@ -10,7 +10,7 @@ from streamapp.tools.offline.explaining import Explanation, explain
 from streamapp.tools.offline.listing import exported, row
 from streamapp.tools.offline.place import Place
 from streamapp.tools.offline.time_travel import Arrived
-from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.models.keys import NO_MODEL
 from streamapp.worker.task.sources import named
 from topics.columns.records import RawRecords
 
@@ -46,7 +46,7 @@ def audit(stored: Stored, key: str, place: Place, *, after: bool, prefix: str) -
     """Rebuild the model of a key around a record, and explain the answer to the record."""
     arrived = stored.at(place.offset)
     wanted = stored.at(place.offset, behind=True) if after else arrived
-    slot = wanted.task.models.slot(key)
+    slot = wanted.task.models.keys.slot(key)
     document: dict[str, Any] = {
         "at": str(place),
         "state": "after" if after else "before",

@@ -15,7 +15,7 @@ from core.spec import Spec
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects, PredictionGroup
 from streamapp.worker.task.effects.replies import ROOT
-from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.models.keys import NO_MODEL
 from streamapp.worker.task.task import Task, TaskRun
 from topics.codecs import decode_predictions, encode_predictions
 from topics.codecs.content_types import wire_of_value
@@ -78,14 +78,14 @@ def explain(task: Task, raw: RawRecords) -> Explanation:
     """
     key = raw.keys[0]
     name = None if key is None else key.decode("utf-8", "replace")
-    slot = NO_MODEL if name is None else task.models.slot(name)
+    slot = NO_MODEL if name is None else task.models.keys.slot(name)
     before, plain = _account(task, name), None
     if slot != NO_MODEL:
-        plain = task.models.model(slot).spec
+        plain = task.models.cache.model(slot).spec
         task.models.configure(slot, _explaining(plain))
     effects = task.process(TaskRun("instances", raw))
     if name is not None and plain is not None:
-        task.models.configure(task.models.slot(name), plain)
+        task.models.configure(task.models.keys.slot(name), plain)
     reason = _Reason(task, name, before, effects)
     asked = {id_ for each in effects.requests for id_ in each.requests.instance_ids}
     answers = tuple(
@@ -134,10 +134,10 @@ class _Reason:
     def __init__(self, task: Task, key: str | None, before: Account | None, effects: Effects) -> None:
         self._effects = effects
         self._before, self._after = before, _account(task, key)
-        slot = NO_MODEL if key is None else task.models.slot(key)
-        self._frozen = slot != NO_MODEL and bool(task.models.frozen[slot])
-        self._spec = None if slot == NO_MODEL else task.models.model(slot).spec
-        self._records = 0 if slot == NO_MODEL else task.models.model(slot).summary().records
+        slot = NO_MODEL if key is None else task.models.keys.slot(key)
+        self._frozen = slot != NO_MODEL and bool(task.models.traits.frozen[slot])
+        self._spec = None if slot == NO_MODEL else task.models.cache.model(slot).spec
+        self._records = 0 if slot == NO_MODEL else task.models.cache.model(slot).summary().records
 
     def of(self, answer: Explained, n: int) -> str:
         assert self._spec is not None
@@ -167,8 +167,8 @@ class _Reason:
 
 
 def _account(task: Task, key: str | None) -> Account | None:
-    slot = NO_MODEL if key is None else task.models.slot(key)
-    return None if slot == NO_MODEL else Account.of(task.models.model(slot).ints)
+    slot = NO_MODEL if key is None else task.models.keys.slot(key)
+    return None if slot == NO_MODEL else Account.of(task.models.cache.model(slot).ints)
 
 
 def _explaining(spec: Spec) -> Spec:

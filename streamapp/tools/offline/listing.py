@@ -7,8 +7,8 @@ from typing import Any
 
 from streamapp.tools.offline.errors import OfflineError
 from streamapp.tools.offline.time_travel import Arrived
-from streamapp.worker.task.models.exported import write_exported
-from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.models.files.exported import write_exported
+from streamapp.worker.task.models.keys import NO_MODEL
 from streamapp.worker.task.sources import named
 from streamapp.worker.task.task import Task
 
@@ -17,12 +17,12 @@ COLUMNS = ("key", "partition", "spec", "version", "records", "labels", "leaves",
 
 def rows(task: Task) -> Iterator[dict[str, Any]]:
     """Yield the row of each model in `grove models list`, in the order of keys."""
-    for _, slot in task.models.names():
+    for _, slot in task.models.keys.names():
         yield row(task, slot)
 
 
 def row(task: Task, slot: int) -> dict[str, Any]:
-    model = task.models.peek(slot)
+    model = task.models.cache.peek(slot)
     summary = model.summary()
     return {
         "key": task.models.keys[slot],
@@ -33,15 +33,15 @@ def row(task: Task, slot: int) -> dict[str, Any]:
         "labels": summary.labels,
         "leaves": summary.leaves,
         "bytes": model.nbytes,
-        "frozen": bool(task.models.frozen[slot]),
+        "frozen": bool(task.models.traits.frozen[slot]),
     }
 
 
 def find(task: Task, key: str) -> int:
     """Return the slot of a key's model; OfflineError if there is none."""
-    slot = task.models.slot(key)
+    slot = task.models.keys.slot(key)
     if slot == NO_MODEL:
-        awaited = key in task.models.specs
+        awaited = key in task.awaited
         what = "is created by its first instance, which did not come yet" if awaited else "is not there"
         message = f"partition {task.partition}: the model of {key!r} {what}; 'grove models list' shows all"
         raise OfflineError(message)

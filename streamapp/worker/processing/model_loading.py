@@ -29,7 +29,7 @@ async def reload(models: ModelStore, raw: RawRecords) -> bool:
     if not cache.n_evicted:
         return False
     keys = (key.decode("utf-8", "replace") for key in coded(raw.keys).distinct if key is not None)
-    missing = cache.missing(models.slot(key) for key in keys)
+    missing = cache.missing(models.keys.slot(key) for key in keys)
     for some in _slices(missing, cache.sizes(missing)):
         waiting = cache.install_now(some)
         if waiting:

@@ -32,7 +32,7 @@ from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.effects.effects import Effects, Notice
 from streamapp.worker.task.error_isolation import process_isolated, process_together
 from streamapp.worker.task.instances.growth import STEP
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.sources import SOURCES, source_topics
 from streamapp.worker.task.task import CODE, Task, TaskRun

@@ -36,7 +36,7 @@ from streamapp.worker.restore.errors import SourceLogError
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
 from streamapp.worker.snapshots.leaving import leave_snapshots
 from streamapp.worker.snapshots.writer import SnapshotWriter
-from streamapp.worker.task.models.swap_file import SwapFileError
+from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task
 from streamapp.worker.transport.delivery import Delivery

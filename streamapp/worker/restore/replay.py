@@ -13,7 +13,7 @@ from streamapp.worker.snapshots.chunks import DamagedError
 from streamapp.worker.snapshots.index import Index
 from streamapp.worker.snapshots.stored import Get, StoredSnapshot
 from streamapp.worker.task.config import TaskConfig
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.sources import SOURCES, Positions, SourceName, in_words
 from streamapp.worker.task.task import Task, TaskRun

@@ -28,7 +28,7 @@ from streamapp.worker.restore.rebuild import EndMismatchError, Rebuild, Restored
 from streamapp.worker.restore.replay import Replay
 from streamapp.worker.restore.tail import TailReader
 from streamapp.worker.task.config import TaskConfig
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.sources import SourceName, in_words, source_topics
 from topics.definitions import TopicNames
 from topics.fetching.batches import PROCESSED

@@ -28,7 +28,7 @@ from streamapp.worker.snapshots.chunks import UNIT, Copy, pack
 from streamapp.worker.snapshots.index import Index, index_keys
 from streamapp.worker.snapshots.schedule import SnapshotLimits, SnapshotSchedule
 from streamapp.worker.snapshots.table import Chunks
-from streamapp.worker.task.models.model_unit import LargeModel
+from streamapp.worker.task.models.files.model_unit import LargeModel
 from streamapp.worker.task.sources import Positions, in_words
 from streamapp.worker.task.unit import Unit, UnitName
 

@@ -25,10 +25,10 @@ from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.creation import no_room
 from streamapp.worker.task.effects.effects import DeadLetter, Effects, Notice, Origin
 from streamapp.worker.task.effects.model_happenings import What, happened
-from streamapp.worker.task.models.control_schema import control_schema
-from streamapp.worker.task.models.exported import close_open_requests, read_exported
-from streamapp.worker.task.models.importing import ModelPart, RefusedPartError
-from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.models.files.exported import close_open_requests, read_exported
+from streamapp.worker.task.models.files.importing import ModelPart, RefusedPartError
+from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.schemas.control_schema import control_schema
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
 from topics.columns.records import Control, Controls, RawRecords
@@ -107,12 +107,12 @@ class ControlsRun:
 
     def _create(self, control: Control) -> str:
         key, store = control.key, self.store
-        if store.slot(key) != NO_MODEL or key in store.specs:
+        if store.keys.slot(key) != NO_MODEL or key in self.state.awaited:
             message = f"model {key!r} exists; configure, reset or delete it"
             raise RefusedCommandError(message)
         spec = self._spec(control, self.state.default_spec)
         if "schema" not in control.body:
-            store.await_instance(key, spec)
+            self.state.awaited.put(key, spec)
             return "created; its first instance will give the schema"
         slot = store.create(key, spec, _schema(control, spec, self.state.config))
         if slot == NO_MODEL:
@@ -124,10 +124,10 @@ class ControlsRun:
     def _configure(self, control: Control) -> str:
         slot = self._slot(control)
         if slot == NO_MODEL:
-            spec = self._changed(control, self.store.specs[control.key])
-            self.store.await_instance(control.key, spec)
+            spec = self._changed(control, self.state.awaited[control.key])
+            self.state.awaited.put(control.key, spec)
         else:
-            spec = self._changed(control, self.store.spec(slot))
+            spec = self._changed(control, self.store.cache.plan(slot).spec)
             self.store.configure(slot, spec)
             self._say("configured", control, slot)
         return f"configured: {spec.to_json()}"
@@ -148,19 +148,19 @@ class ControlsRun:
     def _reset(self, control: Control) -> str:
         slot = self._slot(control)
         if slot == NO_MODEL:
-            spec = self._spec(control, self.store.specs[control.key])
+            spec = self._spec(control, self.state.awaited[control.key])
             schema = _schema(control, spec, self.state.config) if "schema" in control.body else None
         else:
-            spec = self._spec(control, self.store.spec(slot))
+            spec = self._spec(control, self.store.cache.plan(slot).spec)
             schema = (
                 _schema(control, spec, self.state.config)
                 if "schema" in control.body
-                else self.store.schema(slot)
+                else self.store.traits.schema(slot)
             )
         if schema is None:
-            self.store.await_instance(control.key, spec)
+            self.state.awaited.put(control.key, spec)
         elif slot == NO_MODEL:
-            self.store.await_instance(control.key, None)
+            self.state.awaited.discard(control.key)
             slot = self.store.create(control.key, spec, schema)
             if slot == NO_MODEL:
                 raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
@@ -175,7 +175,7 @@ class ControlsRun:
     def _delete(self, control: Control) -> str:
         slot = self._slot(control)
         if slot == NO_MODEL:
-            self.store.await_instance(control.key, None)
+            self.state.awaited.discard(control.key)
         else:
             self._say("deleted", control, slot)
             self.store.delete(slot)
@@ -187,7 +187,7 @@ class ControlsRun:
     def _import(self, control: Control) -> str:
         key, imports = control.key, self.state.imports
         part = ModelPart.of(control.body)
-        is_there = self.store.slot(key) != NO_MODEL or key in self.store.specs
+        is_there = self.store.keys.slot(key) != NO_MODEL or key in self.state.awaited
         if is_there and not part.replace:
             imports.give_up(key)
             message = f"model {key!r} exists; delete it, or import with replace"
@@ -197,12 +197,12 @@ class ControlsRun:
             return f"import {part.id}: part {part.number} of {part.parts} is here"
         exported = read_exported(whole)
         close_open_requests(exported.model)
-        old = self.store.slot(key)
+        old = self.store.keys.slot(key)
         slot = self.store.put(key, exported)
         if slot == NO_MODEL:
             raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
         if old == NO_MODEL:
-            self.store.await_instance(key, None)
+            self.state.awaited.discard(key)
             self.effects.count(counters.MODELS_CREATED)
         else:
             self.state.pending.forget_model(slot)
@@ -219,8 +219,8 @@ class ControlsRun:
 
     def _slot(self, control: Control) -> int:
         """Return the slot of the model, NO_MODEL if it only has a spec yet."""
-        slot = self.store.slot(control.key)
-        if slot == NO_MODEL and control.key not in self.store.specs:
+        slot = self.store.keys.slot(control.key)
+        if slot == NO_MODEL and control.key not in self.state.awaited:
             message = f"model {control.key!r} is unknown; create it"
             raise RefusedCommandError(message)
         return slot

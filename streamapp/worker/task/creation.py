@@ -10,8 +10,8 @@ from core.errors import SchemaError
 from core.schema.schema import Schema
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects, Notice
-from streamapp.worker.task.models.inference import given_width, infer_schema
-from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.schemas.inference import given_width, infer_schema
 from streamapp.worker.task.partition_state import PartitionState
 from topics.columns.records import Features
 from topics.errors import Reason
@@ -37,7 +37,7 @@ def make_model(
     if not comes_into_being(state, key):
         detail = f"model {key!r} is unknown; create it by a control, or set models.auto.create=true"
         raise RefusedModelError(Reason.UNKNOWN_MODEL, detail)
-    spec = store.specs.get(key, state.default_spec)
+    spec = state.awaited.get(key, state.default_spec)
     schema = _infer(groups, row, spec.max_classes, state.config.models_max_attributes)
     try:
         spec.learner.check_schema(schema)
@@ -46,20 +46,19 @@ def make_model(
     slot = store.create(key, spec, schema)
     if slot == NO_MODEL:
         raise RefusedModelError(Reason.TOO_MANY_MODELS, no_room(state, key, offset, effects))
-    if key in store.specs:
-        store.await_instance(key, None)
+    state.awaited.discard(key)
     effects.count(counters.MODELS_CREATED)
     return slot
 
 
 def comes_into_being(state: PartitionState, key: str) -> bool:
     """Return whether the first record of a key would make its model."""
-    return state.config.models_auto_create or key in state.store.specs
+    return state.config.models_auto_create or key in state.awaited
 
 
 def no_room(state: PartitionState, key: str, offset: int, effects: Effects) -> str:
     """Return why there is no room for a model; report it to the operator, once until there is room again."""
-    quota = state.store.quota
+    quota = state.store.keys.quota
     text = f"models.max.count={quota.limit} models are in this worker; raise it, or delete models by controls"
     if not quota.reported:
         quota.reported = True

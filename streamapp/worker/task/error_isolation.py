@@ -19,7 +19,7 @@ from typing import Final, Literal, TypeVar
 from streamapp.errors import StreamappError
 from streamapp.worker.task.effects.effects import DeadLetter, Effects, Notice, Origin, join
 from streamapp.worker.task.effects.record_error import RecordError
-from streamapp.worker.task.models.swap_file import SwapFileError
+from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.parts import parts
 from streamapp.worker.task.task import Task, TaskRun
 from topics.columns.records import RawRecords

@@ -24,8 +24,8 @@ from streamapp.worker.task.effects.model_events import ModelEvents
 from streamapp.worker.task.effects.record_error import RecordError
 from streamapp.worker.task.effects.refusals import Refusals
 from streamapp.worker.task.instances.own_features import OwnFeatures
-from streamapp.worker.task.models.class_codes import ClassCodes, RefusedClassError
-from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.schemas.class_codes import ClassCodes, RefusedClassError
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.early_labels import HeldLabel
 from streamapp.worker.task.pending.entries import Kept
@@ -61,7 +61,7 @@ class LabelsRun:
     ) -> None:
         self.state, self.store = state, state.store
         self.raw, self.batch, self.effects = raw, batch, effects
-        self.classes = ClassCodes(state.store, batch.label_values)
+        self.classes = ClassCodes(state.store.traits, state.store.growth, batch.label_values)
         self._clocks: Ints64 = time.clocks()[batch.record]
         self.clocks: list[int] = self._clocks.tolist()
         self.refusals = Refusals(raw, batch)
@@ -115,7 +115,7 @@ class LabelsRun:
         instance, are SPECIAL.
         """
         store, batch = self.store, self.batch
-        slots, n = store.slots(batch.keys), len(self.names)
+        slots, n = store.keys.slots(batch.keys), len(self.names)
         model = slots[batch.key]
         is_open, is_settled, is_remembered = self.state.pending.states_of(self._serials, self._clocks)
         at, which = distinct(self._serials)
@@ -125,7 +125,7 @@ class LabelsRun:
         if slots.max() != NO_MODEL:
             code = self.classes.known(slots, batch.key, batch.label)
         plain = free & is_open & (first == number) & (code >= 0) & (model != NO_MODEL)
-        plain &= ~store.counts_records[model] | (batch.weight == 1.0)
+        plain &= ~store.traits.counts_records[model] | (batch.weight == 1.0)
         repeated = is_settled | (is_remembered & plain[first] & (first != number))
         repeated &= model != NO_MODEL
         repeated[[*self.own.rows]] = False
@@ -148,7 +148,7 @@ class LabelsRun:
         is held, and no feature is being bought; slots: int64[k], model: int64[n].
         """
         state, store, names = self.state, self.store, self.names
-        free: npt.NDArray[np.bool_] = (model == NO_MODEL) | ~store.frozen[model]
+        free: npt.NDArray[np.bool_] = (model == NO_MODEL) | ~store.traits.frozen[model]
         free[[*self.own.rows]] = False
         unknown = [
             code
@@ -186,7 +186,7 @@ class LabelsRun:
         if not len(row):
             return
         pending, batch = self.state.pending, self.batch
-        slot = self.store.slots(batch.keys)[batch.key[row]]
+        slot = self.store.keys.slots(batch.keys)[batch.key[row]]
         self.training.add_all(TrainingColumns(row, slot, serial, code, *pending.answers(serial)))
         pending.settle_open(serial)
         self.effects.count(counters.LEARNED, len(row))
@@ -200,14 +200,14 @@ class LabelsRun:
         if state == "open":
             if self.state.pending.answered(serial)[1]:
                 # In its place among the rows: an evaluation that becomes due counts the labels before it.
-                slot = self.store.slot(name[0])
+                slot = self.store.keys.slot(name[0])
                 self.training.add(TrainingRow(row, slot, NOT_KEPT, DECLINED, -1, False, NOT_SAMPLED, 0.0))
             self.state.pending.settle(serial)
         return counters.DECLINED
 
     def _label(self, row: int, name: Name) -> str:
         """Decide the outcome of a label."""
-        slot, own = self.store.slot(name[0]), row in self.own.rows
+        slot, own = self.store.keys.slot(name[0]), row in self.own.rows
         if row in self.own.flaws:
             return self._refuse(row, *self.own.flaws[row])
         if slot == NO_MODEL and not comes_into_being(self.state, name[0]):
@@ -219,7 +219,7 @@ class LabelsRun:
         early = self.state.early.find(name, clock) is not None
         if state == "settled" or early or self._learned_before(row, name):
             return counters.DUPLICATE
-        if slot != NO_MODEL and self.store.frozen[slot]:
+        if slot != NO_MODEL and self.store.traits.frozen[slot]:
             return counters.LABELS_FROZEN
         if name in self.state.episodes:  # the episode never sees the label
             return self._hold(row)
@@ -245,9 +245,9 @@ class LabelsRun:
         """Learn a label, if its class is admitted."""
         pending = self.state.pending
         weight = float(self.batch.weight[row])
-        if slot != NO_MODEL and self.store.refuses_weight(slot, weight):
+        if slot != NO_MODEL and self.store.traits.refuses_weight(slot, weight):
             return self._refuse(
-                row, Reason.BAD_WEIGHT, unit_weight_rule(weight, self.store.spec(slot).learner)
+                row, Reason.BAD_WEIGHT, unit_weight_rule(weight, self.store.cache.plan(slot).spec.learner)
             )
         try:
             code = self.classes.admit(slot, self.classes.names[self.batch.label[row]])
@@ -302,7 +302,7 @@ class LabelsRun:
         if not rows:
             return
         n, names = len(rows), list(self._learned_now)
-        slots = np.array([self.store.slot(key) for key, _ in names], dtype=np.int32)
+        slots = np.array([self.store.keys.slot(key) for key, _ in names], dtype=np.int32)
         width, predicted = np.zeros(n, dtype=np.int32), np.full(n, -1, dtype=np.int32)
         born = np.array([self.clocks[row] for row in rows], dtype=np.int64)
         requested, sampled = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.int8)
@@ -316,9 +316,9 @@ class LabelsRun:
         row, model, serial, code, predicted, requested, sampled, importance = training
         own = (serial == NOT_KEPT) & (code >= 0)
         self.own.grow_values(set(row[own].tolist()), self.raw, self.effects)
-        self.state.will_change(np.append(model, [*store.grown]).astype(np.int64))
-        store.adopt_grown()
-        x = self._features(row, serial, own, int(store.width[model].max()))
+        self.state.will_change(np.append(model, [*store.growth.grown]).astype(np.int64))
+        store.growth.adopt()
+        x = self._features(row, serial, own, int(store.traits.width[model].max()))
         weight = np.where(code >= 0, self.batch.weight[row], 1.0)
         kept = (serial != NOT_KEPT) & (code >= 0)
         weight[kept] = np.minimum(weight[kept] * self.state.pending.column("scale", serial[kept]), MAX_WEIGHT)
@@ -331,7 +331,7 @@ class LabelsRun:
             if stop < len(row):
                 self._hand_in(int(model[stop]), int(serial[stop]))
             start = stop
-        store.learn_classes(model, code)
+        store.traits.learn_classes(model, code)
         self._count_ends(training)
 
     def _with_episodes(self, serial: Ints64, kept: npt.NDArray[np.bool_]) -> list[int]:
@@ -342,9 +342,9 @@ class LabelsRun:
 
     def _hand_in(self, slot: int, serial: int) -> None:
         """Give a model the episode whose label comes next, unless it was configured again."""
-        acquirer = self.store.spec(slot).acquirer
+        acquirer = self.store.cache.plan(slot).spec.acquirer
         if acquirer is not None and acquirer.writes:
-            acquirer.hand_in(self.store.model(slot), self.state.pending.episode(serial), answered=True)
+            acquirer.hand_in(self.store.cache.model(slot), self.state.pending.episode(serial), answered=True)
 
     def _learn_rows(self, row: Ints64, *columns: Any) -> None:
         """Learn rows in one call; columns: models, features, classes, weights, and the answers given."""
@@ -355,11 +355,11 @@ class LabelsRun:
             raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
 
         def version(at: int) -> int:
-            labels = store.model(int(model[at])).summary().labels
+            labels = store.cache.model(int(model[at])).summary().labels
             return labels - int(np.count_nonzero((model[at:] == model[at]) & (code[at:] >= 0)))
 
         def records(at: int) -> int:
-            return store.peek(int(model[at])).scale().records
+            return store.cache.peek(int(model[at])).scale().records
 
         self.model_events.add(events, row, version, records)
 

@@ -11,11 +11,13 @@ from streamapp.worker.task import counters
 from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.episodes.table import Episodes
-from streamapp.worker.task.models.importing import Imports
-from streamapp.worker.task.models.memory import ModelMemory
-from streamapp.worker.task.models.placement import Placement
+from streamapp.worker.task.models.awaited_specs import AwaitedSpecs
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
+from streamapp.worker.task.models.files.importing import Imports
+from streamapp.worker.task.models.keys import NO_MODEL
 from streamapp.worker.task.models.quota import ModelQuota
-from streamapp.worker.task.models.store import NO_MODEL, Ints64, ModelStore
+from streamapp.worker.task.models.schemas.placement import Placement
+from streamapp.worker.task.models.store import Ints64, ModelStore
 from streamapp.worker.task.pending.early_labels import EarlyLabels
 from streamapp.worker.task.pending.event_time import EventTime
 from streamapp.worker.task.pending.pending import Pending
@@ -32,7 +34,8 @@ class PartitionState:
     def __init__(self, config: TaskConfig, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
         self._take_spec(config)
         self.store = ModelStore(quota, memory)
-        self.placement = Placement(self.store, config.growth_max_attributes)
+        self.awaited = AwaitedSpecs()
+        self.placement = Placement(self.store.traits, self.store.growth, config.growth_max_attributes)
         self.pending = Pending(config.pending_ttl_ms, config.pending_max_bytes)
         self.early = EarlyLabels(config.early_hold_ms, config.early_max_bytes)
         self.episodes = Episodes(config.episodes_max_count, config.episodes_max_bytes)
@@ -51,17 +54,17 @@ class PartitionState:
         """Return whether the model of a key buys features, or would if its first record came now."""
         if not self.config.features:
             return False
-        slot = self.store.slot(key)
+        slot = self.store.keys.slot(key)
         if slot != NO_MODEL:
-            return bool(self.store.acquires[slot])
-        return self.store.specs.get(key, self.default_spec).acquirer is not None
+            return bool(self.store.traits.acquires[slot])
+        return self.awaited.get(key, self.default_spec).acquirer is not None
 
     @property
     def acquires_any(self) -> bool:
         """Whether there may be a key whose model buys features."""
-        if self._default_acquires or self.store.has_acquired:
+        if self._default_acquires or self.store.traits.has_acquired:
             return True
-        return any(spec.acquirer is not None for spec in self.store.specs.values())
+        return any(spec.acquirer is not None for spec in self.awaited.values())
 
     def report_closed_requests(self, clock: int, effects: Effects) -> None:
         """Close the requests in the models that have ended up to the last tick before `clock`."""
@@ -73,13 +76,13 @@ class PartitionState:
             some = closings[start : start + AT_ONCE]
             self.will_change(np.array([slot for (slot, _), _ in some], dtype=np.int64))
             for (slot, how), n in some:
-                self.store.model(slot).close(how, n)
+                self.store.cache.model(slot).close(how, n)
                 self.count_closed(slot, how, effects, n)
-            self.store.evict_excess()  # these may be most of the models
+            self.store.cache.evict_excess()  # these may be most of the models
 
     def count_closed(self, slot: int, how: int, effects: Effects, n: int = 1) -> None:
         """Count requests of a model that have ended, by its query strategy."""
-        effects.closed[self.store.spec(slot).query.name, ENDS[how]] += n
+        effects.closed[self.store.cache.plan(slot).spec.query.name, ENDS[how]] += n
 
     def configure(self, config: TaskConfig) -> None:
         """Continue under another configuration."""
@@ -116,14 +119,15 @@ class PartitionState:
 
     def will_change(self, slots: Ints64) -> None:
         """Note that models are about to change, and load them into memory; slots: int64[m], may repeat."""
-        self.store.use(slots)
-        self.store.touch(slots)
+        self.store.cache.use(slots)
+        self.store.changes.touch(slots)
         if self.undoable:
-            self.store.preserve(np.unique(slots).tolist())
+            self.store.undo.preserve(np.unique(slots).tolist())
 
     def checkpoint(self) -> None:
         """Begin a run: what happened before is final."""
         self.store.checkpoint()
+        self.awaited.checkpoint()
         self.pending.checkpoint()
         self.early.checkpoint()
         self.episodes.checkpoint()
@@ -134,6 +138,7 @@ class PartitionState:
     def rollback(self) -> None:
         """Undo the run; the models themselves only if it is `undoable`."""
         self.store.rollback()
+        self.awaited.rollback()
         self.pending.rollback()
         self.early.rollback()
         self.episodes.rollback()

@@ -21,10 +21,11 @@ from streamapp.worker.task.effects.effects import Effects, join
 from streamapp.worker.task.effects.record_error import RecordError
 from streamapp.worker.task.instances.growth import STEP, leading_records
 from streamapp.worker.task.instances.single import SingleInstances
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.awaited_specs import AwaitedSpecs
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
+from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.models.store import ModelStore
-from streamapp.worker.task.models.swap_file import SwapFileError
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.parts import in_time, of_their_own, ticks
 from streamapp.worker.task.pending.event_time import RunTime
@@ -109,6 +110,11 @@ class Task:
         return self._state.store
 
     @property
+    def awaited(self) -> AwaitedSpecs:
+        """The specs of keys whose model will be made by their first instance."""
+        return self._state.awaited
+
+    @property
     def pending(self) -> Pending:
         """The instances that wait for their labels."""
         return self._state.pending
@@ -179,7 +185,7 @@ class Task:
         position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position
         if position is not None:
             self.next[run.source] = position
-        self._state.store.evict_excess()
+        self._state.store.cache.evict_excess()
         return effects
 
     def _process_records(self, run: TaskRun) -> Effects:

@@ -15,7 +15,7 @@ ALLOWED = {"aiokafka.record.util"}
 """Of the clients that the application has: a checksum."""
 TASK = {
     "streamapp.worker.task.config",
-    "streamapp.worker.task.models.memory",
+    "streamapp.worker.task.models.eviction.model_memory",
     "streamapp.worker.task.sources",
     "streamapp.worker.task.task",
     "topics.definitions",

@@ -7,7 +7,7 @@ from benchmarks.chaos.counts import METRICS, parse
 from benchmarks.chaos.fleet import ChaosError, wait_while_it_falls
 from streamapp.worker.gauges import memory_counts
 from streamapp.worker.observability.metrics import Metrics
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 
 
 def test_counters_of_a_worker() -> None:

@@ -45,12 +45,12 @@ class Busy(Exception):
 def copy_of(tasks: Iterable[Any], key: str) -> Model | TooLarge | None:
     """Return a copy of a key's model; None if no task has one."""
     for task in tasks:
-        slot = task.models.slot(key)
+        slot = task.models.keys.slot(key)
         if slot >= 0:
             size = task.models.cache.scale(slot).nbytes
             if size > LARGEST:
                 return TooLarge(size)
-            model: Model = task.models.peek(slot)
+            model: Model = task.models.cache.peek(slot)
             return Model(model.plan, model.ints.copy())
     return None
 

@@ -14,7 +14,7 @@ from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.effects.requests import label_requests
 from streamapp.worker.task.episodes.episode import Episode, known_features
 from streamapp.worker.task.instances.run import InstancesRun
-from streamapp.worker.task.models.placement import Placed
+from streamapp.worker.task.models.schemas.placement import Placed
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
 from streamapp.worker.task.pending_policy import keep_pending
@@ -36,8 +36,8 @@ class EpisodeAnswer(InstancesRun):
         self, state: PartitionState, raw: RawRecords, record: int, clock: int, episode: Episode
     ) -> None:
         key, instance = episode.name
-        slot = state.store.slot(key)
-        self._episode = episode.widened(int(state.store.width[slot]))
+        slot = state.store.keys.slot(key)
+        self._episode = episode.widened(int(state.store.traits.width[slot]))
         self._clock = np.array([clock], dtype=np.int64)
         batch = Instances(
             record=np.array([record], dtype=np.int32),
@@ -48,7 +48,7 @@ class EpisodeAnswer(InstancesRun):
             label_values=[],
             label=np.full(1, -1, dtype=np.int32),
             weight=np.array([episode.weight]),
-            features=[known_features(state.store.schema(slot), self._episode.x)],
+            features=[known_features(state.store.traits.schema(slot), self._episode.x)],
             blocks=np.empty((0, 3), dtype=np.int32),
             malformed=[],
         )
@@ -64,7 +64,7 @@ class EpisodeAnswer(InstancesRun):
     def give(self, stop: str, effects: Effects, *, label: str | None = None) -> None:
         """Answer; `label`: the label that the record itself had."""
         store, rows = self.store, np.zeros(1, dtype=np.int64)
-        frozen = store.frozen[self.model]
+        frozen = store.traits.frozen[self.model]
         if label is not None:
             self.classes.names.append(label)
             self.label = np.zeros(1, dtype=np.int32)
@@ -72,23 +72,23 @@ class EpisodeAnswer(InstancesRun):
         held = {} if open_elsewhere else self._release_early(rows, frozen)
         code = self._class_codes(rows, frozen, held)
         self._scale()
-        self.state.will_change(np.append(self.model[~frozen], [*store.grown]).astype(np.int64))
-        store.adopt_grown()
-        self.width[:] = store.width[self.model]
+        self.state.will_change(np.append(self.model[~frozen], [*store.growth.grown]).astype(np.int64))
+        store.growth.adopt()
+        self.width[:] = store.traits.width[self.model]
         x = self._episode.widened(int(self.width[0])).x[np.newaxis]
         self._x.append((rows, x))
         self.frozen[:] = frozen
-        acquirer = store.spec(int(self.model[0])).acquirer
+        acquirer = store.cache.plan(int(self.model[0])).spec.acquirer
         if acquirer is not None and acquirer.writes and not frozen[0]:
             self.words = self._episode.words  # when its label comes, the model learns it with these words
-            acquirer.hand_in(store.model(int(self.model[0])), self.words)
+            acquirer.hand_in(store.cache.model(int(self.model[0])), self.words)
         self._call(rows, Placed(x), code, ANSWER_ONLY if frozen[0] else LABELLED)
         if open_elsewhere:
             self._decline_request()
         else:
             self._keep_and_request()
         bought = self._bought(stop)
-        for group in self.replies.groups(self.batch, self.model, store):
+        for group in self.replies.groups(self.batch, self.model, store.traits):
             predictions = replace(group.predictions, acquired=[bought])
             self.effects.answers.append(replace(group, predictions=predictions))
         self.model_events.write(self.effects)
@@ -101,7 +101,7 @@ class EpisodeAnswer(InstancesRun):
 
     def _scale(self) -> None:
         """Weight its training by the inverse of the probability that this many features are known."""
-        acquirer = self.store.spec(int(self.model[0])).acquirer
+        acquirer = self.store.cache.plan(int(self.model[0])).spec.acquirer
         words = self._episode.words
         if acquirer is not None and len(words):
             self.scale = np.array([acquirer.weight(words)])
@@ -126,6 +126,6 @@ class EpisodeAnswer(InstancesRun):
         )
 
     def _bought(self, stop: str) -> Acquired:
-        names = self.store.schema(int(self.model[0])).names
+        names = self.store.traits.schema(int(self.model[0])).names
         episode = self._episode
         return Acquired([names[column] for column in episode.bought], episode.cost, stop)

@@ -38,15 +38,15 @@ class Course:
             self.finish(episode, DEADLINE, 0, clock)
             done += 1
             if done % AT_ONCE == 0:
-                self.store.evict_excess()
+                self.store.cache.evict_excess()
 
     def advance(self, episode: Episode, record: int, clock: int, label: str | None = None) -> bool:
         """Request the features that the model wants next, or answer; return whether the episode is open.
 
         label: of the record itself, if that has just come.
         """
-        slot = self.store.slot(episode.name[0])
-        episode = episode.widened(int(self.store.width[slot]))
+        slot = self.store.keys.slot(episode.name[0])
+        episode = episode.widened(int(self.store.traits.width[slot]))
         step = self._step(slot, episode)
         if step.words is not None:
             episode = episode._replace(words=step.words)
@@ -66,11 +66,11 @@ class Course:
 
     def take(self, episode: Episode, values: dict[int, float], unavailable: list[int]) -> Episode:
         """Return the episode with new values by column (NaN: no code) and with unavailable columns."""
-        slot = self.store.slot(episode.name[0])
-        self.store.use(np.array([slot]))
-        model, acquirer = self.store.model(slot), self.store.spec(slot).acquirer
+        slot = self.store.keys.slot(episode.name[0])
+        self.store.cache.use(np.array([slot]))
+        model, acquirer = self.store.cache.model(slot), self.store.cache.plan(slot).spec.acquirer
         x, status, words = episode.x.copy(), episode.status.copy(), episode.words
-        price, cost = costs(self.store.schema(slot)), episode.cost
+        price, cost = costs(self.store.traits.schema(slot)), episode.cost
         for column, value in values.items():
             x[column], status[column] = value, BOUGHT
             cost += float(price[column])
@@ -95,12 +95,12 @@ class Course:
         EpisodeAnswer(self.state, self.raw, record, clock, episode).give(stop, self.effects, label=label)
 
     def _step(self, slot: int, episode: Episode) -> Step:
-        acquirer = self.store.spec(slot).acquirer
+        acquirer = self.store.cache.plan(slot).spec.acquirer
         if acquirer is None:  # the model was configured again since
             return Step(stop=FINISH)
-        self.store.use(np.array([slot]))
+        self.store.cache.use(np.array([slot]))
         left = acquirer.limit - episode.cost
-        return acquirer.step(self.store.model(slot), episode.words, episode.x, episode.unknown, left)
+        return acquirer.step(self.store.cache.model(slot), episode.words, episode.x, episode.unknown, left)
 
     def _make_room(self, episode: Episode, record: int, clock: int) -> bool:
         """Answer the oldest episodes until one more episode fits; return whether it does."""
@@ -111,7 +111,7 @@ class Course:
         return True
 
     def _request(self, slot: int, episode: Episode, step: Step, record: int) -> None:
-        schema = self.store.schema(slot)
+        schema = self.store.traits.schema(slot)
         key, instance = episode.name
         request = FeatureRequest(
             request_id=f"{episode.place}-q{episode.questions}",

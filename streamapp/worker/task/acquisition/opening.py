@@ -19,9 +19,9 @@ from streamapp.worker.task.effects.unused_features import note_ignored, note_val
 from streamapp.worker.task.episodes.episode import KNOWN, UNKNOWN, Episode
 from streamapp.worker.task.instances.plain import PlainInstances
 from streamapp.worker.task.instances.run import InstancesRun
-from streamapp.worker.task.models.class_codes import RefusedClassError
-from streamapp.worker.task.models.placement import Placed
-from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.schemas.class_codes import RefusedClassError
+from streamapp.worker.task.models.schemas.placement import Placed
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.early_labels import HeldLabel
 from streamapp.worker.task.pending.event_time import RunTime
@@ -45,9 +45,9 @@ class AcquiringRun(InstancesRun):
         self._resolve()
         for row in np.flatnonzero(self.model >= 0).tolist():
             placed = self._placed(row)
-            if self.store.is_growing:  # also by values of a refused record, as in other runs
-                self.state.will_change(np.array([self.model[row], *self.store.grown], dtype=np.int64))
-                self.store.adopt_grown()
+            if self.store.growth.is_due:  # also by values of a refused record, as in other runs
+                self.state.will_change(np.array([self.model[row], *self.store.growth.grown], dtype=np.int64))
+                self.store.growth.adopt()
             if placed is not None:
                 self._open(row, placed)
         self._write_counts()
@@ -63,13 +63,13 @@ class AcquiringRun(InstancesRun):
         if new:
             self._add_attributes(np.array([row]), new)
             parts, wrong = placement.parts(batch.features, only)
-        placed = placement.place(parts, len(batch), int(store.width[self.model[row]]))
+        placed = placement.place(parts, len(batch), int(store.traits.width[self.model[row]]))
         for flawed, (reason, detail) in (placed.flaws | wrong).items():
             self.refusals.add(flawed, reason, detail)
         self._refuse_weights(np.array([row]))
         if row in self.refusals:
             return None
-        if self.label[row] >= 0 and not store.frozen[self.model[row]]:
+        if self.label[row] >= 0 and not store.traits.frozen[self.model[row]]:
             try:
                 self.classes.admit(int(self.model[row]), self.classes.names[self.label[row]])
             except RefusedClassError as error:
@@ -77,7 +77,7 @@ class AcquiringRun(InstancesRun):
                 return None
         given = [each.attribute for each in placed.new_values]
         grown = placement.grow_values(placed, self.model)
-        note_values(grown, self.model, store, self.raw, batch.record, self.effects)
+        note_values(grown, self.model, store.keys, self.raw, batch.record, self.effects)
         note_ignored(placement, parts, store, self.raw, batch.record, self.effects)
         self._given = given
         return placed
@@ -85,15 +85,15 @@ class AcquiringRun(InstancesRun):
     def _open(self, row: int, placed: Placed) -> None:
         """Open the episode of a row; it may end at once."""
         slot, name, clock = int(self.model[row]), self.names[row], int(self.clocks[row])
-        acquirer = self.store.spec(slot).acquirer
+        acquirer = self.store.cache.plan(slot).spec.acquirer
         assert acquirer is not None
         record = int(self.batch.record[row])
-        x = placed.x[row, : int(self.store.width[slot])].copy()
+        x = placed.x[row, : int(self.store.traits.width[slot])].copy()
         status = np.where(np.isnan(x), UNKNOWN, KNOWN).astype(np.int8)
         status[self._given] = KNOWN  # values without a code
         number = (self.raw.offsets[record] << ROW_BITS) + int(self.batch.row[row])
-        self.store.use(np.array([slot]))
-        model, frozen = self.store.model(slot), bool(self.store.frozen[slot])
+        self.store.cache.use(np.array([slot]))
+        model, frozen = self.store.cache.model(slot), bool(self.store.traits.frozen[slot])
         if acquirer.writes and not frozen:
             self.state.will_change(np.array([slot]))
         episode = Episode(

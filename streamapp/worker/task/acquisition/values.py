@@ -18,7 +18,7 @@ from streamapp.worker.task.acquisition.course import FINISH, Course
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.effects.refusals import Refusals
 from streamapp.worker.task.episodes.episode import ASKED, BOUGHT, UNAVAILABLE, Episode
-from streamapp.worker.task.models.placement import named
+from streamapp.worker.task.models.schemas.placement import named
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
 from topics.columns.records import FeatureValues, RawRecords
@@ -64,8 +64,8 @@ class FeatureValuesRun:
         episode = self.state.episodes.get((key, batch.ids[row]))
         if episode is None:
             return counters.VALUES_LATE
-        slot = self.store.slot(key)
-        episode = episode.widened(int(self.store.width[slot]))
+        slot = self.store.keys.slot(key)
+        episode = episode.widened(int(self.store.traits.width[slot]))
         values, unavailable = self._asked(row, slot, episode)
         if not values and not unavailable and not batch.finish[row]:
             return counters.VALUES_DUPLICATE
@@ -81,7 +81,7 @@ class FeatureValuesRun:
 
     def _asked(self, row: int, slot: int, episode: Episode) -> tuple[dict[int, float | str], list[int]]:
         """Return the requested values by column, and the columns that are unavailable."""
-        columns = self.store.schema(slot).columns
+        columns = self.store.traits.schema(slot).columns
         place = _places(columns)
         values: dict[int, float | str] = {}
         unavailable: list[int] = []
@@ -108,17 +108,19 @@ class FeatureValuesRun:
 
     def _code(self, slot: int, column: int, cell: float | str) -> float:
         """Return a value in the model's coding; NaN for a value that the model has no code for."""
-        attribute = self.store.schema(slot).attributes[column]
+        attribute = self.store.traits.schema(slot).attributes[column]
         if attribute.kind != "nominal":
             return float(cell)
         text = _text(cell)
         code = attribute.codes.code(text)
-        takes_in = attribute.open and not self.store.frozen[slot] and len(attribute.values) < MAX_VALUES
+        takes_in = (
+            attribute.open and not self.store.traits.frozen[slot] and len(attribute.values) < MAX_VALUES
+        )
         if code < 0 and takes_in:
             self.state.will_change(np.array([slot]))
-            self.store.grow(slot, self.store.schema(slot).with_values([(column, text)]))
-            self.store.adopt_grown()
-            code = self.store.schema(slot).attributes[column].codes.code(text)
+            self.store.growth.grow(slot, self.store.traits.schema(slot).with_values([(column, text)]))
+            self.store.growth.adopt()
+            code = self.store.traits.schema(slot).attributes[column].codes.code(text)
         self.effects.count(counters.VALUES_IGNORED, int(code < 0))
         return float(code) if code >= 0 else np.nan
 

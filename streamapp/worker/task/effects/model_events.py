@@ -44,7 +44,7 @@ class ModelEvents:
         """
         for event in events:
             if isinstance(event, Split) or self._is_split(event):
-                self._store.open[event.model] = False
+                self._store.traits.open[event.model] = False
             at, answered = (
                 (0, 0) if isinstance(event, EvaluationDue) else (version(event.row), records(event.row))
             )
@@ -52,16 +52,16 @@ class ModelEvents:
 
     def _is_split(self, event: Event) -> bool:
         """Return whether a drift installed a background tree that has split; its splits are not events."""
-        if not isinstance(event, Drift) or not self._store.open[event.model]:
+        if not isinstance(event, Drift) or not self._store.traits.open[event.model]:
             return False
-        return not self._store.peek(event.model).takes_attributes
+        return not self._store.cache.peek(event.model).takes_attributes
 
     def write(self, effects: Effects) -> None:
         """Add the events to the effects, in the order of the rows."""
         for row, event, version, records in sorted(self._events, key=lambda each: each[0]):
             record = int(self._record[row])
             if isinstance(event, EvaluationDue):
-                classes = self._store.schema(event.model).classes
+                classes = self._store.traits.schema(event.model).classes
                 effects.evaluations.append(Evaluated(record, _evaluation(event, classes)))
             elif isinstance(event, Drift):
                 effects.alerts.append(Alert(record, self._alert(event, version, row)))
@@ -71,7 +71,7 @@ class ModelEvents:
             elif isinstance(event, GrowthStopped):
                 effects.count(counters.GROWTH_STOPPED)
             if not isinstance(event, EvaluationDue):
-                schema = self._store.schema(event.model)
+                schema = self._store.traits.schema(event.model)
                 found = grown(event, schema, self._raw, record, self._ids[row], version, records)
                 effects.happened += [] if found is None else [found]
                 effects.notices.append(self._notice(event, record))
@@ -94,7 +94,7 @@ class ModelEvents:
         """Return the classes whose tree an event belongs to, None: the model has one tree for all."""
         if event.pair is None:
             return None
-        classes = self._store.schema(event.model).classes
+        classes = self._store.traits.schema(event.model).classes
         return [classes[code] for code in event.pair]
 
     def _where(self, event: Drift | Split) -> str:
@@ -108,7 +108,7 @@ class ModelEvents:
         key = self._store.keys[event.model]
         offset = self._raw.offsets[record]
         if isinstance(event, Split):
-            schema = self._store.schema(event.model)
+            schema = self._store.traits.schema(event.model)
             name = schema.attributes[event.attribute].name
             best, second = event.merits
             done = {"split": "split", "replaced": "split anew", "moved": "moved its threshold"}[event.action]
@@ -121,7 +121,7 @@ class ModelEvents:
             )
             return Notice("info", text, key, offset)
         if isinstance(event, Pruned):
-            name = self._store.schema(event.model).attributes[event.former.attribute].name
+            name = self._store.traits.schema(event.model).attributes[event.former.attribute].name
             member = "" if event.member is None else f" of member {event.member}"
             text = f"node {event.node}{member}, of {name!r}, became a leaf ({event.reason}) "
             text += f"after {event.n:g} labels"

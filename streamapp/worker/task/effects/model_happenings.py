@@ -12,7 +12,8 @@ from core.events import Drift, Event, GrowthStopped, NodeTest, Pruned, Split, Th
 from core.schema.schema import Schema
 from core.spec import Spec
 from streamapp.worker.task.effects.effects import Happened
-from streamapp.worker.task.models.store import NO_MODEL, ModelStore
+from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.store import ModelStore
 from topics.columns.records import ModelEvent, RawRecords
 
 CLASSES_MAX: Final = 64
@@ -37,10 +38,10 @@ def happened(
     version = records = 0
     detail: dict[str, Any] = {}
     if slot != NO_MODEL:
-        summary = store.peek(slot).summary()
+        summary = store.cache.peek(slot).summary()
         version, records = summary.version, summary.records
-        schema = store.schema(slot)
-        detail = parts_of(store.spec(slot)) | {
+        schema = store.traits.schema(slot)
+        detail = parts_of(store.cache.plan(slot).spec) | {
             "attributes": len(schema.attributes),
             "classes": len(schema.classes),
         }

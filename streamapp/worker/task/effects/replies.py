@@ -13,7 +13,7 @@ from core.model_table import Answers
 from streamapp.worker.task.effects.effects import PredictionGroup
 from streamapp.worker.task.models.class_order import ClassOrder
 from streamapp.worker.task.models.families import Kind
-from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.models.traits import ModelTraits
 from topics.codecs.offset_ids import OffsetIds
 from topics.columns.distinct import distinct, put_in_order
 from topics.columns.records import Floats, Instances, Ints32, Ints64, Malformed, Predictions
@@ -92,7 +92,7 @@ class Replies:
         """Return the paths of some rows, None if no model explains itself."""
         return None if self.explanation is None else [self.explanation[row] for row in rows.tolist()]
 
-    def groups(self, batch: Instances, model: Ints64, store: ModelStore) -> list[PredictionGroup]:
+    def groups(self, batch: Instances, model: Ints64, traits: ModelTraits) -> list[PredictionGroup]:
         """Return the answers by classes, and each block separately; model: int64[n] slots.
 
         Classes are never removed or reordered. So the classes known when a row was answered are the first
@@ -102,12 +102,12 @@ class Replies:
         found: list[PredictionGroup] = []
         for record, first, rows in batch.blocks.tolist():
             single[first : first + rows] = False
-            block = self._block(batch, record, slice(first, first + rows), model, store)
+            block = self._block(batch, record, slice(first, first + rows), model, traits)
             if block is not None:
                 found.append(block)
         rows = single.nonzero()[0]
         if len(rows):
-            found += self._by_classes(batch, rows, model, store)
+            found += self._by_classes(batch, rows, model, traits)
         return found
 
     def of_kind(self, batch: Instances, kind: Kind, order: Ints64) -> PredictionGroup:
@@ -121,16 +121,16 @@ class Replies:
         return PredictionGroup(batch.record, Predictions(kind.classes, batch.ids, *columns, self.explanation))
 
     def _by_classes(
-        self, batch: Instances, rows: Ints64, model: Ints64, store: ModelStore
+        self, batch: Instances, rows: Ints64, model: Ints64, traits: ModelTraits
     ) -> list[PredictionGroup]:
         """Return the answers to single records, grouped by their classes."""
         slots, known = model[rows], self.known[rows]
-        kind = store.schema_uid[slots] * (1 << 20) + known
+        kind = traits.schema_uid[slots] * (1 << 20) + known
         if np.count_nonzero(kind == kind[0]) == len(kind):
-            order = _order(store.schema(int(slots[0])).classes[: int(known[0])])
+            order = _order(traits.schema(int(slots[0])).classes[: int(known[0])])
             return [self._answers(batch, rows, [order], np.zeros(len(rows), dtype=np.int64))]
         first, number = distinct(kind)
-        orders = [_order(store.schema(int(slots[at])).classes[: int(known[at])]) for at in first.tolist()]
+        orders = [_order(traits.schema(int(slots[at])).classes[: int(known[at])]) for at in first.tolist()]
         alike: dict[tuple[str, ...], list[int]] = {}
         for which, order in enumerate(orders):
             alike.setdefault(order.classes, []).append(which)
@@ -167,12 +167,12 @@ class Replies:
         return PredictionGroup(record, Predictions(classes, ids, *columns_of, paths))
 
     def _block(
-        self, batch: Instances, record: int, rows: slice, model: Ints64, store: ModelStore
+        self, batch: Instances, record: int, rows: slice, model: Ints64, traits: ModelTraits
     ) -> PredictionGroup | None:
         """Return the answer to a block: a row for each of its rows, including refused rows."""
         if not self.answered[rows].any():
             return None
-        order = _order(store.schema(int(model[rows.start])).classes[: int(self.known[rows].max())])
+        order = _order(traits.schema(int(model[rows.start])).classes[: int(self.known[rows].max())])
         prediction, probability = self.prediction[rows], self.probability[rows, : len(order.classes)]
         if order.moved:
             prediction, probability = order.codes[prediction], probability[:, order.columns]

@@ -62,9 +62,9 @@ def label_requests(
 
 def _named(store: ModelStore, slots: Ints64, code: Ints32) -> Dictionary[str | None]:
     """Return the class of each code (int32[m], -1: none) in its model's schema; slots: int64[m]."""
-    first, number = distinct((store.schema_uid[slots] << _CODE_BITS) + code)
+    first, number = distinct((store.traits.schema_uid[slots] << _CODE_BITS) + code)
     found = [
-        store.schema(slot).classes[c] if c >= 0 else None
+        store.traits.schema(slot).classes[c] if c >= 0 else None
         for slot, c in zip(slots[first].tolist(), code[first].tolist(), strict=True)
     ]
     return Dictionary(found, number)
@@ -73,7 +73,7 @@ def _named(store: ModelStore, slots: Ints64, code: Ints32) -> Dictionary[str | N
 def _strategies(store: ModelStore, slots: Ints64) -> Dictionary[str]:
     """Return the query strategy of each model (int64[m])."""
     first, number = distinct(slots)
-    of_models = Dictionary.of([store.spec(slot).query.name for slot in slots[first].tolist()])
+    of_models = Dictionary.of([store.cache.plan(slot).spec.query.name for slot in slots[first].tolist()])
     return Dictionary(of_models.values, of_models.codes[number])
 
 
@@ -96,7 +96,7 @@ def _explained(
     paths = [replies.explanation[row] for row in rows.tolist()]
     shares: list[dict[str, float] | None] = []
     for row, slot, path in zip(rows.tolist(), slots, paths, strict=True):
-        classes = store.schema(slot).classes[: int(replies.known[row])]
+        classes = store.traits.schema(slot).classes[: int(replies.known[row])]
         found = replies.probability[row, : len(classes)].round(SHARE_DECIMALS).tolist()
         shares.append(None if path is None else dict(zip(classes, found, strict=True)))
     return paths, shares
@@ -113,7 +113,7 @@ def _ranges(
         return None
     found = []
     for row, slot in zip(rows.tolist(), slots, strict=True):
-        names, room, ranges = store.schema(slot).names, RANGES_BYTES, dict[str, Seen]()
+        names, room, ranges = store.traits.schema(slot).names, RANGES_BYTES, dict[str, Seen]()
         for column, seen in replies.seen.get(row, {}).items():
             room -= len(names[column].encode()) + RANGE_BYTES
             if room < 0:
@@ -154,8 +154,8 @@ def _by_names(
 
     Schemas differ in the order of their classes, too: the models of a stream have several schemas.
     """
-    first, number = distinct(store.schema_uid[model])
-    names = Dictionary.of([store.schema(slot).names[:n_columns] for slot in model[first].tolist()])
+    first, number = distinct(store.traits.schema_uid[model])
+    names = Dictionary.of([store.traits.schema(slot).names[:n_columns] for slot in model[first].tolist()])
     which = names.codes[number]
     for code, mine in enumerate(names.values):
         yield mine, rows[which == code]

@@ -9,7 +9,8 @@ import numpy as np
 from core.schema.schema import MAX_VALUES
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects, Notice
-from streamapp.worker.task.models.placement import Grown, Part, Placement
+from streamapp.worker.task.models.keys import ModelKeys
+from streamapp.worker.task.models.schemas.placement import Grown, Part, Placement
 from streamapp.worker.task.models.store import ModelStore
 from topics.columns.records import Ints32, Ints64, RawRecords
 
@@ -41,7 +42,7 @@ def note_ignored(
 
 
 def note_values(
-    grown: Grown, model: Ints64, store: ModelStore, raw: RawRecords, record: Ints32, effects: Effects
+    grown: Grown, model: Ints64, keys: ModelKeys, raw: RawRecords, record: Ints32, effects: Effects
 ) -> None:
     """Count the values that got no code, and warn when an attribute has received its last value.
 
@@ -53,4 +54,4 @@ def note_values(
             f"nominal attribute {name!r} has {MAX_VALUES:,} values and takes in no more: all later values "
             "count as missing; declare its values in the model's schema"
         )
-        effects.notices.append(Notice("warning", text, store.keys[int(model[row])], raw.offsets[record[row]]))
+        effects.notices.append(Notice("warning", text, keys[int(model[row])], raw.offsets[record[row]]))

@@ -16,9 +16,9 @@ from typing import Final
 
 import numpy as np
 
-from streamapp.worker.task.models.class_codes import ClassCodes
-from streamapp.worker.task.models.placement import Mask, Part
-from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.schemas.class_codes import ClassCodes
+from streamapp.worker.task.models.schemas.placement import Mask, Part
 from streamapp.worker.task.partition_state import PartitionState
 from topics.columns.records import Features, Instances, Ints64, Labels
 
@@ -68,7 +68,7 @@ class _Additions:
     def __init__(self, state: PartitionState, batch: Instances | Labels) -> None:
         self._state, self._store, self._placement = state, state.store, state.placement
         self._batch = batch
-        self._slots = state.store.slots(batch.keys)
+        self._slots = state.store.keys.slots(batch.keys)
         self._model: Ints64 = self._slots[batch.key]
         self._laid_out: set[int] = set()
 
@@ -91,7 +91,7 @@ class _Additions:
         found: list[Addition] = []
         for group in self._batch.features:
             slots = self._model[group.rows]
-            uids = np.where(slots == NO_MODEL, NO_MODEL, self._store.columns_uid[slots])
+            uids = np.where(slots == NO_MODEL, NO_MODEL, self._store.traits.columns_uid[slots])
             first = [0]
             if np.count_nonzero(uids == uids[0]) < len(uids):
                 first = np.unique(uids, return_index=True)[1].tolist()
@@ -121,7 +121,7 @@ class _Additions:
         group_of = _groups(batch.features, len(batch))
         rows = np.flatnonzero((self._model == NO_MODEL) & (group_of >= 0))
         _, first = np.unique(batch.key[rows], return_index=True)
-        words = (self._store.latest_words or USUAL_WORDS) // WORDS
+        words = (self._store.templates.latest_words or USUAL_WORDS) // WORDS
         schemas: set[tuple[int, bytes]] = set()
         for row in rows[np.sort(first)].tolist():
             number = int(group_of[row])
@@ -139,7 +139,9 @@ class _Additions:
             if not part.layout.unknown or not part.columns.open:
                 continue
             slots = part.slots
-            takes_in = store.open[slots] & ~store.frozen[slots] & (store.width[slots] < most)
+            takes_in = (
+                store.traits.open[slots] & ~store.traits.frozen[slots] & (store.traits.width[slots] < most)
+            )
             if np.count_nonzero(takes_in):
                 new = (part.given(part.layout.unknown) & takes_in[:, np.newaxis]).sum(axis=1)
                 at = np.flatnonzero(new)
@@ -147,7 +149,7 @@ class _Additions:
         sure: dict[int, float] = {}
         for row, slot, new in sorted(found):
             if slot not in sure:
-                sure[slot] = store.peek(slot).undecided_weight
+                sure[slot] = store.cache.peek(slot).undecided_weight
             if sure[slot] < 0.0 or (sure[slot] == 0.0 and self._batch.label[row] >= 0):
                 layout = LONE_LAYOUT + self._words_of(slot)
             else:
@@ -194,7 +196,7 @@ class _Additions:
             return
         code = np.full(len(batch), -1, dtype=np.int32)
         if self._slots.max() != NO_MODEL:
-            names = ClassCodes(self._store, batch.label_values)
+            names = ClassCodes(self._store.traits, self._store.growth, batch.label_values)
             code = np.where(self._model == NO_MODEL, code, names.known(self._slots, batch.key, batch.label))
         new = labelled[code[labelled] < 0]
         pair = batch.key[new].astype(np.int64) * len(batch.label_values) + batch.label[new]
@@ -211,7 +213,7 @@ class _Additions:
 
     def _words_of(self, slot: int) -> int:
         """Return the cost of copying a model once."""
-        return len(self._store.peek(slot).ints) // WORDS
+        return len(self._store.cache.peek(slot).ints) // WORDS
 
 
 def _groups(features: Iterable[Features], n: int) -> Ints64:

@@ -8,8 +8,8 @@ from streamapp.worker.task.creation import RefusedModelError, make_model
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.effects.model_happenings import happened
 from streamapp.worker.task.effects.unused_features import note_ignored, note_values
-from streamapp.worker.task.models.placement import Placed
-from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.schemas.placement import Placed
 from streamapp.worker.task.partition_state import PartitionState
 from topics.columns.records import Floats, Ints64, Labels, RawRecords
 from topics.errors import Reason
@@ -45,7 +45,7 @@ class OwnFeatures:
         for row in self._labelled.tolist():
             self._model[row] = self._slot(raw, row, effects)
         parts, wrong = placement.parts(batch.features, self._model)
-        width = int(store.width[self._model[self._model >= 0]].max(initial=0))
+        width = int(store.traits.width[self._model[self._model >= 0]].max(initial=0))
         self._placed = placement.place(parts, len(batch), width)
         self.flaws |= wrong | self._placed.flaws
         note_ignored(placement, parts, store, raw, batch.record, effects)
@@ -55,11 +55,11 @@ class OwnFeatures:
         placed = self._placed
         placed.new_values = [each.within(np.isin(each.rows, [*rows])) for each in placed.new_values]
         grown = self._state.placement.grow_values(placed, self._model)
-        note_values(grown, self._model, self._state.store, raw, self._batch.record, effects)
+        note_values(grown, self._model, self._state.store.keys, raw, self._batch.record, effects)
 
     def _slot(self, raw: RawRecords, row: int, effects: Effects) -> int:
         key = self._batch.keys[self._batch.key[row]]
-        slot = self._state.store.slot(key)
+        slot = self._state.store.keys.slot(key)
         if slot != NO_MODEL:
             return slot
         try:

@@ -54,13 +54,13 @@ class PlainInstances(InstanceRows):
     ) -> PlainInstances | None:
         """Return a run if it is plain, else None."""
         store, features = state.store, batch.features
-        if len(features) != 1 or len(batch.blocks) or store.is_growing:
+        if len(features) != 1 or len(batch.blocks) or store.growth.is_due:
             return None
-        slots = store.slots(batch.keys)
-        surveyed = store.families.survey(slots, batch.key, batch.label_values, batch.label)
+        slots = store.keys.slots(batch.keys)
+        surveyed = store.traits.families.survey(slots, batch.key, batch.label_values, batch.label)
         if surveyed is None:
             return None
-        if not state.placement.is_in_place(features[0], store.schema(int(slots[0])).columns):
+        if not state.placement.is_in_place(features[0], store.traits.schema(int(slots[0])).columns):
             return None
         run = PlainInstances(state, raw, batch, time, effects, surveyed)
         return run if state.early.knows_none_of(run.names) else None
@@ -70,7 +70,7 @@ class PlainInstances(InstanceRows):
         effects, surveyed, malformed = self.effects, self._surveyed, self.batch.malformed
         self.state.will_change(self.model)
         answers = self._answers()
-        self.replies = Replies(len(self.batch), answers, self.store.n_classes[self.model])
+        self.replies = Replies(len(self.batch), answers, self.store.traits.n_classes[self.model])
         if (
             len(self.state.pending)
             or self.state.config.pending_keep == "all"
@@ -78,7 +78,7 @@ class PlainInstances(InstanceRows):
         ):
             keep_and_request(self)
         if surveyed.kind is None:
-            effects.answers += self.replies.groups(self.batch, self.model, self.store)
+            effects.answers += self.replies.groups(self.batch, self.model, self.store.traits)
         else:
             effects.answers.append(self.replies.of_kind(self.batch, surveyed.kind, surveyed.order))
         if answers.events:
@@ -102,7 +102,7 @@ class PlainInstances(InstanceRows):
     @cached_property
     def width(self) -> Ints32:
         """int32[n]: the attributes of each row's model."""
-        width: Ints32 = self.store.width[self.model]
+        width: Ints32 = self.store.traits.width[self.model]
         return width
 
     def features_of(self, rows: Ints64) -> Floats:
@@ -121,7 +121,7 @@ class PlainInstances(InstanceRows):
 
         def records(at: int) -> int:
             behind = int(np.count_nonzero(model[at + 1 :] == model[at]))
-            return store.peek(int(model[at])).scale().records - behind
+            return store.cache.peek(int(model[at])).scale().records - behind
 
         events = ModelEvents(store, self.raw, self.batch.record, self.batch.ids)
         events.add(answers.events, np.arange(len(model)), answers.version.item, records)

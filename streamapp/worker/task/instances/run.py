@@ -30,9 +30,9 @@ from streamapp.worker.task.effects.refusals import Refusals
 from streamapp.worker.task.effects.replies import Replies
 from streamapp.worker.task.effects.unused_features import note_ignored, note_values
 from streamapp.worker.task.instances.rows import InstanceRows
-from streamapp.worker.task.models.class_codes import ClassCodes, RefusedClassError
-from streamapp.worker.task.models.placement import NewAttribute, Part, Placed
-from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.schemas.class_codes import ClassCodes, RefusedClassError
+from streamapp.worker.task.models.schemas.placement import NewAttribute, Part, Placed
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.early_labels import HeldLabel
 from streamapp.worker.task.pending.event_time import RunTime
@@ -60,7 +60,7 @@ class InstancesRun(InstanceRows):
         n = len(batch)
         self.slots: Ints64 = np.zeros(0, dtype=np.int64)  # slot of each key
         self.model: Ints64 = np.full(n, NO_MODEL, dtype=np.int64)  # slot of each row
-        self.classes = ClassCodes(state.store, list(batch.label_values))
+        self.classes = ClassCodes(state.store.traits, state.store.growth, list(batch.label_values))
         self.label: Ints32 = batch.label  # into `classes.names`; -1: none
         self.weight: Floats = batch.weight
         self.labelled: Mask = np.zeros(n, dtype=np.bool_)  # learned at once
@@ -79,7 +79,7 @@ class InstancesRun(InstanceRows):
             self._resolve()
             self._answer()
             self._keep_and_request()
-            self.effects.answers += self.replies.groups(self.batch, self.model, self.store)
+            self.effects.answers += self.replies.groups(self.batch, self.model, self.store.traits)
             self.model_events.write(self.effects)
         self._write_counts()
         self.effects.dead_letters += self.refusals.dead_letters(self.held_dead_letters)
@@ -99,7 +99,7 @@ class InstancesRun(InstanceRows):
 
     def _resolve(self) -> None:
         """Find the model of each row; make those that do not exist, in the order of their first rows."""
-        slots = self.store.slots(self.batch.keys)
+        slots = self.store.keys.slots(self.batch.keys)
         if slots.min() < 0:
             # The keys include those of malformed records, which make no model.
             used, first = np.unique(self.batch.key, return_index=True)
@@ -156,7 +156,7 @@ class InstancesRun(InstanceRows):
         if not new:
             self._answer_rows(stretch, parts, wrong)
             return stretch[:0]
-        until = np.full(len(self.store.open), len(self.batch))
+        until = np.full(len(self.store.traits.open), len(self.batch))
         until[list(new)] = [attributes[0].row for attributes in new.values()]
         is_ready = stretch < until[self.model[stretch]]
         keep = np.zeros(len(self.batch), dtype=np.bool_)
@@ -210,7 +210,7 @@ class InstancesRun(InstanceRows):
                 continue
             has_grown = True
             attributes = [each.attribute for each in taken]
-            self.store.grow(slot, self.store.schema(slot).with_attributes(attributes))
+            self.store.growth.grow(slot, self.store.traits.schema(slot).with_attributes(attributes))
             came = np.searchsorted([each.row for each in taken], rows, side="right")
             self._lacks[rows] = len(taken) - came
         return has_grown
@@ -230,7 +230,7 @@ class InstancesRun(InstanceRows):
         found: dict[int, tuple[Ints64, int]] = {}
         for slot, begin, end in zip(slots, begins.tolist(), ends.tolist(), strict=True):
             rows = stretch[order[begin:end]]
-            sure = self.store.peek(slot).undecided_weight
+            sure = self.store.cache.peek(slot).undecided_weight
             learned = (self.label[rows] >= 0) | may_release | (sure < 0.0)
             last = len(self.batch)
             if np.count_nonzero(learned):
@@ -247,13 +247,13 @@ class InstancesRun(InstanceRows):
     def _answer_rows(self, rows: Ints64, parts: Sequence[Part], wrong: dict[int, tuple[Reason, str]]) -> None:
         """Answer `rows` (int64[m], ascending); their features are in `parts`, rows with flaws in `wrong`."""
         placement, n = self.state.placement, len(self.batch)
-        placed = placement.place(parts, n, int(self.store.width[self._of(rows, self.model)].max()))
+        placed = placement.place(parts, n, int(self.store.traits.width[self._of(rows, self.model)].max()))
         placed.flaws |= wrong
         for row, (reason, detail) in placed.flaws.items():
             self.refusals.add(row, reason, detail)
         self._refuse_weights(rows)
         rows = self._accepted(rows)
-        frozen = self.store.frozen[self._of(rows, self.model)]
+        frozen = self.store.traits.frozen[self._of(rows, self.model)]
         held = self._release_early(rows, frozen)
         code = self._class_codes(rows, frozen, held)
         if len(self.refusals):
@@ -263,15 +263,15 @@ class InstancesRun(InstanceRows):
         for row in self.refusals.rows():
             placed.flaws.setdefault(row, (Reason.WRONG_SCHEMA, ""))
         grown = placement.grow_values(placed, self.model)
-        note_values(grown, self.model, self.store, self.raw, self.batch.record, self.effects)
+        note_values(grown, self.model, self.store.keys, self.raw, self.batch.record, self.effects)
         note_ignored(placement, parts, self.store, self.raw, self.batch.record, self.effects)
         n_frozen = int(np.count_nonzero(frozen))
         changing = self._of(rows[~frozen] if n_frozen else rows, self.model)
-        if self.store.grown:
-            changing = np.append(changing, [*self.store.grown])
+        if self.store.growth.grown:
+            changing = np.append(changing, [*self.store.growth.grown])
         self.state.will_change(changing)
-        self.store.adopt_grown()
-        self.width[rows] = self.store.width[self._of(rows, self.model)] - self._lacks[rows]
+        self.store.growth.adopt()
+        self.width[rows] = self.store.traits.width[self._of(rows, self.model)] - self._lacks[rows]
         # `rows` may be few of many, for example of a block in which row after row adds features.
         self._x.append((rows, self._of(rows, placed.x)))
         if n_frozen:
@@ -283,13 +283,17 @@ class InstancesRun(InstanceRows):
 
     def _refuse_weights(self, rows: Ints64) -> None:
         """Refuse rows (int64[m]) with weights whose models count records."""
-        if not np.count_nonzero(self.store.counts_records):
+        if not np.count_nonzero(self.store.traits.counts_records):
             return
-        bad = self.store.counts_records[self._of(rows, self.model)] & (self._of(rows, self.weight) != 1.0)
+        bad = self.store.traits.counts_records[self._of(rows, self.model)] & (
+            self._of(rows, self.weight) != 1.0
+        )
         refused = self.refusals.rows()
         for row in rows[bad].tolist():
             if row not in refused:
-                rule = unit_weight_rule(self.weight[row], self.store.spec(int(self.model[row])).learner)
+                rule = unit_weight_rule(
+                    self.weight[row], self.store.cache.plan(int(self.model[row])).spec.learner
+                )
                 self.refusals.add(row, Reason.BAD_WEIGHT, rule)
 
     def _of(self, rows: Ints64, column: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -305,7 +309,7 @@ class InstancesRun(InstanceRows):
         store = self.store
         model, x, weight = (self._of(rows, column) for column in (self.model, placed.x, self.weight))
         known = self._known_classes(model, code)
-        store.use(model)
+        store.cache.use(model)
         try:
             answers = store.table.answer(model, x, code, weight, mode)
         except RowError as error:
@@ -314,12 +318,12 @@ class InstancesRun(InstanceRows):
         if np.count_nonzero(learned):
             self.labelled[rows[learned]] = True
             learned &= code >= known
-            store.learn_classes(model[learned], code[learned])
+            store.traits.learn_classes(model[learned], code[learned])
         self.replies.add(rows, answers, known)
 
         def records(at: int) -> int:
             behind = int(np.count_nonzero(model[at + 1 :] == model[at]))
-            return store.peek(int(model[at])).scale().records - behind
+            return store.cache.peek(int(model[at])).scale().records - behind
 
         self.model_events.add(answers.events, rows, answers.version.item, records)
 
@@ -328,8 +332,8 @@ class InstancesRun(InstanceRows):
 
         A class counts once a label of it was learned, even if its code was given out before the run.
         """
-        known: Ints32 = self.store.known_classes[model]
-        growing = known < self.store.n_classes[model]
+        known: Ints32 = self.store.traits.known_classes[model]
+        growing = known < self.store.traits.n_classes[model]
         if np.count_nonzero(growing):
             at = growing.nonzero()[0]
             known[at] = _known_before(model[at], known[at], code[at])
@@ -392,8 +396,8 @@ class InstancesRun(InstanceRows):
                 self.effects.count(counters.DUPLICATE)
             elif held.weight > MAX_WEIGHT:  # a release without this bound held it back
                 self._dead_letter_held(row, held, Reason.BAD_WEIGHT, weight_rule(held.weight))
-            elif self.store.refuses_weight(int(self.model[row]), held.weight):
-                rule = unit_weight_rule(held.weight, self.store.spec(int(self.model[row])).learner)
+            elif self.store.traits.refuses_weight(int(self.model[row]), held.weight):
+                rule = unit_weight_rule(held.weight, self.store.cache.plan(int(self.model[row])).spec.learner)
                 self._dead_letter_held(row, held, Reason.BAD_WEIGHT, rule)
             else:
                 found[row] = held

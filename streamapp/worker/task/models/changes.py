@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from core.plan import Plan
+from streamapp.worker.task.models.eviction.cache import ModelCache
+from streamapp.worker.task.models.files.record import ModelRecord
 
 Ints64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
@@ -26,26 +27,13 @@ Mask = npt.NDArray[np.bool_]
 _FIRST_CAPACITY: Final = 16
 
 
-class ModelRecord(NamedTuple):
-    """A model and the task's data about it in addition to its state."""
-
-    key: str
-    incarnation: int
-    plan: Plan
-    ints: Ints64
-    known_classes: int
-    open: bool
-    frozen: bool
-    warned: bool
-    fresh: bool
-
-
 class ModelChanges:
     """Marks by slot."""
 
-    def __init__(self, record: Callable[[int], ModelRecord]) -> None:
+    def __init__(self, record: Callable[[int], ModelRecord], cache: ModelCache) -> None:
         """record: returns the current contents of a slot, not copied."""
         self._record = record
+        self._cache = cache
         self._changed: Mask = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self._held: Mask = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
         self._copies: dict[int, ModelRecord] = {}
@@ -61,6 +49,7 @@ class ModelChanges:
     def touch(self, slots: Ints64) -> None:
         """Note that models are about to change; slots: int64[m], may repeat."""
         self._changed[slots] = True
+        self._cache.changes(slots)
         if self._holds:
             for slot in np.unique(slots[self._held[slots]]).tolist():
                 now = self._record(slot)

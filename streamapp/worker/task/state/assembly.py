@@ -11,8 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamapp.worker.task.models.model_unit import MODEL, read_model
-from streamapp.worker.task.models.store import NO_MODEL
+from streamapp.worker.task.models.files.model_unit import MODEL, read_model
+from streamapp.worker.task.models.keys import NO_MODEL
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.entries import PendingImage
 from streamapp.worker.task.pending.event_time import ClockState
@@ -69,12 +69,12 @@ class Assembly:
         written.replace(self._checksums, ())
         self._compare(head["units"], written.census({}, ()))
         state = self._state
-        state.store.adopted(int(head["incarnations"]))
-        state.store.specs = read_awaited(self._ordered(AWAITED))
+        state.store.lives.load(int(head["incarnations"]))
+        state.awaited.load(read_awaited(self._ordered(AWAITED)))
         state.early.load(read_early(self._ordered(EARLY)))
         state.episodes.load(*read_episodes(self._ordered(EPISODES)))
         for episode in state.episodes.image().episodes:
-            if state.store.slot(episode.name[0]) == NO_MODEL:
+            if state.store.keys.slot(episode.name[0]) == NO_MODEL:
                 raise damaged(UnitName(EPISODES), f"the model of the episode {episode.name} must be there")
         state.imports.load(read_imports(self._ordered(IMPORT)))
         state.time.restore(ClockState(**head["time"]))
@@ -87,10 +87,10 @@ class Assembly:
 
     def _take_model(self, unit: Unit) -> None:
         stored, store = read_model(unit), self._state.store
-        if store.slot(unit.name.key) != NO_MODEL:
+        if store.keys.slot(unit.name.key) != NO_MODEL:
             raise damaged(unit.name, "must be the only model of its key, and there is another model")
         store.adopt(stored)
-        store.evict_excess()
+        store.cache.evict_excess()
 
     def _compare(self, said: dict[str, Any], found: dict[str, Any]) -> None:
         for kind in KINDS:
@@ -112,11 +112,11 @@ class Assembly:
             raise damaged(TASK, "each block of pending instances must have its marks")
         closings = {}
         for (key, how), n in read_closings(self._ordered(CLOSINGS)).items():
-            if store.slot(key) == NO_MODEL:
+            if store.keys.slot(key) == NO_MODEL:
                 raise damaged(UnitName(CLOSINGS), f"model {key!r} must be there: requests of it have ended")
-            closings[store.slot(key), how] = n
+            closings[store.keys.slot(key), how] = n
         blocks = list(zip(entries, marks, strict=True))
-        image = join(TASK, tuple(head["pending"]), closings, blocks, store.slot)
+        image = join(TASK, tuple(head["pending"]), closings, blocks, store.keys.slot)
         if (image.rows["model"][~image.settled] == NO_MODEL).any():
             orphan = int(np.flatnonzero((image.rows["model"] == NO_MODEL) & ~image.settled)[0])
             raise damaged(TASK, f"the model of the pending instance {image.names[orphan]} must be there")

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from streamapp.worker.task.episodes.table import EpisodesImage
-from streamapp.worker.task.models.model_unit import LargeModel, write_model
+from streamapp.worker.task.models.files.model_unit import LargeModel, write_model
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.state.list_unit import (
     AWAITED,
@@ -63,7 +63,7 @@ class Cut:
         self._partition = partition
         self._store, self._written = state.store, written
         self._slots, self._lives, self._gone = state.store.begin_cut()
-        self._incarnations = state.store.incarnations
+        self._incarnations = state.store.lives.begun
         self._time = state.time.state()._replace(jumps=0)  # the counter `jumps` belongs to the process
         self._pending = state.pending.image()
         self._blocks = written.blocks
@@ -206,7 +206,7 @@ def lists_of(state: PartitionState) -> dict[str, Any]:
     keys = state.store.keys
     closings = state.pending.image_of_closings()
     return {
-        AWAITED: dict(state.store.specs),
+        AWAITED: dict(state.awaited),
         CLOSINGS: {(keys[model], how): n for (model, how), n in closings.items()},
         EARLY: state.early.image(),
         EPISODES: state.episodes.image(),

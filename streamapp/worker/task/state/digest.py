@@ -30,8 +30,8 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
     """Return the SHA-256 of the whole state of a task."""
     found = hashlib.sha256()
     store, image, lists = state.store, state.pending.image(), lists_of(state)
-    _add(found, next_, state.time.state()._replace(jumps=0), store.incarnations, image.borders)
-    for key, slot in store.names():
+    _add(found, next_, state.time.state()._replace(jumps=0), store.lives.begun, image.borders)
+    for key, slot in store.keys.names():
         model = store.record(slot)
         _add(found, key, model.incarnation, model.known_classes, model.open, model.frozen, model.warned)
         found.update(snapshot.write(model.plan, model.ints))

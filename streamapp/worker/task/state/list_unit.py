@@ -21,7 +21,7 @@ from core.state_version import STATE_VERSION
 from streamapp.worker.task.effects.effects import Origin
 from streamapp.worker.task.episodes.episode import Episode
 from streamapp.worker.task.episodes.table import EpisodesImage
-from streamapp.worker.task.models.importing import Incoming
+from streamapp.worker.task.models.files.importing import Incoming
 from streamapp.worker.task.pending.early_labels import HeldLabel
 from streamapp.worker.task.pending.names import Name
 from streamapp.worker.task.unit import Unit, UnitName, damaged, seal, unseal

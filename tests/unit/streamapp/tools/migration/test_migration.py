@@ -112,8 +112,8 @@ def snapshots(*tasks: Task) -> dict[str, bytes]:
     """Return the models of tasks, their open requests closed."""
     found = {}
     for task in tasks:
-        for key, slot in task.models.names():
-            model = task.models.model(slot)
+        for key, slot in task.models.keys.names():
+            model = task.models.cache.model(slot)
             summary = model.summary()
             if summary.outstanding:
                 model.close(-4, summary.outstanding)
@@ -132,12 +132,14 @@ def test_each_model_is_where_its_key_belongs_and_as_it_was() -> None:
     assert there.flushed == sum(map(len, there.logs)) > 6, "in parts, and all of it durable"
     tasks = [there.worker(n) for n in range(5)]
     for task in tasks:
-        keys = [*task.models.specs, *(key for key, _ in task.models.names())]
+        keys = [*task.awaited, *(key for key, _ in task.models.keys.names())]
         assert {partition_of(key.encode(), 5) for key in keys} <= {task.partition}
     assert snapshots(*tasks) == snapshots(*here.tasks)
-    awaited = {key: spec for task in tasks for key, spec in task.models.specs.items()}
+    awaited = {key: spec for task in tasks for key, spec in task.awaited.items()}
     assert awaited == {"awaited": Spec.parse({"learner": "c-tree", "query": "never"})}
-    frozen = {key for task in tasks for key, slot in task.models.names() if task.models.frozen[slot]}
+    frozen = {
+        key for task in tasks for key, slot in task.models.keys.names() if task.models.traits.frozen[slot]
+    }
     assert frozen == {"b"}
 
 

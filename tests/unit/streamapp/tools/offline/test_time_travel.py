@@ -134,7 +134,7 @@ def test_before_and_after_a_reset() -> None:
     for offset in (4, 9, 15):
         assert archive.travel().to_record(offset).task.digest() == archive.digests[offset], offset
     fresh = archive.travel().to_record(10).task
-    assert len(fresh.models) == 0
+    assert len(fresh.models.keys) == 0
 
 
 def test_an_entry_is_cut_at_the_record_and_its_ranges_too() -> None:
@@ -178,5 +178,5 @@ def test_before_at_and_behind_a_record_that_was_skipped() -> None:
         if arrived.dead_lettered is not None:
             assert "skipped" in arrived.dead_lettered
     before, behind = (archive.travel().to_record(14, behind=behind).task for behind in (False, True))
-    slot = before.models.slot("m")
-    assert before.models.model(slot).snapshot() == behind.models.model(slot).snapshot()
+    slot = before.models.keys.slot("m")
+    assert before.models.cache.model(slot).snapshot() == behind.models.cache.model(slot).snapshot()

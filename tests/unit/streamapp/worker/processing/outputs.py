@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from streamapp.worker.journal.entry import Step
-from streamapp.worker.task.models.swap_file import SwapFileError
+from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.transport.runs import Run
 from tests.unit.streamapp.worker.snapshots.memory import ListCut

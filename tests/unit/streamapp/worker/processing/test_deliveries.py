@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from streamapp.worker.journal.entry import Skip
-from streamapp.worker.task.models.swap_file import SwapFileError
+from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from tests.unit.streamapp.settled import settled
 from tests.unit.streamapp.worker.processing.rig import GUARANTEES, TOGETHER, Thread, Worker, records, run
 from topics.errors import AbortedError, DeliveryError

@@ -11,9 +11,9 @@ import pytest
 
 from streamapp.worker.processing import model_loading
 from streamapp.worker.processing.model_loading import reload
-from streamapp.worker.task.models.memory import ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
+from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.models.store import ModelStore
-from streamapp.worker.task.models.swap_file import SwapFileError
 from streamapp.worker.task.task import Task
 from tests.topology.partition import ALWAYS, PARTITION, Partition, config, instance
 from topics.columns.records import RawRecords
@@ -32,7 +32,7 @@ def raw(*keys: bytes | None) -> RawRecords:
 
 
 def here(store: ModelStore) -> set[str]:
-    return {key for slot, key in store.keys.items() if not store.cache.evicted[slot]}
+    return {key for key, slot in store.keys.names() if not store.cache.evicted[slot]}
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["in-memory", "from-the-disk"])
@@ -41,7 +41,7 @@ def test_the_models_that_records_name_are_brought_back_in_slices(
 ) -> None:
     monkeypatch.setattr(model_loading, "SLICE_MODELS", 2)
     store = evicted("abcdefgh").task.models
-    expected = {key: store.peek(slot).snapshot() for slot, key in store.keys.items()}
+    expected = {key: store.cache.peek(slot).snapshot() for key, slot in store.keys.names()}
     store.cache._swap._waits |= waits
     threads: set[str] = set()
     real = store.cache.fetch
@@ -51,12 +51,12 @@ def test_the_models_that_records_name_are_brought_back_in_slices(
     assert here(store) == set()
     assert asyncio.run(reload(store, raw(b"e", b"b", None, b"e", b"nobody", b"\xff", b"a", b"g", b"h")))
     assert here(store) == {"a", "b", "e", "g", "h"}
-    assert {key: store.peek(slot).snapshot() for slot, key in store.keys.items()} == expected
+    assert {key: store.cache.peek(slot).snapshot() for key, slot in store.keys.names()} == expected
     if waits:
         assert threads
         assert threading.current_thread().name not in threads
     assert not asyncio.run(reload(store, raw(b"e", b"b")))
-    store.evict_excess()
+    store.cache.evict_excess()
     assert store.cache.memory.misses == 5
 
 
@@ -103,6 +103,6 @@ def test_a_model_whose_request_expires_is_told_wherever_it_is() -> None:
         partition.feed(*(instance({"features": {"x": 1.0}}, key=key) for key in keys))
         partition.instances({"features": {"x": 1.0}}, key="k0", at=400)
     store = limited.task.models
-    assert store.peek(5).summary().expired == 1
+    assert store.cache.peek(5).summary().expired == 1
     assert np.count_nonzero(store.cache.evicted) == 600
     assert limited.task.digest() == plain.task.digest()

@@ -26,7 +26,7 @@ from streamapp.worker.processing.pipeline import (
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Alert, DeadLetter, Effects, Evaluated, Origin, Requests
 from streamapp.worker.task.error_isolation import process_isolated
-from streamapp.worker.task.models.swap_file import SwapFileError
+from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.task import TaskRun
 from streamapp.worker.transport.runs import Run
 from topics.clients.partitioner import partition_of

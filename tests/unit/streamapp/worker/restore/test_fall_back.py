@@ -44,7 +44,7 @@ def restored(archive: Archive, committed: Positions) -> Restored:
 
 
 def models(task: Task) -> dict[str, bytes]:
-    return {key: task.models.model(slot).snapshot() for key, slot in task.models.names()}
+    return {key: task.models.cache.model(slot).snapshot() for key, slot in task.models.keys.names()}
 
 
 @pytest.mark.parametrize("damaged", [False, True])

@@ -42,7 +42,7 @@ def test_a_record_of_a_weight_that_is_refused_today_is_left_out_and_named(
     assert replay.positions == after
     assert replay.task is not None
     models = replay.task.models
-    assert models.table.model(models.slot("m")).summary().labels == 3
+    assert models.table.model(models.keys.slot("m")).summary().labels == 3
     said = [record.getMessage() for record in caplog.records if "replayed without" in record.getMessage()]
     if version == STATE_VERSION:  # whoever wrote that refused it, too
         assert said == []

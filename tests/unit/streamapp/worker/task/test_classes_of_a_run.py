@@ -38,7 +38,8 @@ def test_every_row_of_a_refused_class_is_refused_and_no_other() -> None:
     assert partition.counts["instances.dead-letter"] == 3
     assert [letter.reason for letter in partition.dead_letters] == ["too-many-classes"] * 3
     schemas = {
-        key: partition.task.models.schema(slot).classes for slot, key in partition.task.models.keys.items()
+        key: partition.task.models.traits.schema(slot).classes
+        for key, slot in partition.task.models.keys.names()
     }
     assert schemas == {"a": ("x", "y"), "b": ("x", "z")}
 
@@ -99,7 +100,7 @@ def test_labels_of_blocks_as_strings_and_numbers_are_the_same_classes(label: lis
     ]
     partition.feed(*(Record("instances", b"m", value) for value in values))
     assert partition.counts["instances.labelled"] == 6
-    assert partition.task.models.schema(0).classes == ("1", "0")
+    assert partition.task.models.traits.schema(0).classes == ("1", "0")
 
 
 def test_empty_and_unreadable_blocks_among_good_ones_change_nothing_for_these() -> None:

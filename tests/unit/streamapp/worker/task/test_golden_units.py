@@ -60,5 +60,7 @@ def test_the_same_story_leads_to_the_same_units_today() -> None:
 def test_models_of_version_4_go_on_with_the_evidence_they_began_with(path: Path) -> None:
     task = Task.from_units(PARTITION, golden.CONFIG, None, golden.read(path))
     evidence = "observed" if versions(path)[1] == 4 else "inherited"
-    assert {task.models.spec(slot).learner.evidence for _, slot in task.models.names()} == {evidence}
-    assert {spec.learner.evidence for spec in task.models.specs.values()} == {evidence}
+    assert {task.models.cache.plan(slot).spec.learner.evidence for _, slot in task.models.keys.names()} == {
+        evidence
+    }
+    assert {spec.learner.evidence for spec in task.awaited.values()} == {evidence}

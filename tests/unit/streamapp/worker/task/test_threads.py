@@ -62,7 +62,7 @@ def test_tasks_in_several_threads_do_what_they_do_alone() -> None:
     for number, expected in enumerate(alone):
         assert_same(outcome(found[number]), outcome(expected))
         assert found[number].task.digest() == expected.task.digest()
-    assert shared.taken == sum(len(partition.task.models) for partition in alone)
+    assert shared.taken == sum(len(partition.task.models.keys) for partition in alone)
 
 
 @pytest.mark.usefixtures("hurried")

@@ -22,7 +22,7 @@ def test_models_that_met_their_classes_in_another_order_are_asked_together() -> 
     task = Task(0, config(ALWAYS))
     labels = ("yes", "no", "no", "yes", "yes", "no")
     task.process(run("aabbcc", [{"features": [1.0, 2.0], "label": label} for label in labels], 0))
-    assert len({task.models.schema_uid[task.models.slot(key)] for key in "abc"}) == 2
+    assert len({task.models.traits.schema_uid[task.models.keys.slot(key)] for key in "abc"}) == 2
     effects = task.process(run("abcab", [{"features": [float(n), 0.5]} for n in range(5)], 6))
     (requests,) = effects.requests
     (features,) = requests.requests.features

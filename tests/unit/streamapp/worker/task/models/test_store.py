@@ -7,8 +7,9 @@ import pytest
 
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
+from streamapp.worker.task.models.keys import NO_MODEL
 from streamapp.worker.task.models.quota import ModelQuota
-from streamapp.worker.task.models.store import NO_MODEL, ModelStore
+from streamapp.worker.task.models.store import ModelStore
 
 SPEC = Spec.parse(None)
 SCHEMA = Schema.infer(("x", "y"), ("numeric", "numeric"))
@@ -23,36 +24,36 @@ def store_of(*keys: str, limit: int = 100) -> ModelStore:
 
 
 def learn(store: ModelStore, slot: int, label: str) -> None:
-    store.grow(slot, store.schema(slot).with_class(label))
-    store.adopt_grown()
-    code = store.schema(slot).class_code(label)
+    store.growth.grow(slot, store.traits.schema(slot).with_class(label))
+    store.growth.adopt()
+    code = store.traits.schema(slot).class_code(label)
     store.table.answer(np.array([slot]), np.zeros((1, 2)), np.array([code], dtype=np.int32), np.ones(1))
 
 
 def test_models_are_found_by_key() -> None:
     store = store_of("a", "b")
-    assert store.slots(["b", "nobody", "a"]).tolist() == [1, NO_MODEL, 0]
-    assert (store.slot("a"), store.slot("nobody"), len(store)) == (0, NO_MODEL, 2)
+    assert store.keys.slots(["b", "nobody", "a"]).tolist() == [1, NO_MODEL, 0]
+    assert (store.keys.slot("a"), store.keys.slot("nobody"), len(store.keys)) == (0, NO_MODEL, 2)
 
 
 def test_models_that_begin_alike_do_not_share_their_state() -> None:
     store = store_of("a", "b", "c")
     learn(store, 0, "x")
-    assert store.model(0).summary().labels == 1
-    assert store.model(1).summary().labels == 0
-    assert store.model(1).snapshot() == store.model(2).snapshot()
+    assert store.cache.model(0).summary().labels == 1
+    assert store.cache.model(1).summary().labels == 0
+    assert store.cache.model(1).snapshot() == store.cache.model(2).snapshot()
 
 
 def test_many_models_share_schema_and_plan() -> None:
     store = store_of(*(f"k{i}" for i in range(80)))
-    assert len({id(store.model(slot).plan) for slot in range(80)}) == 1
-    assert store.width[:80].tolist() == [2] * 80
+    assert len({id(store.cache.model(slot).plan) for slot in range(80)}) == 1
+    assert store.traits.width[:80].tolist() == [2] * 80
 
 
 def test_there_are_no_more_models_than_allowed_and_a_deleted_one_makes_room() -> None:
     store = store_of("a", "b", limit=2)
     assert store.create("c", SPEC, SCHEMA) == NO_MODEL
-    store.delete(store.slot("a"))
+    store.delete(store.keys.slot("a"))
     slot = store.create("c", SPEC, SCHEMA)
     assert slot != 0  # the run may still be undone: the old model keeps its place until then
     store.checkpoint()
@@ -64,42 +65,41 @@ def test_there_are_no_more_models_than_allowed_and_a_deleted_one_makes_room() ->
 def test_growth_reaches_the_model_in_one_step() -> None:
     store = store_of("a")
     learn(store, 0, "x")
-    schema = store.schema(0).with_class("y").with_attributes([Attribute("z")])
-    store.grow(0, schema)
-    assert store.model(0).schema is not schema
-    store.adopt_grown()
-    assert store.model(0).schema is schema
-    assert (store.width[0], store.n_classes[0], store.known_classes[0]) == (3, 2, 0)
-    assert store.grown == set()
+    schema = store.traits.schema(0).with_class("y").with_attributes([Attribute("z")])
+    store.growth.grow(0, schema)
+    assert store.cache.model(0).schema is not schema
+    store.growth.adopt()
+    assert store.cache.model(0).schema is schema
+    assert (store.traits.width[0], store.traits.n_classes[0], store.traits.known_classes[0]) == (3, 2, 0)
+    assert store.growth.grown == set()
 
 
 def test_rollback_brings_back_preserved_models_and_drops_new_ones() -> None:
     store = store_of("a", "b")
     learn(store, 0, "x")
     store.checkpoint()
-    before = [store.model(slot).snapshot() for slot in (0, 1)]
-    store.preserve([0, 1])
+    before = [store.cache.model(slot).snapshot() for slot in (0, 1)]
+    store.undo.preserve([0, 1])
     learn(store, 0, "y")
     store.freeze(1, True)
     store.warn(1)
-    store.await_instance("later", SPEC)
     store.create("c", SPEC, SCHEMA)
     store.delete(1)
     store.rollback()
-    assert [store.model(slot).snapshot() for slot in (0, 1)] == before
-    assert store.slots(["a", "b", "c"]).tolist() == [0, 1, NO_MODEL]
-    assert (bool(store.frozen[1]), store.warned, store.specs, store.quota.taken) == (False, set(), {}, 2)
-    assert store.schema(0).classes == ("x",)
+    assert [store.cache.model(slot).snapshot() for slot in (0, 1)] == before
+    assert store.keys.slots(["a", "b", "c"]).tolist() == [0, 1, NO_MODEL]
+    assert (bool(store.traits.frozen[1]), [*store.warned], store.keys.quota.taken) == (False, [], 2)
+    assert store.traits.schema(0).classes == ("x",)
     learn(store, 0, "y")
-    assert store.model(0).summary().labels == 2
+    assert store.cache.model(0).summary().labels == 2
 
 
 def test_what_grew_without_reaching_its_model_is_undone_too() -> None:
     store = store_of("a")
-    store.grow(0, store.schema(0).with_class("x"))
+    store.growth.grow(0, store.traits.schema(0).with_class("x"))
     store.rollback()
-    assert store.schema(0) is store.model(0).schema
-    assert store.schema_uid[0] == store.model(0).schema.uid
+    assert store.traits.schema(0) is store.cache.model(0).schema
+    assert store.traits.schema_uid[0] == store.cache.model(0).schema.uid
 
 
 @pytest.mark.parametrize("n", [1, 40])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from core.model.model import Model
-from streamapp.worker.task.models.model_unit import MODEL, read_model
+from streamapp.worker.task.models.files.model_unit import MODEL, read_model
 from streamapp.worker.task.state import cut as cuts
 from streamapp.worker.task.state.cut import TASK, Cut
 from streamapp.worker.task.task import Task
@@ -204,17 +204,19 @@ def test_counters_and_what_was_said_belong_to_the_process() -> None:
     partition = partition_of("ab", models_max_count=2)
     partition.instances({"id": "1", "features": {"x": 1.0}}, key="c")
     assert partition.task.counters
-    quota = partition.task.models.quota
+    quota = partition.task.models.keys.quota
     assert quota.reported
     units = latest({}, partition.task.cut())
     again = Task.from_units(PARTITION, partition.task.config, None, units.values())
     assert not again.counters
-    assert not again.models.quota.reported
-    assert again.models.quota.taken == 2
+    assert not again.models.keys.quota.reported
+    assert again.models.keys.quota.taken == 2
     assert (again.pending.expired, again.pending.dropped) == (0, 0)
     assert again.pending.waiting == partition.task.pending.waiting == 2
     for key in "ab":
-        mine, theirs = (task.models.model(task.models.slot(key)) for task in (again, partition.task))
+        mine, theirs = (
+            task.models.cache.model(task.models.keys.slot(key)) for task in (again, partition.task)
+        )
         assert mine.summary() == theirs.summary()
         assert mine.summary().requests == 1
 

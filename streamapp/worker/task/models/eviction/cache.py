@@ -8,7 +8,7 @@ Eviction is CLOCK (second chance): the clock hand goes round the slots and evict
 used since it passed last. An evicted model keeps its slot, its columns and its plan; only its words are in
 the swap file, unchanged, unused room included. So eviction changes only the time that a run takes. Between
 two runs the models in memory are within the limit, except for models that a task brought when it joined,
-which are evicted gradually (memory.py); the models of one run all have to be in memory at once.
+which are evicted gradually (model_memory.py); the models of one run all have to be in memory at once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from core.layout.model import Ints
 from core.model.model import Model, Scale
 from core.model_table import ModelTable
 from core.plan import Plan
-from streamapp.worker.task.models.memory import ModelMemory
-from streamapp.worker.task.models.swap_file import SwapFile
+from streamapp.worker.task.models.eviction.model_memory import ModelMemory
+from streamapp.worker.task.models.eviction.swap_file import SwapFile
 
 Ints64 = npt.NDArray[np.int64]
 

@@ -7,9 +7,9 @@ import pytest
 
 from core.schema.schema import MAX_VALUES, Attribute, Schema
 from core.spec import Spec
-from streamapp.worker.task.models.inference import infer_schema
-from streamapp.worker.task.models.placement import Grown, Placement, named
 from streamapp.worker.task.models.quota import ModelQuota
+from streamapp.worker.task.models.schemas.inference import infer_schema
+from streamapp.worker.task.models.schemas.placement import Grown, Placement, named
 from streamapp.worker.task.models.store import ModelStore
 from topics.columns.records import Features
 from topics.errors import Reason
@@ -22,7 +22,7 @@ def placement_of(*schemas: Schema) -> Placement:
     store = ModelStore(ModelQuota(100))
     for number, schema in enumerate(schemas):
         store.create(f"k{number}", Spec.parse(None), schema)
-    return Placement(store)
+    return Placement(store.traits, store.growth)
 
 
 def place(placement: Placement, features: list[Features], model: list[int], width: int = 2):
@@ -71,7 +71,7 @@ def test_nominal_cells_become_codes_and_new_values_of_open_attributes_get_one() 
     placement = placement_of(NOMINAL)
     placed, _ = place(placement, [Features.of(("c", "a"), values, strings)], [0] * 5)
     assert np.array_equal(placed.x[:, 0], [0, 2, 1, np.nan, 2], equal_nan=True)
-    assert placement._store.schema(0).attributes[0].values == ("red", "2", "blue")
+    assert placement._traits.schema(0).attributes[0].values == ("red", "2", "blue")
 
 
 def test_values_of_a_closed_attribute_stay_unknown() -> None:

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from streamapp.worker.task.models import swap_file as module
-from streamapp.worker.task.models.swap_file import UNIT, SwapFile, SwapFileError, room_of
+from streamapp.worker.task.models.eviction import swap_file as module
+from streamapp.worker.task.models.eviction.swap_file import UNIT, SwapFile, SwapFileError, room_of
 
 
 def words(n: int, first: int = 1) -> np.ndarray:

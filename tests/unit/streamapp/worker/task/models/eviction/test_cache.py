@@ -10,10 +10,10 @@ import pytest
 from core.schema.schema import Attribute, Schema
 from core.schema.shared import TALLY, Tally
 from core.spec import Spec
-from streamapp.worker.task.models.memory import SLICE_BYTES, ModelMemory
+from streamapp.worker.task.models.eviction.model_memory import SLICE_BYTES, ModelMemory
+from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.models.store import ModelStore
-from streamapp.worker.task.models.swap_file import SwapFileError
 
 SPEC = Spec.parse(None)
 SCHEMA = Schema.of([Attribute("x"), Attribute("y")], ["no", "yes"])
@@ -28,7 +28,7 @@ def store_of(memory: ModelMemory, n: int, prefix: str = "k", schema: Schema = SC
     store = ModelStore(ModelQuota(10_000), memory)
     for number in range(n):
         store.create(f"{prefix}{number}", SPEC, schema)
-    store.adopt_grown()
+    store.growth.adopt()
     store.checkpoint()
     return store
 
@@ -37,11 +37,11 @@ def learn(store: ModelStore, *slots: int) -> None:
     """Let models learn, as a run does."""
     model = np.array(slots)
     n = len(model)
-    store.use(model)
-    store.touch(model)
+    store.cache.use(model)
+    store.changes.touch(model)
     x = np.arange(2.0 * n).reshape(n, 2)
     store.table.answer(model, x, np.zeros(n, dtype=np.int32), np.ones(n))
-    store.evict_excess()
+    store.cache.evict_excess()
 
 
 def away(store: ModelStore) -> list[int]:
@@ -50,13 +50,13 @@ def away(store: ModelStore) -> list[int]:
 
 @pytest.fixture
 def size() -> int:
-    return store_of(ModelMemory(), 1).model(0).nbytes
+    return store_of(ModelMemory(), 1).cache.model(0).nbytes
 
 
 def test_the_longest_unused_models_are_evicted_first(size: int) -> None:
     memory = memory_of(4 * size)
     store = store_of(memory, 6)
-    store.evict_excess()
+    store.cache.evict_excess()
     assert away(store) == [0, 1]  # all were used in the same run: the hand begins at the first
     learn(store, 2)
     learn(store, 0)
@@ -93,10 +93,10 @@ def test_models_come_back_as_they_were_and_learn_on(size: int) -> None:
         assert away(evicted) == list(range(8))
     assert list(evicted.scales()) == list(kept.scales())
     for slot in range(8):
-        assert evicted.peek(slot).snapshot() == kept.peek(slot).snapshot()
-        assert evicted.spec(slot) == kept.spec(slot)
+        assert evicted.cache.peek(slot).snapshot() == kept.cache.peek(slot).snapshot()
+        assert evicted.cache.plan(slot).spec == kept.cache.plan(slot).spec
     assert len(away(evicted)) == 8  # to look at a model brings nothing into memory
-    assert evicted.model(3).snapshot() == kept.model(3).snapshot()
+    assert evicted.cache.model(3).snapshot() == kept.cache.model(3).snapshot()
     assert len(away(evicted)) == 7
     evicted.close()
 
@@ -104,11 +104,11 @@ def test_models_come_back_as_they_were_and_learn_on(size: int) -> None:
 def test_what_has_not_changed_is_not_written_again(size: int) -> None:
     memory = memory_of(1)
     store = store_of(memory, 4)
-    store.evict_excess()
+    store.cache.evict_excess()
     assert memory.written == 4 * size
     for slot in range(4):
-        store.use(np.array([slot]))
-        store.evict_excess()
+        store.cache.use(np.array([slot]))
+        store.cache.evict_excess()
     assert memory.written == 4 * size
     assert memory.evictions == 8
     learn(store, 2)
@@ -118,19 +118,19 @@ def test_what_has_not_changed_is_not_written_again(size: int) -> None:
 
 def test_a_change_that_is_announced_before_its_model_is_back_is_written() -> None:
     store = store_of(memory_of(1), 2, schema=Schema.infer(("x", "y"), ("numeric", "numeric")))
-    store.evict_excess()
-    store.grow(0, store.schema(0).with_class("maybe"))
-    store.adopt_grown()
-    expected = store.model(0).snapshot()
-    store.evict_excess()
+    store.cache.evict_excess()
+    store.growth.grow(0, store.traits.schema(0).with_class("maybe"))
+    store.growth.adopt()
+    expected = store.cache.model(0).snapshot()
+    store.cache.evict_excess()
     assert away(store) == [0, 1]
-    assert store.peek(0).snapshot() == expected
+    assert store.cache.peek(0).snapshot() == expected
     store.close()
 
 
 def test_kernels_never_see_a_model_that_is_away() -> None:
     store = store_of(memory_of(1), 2)
-    store.evict_excess()
+    store.cache.evict_excess()
     with pytest.raises(IndexError, match="model=1 must be .*vacant"):
         store.table.answer(np.array([1]), np.zeros((1, 2)), np.array([-1], dtype=np.int32), np.ones(1))
     store.close()
@@ -139,8 +139,8 @@ def test_kernels_never_see_a_model_that_is_away() -> None:
 def test_tasks_share_the_memory_and_evict_each_others_models(size: int) -> None:
     memory = memory_of(6 * size)
     idle, busy = store_of(memory, 4, "i"), store_of(memory, 8, "b")
-    idle.evict_excess()
-    busy.evict_excess()
+    idle.cache.evict_excess()
+    busy.cache.evict_excess()
     for _ in range(4):
         learn(busy, *range(6))
     assert memory.taken == 6 * size
@@ -155,14 +155,14 @@ def test_tasks_share_the_memory_and_evict_each_others_models(size: int) -> None:
 def test_a_store_that_joins_a_memory_is_counted_there(size: int) -> None:
     memory = memory_of(3 * size)
     store = store_of(memory.apart(2), 4)
-    store.evict_excess()
+    store.cache.evict_excess()
     assert len(away(store)) == 3
     store.join(ModelQuota(100), memory)
-    assert (memory.taken, store.quota.taken) == (size, 4)
+    assert (memory.taken, store.keys.quota.taken) == (size, 4)
     free = store_of(ModelMemory(), 4)
     free.join(ModelQuota(100), memory)
     assert memory.taken == 5 * size
-    free.evict_excess()
+    free.cache.evict_excess()
     assert memory.taken == 3 * size
     free.join(ModelQuota(100))
     assert memory.taken <= size
@@ -176,8 +176,8 @@ def test_a_store_that_joins_a_memory_is_counted_there(size: int) -> None:
 def test_what_a_task_brings_above_the_limit_goes_slice_by_slice(size: int) -> None:
     memory = memory_of(4 * size, slice_bytes=3 * size)
     busy, arrived = store_of(memory, 4, "b"), store_of(memory_of(40 * size), 20, "a")
-    busy.evict_excess()
-    arrived.evict_excess()
+    busy.cache.evict_excess()
+    arrived.cache.evict_excess()
     arrived.join(ModelQuota(100), memory)
     assert (memory.taken, memory.overcommitted) == (24 * size, 20 * size)
     seen, evicted = [], []
@@ -199,8 +199,8 @@ def test_what_a_task_brings_above_the_limit_goes_slice_by_slice(size: int) -> No
 def test_what_runs_bring_back_goes_at_once_whatever_is_borne(size: int) -> None:
     memory = memory_of(2 * size, slice_bytes=size)
     busy, arrived = store_of(memory, 8, "b"), store_of(memory_of(40 * size), 4, "a")
-    busy.evict_excess()
-    arrived.evict_excess()
+    busy.cache.evict_excess()
+    arrived.cache.evict_excess()
     arrived.join(ModelQuota(100), memory)
     for left in (5, 4, 3, 2, 2):
         learn(busy, *range(8))  # six of them at least were away
@@ -212,12 +212,12 @@ def test_what_runs_bring_back_goes_at_once_whatever_is_borne(size: int) -> None:
 def test_a_task_that_leaves_takes_what_is_borne_along(size: int) -> None:
     memory = memory_of(2 * size, slice_bytes=size)
     stays, leaves = store_of(memory, 2, "s"), store_of(memory_of(40 * size), 9, "l")
-    stays.evict_excess()
-    leaves.evict_excess()
+    stays.cache.evict_excess()
+    leaves.cache.evict_excess()
     leaves.join(ModelQuota(100), memory)
     leaves.close()
     again = store_of(memory, 9, "n")
-    again.evict_excess()
+    again.cache.evict_excess()
     assert (memory.taken, memory.overcommitted) == (2 * size, 0)
     for each in (stays, again):
         each.close()
@@ -226,23 +226,23 @@ def test_a_task_that_leaves_takes_what_is_borne_along(size: int) -> None:
 def test_deleted_replaced_and_undone_models_leave_nothing_behind(size: int) -> None:
     memory = memory_of(1)
     store = store_of(memory, 4)
-    store.evict_excess()
-    before = [store.peek(slot).snapshot() for slot in range(4)]
+    store.cache.evict_excess()
+    before = [store.cache.peek(slot).snapshot() for slot in range(4)]
     store.checkpoint()
     store.delete(0)
     store.freeze(1, True)
     learn(store, 2)
     created = store.create("new", SPEC, SCHEMA)
-    store.evict_excess()
+    store.cache.evict_excess()
     store.rollback()
     assert created == 4
-    assert [store.peek(slot).snapshot() for slot in (0, 1, 3)] == [before[slot] for slot in (0, 1, 3)]
-    store.evict_excess()
+    assert [store.cache.peek(slot).snapshot() for slot in (0, 1, 3)] == [before[slot] for slot in (0, 1, 3)]
+    store.cache.evict_excess()
     store.delete(3)
     store.checkpoint()
     assert away(store) == [0, 1, 2]
     assert store.create("again", SPEC, SCHEMA) in (3, 4)
-    store.evict_excess()
+    store.cache.evict_excess()
     assert memory.taken == 0
     assert len(away(store)) == 4
     store.close()
@@ -251,14 +251,14 @@ def test_deleted_replaced_and_undone_models_leave_nothing_behind(size: int) -> N
 def test_what_was_fetched_for_a_task_that_is_gone_counts_nowhere(size: int) -> None:
     memory = memory_of(2 * size)
     gone, other = store_of(memory, 4, "g"), store_of(memory, 4, "o")
-    gone.evict_excess()
-    other.evict_excess()
+    gone.cache.evict_excess()
+    other.cache.evict_excess()
     slot = away(gone)[0]
     (words,) = gone.cache.fetch([slot])
     gone.close()
     before = memory.taken
     gone.cache.install(slot, words)
-    gone.evict_excess()
+    gone.cache.evict_excess()
     assert memory.taken == before
     learn(other, *range(4))
     assert memory.taken == 2 * size
@@ -287,14 +287,14 @@ def test_what_a_run_needs_is_found_and_brought_back_before_it() -> None:
     store = store_of(memory_of(1), 6)
     learn(store, *range(6))
     cache = store.cache
-    expected = [store.peek(slot).snapshot() for slot in range(6)]
+    expected = [store.cache.peek(slot).snapshot() for slot in range(6)]
     assert cache.missing([-1, 5, 2, 3]) == [5, 2, 3]
     waiting = cache.install_now([5, 2, 3])
     for slot, words in zip(waiting, cache.fetch(waiting), strict=True):
         cache.install(slot, words)
     assert away(store) == [0, 1, 4]
     assert cache.missing([5, 2, 3]) == []
-    assert [store.model(slot).snapshot() for slot in range(6)] == expected
+    assert [store.cache.model(slot).snapshot() for slot in range(6)] == expected
     store.close()
     with pytest.raises(SwapFileError):
         cache.fetch([0])

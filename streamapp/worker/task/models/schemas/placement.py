@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from core.schema.names import Names as KnownValues
 from core.schema.schema import MAX_VALUES, Attribute, Columns
-from streamapp.worker.task.models.inference import attribute_of
-from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.models.schema_growth import SchemaGrowth
+from streamapp.worker.task.models.schemas.inference import attribute_of
+from streamapp.worker.task.models.traits import ModelTraits
 from topics.columns.records import Features, Floats, Ints32, Ints64
 from topics.errors import Reason
 
@@ -141,9 +142,11 @@ class Grown(NamedTuple):
 class Placement:
     """Places features; keeps the layouts."""
 
-    def __init__(self, store: ModelStore, max_attributes: int = MAX_ATTRIBUTES) -> None:
+    def __init__(
+        self, traits: ModelTraits, growth: SchemaGrowth, max_attributes: int = MAX_ATTRIBUTES
+    ) -> None:
         """`max_attributes`: limit for a model that adds new features to its schema."""
-        self._store = store
+        self._traits, self._growth = traits, growth
         self.max_attributes = max_attributes
         self._layouts: dict[tuple[Names | int, int], FeatureLayout | None] = {}
         self._layouts_width = 0  # features of all of them
@@ -163,7 +166,7 @@ class Placement:
                 rows, of_rows = (
                     (group.rows, slots) if of_group is None else (group.rows[of_group], slots[of_group])
                 )
-                columns = self._store.schema(int(of_rows[0])).columns
+                columns = self._traits.schema(int(of_rows[0])).columns
                 layout = self._layout(group, columns)
                 if layout is None:
                     flaw = _wrong_length(group.values.shape[1], columns)
@@ -212,18 +215,20 @@ class Placement:
         room. record: int32[n] of each row; a record's rows are of one part, because they share key and
         layout.
         """
-        store, found = self._store, dict[int, list[_Begin]]()
+        traits, found = self._traits, dict[int, list[_Begin]]()
         for part in parts:
             if not part.layout.unknown or not part.columns.open:
                 continue
             slots = part.slots
-            takes_in = store.open[slots] & ~store.frozen[slots] & (store.width[slots] < self.max_attributes)
+            takes_in = (
+                traits.open[slots] & ~traits.frozen[slots] & (traits.width[slots] < self.max_attributes)
+            )
             if np.count_nonzero(takes_in):
                 given = part.given(part.layout.unknown) & takes_in[:, np.newaxis]
                 for slot, begins in _begins(part, given):
                     found.setdefault(slot, []).extend(begins)
         return {
-            slot: _taken(begins, record, self.max_attributes - int(store.width[slot]))
+            slot: _taken(begins, record, self.max_attributes - int(traits.width[slot]))
             for slot, begins in found.items()
         }
 
@@ -240,7 +245,7 @@ class Placement:
 
         model: int64[n] slot of each row. Values in rows with flaws get no codes.
         """
-        store, flawed = self._store, [*placed.flaws]
+        traits, flawed = self._traits, [*placed.flaws]
         cells = [each.within(~np.isin(each.rows, flawed)) for each in placed.new_values]
         first = _first_rows(cells, model)
         new = {slot: self._taken_in(slot, found) for slot, found in first.items()}
@@ -249,11 +254,11 @@ class Placement:
         for slot, cells_of in sorted(
             ordered.items(), key=lambda each: each[1][0]
         ):  # in the order of their first rows
-            before = store.schema(slot)
+            before = traits.schema(slot)
             after = before.with_values((attribute, value) for _, attribute, value in cells_of)
             if after is before:
                 continue
-            store.grow(slot, after)
+            self._growth.grow(slot, after)
             for attribute, rows in new[slot].items():
                 old, now = before.attributes[attribute], after.attributes[attribute]
                 if len(old.values) < len(now.values) == MAX_VALUES:
@@ -265,9 +270,9 @@ class Placement:
 
     def _taken_in(self, slot: int, found: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
         """Return the new values (attribute → value → row) for which a model may have room."""
-        if self._store.frozen[slot]:
+        if self._traits.frozen[slot]:
             return {}
-        attributes = self._store.schema(slot).attributes
+        attributes = self._traits.schema(slot).attributes
         return {
             attribute: rows
             for attribute, rows in found.items()
@@ -279,7 +284,7 @@ class Placement:
         attribute, rows, values = cells
         slots = model[rows].tolist()
         known_of = {
-            slot: self._store.schema(slot).attributes[attribute].codes for slot in dict.fromkeys(slots)
+            slot: self._traits.schema(slot).attributes[attribute].codes for slot in dict.fromkeys(slots)
         }
         if len(known_of) == 1:
             (known,) = known_of.values()
@@ -295,7 +300,7 @@ class Placement:
         """Yield the rows of a group whose models have the same columns, set after set; None: all rows."""
         if not len(slots):
             return
-        uids = self._store.columns_uid[slots]
+        uids = self._traits.columns_uid[slots]
         if slots.min() >= 0 and np.count_nonzero(uids == uids[0]) == len(uids):
             yield None
             return

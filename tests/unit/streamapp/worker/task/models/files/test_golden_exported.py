@@ -13,8 +13,8 @@ import pytest
 import core
 from core.model import file as model_file
 from core.state_version import STATE_VERSION
-from streamapp.worker.task.models.exported import read_exported
-from streamapp.worker.task.models.importing import control_values
+from streamapp.worker.task.models.files.exported import read_exported
+from streamapp.worker.task.models.files.importing import control_values
 from tests.golden import exported as golden
 from tests.topology.partition import NEVER, Partition, Record, config
 
@@ -44,7 +44,7 @@ def test_an_old_file_can_be_imported(path: Path) -> None:
 
 
 def test_the_example_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = (Path(__file__).parents[6] / "docs" / "portable-models.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[7] / "docs" / "portable-models.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```python\n(.*?)```", page, re.S)
     shutil.copy(golden.files()[-1], tmp_path / "user-17.grove")
     monkeypatch.chdir(tmp_path)

@@ -1,0 +1,76 @@
+"""Schema growth: schemas grow while a run is prepared; models adopt the growth before the kernels run.
+
+So a buffer is laid out again only once, for any growth. A model that has processed nothing yet is *fresh*: it
+is replaced by a new model instead.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from core.model_table import ModelTable
+from core.schema.schema import Schema
+from streamapp.worker.task.models.changes import ModelChanges
+from streamapp.worker.task.models.eviction.cache import ModelCache
+from streamapp.worker.task.models.templates import Templates
+from streamapp.worker.task.models.traits import ModelTraits
+
+
+class SchemaGrowth:
+    """Slots of grown schemas, and of fresh models."""
+
+    def __init__(
+        self,
+        table: ModelTable,
+        cache: ModelCache,
+        traits: ModelTraits,
+        changes: ModelChanges,
+        templates: Templates,
+    ) -> None:
+        self._table, self._cache, self._traits = table, cache, traits
+        self._changes, self._templates = changes, templates
+        self.grown: set[int] = set()  # slots whose models lack the growth of their schemas
+        self._fresh: set[int] = set()
+
+    @property
+    def is_due(self) -> bool:
+        """Whether `adopt` has work to do."""
+        return bool(self.grown or self._fresh)
+
+    def is_fresh(self, slot: int) -> bool:
+        """Return whether a model has processed nothing yet."""
+        return slot in self._fresh
+
+    def set_fresh(self, slot: int) -> None:
+        """Note that a slot has a fresh model."""
+        self._fresh.add(slot)
+
+    def forget(self, slot: int) -> None:
+        """Note that the model of a slot is gone, or is not fresh."""
+        self._fresh.discard(slot)
+
+    def grow(self, slot: int, schema: Schema) -> None:
+        """Let a model's schema grow; `adopt` then changes the model."""
+        self._traits.set_schema(slot, schema)
+        self.grown.add(slot)
+
+    def adopt(self) -> None:
+        """Lay out again the models whose schemas have grown."""
+        if self.is_due:
+            self._changes.touch(np.array([*self.grown, *self._fresh]))
+        for slot in sorted(self.grown):
+            model, schema = self._cache.model(slot), self._traits.schema(slot)
+            if slot in self._fresh:
+                self._cache.put(slot, self._templates.new_model(model.spec, schema))
+            else:
+                model.adopt(schema)
+                self._table.refresh(slot)
+        self.grown.clear()
+        self._fresh.clear()
+
+    def rollback(self) -> None:
+        """Undo the growth that was not adopted."""
+        for slot in self.grown:
+            self._traits.set_schema(slot, self._cache.plan(slot).schema)
+        self.grown.clear()
+        self._fresh.clear()

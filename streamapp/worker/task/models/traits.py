@@ -1,0 +1,132 @@
+"""Model traits: the task's data about each model, as columns by slot.
+
+The schemas here include their latest growth, which a model may not have yet (schema_growth.py).
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from core.schema.schema import Schema
+from core.spec import Spec
+from streamapp.worker.task.models.families import Families
+
+Ints32 = npt.NDArray[np.int32]
+Ints64 = npt.NDArray[np.int64]
+
+_FIRST_CAPACITY: Final = 16
+_COLUMNS: Final = (
+    "schema_uid",
+    "columns_uid",
+    "known_classes",
+    "width",
+    "n_classes",
+    "open",
+    "frozen",
+    "counts_records",
+    "acquires",
+    "incarnation",
+)
+
+
+class ModelFacts(NamedTuple):
+    """The traits of a model that follow neither from its spec nor from its schema."""
+
+    known_classes: int
+    open: bool
+    frozen: bool
+    incarnation: int
+
+
+class ModelTraits:
+    """Columns by slot."""
+
+    def __init__(self) -> None:
+        self.schema_uid = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
+        self.columns_uid = np.zeros(_FIRST_CAPACITY, dtype=np.int64)
+        self.known_classes = np.zeros(_FIRST_CAPACITY, dtype=np.int32)  # declared, or learned a label of
+        self.width = np.zeros(_FIRST_CAPACITY, dtype=np.int32)  # attributes
+        self.n_classes = np.zeros(_FIRST_CAPACITY, dtype=np.int32)
+        self.open = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # adds new features: nothing has split yet
+        self.frozen = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)
+        self.counts_records = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # refuses weights other than 1
+        self.acquires = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # buys features before it answers
+        self.has_acquired = False  # whether there was ever a model that buys features
+        self.incarnation = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # number of its life (lives.py)
+        self.families = Families(self._plain_schema)
+        self._schemas: dict[int, Schema] = {}
+
+    def reserve(self, slot: int) -> int:
+        """Make room for a slot, and return the capacity; new slots come in ascending order."""
+        if slot == len(self.frozen):
+            for name in _COLUMNS:
+                column = getattr(self, name)
+                setattr(self, name, np.concatenate((column, np.zeros_like(column))))
+            self.families.reserve(len(self.frozen))
+        return len(self.frozen)
+
+    def schema(self, slot: int) -> Schema:
+        """Return the schema of a model, including its latest growth."""
+        return self._schemas[slot]
+
+    def facts(self, slot: int) -> ModelFacts:
+        """Return the facts about a model."""
+        return ModelFacts(
+            int(self.known_classes[slot]),
+            bool(self.open[slot]),
+            bool(self.frozen[slot]),
+            int(self.incarnation[slot]),
+        )
+
+    def describe(self, slot: int, spec: Spec, schema: Schema, facts: ModelFacts) -> None:
+        """Set all columns of a slot."""
+        self.counts_records[slot] = spec.learner.unit_weights
+        self.known_classes[slot], self.open[slot], self.frozen[slot], self.incarnation[slot] = facts
+        self.set_schema(slot, schema)
+        self.set_spec(slot, spec)
+
+    def set_schema(self, slot: int, schema: Schema) -> None:
+        """Set the columns that follow from a model's schema."""
+        self._schemas[slot] = schema
+        self.schema_uid[slot] = schema.uid
+        self.columns_uid[slot] = schema.columns.uid
+        self.width[slot] = schema.n_attributes
+        self.n_classes[slot] = schema.n_classes
+        self.families.forget(slot)
+
+    def set_spec(self, slot: int, spec: Spec) -> None:
+        """Set the columns that the configuration of a living model can change."""
+        self.acquires[slot] = spec.acquirer is not None
+        self.has_acquired = self.has_acquired or spec.acquirer is not None
+        self.families.forget(slot)
+
+    def set_frozen(self, slot: int, frozen: bool) -> None:
+        """Set whether a model only answers."""
+        self.frozen[slot] = frozen
+        self.families.forget(slot)
+
+    def learn_classes(self, model: Ints64, code: Ints32) -> None:
+        """Note that models (int64[m]) have learned labels of classes (int32[m])."""
+        before = self.known_classes[model]
+        np.maximum.at(self.known_classes, model, code + 1)
+        changed = self.known_classes[model] != before
+        if np.count_nonzero(changed):
+            self.families.forget(model[changed])
+
+    def refuses_weight(self, slot: int, weight: float) -> bool:
+        """Return whether the model in a slot counts records, and `weight` differs from 1."""
+        return bool(self.counts_records[slot]) and weight != 1.0
+
+    def forget(self, slot: int) -> None:
+        """Forget the schema of a slot whose model leaves the table."""
+        self._schemas.pop(slot, None)
+
+    def _plain_schema(self, slot: int) -> Schema | None:
+        """Return the schema of a model that may have a family (families.py)."""
+        is_special = self.frozen[slot] or self.counts_records[slot] or self.acquires[slot]
+        if is_special or self.known_classes[slot] < self.n_classes[slot]:
+            return None
+        return self._schemas[slot]
