@@ -150,13 +150,13 @@ class Bridge:
     def _add(self, requests: Sequence[Any]) -> None:
         if self._known is None:
             self._known = {str(task.get("data", {}).get(REQUEST)) for task in self._tool.tasks()}
-        new = {each.request_id: each for each in requests if each.request_id not in self._known}
+        new = {request.request_id: request for request in requests if request.request_id not in self._known}
         if not new:
             return
-        tasks = [task_of(each, self._plan.choice) for each in new.values()]
-        known, self._known = self._known, None  # in doubt until the tool answers
+        tasks = [task_of(request, self._plan.choice) for request in new.values()]
+        existing, self._known = self._known, None  # in doubt until the tool answers
         self._tool.add(tasks)
-        self._known = known | new.keys()
+        self._known = existing | new.keys()
         logger.info("%d requests are tasks of project %d", len(new), self._tool.project)
 
     def _good(self, messages: Iterable[Message]) -> list[Message]:
@@ -197,25 +197,27 @@ class Bridge:
         A label that the worker would dead-letter is not sent, but logged. The request stays open, and a
         later choice is sent when it comes.
         """
-        given = [
-            each for each in (given_by(task, annotation) for annotation in annotations) if each is not None
+        answers = [
+            answer
+            for answer in (given_by(task, annotation) for annotation in annotations)
+            if answer is not None
         ]
         with self._turn():
-            new = [each for each in given if not self._taken.has(each) and self._is_learnable(each)]
+            new = [answer for answer in answers if not self._taken.has(answer) and self._is_learnable(answer)]
             if not new:
                 return 0
             names = self._plan.names.labels
             values = encode_labels(
-                [each.instance_id for each in new],
-                [each.label for each in new],
-                annotators=[each.annotator for each in new],
+                [answer.instance_id for answer in new],
+                [answer.label for answer in new],
+                annotators=[answer.annotator for answer in new],
             )
             now = time.time_ns() // 1_000_000
             self._sender.send(
                 [names] * len(new),
                 values,
-                [each.key for each in new],
-                [each.partition for each in new],
+                [answer.key for answer in new],
+                [answer.partition for answer in new],
                 [now] * len(new),
             )
             self._sender.flush()
@@ -234,28 +236,30 @@ class Bridge:
         finally:
             self._lock.release()
 
-    def _is_learnable(self, given: Given) -> bool:
+    def _is_learnable(self, answer: Given) -> bool:
         """Return whether the worker would learn a label; if not, log the reason once for each label."""
-        problem = self._problem(given)
-        place = (given.annotation, given.label or "")
+        problem = self._problem(answer)
+        place = (answer.annotation, answer.label or "")
         if problem and place not in self._refused:
-            logger.warning("annotation %d is not sent: %s", given.annotation, problem)
+            logger.warning("annotation %d is not sent: %s", answer.annotation, problem)
             self._refused[place] = None
             while len(self._refused) > REFUSED_MAX:
                 self._refused.popitem(last=False)
         return not problem
 
-    def _problem(self, given: Given) -> str:
+    def _problem(self, answer: Given) -> str:
         """Return what is wrong with a label; "": nothing."""
-        if given.partition >= min(self._partitions, self._declared.partitions):
-            return f"grove_partition={given.partition} must be below {self._partitions}: its task was changed"
-        if given.label is None:
+        if answer.partition >= min(self._partitions, self._declared.partitions):
+            return (
+                f"grove_partition={answer.partition} must be below {self._partitions}: its task was changed"
+            )
+        if answer.label is None:
             return ""
         longest = self._plan.text_max
-        if len(given.label.encode()) > longest:
+        if len(answer.label.encode()) > longest:
             return f"a class must have at most {longest:,} bytes (text.max.bytes)"
-        classes = self._declared.of(given.key.decode(), given.partition)
-        return "" if classes is None or given.label in classes else refusal(given.label, classes)
+        classes = self._declared.of(answer.key.decode(), answer.partition)
+        return "" if classes is None or answer.label in classes else refusal(answer.label, classes)
 
     def _sweep_until_stopped(self) -> None:
         while True:
@@ -288,13 +292,13 @@ class _Taken:
             "(annotation INTEGER, label TEXT, PRIMARY KEY (annotation, label))"
         )
 
-    def has(self, given: Given) -> bool:
-        row = given.annotation, given.label or ""
-        found = self._db.execute("SELECT 1 FROM taken WHERE annotation = ? AND label = ?", row).fetchone()
-        return found is not None
+    def has(self, answer: Given) -> bool:
+        row = answer.annotation, answer.label or ""
+        match = self._db.execute("SELECT 1 FROM taken WHERE annotation = ? AND label = ?", row).fetchone()
+        return match is not None
 
-    def add(self, given: Sequence[Given]) -> None:
-        rows = [(each.annotation, each.label or "") for each in given]
+    def add(self, answers: Sequence[Given]) -> None:
+        rows = [(answer.annotation, answer.label or "") for answer in answers]
         self._db.execute("BEGIN")
         self._db.executemany("INSERT OR IGNORE INTO taken VALUES (?, ?)", rows)
         self._db.execute("COMMIT")

@@ -69,15 +69,15 @@ class DeclaredClasses:
 
     def _end(self, partition: int) -> int:
         try:
-            found = self._consumer.get_watermark_offsets(
+            offsets = self._consumer.get_watermark_offsets(
                 TopicPartition(self._topic, partition), timeout=TIMEOUT_S
             )
         except KafkaException as failure:
             raise self._failed(failure.args[0]) from None
-        if found is None:
+        if offsets is None:
             message = f"the broker did not report the end of {self._topic} {partition} within {TIMEOUT_S:g} s"
             raise NotReadError(message)
-        return int(found[1])
+        return int(offsets[1])
 
     def _take(self, messages: Sequence[Message]) -> None:
         runs: dict[int, list[Message]] = {}

@@ -30,7 +30,7 @@ class LabelStudioError(StreamappError):
 class _NoRedirect(HTTPRedirectHandler):
     """Refuses redirects, because another address must not get the token."""
 
-    def redirect_request(self, *given: Any) -> None:  # noqa: ARG002 - whatever it is
+    def redirect_request(self, *arguments: Any) -> None:  # noqa: ARG002 - whatever it is
         return None
 
 
@@ -68,9 +68,9 @@ class LabelStudio:
                 if page > 1 and "404" in str(error):
                     return  # after the last page
                 raise
-            found = answer["tasks"] if isinstance(answer, dict) else answer
-            yield from found
-            if len(found) < PAGE:
+            tasks = answer["tasks"] if isinstance(answer, dict) else answer
+            yield from tasks
+            if len(tasks) < PAGE:
                 return
             page += 1
 
@@ -115,11 +115,11 @@ class LabelStudio:
             with self._opener.open(request, timeout=self._timeout_s) as answer:
                 return json.loads(answer.read() or b"{}")
         except HTTPError as error:
-            said = error.read(SHOWN * 4).decode("utf-8", "replace")[:SHOWN].replace(self._token, "…")
+            error_text = error.read(SHOWN * 4).decode("utf-8", "replace")[:SHOWN].replace(self._token, "…")
             hint = ""
             if error.code in (401, 403):
                 hint = "; set GROVE_LABEL_STUDIO_TOKEN to the token of a user who may see the project"
-            message = f"{where}: {error.code} {error.reason}: {said}{hint}"
+            message = f"{where}: {error.code} {error.reason}: {error_text}{hint}"
             raise LabelStudioError(message, passes=error.code in (408, 429) or error.code >= 500) from None
         except (URLError, HTTPException, OSError) as error:
             reason = getattr(error, "reason", None) or error

@@ -95,8 +95,8 @@ def given_by(task: Mapping[str, Any], annotation: Mapping[str, Any]) -> Given | 
     return Given(number, data[KEY].encode(), partition, data[INSTANCE], label, annotator)
 
 
-def _list(given: Any) -> list[Any]:
-    return given if isinstance(given, list) else []
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
 
 
 def _is_text(text: str) -> bool:

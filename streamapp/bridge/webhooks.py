@@ -87,9 +87,9 @@ class Webhooks(ThreadingHTTPServer):
     def service_actions(self) -> None:
         """End requests that are not complete in time."""
         with self._changing:
-            for each in self._open.values():
-                if not each.is_whole and each.began < time.monotonic() - TIMEOUT_S:
-                    each.end()
+            for body in self._open.values():
+                if not body.is_whole and body.began < time.monotonic() - TIMEOUT_S:
+                    body.end()
 
     def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - as socketserver calls it
         """Log in one line why a request ended; clients that disconnect are not logged."""
@@ -101,15 +101,15 @@ class Webhooks(ThreadingHTTPServer):
         """Note how many bytes of a body have come; if all bodies together are too large, make room."""
         with self._changing:
             self._open[request].bytes, self._open[request].is_whole = count, is_whole
-            while sum(each.bytes for each in self._open.values()) > BODIES_MAX and self._make_room():
+            while sum(body.bytes for body in self._open.values()) > BODIES_MAX and self._make_room():
                 pass
 
     def _make_room(self) -> bool:
         """End the request that has been incomplete for longest; return whether there was one."""
-        for sock, each in self._open.items():
-            if not each.is_whole:
+        for sock, body in self._open.items():
+            if not body.is_whole:
                 del self._open[sock]
-                each.end()
+                body.end()
                 return True
         return False
 
@@ -120,8 +120,8 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "grove", ""
 
     def do_POST(self) -> None:
-        given = self.headers.get("Authorization", "").encode("latin-1", "replace")
-        if not hmac.compare_digest(given, self.server.secret.encode()) and self.server.secret:
+        authorization = self.headers.get("Authorization", "").encode("latin-1", "replace")
+        if not hmac.compare_digest(authorization, self.server.secret.encode()) and self.server.secret:
             self._refuse(
                 401, "the header Authorization must have the value of GROVE_LABEL_STUDIO_WEBHOOK_SECRET"
             )
@@ -175,10 +175,12 @@ class _Handler(BaseHTTPRequestHandler):
         task = body.get("task") if isinstance(body, dict) else None
         if not isinstance(task, dict) or body.get("action") not in ACTIONS:
             return 200, "nothing to do"  # a webhook of another action; the tool must not see an error
-        found = body.get("annotation")
-        annotations = found if isinstance(found, list) else [found]
+        annotation = body.get("annotation")
+        annotations = annotation if isinstance(annotation, list) else [annotation]
         try:
-            n = self.server.take(task, [each for each in annotations if isinstance(each, dict)])
+            n = self.server.take(
+                task, [annotation for annotation in annotations if isinstance(annotation, dict)]
+            )
         except TopicsError as error:
             logger.warning("a webhook's label is not sent, the next sweep will: %s", error)
             return 503, "the label is not sent yet"

@@ -7,6 +7,6 @@ from rich.text import Text
 from streamapp.worker.observability.logs import printable
 
 
-def cell(said: str) -> Text:
+def cell(text: str) -> Text:
     """Return a text without markup of rich, and with a terminal's control characters escaped."""
-    return Text(printable(said))
+    return Text(printable(text))

@@ -84,8 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _is_news(record: logging.LogRecord) -> bool:
     """Whether a log line of librdkafka reports more than a retry, or an error that is raised as well."""
-    said = record.getMessage()
-    return not (said.endswith("retrying") or said.startswith(RAISED))
+    message = record.getMessage()
+    return not (message.endswith("retrying") or message.startswith(RAISED))
 
 
 def _usage(mistake: TyperException) -> int:

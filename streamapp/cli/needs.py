@@ -60,7 +60,7 @@ def _requirements(extra: str) -> list[str]:
     """Return the requirements of an extra in the package's metadata."""
     from importlib.metadata import requires
 
-    pairs = (each.partition(";") for each in requires("streamgrove") or ())
+    pairs = (requirement.partition(";") for requirement in requires("streamgrove") or ())
     return [
         name.strip() for name, _, marker in pairs if marker.replace("'", '"').strip() == f'extra == "{extra}"'
     ]

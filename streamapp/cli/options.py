@@ -67,8 +67,8 @@ class SettingsOptions:
         from streamapp.settings import Settings, load_settings
         from streamapp.settings.check import check_names
 
-        known = set(Settings.model_fields) - {"kafka"}
-        given: dict[str, Any] = {"bootstrap_servers": self.servers, "topics_prefix": self.prefix, **flags}
+        attributes = set(Settings.model_fields) - {"kafka"}
+        values: dict[str, Any] = {"bootstrap_servers": self.servers, "topics_prefix": self.prefix, **flags}
         kafka: dict[str, str] = {}
         for assignment in self.assignments or []:
             name, equals, value = assignment.partition("=")
@@ -78,13 +78,13 @@ class SettingsOptions:
                     f"--set {assignment} must look like NAME=VALUE; for example --set max.poll.records=500"
                 )
                 raise UsageError(message)
-            if attribute in known:
-                given[attribute] = value
+            if attribute in attributes:
+                values[attribute] = value
             elif name.startswith("kafka."):
                 kafka[name.removeprefix("kafka.")] = value
             else:
-                raise UsageError(_unknown(name, known))
-        settings = load_settings(self.config, kafka=kafka or None, **given)
+                raise UsageError(_unknown(name, attributes))
+        settings = load_settings(self.config, kafka=kafka or None, **values)
         check_names(settings)
         return settings
 
@@ -97,8 +97,8 @@ class SettingsOptions:
         return Connection(settings, librdkafka_properties(settings), TopicNames(settings.topics_prefix))
 
 
-def _unknown(name: str, known: set[str]) -> str:
-    names = sorted(attribute.replace("_", ".") for attribute in known)
+def _unknown(name: str, attributes: set[str]) -> str:
+    names = sorted(attribute.replace("_", ".") for attribute in attributes)
     near = difflib.get_close_matches(name, names, 1, 0.6)
     hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(names)}"
     return f"--set {name}: no such setting; {hint} (a property of the Kafka clients needs kafka. before it)"

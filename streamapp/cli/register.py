@@ -51,16 +51,16 @@ def flat(command: Callable[..., None]) -> Callable[..., None]:
             parameters.append(parameter)
 
     @wraps(command)
-    def flattened(**given: Any) -> None:
+    def flattened(**arguments: Any) -> None:
         for name, group in groups.items():
-            given[name] = group(**{field.name: given.pop(field.name) for field in fields(group)})
-        command(**given)
+            arguments[name] = group(**{field.name: arguments.pop(field.name) for field in fields(group)})
+        command(**arguments)
 
     parameters = [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=_with_help(each.annotation))
-        for each in parameters
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=_with_help(parameter.annotation))
+        for parameter in parameters
     ]
-    flattened.__annotations__ = {each.name: each.annotation for each in parameters}
+    flattened.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     flattened.__dict__["__signature__"] = inspect.Signature(parameters)
     return flattened
 

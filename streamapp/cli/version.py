@@ -21,13 +21,13 @@ def version(as_json: Json = False) -> None:
 
     from core.state_version import STATE_VERSION
 
-    found = {"streamgrove": metadata.version("streamgrove"), "python": platform.python_version()}
-    found |= {part: metadata.version(part) for part in PARTS}
-    found["state version"] = str(
+    versions = {"streamgrove": metadata.version("streamgrove"), "python": platform.python_version()}
+    versions |= {part: metadata.version(part) for part in PARTS}
+    versions["state version"] = str(
         STATE_VERSION
     )  # of models that are stored: releases that share it share them
     if as_json:
-        typer.echo(json.dumps(found))
+        typer.echo(json.dumps(versions))
         return
-    for name, number in found.items():
+    for name, number in versions.items():
         typer.echo(f"{name:16} {number}")

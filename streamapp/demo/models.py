@@ -66,15 +66,15 @@ FEATURE_MODELS = (
 """One tree on one stream of records without features, with three ways of buying features."""
 
 
-def read_models(given: Sequence[str], *, features: bool = False) -> tuple[DemoModel, ...]:
+def read_models(arguments: Sequence[str], *, features: bool = False) -> tuple[DemoModel, ...]:
     """Return the models of `NAME=SPEC` arguments (a preset, JSON or @FILE); without any, the three
     defaults.
 
     features: the models buy features instead of labels.
     """
-    if not given:
+    if not arguments:
         return FEATURE_MODELS if features else MODELS
-    models = tuple(_read(argument, features) for argument in given)
+    models = tuple(_read(argument, features) for argument in arguments)
     if len({model.key for model in models}) < len(models):
         message = "--model: two models have the same name; give each its own"
         raise UsageError(message)

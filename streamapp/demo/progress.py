@@ -65,21 +65,24 @@ class DemoCluster:
         try:
             # Read before the ends: commits go on between the two reads, and no lag may be below 0.
             committed = [
-                each
+                position
                 for consumer, places in self._readers.values()
-                for each in consumer.committed(places, timeout=REQUEST_SECONDS)
+                for position in consumer.committed(places, timeout=REQUEST_SECONDS)
             ]
             ends = self._client.list_offsets(asked, request_timeout=REQUEST_SECONDS)
-            found = {(p.topic, p.partition): future.result().offset for p, future in ends.items()}
+            offsets = {(p.topic, p.partition): future.result().offset for p, future in ends.items()}
         except KafkaException:  # a leader or coordinator is moving; the next look succeeds
             return
-        done = sum(max(0, p.offset) for p in committed)  # -1001: nothing committed there
+        committed_total = sum(max(0, p.offset) for p in committed)  # -1001: nothing committed there
         counts: Counter[str] = Counter()
-        for (topic, _), end in found.items():
+        for (topic, _), end in offsets.items():
             counts[topic] += end
         names = self._names
         self.progress = DemoProgress(
-            counts[names.instances], counts[names.labels], counts[names.controls], counts.total() - done
+            counts[names.instances],
+            counts[names.labels],
+            counts[names.controls],
+            counts.total() - committed_total,
         )
 
     def has_members(self, group: str) -> bool:

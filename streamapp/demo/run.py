@@ -175,18 +175,18 @@ def read_truth(plan: DemoPlan, note: Callable[[str], None] | None = None) -> Tru
         for line in inference_lines(dataset, plan.target is not None, plan.header is not None):
             note(line)
     codes: list[np.ndarray[Any, np.dtype[np.int32]]] = []
-    left = plan.records
+    rows_left = plan.records
     for _, y in dataset.batches():
-        codes.append(y if left is None else y[:left])
-        if left is not None:
-            left -= len(codes[-1])
-            if left == 0:
+        codes.append(y if rows_left is None else y[:rows_left])
+        if rows_left is not None:
+            rows_left -= len(codes[-1])
+            if rows_left == 0:
                 break
     if not sum(map(len, codes)):
         message = f"{plan.address} has no rows; name a data set with at least one"
         raise UsageError(message)
-    found = np.concatenate(codes)
-    return Truth(found, dataset.classes, schema_of(dataset))
+    all_codes = np.concatenate(codes)
+    return Truth(all_codes, dataset.classes, schema_of(dataset))
 
 
 class _Demo:
@@ -288,9 +288,9 @@ class _Demo:
 
         def is_there() -> bool:
             text = (self._directory / "web.log").read_text("utf-8", "replace")
-            found = re.search(r"grove web is at (\S+)", text)
-            self._web = found[1] if found else ""
-            return bool(found)
+            match = re.search(r"grove web is at (\S+)", text)
+            self._web = match[1] if match else ""
+            return bool(match)
 
         self._wait_for("web", is_there)
         self._display.say(f"grove web is at {self._web}")

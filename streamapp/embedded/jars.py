@@ -119,7 +119,7 @@ def _download_from(
     """Download a jar; return None when `target` holds it, else the reason why not."""
     from requests import RequestException, codes
 
-    done = 0
+    received = 0
     try:
         timeout = (CONNECT_SECONDS, READ_SECONDS)
         with session.get(f"{source.url}/{jar.path}", timeout=timeout, stream=True) as response:
@@ -129,13 +129,13 @@ def _download_from(
                 with scratch.open("wb") as file:
                     for chunk in response.iter_content(CHUNK_BYTES):
                         file.write(chunk)
-                        done += len(chunk)
+                        received += len(chunk)
                         advance(len(chunk))
                 if not jar.matches(scratch):
                     message = f"{response.url}: the bytes differ from the locked file (in SHA-256 or size)"
                     raise DownloadError(message)
     except RequestException as error:
-        advance(-done)
+        advance(-received)
         return _reason(error)
     return None
 

@@ -83,7 +83,7 @@ def open_data(
     its columns itself.
     """
     if address.startswith(SCHEME):
-        said = {
+        file_options = {
             "--format": form is not None,
             "--target": target is not None,
             "--header/--no-header": header is not None,
@@ -97,7 +97,7 @@ def open_data(
             "--quotes/--no-quotes": quotes is not None,
             "--zero-based": zero_based,
         }
-        if useless := [option for option, is_given in said.items() if is_given]:
+        if useless := [option for option, is_given in file_options.items() if is_given]:
             message = f"{', '.join(useless)} must be left out with --data {address}: they are for files"
             raise UsageError(message)
         generator, n = parse_address(address)
@@ -143,46 +143,54 @@ Declared = Mapping[str, Mapping[str, Any]]
 """These properties, by the names of attributes, in the form of `Attribute`."""
 
 
-def read_declared(given: str) -> Declared:
-    """Return the properties of attributes from `--schema`; given: JSON text, or `@FILE` with JSON."""
+def read_declared(text_or_file: str) -> Declared:
+    """Return the properties of attributes from `--schema`; text_or_file: JSON text, or `@FILE` with JSON."""
     try:
-        text = Path(given[1:]).read_text(encoding="utf-8") if given.startswith("@") else given
+        text = (
+            Path(text_or_file[1:]).read_text(encoding="utf-8")
+            if text_or_file.startswith("@")
+            else text_or_file
+        )
         body = read_json(text)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        message = f"--schema {given}: cannot be read ({reason}); give JSON, or @ and the name of a file"
+        message = (
+            f"--schema {text_or_file}: cannot be read ({reason}); give JSON, or @ and the name of a file"
+        )
         raise UsageError(message) from None
     attributes = body.get("attributes") if isinstance(body, dict) else None
     if not isinstance(attributes, list) or set(body) != {"attributes"}:
         message = (
-            f"--schema {given} must be an object with 'attributes' alone, a list; "
+            f"--schema {text_or_file} must be an object with 'attributes' alone, a list; "
             'for example {"attributes": [{"name": "age", "range": [0, 120], "cost": 2.5}]}'
         )
         raise UsageError(message)
-    found: dict[str, dict[str, Any]] = {}
-    for each in attributes:
-        name = each.get("name") if isinstance(each, dict) else None
-        if not isinstance(name, str) or name in found or not set(each) <= {"name", *DECLARED}:
+    declared: dict[str, dict[str, Any]] = {}
+    for attribute in attributes:
+        name = attribute.get("name") if isinstance(attribute, dict) else None
+        if not isinstance(name, str) or name in declared or not set(attribute) <= {"name", *DECLARED}:
             message = (
-                f"--schema: attribute {each!r} must have its own 'name', and no other members than "
+                f"--schema: attribute {attribute!r} must have its own 'name', and no other members than "
                 f"{', '.join(DECLARED)}; the rest follows from the data set"
             )
             raise UsageError(message)
-        found[name] = {member: _numbers(name, member, each[member]) for member in DECLARED if member in each}
-    return found
+        declared[name] = {
+            member: _numbers(name, member, attribute[member]) for member in DECLARED if member in attribute
+        }
+    return declared
 
 
-def _numbers(name: str, member: str, given: Any) -> Any:
+def _numbers(name: str, member: str, value: Any) -> Any:
     """Return a cost as a number, a range or thresholds as numbers; `Attribute` checks the rest."""
-    numbers = [given] if member == "cost" else given
+    numbers = [value] if member == "cost" else value
     length = 2 if member == "range" else None
-    if not isinstance(numbers, list) or any(type(each) not in (int, float) for each in numbers):
+    if not isinstance(numbers, list) or any(type(number) not in (int, float) for number in numbers):
         numbers = None
     if numbers is None or (length is not None and len(numbers) != length):
-        wanted = {"cost": "a number", "range": "a list of two numbers", "thresholds": "a list of numbers"}
-        message = f"--schema: {member}={given!r} of attribute {name!r} must be {wanted[member]}"
+        rules = {"cost": "a number", "range": "a list of two numbers", "thresholds": "a list of numbers"}
+        message = f"--schema: {member}={value!r} of attribute {name!r} must be {rules[member]}"
         raise UsageError(message)
-    return float(given) if member == "cost" else tuple(map(float, numbers))
+    return float(value) if member == "cost" else tuple(map(float, numbers))
 
 
 class FollowingSchema:
@@ -216,8 +224,10 @@ class FollowingSchema:
             )
             raise UsageError(message)
         attributes = [
-            dataclasses.replace(each, **declared[each.name]) if each.name in declared else each
-            for each in attributes
+            dataclasses.replace(attribute, **declared[attribute.name])
+            if attribute.name in declared
+            else attribute
+            for attribute in attributes
         ]
         self._learner = learner
         self.overfull: dict[str, int] = {}
@@ -240,11 +250,11 @@ class FollowingSchema:
             for value in values[column][len(schema.attributes[column].values) : MAX_VALUES]
         )
         for column in self._open:
-            known = len(schema.attributes[column].values)
-            if known < len(values[column]):
+            n_known = len(schema.attributes[column].values)
+            if n_known < len(values[column]):
                 self.overfull[schema.attributes[column].name] = len(values[column])
                 cells = x[:, column]
-                cells[cells >= known] = np.nan
+                cells[cells >= n_known] = np.nan
         for label in self._dataset.classes[schema.n_classes :]:
             try:
                 schema = schema.with_class(label)

@@ -42,15 +42,15 @@ def batch_rows(attributes: int) -> int:
 OnEvent = Callable[[int, Event, Schema], None]
 
 
-def read_spec(given: str, option: str = "--spec ") -> Spec:
+def read_spec(text: str, option: str = "--spec ") -> Spec:
     """The spec of a preset's name, JSON text, or `@FILE`; `option`: the option, for errors."""
-    if not given.startswith("@"):
-        return Spec.parse(given)
+    if not text.startswith("@"):
+        return Spec.parse(text)
     try:
-        return Spec.parse(Path(given[1:]).read_text(encoding="utf-8"))
+        return Spec.parse(Path(text[1:]).read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        message = f"{option}{given}: cannot read the file ({reason}); correct the name after @"
+        message = f"{option}{text}: cannot read the file ({reason}); correct the name after @"
         raise UsageError(message) from None
 
 
@@ -191,13 +191,13 @@ class Prequential:
         }
 
     def _batches(self) -> Iterator[Batch]:
-        left = self._limit
+        rows_left = self._limit
         for x, y in self._dataset.batches(batch_rows(len(self._dataset.kinds))):
-            if left is not None and len(y) >= left:
-                yield x[:left], y[:left]
+            if rows_left is not None and len(y) >= rows_left:
+                yield x[:rows_left], y[:rows_left]
                 return
             yield x, y
-            left = left if left is None else left - len(y)
+            rows_left = rows_left if rows_left is None else rows_left - len(y)
 
 
 class DelayedLabels:
@@ -220,11 +220,11 @@ class DelayedLabels:
         prediction = np.full(len(y), -1, np.int32)
         events: list[tuple[int, Event]] = []
         for row in range(len(y)):
-            one = slice(row, row + 1)
-            answers = self._table.answer(self._which, x[one], _UNLABELLED, _UNIT)
+            this_row = slice(row, row + 1)
+            answers = self._table.answer(self._which, x[this_row], _UNLABELLED, _UNIT)
             prediction[row] = answers.prediction[0]
             events += [(row, event) for event in answers.events]
-            self._owed.append((x[one], y[one], answers))
+            self._owed.append((x[this_row], y[this_row], answers))
             if len(self._owed) > self._delay:
                 events += [(row, event) for event in self._learn()]
         return prediction, events
@@ -242,8 +242,8 @@ class DelayedLabels:
         if not answers.asked[0]:
             return []
         label = y if y[0] >= 0 else np.array([EXPIRED], np.int32)
-        said = answers.prediction, answers.asked, answers.sampled, answers.importance
-        return self._table.learn(self._which, x, label, _UNIT, *said)
+        decision = answers.prediction, answers.asked, answers.sampled, answers.importance
+        return self._table.learn(self._which, x, label, _UNIT, *decision)
 
 
 def _estimate(evaluation: Evaluation) -> dict[str, float | None]:

@@ -46,9 +46,9 @@ def to_environment(settings: Settings) -> dict[str, str]:
 def unknown_variables() -> list[str]:
     """Sentences about variables with our prefix that set nothing, with the setting of the nearest name."""
     source = EnvironmentSource(Settings)
-    known = sorted([env_name(a) for a in source.attributes() - {"kafka"}] + list(OTHER_VARIABLES))
+    names = sorted([env_name(a) for a in source.attributes() - {"kafka"}] + list(OTHER_VARIABLES))
     return [
-        f"{variable} is not a setting{near(variable, known)}"
+        f"{variable} is not a setting{near(variable, names)}"
         for variable in sorted(os.environ)
         if variable.startswith(PREFIX)
         and variable not in OTHER_VARIABLES
@@ -66,14 +66,14 @@ def _sentence(problem: Any) -> str:
     )
     if problem["type"] == "extra_forbidden":
         return f"unknown setting {name!r}; see 'grove config show' for the known settings"
-    given = "***" if is_secret(name) else problem["input"]
-    number = written_as_number(name, given) if problem["type"] == "int_parsing" else ""
-    return f"{name}={given} must be {_rule(problem)}{number}; set {env_name(attribute)}"
+    value = "***" if is_secret(name) else problem["input"]
+    number = written_as_number(name, value) if problem["type"] == "int_parsing" else ""
+    return f"{name}={value} must be {_rule(problem)}{number}; set {env_name(attribute)}"
 
 
 def _rule(problem: Any) -> str:
     context = problem.get("ctx", {})
-    wanted = {
+    rules = {
         "greater_than_equal": f"at least {context.get('ge')}",
         "less_than_equal": f"at most {context.get('le')}",
         "literal_error": f"one of {str(context.get('expected', '')).replace(' or ', ', ')}".replace("'", ""),
@@ -84,4 +84,4 @@ def _rule(problem: Any) -> str:
         "bool_parsing": "true or false",
     }
     fallback: str = problem["msg"][:1].lower() + problem["msg"][1:]
-    return wanted.get(problem["type"], f"valid ({fallback})")
+    return rules.get(problem["type"], f"valid ({fallback})")

@@ -236,7 +236,7 @@ class Settings(BaseSettings):
     def _hide_secrets(cls, value: Any) -> Any:
         if not isinstance(value, dict):
             return value
-        return {name: _property(name, given) for name, given in value.items()}
+        return {name: _property(name, setting) for name, setting in value.items()}
 
     @field_validator("log_level", mode="before")
     @classmethod

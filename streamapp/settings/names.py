@@ -43,7 +43,7 @@ def is_secret(property_name: str) -> bool:
     return _SECRET.search(property_name) is not None
 
 
-def near(name: str, known: Iterable[str]) -> str:
+def near(name: str, candidates: Iterable[str]) -> str:
     """Return " (did you mean …?)" with the known name that is most like `name`, or ""."""
-    found = difflib.get_close_matches(name, known, 1, 0.6)
-    return f" (did you mean {found[0]!r}?)" if found else ""
+    matches = difflib.get_close_matches(name, candidates, 1, 0.6)
+    return f" (did you mean {matches[0]!r}?)" if matches else ""

@@ -68,7 +68,9 @@ def page() -> str:
     head = "setting", "variable", "values", "default", "meaning"
     parts += [f"\n## {title}\n\n{table(head, rows)}" for title, rows in sections.items()]
     owned = table(("property", "why"), ((f"`{name}`", remedy) for name, remedy in OWNED.items()))
-    others = table(("variable", "meaning"), ((f"`{name}`", said) for name, said in OTHER_VARIABLES.items()))
+    others = table(
+        ("variable", "meaning"), ((f"`{name}`", meaning) for name, meaning in OTHER_VARIABLES.items())
+    )
     return "".join([*parts, "\n", CLIENTS, "\n", owned, "\n## Other variables\n\n", others])
 
 

@@ -110,7 +110,11 @@ def _quirks() -> str:
     return table(
         ("quirk", *map(code, compats), "meaning"),
         (
-            (code(names[bit]), *("yes" if quirks.OF_COMPAT[each] & bit else "" for each in compats), meaning)
+            (
+                code(names[bit]),
+                *("yes" if quirks.OF_COMPAT[compat] & bit else "" for compat in compats),
+                meaning,
+            )
             for bit, meaning in quirks.MEANINGS.items()
         ),
     )
@@ -128,27 +132,27 @@ def rows_of(plugin: Any) -> dict[str, Row]:
 @functools.cache
 def documented(plugin: type) -> dict[str, str]:
     """Return the docstring of each parameter, from the nearest class that documents it."""
-    found: dict[str, str] = {}
-    for owner in (each for each in reversed(plugin.__mro__) if issubclass(each, Parameters)):
+    texts: dict[str, str] = {}
+    for owner in (base for base in reversed(plugin.__mro__) if issubclass(base, Parameters)):
         (definition,) = ast.parse(inspect.cleandoc(inspect.getsource(owner))).body
         assert isinstance(definition, ast.ClassDef)
         for declared, behind in itertools.pairwise(definition.body):
             match declared, behind:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=text)):
-                    found[name] = " ".join(str(text).split()).replace("``", "`")
-    return found
+                    texts[name] = " ".join(str(text).split()).replace("``", "`")
+    return texts
 
 
 def source_of(module: ModuleType) -> str:
     """Return the publications that the docstrings of a plug-in cite."""
     text = " ".join(f"{module.__doc__} {module.Plugin.__doc__}".split())
-    found = []
-    for given in re.findall(r"\(((?:[^()]|\([^()]*\))*\b(?:19|20)\d\d\b(?:[^()]|\([^()]*\))*)\)", text):
-        cited = [part for part in given.split("; ") if re.search(r"\b(19|20)\d\d\b", part)]
-        found += [
+    sources = []
+    for parenthesis in re.findall(r"\(((?:[^()]|\([^()]*\))*\b(?:19|20)\d\d\b(?:[^()]|\([^()]*\))*)\)", text):
+        cited = [part for part in parenthesis.split("; ") if re.search(r"\b(19|20)\d\d\b", part)]
+        sources += [
             re.sub(r"^ALGORITHMS section.*?, (?=\w+ et al)", "", part).replace("``", "`") for part in cited
         ]
-    return "; ".join(dict.fromkeys(found))
+    return "; ".join(dict.fromkeys(sources))
 
 
 def _spec_rows() -> Iterator[Row]:

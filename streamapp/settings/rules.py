@@ -116,14 +116,14 @@ def _names(settings: Values) -> list[str]:
 
 
 def _times(settings: Values) -> list[str]:
-    found = []
+    sentences = []
     if settings.max_poll_interval_ms < settings.session_timeout_ms:
-        found.append(
+        sentences.append(
             f"max.poll.interval.ms={settings.max_poll_interval_ms} must be at least "
             f"session.timeout.ms={settings.session_timeout_ms}; raise the first or lower the second"
         )
     if settings.commit_interval_ms >= settings.max_poll_interval_ms:
-        found.append(
+        sentences.append(
             f"commit.interval.ms={settings.commit_interval_ms} must be less than "
             f"max.poll.interval.ms={settings.max_poll_interval_ms}; lower it"
         )
@@ -131,64 +131,66 @@ def _times(settings: Values) -> list[str]:
         settings.processing_guarantee == "exactly_once"
         and settings.commit_interval_ms >= settings.transaction_timeout_ms
     ):
-        found.append(
+        sentences.append(
             f"commit.interval.ms={settings.commit_interval_ms} must be less than "
             f"transaction.timeout.ms={settings.transaction_timeout_ms} with processing.guarantee="
             "exactly_once: the broker would end every transaction before it is committed; lower the first or "
             "raise the second"
         )
     if settings.pending_ttl_ms <= settings.input_skew_ms:
-        found.append(
+        sentences.append(
             f"pending.ttl.ms={settings.pending_ttl_ms} must be more than "
             f"input.skew.ms={settings.input_skew_ms}, or instances expire before their labels come; raise it"
         )
-    return found
+    return sentences
 
 
 def _sizes(settings: Values) -> list[str]:
-    found = []
+    sentences = []
     if settings.fetch_decompressed_max_bytes < settings.record_max_bytes:
-        found.append(
+        sentences.append(
             f"fetch.decompressed.max.bytes={settings.fetch_decompressed_max_bytes} must be at least "
             f"record.max.bytes={settings.record_max_bytes}, or a batch of one such record is refused; raise "
             "the first or lower the second"
         )
     if settings.pending_max_bytes >= settings.record_max_bytes or settings.pending_keep == "requested":
-        return found
+        return sentences
     return [
-        *found,
+        *sentences,
         f"pending.max.bytes={settings.pending_max_bytes} must be at least record.max.bytes="
         f"{settings.record_max_bytes} with pending.keep=all; raise it or keep only requested instances",
     ]
 
 
 def _kafka(settings: Values) -> list[str]:
-    given = {name: value for name, value in settings.kafka.items() if isinstance(value, str)}
-    found = list(property_problems(given))
-    found += [f"{name} must not be set: {remedy}" for name, remedy in OWNED.items() if name in settings.kafka]
-    reset = given.get("auto.offset.reset", "earliest")
+    properties = {name: value for name, value in settings.kafka.items() if isinstance(value, str)}
+    sentences = list(property_problems(properties))
+    sentences += [
+        f"{name} must not be set: {remedy}" for name, remedy in OWNED.items() if name in settings.kafka
+    ]
+    reset = properties.get("auto.offset.reset", "earliest")
     if reset.lower() not in OFFSET_RESETS:
-        found.append(
+        sentences.append(
             f"auto.offset.reset={reset} must be earliest or latest (or a synonym: "
             f"{', '.join(list(OFFSET_RESETS)[2:])}): a worker without committed offsets begins somewhere; "
             "set one of them"
         )
-    protocol = given.get("security.protocol", "PLAINTEXT").upper()
+    protocol = properties.get("security.protocol", "PLAINTEXT").upper()
     if protocol not in PROTOCOLS:
-        found.append(f"security.protocol={protocol} must be one of {', '.join(PROTOCOLS)}; correct it")
+        sentences.append(f"security.protocol={protocol} must be one of {', '.join(PROTOCOLS)}; correct it")
     if protocol.startswith("SASL"):
-        mechanism = given.get("sasl.mechanism", "")
+        mechanism = properties.get("sasl.mechanism", "")
         if mechanism not in MECHANISMS:
-            found.append(
+            sentences.append(
                 f"sasl.mechanism={mechanism or '(none)'} must be one of {', '.join(MECHANISMS)} with "
                 f"security.protocol={protocol}; set GROVE_KAFKA_SASL_MECHANISM"
             )
         elif mechanism != "OAUTHBEARER":
-            found += [
+            sentences += [
                 f"{name} must be set with sasl.mechanism={mechanism}; "
                 f"set GROVE_KAFKA_{name.replace('.', '_').upper()}"
                 + ("_FILE to a file that holds it" if name == "sasl.password" else "")
                 for name in ("sasl.username", "sasl.password")
                 if name not in settings.kafka
             ]
-    return found
+    return sentences

@@ -107,8 +107,8 @@ class FileSource(_Source):
             elif attribute in self.attributes() - {"kafka"}:
                 values[attribute] = value
             else:
-                known = sorted(kafka_name(a) for a in self.attributes() - {"kafka"})
-                message = f"{file}: unknown setting {name!r}{near(name, known)}; [kafka] is for the clients"
+                names = sorted(kafka_name(a) for a in self.attributes() - {"kafka"})
+                message = f"{file}: unknown setting {name!r}{near(name, names)}; [kafka] is for the clients"
                 raise SettingsError(message)
         return values | ({"kafka": kafka} if kafka else {})
 

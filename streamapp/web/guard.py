@@ -107,9 +107,9 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive) -> Response | None:
         """Return the answer to a request that is refused; None: the request may pass."""
-        said = self._foreign(Headers(scope=scope), scope)
-        if said:
-            return PlainTextResponse(said, 403)
+        refusal = self._foreign(Headers(scope=scope), scope)
+        if refusal:
+            return PlainTextResponse(refusal, 403)
         who = self._known(scope)
         address = scope["client"][0] if scope.get("client") else ""
         if not self._rate.admits(f"user {who.name}" if who else f"address {address}", now_ms()):
@@ -186,8 +186,8 @@ class Guard:
         body = await _body(request)
         if body is None:
             return _page("This is too long.", 413)
-        given = parse_qs(body.decode("utf-8", "replace"))
-        name, password = given.get("name", [""])[0], given.get("password", [""])[0]
+        form = parse_qs(body.decode("utf-8", "replace"))
+        name, password = form.get("name", [""])[0], form.get("password", [""])[0]
         address = request.client.host if request.client else ""
         if not self._limit.admits(name, address, now_ms()):
             return _page("Too many attempts; try again in a minute.", 429)
@@ -239,15 +239,15 @@ def _watched(receive: Receive, still: Callable[[], bool]) -> Receive:
 def _split(url: str) -> SplitResult:
     """Return the parts of an address; all are empty if it is not an address."""
     try:
-        found = urlsplit(url)
-        found.hostname  # noqa: B018 - it may be what cannot be read
+        parts = urlsplit(url)
+        parts.hostname  # noqa: B018 - it may be what cannot be read
     except ValueError:
         return urlsplit("")
-    return found
+    return parts
 
 
-def _page(said: str, status: int = 200) -> Response:
-    return HTMLResponse(_PAGE.format(said=html.escape(said)), status)
+def _page(text: str, status: int = 200) -> Response:
+    return HTMLResponse(_PAGE.format(said=html.escape(text)), status)
 
 
 def _always() -> bool:

@@ -30,7 +30,7 @@ class Proxy:
             )
             raise UsageError(message)
         try:
-            networks = tuple(ip_network(each) for each in trusted)
+            networks = tuple(ip_network(address) for address in trusted)
         except ValueError as error:
             message = f"--trusted-proxy must be an address, or a network such as 10.0.0.0/24: {error}"
             raise UsageError(message) from None

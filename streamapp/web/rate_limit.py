@@ -22,10 +22,10 @@ class RateLimit:
         >>> [limit.admits("ann", ms) for ms in (0, 0, 0, 1000)]
         [True, True, False, True]
         """
-        left, at = self._buckets.pop(name, (float(self._burst), now))
-        left = min(float(self._burst), left + max(0, now - at) * self._per_ms)
-        admitted = left >= 1
-        self._buckets[name] = (left - 1 if admitted else left, max(at, now))
+        tokens, at = self._buckets.pop(name, (float(self._burst), now))
+        tokens = min(float(self._burst), tokens + max(0, now - at) * self._per_ms)
+        admitted = tokens >= 1
+        self._buckets[name] = (tokens - 1 if admitted else tokens, max(at, now))
         if len(self._buckets) > _REMEMBERED:
             self._buckets.popitem(last=False)
         return admitted

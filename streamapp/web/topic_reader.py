@@ -115,9 +115,11 @@ class TopicReader(ABC):
         for topic in self._topics:
             stored = self._stored(topic)
             missing = [n for n in range(self._partitions) if n not in stored]
-            found = {place.partition: place for place in self._sought(topic, missing)}
+            sought = {place.partition: place for place in self._sought(topic, missing)}
             for number in range(self._partitions):
-                place = found.get(number, TopicPartition(topic, number, stored.get(number, OFFSET_BEGINNING)))
+                place = sought.get(
+                    number, TopicPartition(topic, number, stored.get(number, OFFSET_BEGINNING))
+                )
                 places.append(place)
                 self._starts(topic, number, place.offset)
         return places
@@ -191,11 +193,11 @@ def _origin(kafka: Mapping[str, Any], prefix: str, topics: tuple[str, ...]) -> d
     """Return prefix, cluster id and topic ids, which differ for topics that were deleted and made again."""
     cluster = Cluster(kafka)
     futures = cluster.client.describe_topics(TopicCollection(list(topics)), request_timeout=cluster.timeout)
-    found = {
+    ids = {
         topic: str(cluster.result(future, topic, "Describe", "topic").topic_id)
         for topic, future in futures.items()
     }
-    return {"prefix": prefix, "cluster": cluster.id or "", **found}
+    return {"prefix": prefix, "cluster": cluster.id or "", **ids}
 
 
 def _log_error(error: KafkaError) -> None:

@@ -56,32 +56,32 @@ class Users:
 
     def _read(self) -> dict[str, User]:
         try:
-            found = self._path.stat()
+            status = self._path.stat()
         except OSError:
             return read_users(self._path)
-        version = (found.st_mtime_ns, found.st_size, found.st_ino)
+        version = (status.st_mtime_ns, status.st_size, status.st_ino)
         if self._known[0] != version:
             self._known = (version, read_users(self._path))
         return self._known[1]
 
     def check(self, name: str, password: str) -> bool:
         """Whether this is the password of a user; takes about 50 ms of CPU."""
-        known = self._read().get(name)
+        user = self._read().get(name)
         try:
-            right = _HASHER.verify(known.digest if known else _NOBODY, password[:PASSWORD_MAX])
+            right = _HASHER.verify(user.digest if user else _NOBODY, password[:PASSWORD_MAX])
         except (VerificationError, InvalidHashError):
             return False
-        return right and known is not None
+        return right and user is not None
 
     def proof(self, name: str) -> str:
         """Return a text that changes with the user's password; "": the user is not in the file."""
-        known = self._read().get(name)
-        return "" if known is None else hashlib.sha256(known.digest.encode()).hexdigest()
+        user = self._read().get(name)
+        return "" if user is None else hashlib.sha256(user.digest.encode()).hexdigest()
 
     def role(self, name: str) -> Role | None:
         """Return the role of a user; None: they are not, or no longer, in the file."""
-        known = self._read().get(name)
-        return None if known is None else known.role
+        user = self._read().get(name)
+        return None if user is None else user.role
 
 
 def read_users(path: Path) -> dict[str, User]:
@@ -98,8 +98,8 @@ def read_users(path: Path) -> dict[str, User]:
         name, *role, digest = line.split(":")
         if not line.strip():
             continue
-        known = role in ([], [ANNOTATOR], [OPERATOR])
-        if not known or not NAME.fullmatch(name) or not digest.startswith("$argon2"):
+        is_role = role in ([], [ANNOTATOR], [OPERATOR])
+        if not is_role or not NAME.fullmatch(name) or not digest.startswith("$argon2"):
             message = (
                 f"--users {path}:{number} must be NAME:HASH or NAME:operator:HASH; make lines with "
                 "'grove web --add-user NAME --role ROLE'"
@@ -118,7 +118,7 @@ def add_user(path: Path, name: str, password: str, role: Role = ANNOTATOR) -> No
         message = f"the password must have {PASSWORD_MIN} to {PASSWORD_MAX:,} characters"
         raise UsageError(message)
     users = read_users(path) | {name: User(_HASHER.hash(password), role)}
-    text = "".join(f"{each}:{user.role}:{user.digest}\n" for each, user in users.items())
+    text = "".join(f"{user_name}:{user.role}:{user.digest}\n" for user_name, user in users.items())
     handle, written = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     with os.fdopen(handle, "w", encoding="utf-8") as file:  # mkstemp: only the file's owner may read it
         file.write(text)
@@ -134,10 +134,10 @@ class SignInLimit:
     def admits(self, name: str, address: str, now: int) -> bool:
         """Whether another attempt may be made; it counts as failed until `succeeded` takes it back."""
         places = ((f"name {name}", ATTEMPTS), (f"address {address}", ATTEMPTS_OF_ALL))
-        found = [(self._of(place, now), limit) for place, limit in places]
-        if any(len(times) >= limit for times, limit in found):
+        attempts = [(self._of(place, now), limit) for place, limit in places]
+        if any(len(times) >= limit for times, limit in attempts):
             return False
-        for times, _ in found:
+        for times, _ in attempts:
             times.append(now)
         return True
 

@@ -20,8 +20,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "")
     """
     top = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in head)
     body = "".join(f"<tr>{''.join(f'<td>{html.escape(text)}</td>' for text in row)}</tr>" for row in rows)
-    said = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    return f'<table class="grove-table">{said}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
+    caption_tag = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return (
+        f'<table class="grove-table">{caption_tag}<thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
+    )
 
 
 def features_table(card: Card, units: Mapping[str, str]) -> str:

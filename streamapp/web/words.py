@@ -57,11 +57,11 @@ def event_in_words(event: dict[str, Any]) -> str:
     kind, detail = event["event"], event["detail"]
     node = detail.get("node")
     if kind in ("split", "revised"):
-        done = {"split": "split on", "replaced": "split again on", "moved": "moved its threshold:"}
-        said = f"node {node} {done.get(str(detail.get('action')), 'split on')} {test_of(detail)}"
+        verbs = {"split": "split on", "replaced": "split again on", "moved": "moved its threshold:"}
+        sentence = f"node {node} {verbs.get(str(detail.get('action')), 'split on')} {test_of(detail)}"
         if isinstance(detail.get("former"), dict):
-            said += f" (before: {test_of(detail['former'])})"
-        return f"{said}; {gap_in_words(detail)}"
+            sentence += f" (before: {test_of(detail['former'])})"
+        return f"{sentence}; {gap_in_words(detail)}"
     if kind == "pruned":
         former = detail.get("former")
         was = f", {test_of(former)}," if isinstance(former, dict) else ""
@@ -74,10 +74,10 @@ def event_in_words(event: dict[str, Any]) -> str:
     if kind == "growth-stopped":
         return f"the tree has {number(detail.get('leaves'))} leaves and grows no more"
     if kind == "thresholds-set":
-        left = detail.get("left")
-        more = f"; with too few values yet: {number(left)}" if left else ""
-        made = number(detail.get("attributes"))
-        return f"numeric attributes with thresholds of their first values: {made}{more}"
+        n_left = detail.get("left")
+        more = f"; with too few values yet: {number(n_left)}" if n_left else ""
+        n_made = number(detail.get("attributes"))
+        return f"numeric attributes with thresholds of their first values: {n_made}{more}"
     parts = (f"{part} {detail[part]}" for part in ("learner", "query", "budget", "drift") if part in detail)
     return f"{kind}: {', '.join(parts)}" if detail else str(kind)
 

@@ -147,7 +147,7 @@ def _frame_bytes(settings: Settings) -> int:
 
 def _fetch(settings: Settings) -> dict[str, Any]:
     """Return the options of aiokafka's consumer that Faust's arguments do not cover."""
-    given = {name: int(str(settings.kafka.get(name, default))) for name, default in FETCH.items()}
-    return {name.replace(".", "_"): value for name, value in given.items()} | {
+    fetching = {name: int(str(settings.kafka.get(name, default))) for name, default in FETCH.items()}
+    return {name.replace(".", "_"): value for name, value in fetching.items()} | {
         "isolation_level": "read_committed"
     }

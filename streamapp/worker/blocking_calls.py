@@ -21,23 +21,23 @@ frozen for an hour misses one check only."""
 async def run_blocking(work: Callable[[], T]) -> T:
     """Run `work` in a thread that does not keep the process alive: it may wait minutes for a broker."""
     loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
+    future: asyncio.Future[T] = loop.create_future()
 
     def resolve(outcome: Callable[[], None]) -> None:
-        if not done.done():  # else the waiting task was cancelled
+        if not future.done():  # else the waiting task was cancelled
             outcome()
 
     def run() -> None:
         try:
             result = work()
-            outcome = functools.partial(done.set_result, result)
+            outcome = functools.partial(future.set_result, result)
         except BaseException as error:  # noqa: BLE001 - whatever it is, it belongs to the one who waits
-            outcome = functools.partial(done.set_exception, error)
+            outcome = functools.partial(future.set_exception, error)
         if not loop.is_closed():
             loop.call_soon_threadsafe(resolve, outcome)
 
     threading.Thread(target=run, name="broker", daemon=True).start()
-    return await done
+    return await future
 
 
 async def run_watched(work: Callable[[], T], call: Callable[[], int | None]) -> T:

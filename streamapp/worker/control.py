@@ -62,13 +62,13 @@ def scale(settings: Settings, n: int, seconds: float) -> str:
     process = holder(settings.state_dir, name)
     if process is None:
         raise NotRunningError(_not_running(settings, name))
-    wanted = settings.state_dir / name / WORKERS
-    wanted.write_text(str(n), encoding="ascii")
+    count_file = settings.state_dir / name / WORKERS
+    count_file.write_text(str(n), encoding="ascii")
     os.kill(process, DRAIN)
     if n == 0:
         _wait(settings.state_dir, name, process, seconds)
     else:
-        _wait_for_parent(settings.state_dir, name, process, wanted, seconds)
+        _wait_for_parent(settings.state_dir, name, process, count_file, seconds)
     return f"parent {name}"
 
 
@@ -103,11 +103,11 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _wait_for_parent(root: Path, name: str, process: int, wanted: Path, seconds: float) -> None:
+def _wait_for_parent(root: Path, name: str, process: int, count_file: Path, seconds: float) -> None:
     deadline = time.monotonic() + seconds
-    while (text := _text(wanted)) is not None:
+    while (text := _text(count_file)) is not None:
         if text.startswith(REFUSED):
-            wanted.unlink()
+            count_file.unlink()
             raise RefusedError(text.removeprefix(REFUSED))
         if holder(root, name) != process:
             message = f"process {process} ({name}) has ended; see its log"
@@ -121,9 +121,9 @@ def _wait_for_parent(root: Path, name: str, process: int, wanted: Path, seconds:
 def _not_running(settings: Settings, name: str) -> str:
     root = settings.state_dir
     running = sorted(path.parent.name for path in root.glob("*/lock") if holder(root, path.parent.name))
-    known = f"running there: {', '.join(running)}" if running else "no worker runs there"
+    others = f"running there: {', '.join(running)}" if running else "no worker runs there"
     asked = name.removesuffix("-parent")
     return (
         f"no worker {settings.group_instance_id or default_instance(0)!r} and no parent of workers {asked!r} "
-        f"holds a directory below state.dir={root}; {known}. Give the --name and state.dir of its start"
+        f"holds a directory below state.dir={root}; {others}. Give the --name and state.dir of its start"
     )

@@ -29,10 +29,10 @@ _come: dict[str, int] = {}
 
 def point(name: str) -> None:
     """Kill this process if the environment variable names this step."""
-    wanted = os.environ.get(VARIABLE)
-    if wanted is None:
+    named_step = os.environ.get(VARIABLE)
+    if named_step is None:
         return
-    step, _, count = wanted.partition(":")
+    step, _, count = named_step.partition(":")
     if step == name:
         _come[name] = _come.get(name, 0) + 1
         if _come[name] >= int(count or 1):

@@ -95,7 +95,7 @@ def task_gauges(manager: TaskManager) -> Iterator[Metric]:
     )
     for name, meaning, value in sums:
         yield gauge(name, meaning, [((), float(value))])
-    yield from model_gauges(each for task in tasks for each in task.models.scales())
+    yield from model_gauges(scale for task in tasks for scale in task.models.scales())
 
 
 def memory_counts(memory: ModelMemory) -> Iterator[Metric]:

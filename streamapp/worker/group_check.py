@@ -46,7 +46,7 @@ def check_group(
     places = [TopicPartition(topic, number) for topic in sources for number in range(partitions)]
     committed = committed_of(kafka, group, places, tell=logger.info)
     check_partitions(committed, group, names, partitions)
-    if all(partitions_in(each.metadata) is None for each in committed):
+    if all(partitions_in(position.metadata) is None for position in committed):
         check_partitions(journalled(), group, names, partitions)
 
 
@@ -89,14 +89,15 @@ def check_partitions(
 
     Offsets committed before that number was recorded are accepted; the next commit records it.
     """
-    for each in committed:
-        before = partitions_in(each.metadata)
+    for position in committed:
+        before = partitions_in(position.metadata)
         if before is not None and before != partitions:
             message = (
                 f"topics {names.prefix}* have {partitions} partitions, but group {group} has processed "
-                f"{each.topic} with {before} partitions: some were added while no worker ran, and a key's "
-                "records may now be in another partition than its model. 'grove migrate' moves the models to "
-                "topics of another prefix (docs/operations.md#changing-the-partition-count); 'grove models "
-                f"reset --partition N' for each N from 0 to {before - 1} begins with new models instead"
+                f"{position.topic} with {before} partitions: some were added while no worker ran, and a "
+                "key's records may now be in another partition than its model. 'grove migrate' moves the "
+                "models to topics of another prefix (docs/operations.md#changing-the-partition-count); "
+                f"'grove models reset --partition N' for each N from 0 to {before - 1} begins with new "
+                "models instead"
             )
             raise SettingsError(message)

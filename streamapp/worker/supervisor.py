@@ -70,8 +70,8 @@ def check_ports(settings: Settings, n: int) -> None:
 
 def worker_settings(settings: Settings, number: int, *, any_port: bool = False) -> Settings:
     """Return the settings of worker `number` (from 1 on); `any_port`: `web.port` was 0."""
-    given = settings.group_instance_id
-    name = default_instance(number) if given is None else f"{given}-{number}"
+    base_name = settings.group_instance_id
+    name = default_instance(number) if base_name is None else f"{base_name}-{number}"
     port = 0 if any_port else settings.web_port + number
     named = settings.model_copy(update={"group_instance_id": name, "web_port": port})
     return with_port(named) if any_port else named  # the parent has to use the same port

@@ -251,7 +251,7 @@ def check_topics(settings: Settings) -> tuple[int, bool]:
     kafka, names = librdkafka_properties(settings), TopicNames(settings.topics_prefix)
     differences = admin.check(kafka, names)
     optional = {name for name, topic in names.all().items() if topic.optional}
-    missing = {each.topic for each in differences if each.what == "missing"}
+    missing = {difference.topic for difference in differences if difference.what == "missing"}
     features = not optional <= missing
     spared = {name for name, topic in names.all().items() if topic.of_web} | (set() if features else optional)
     fatal = [
@@ -262,7 +262,9 @@ def check_topics(settings: Settings) -> tuple[int, bool]:
     if fatal:
         raise SettingsError("; ".join(fatal))
     unseen = [difference for difference in differences if difference.what == "settings"]
-    not_ours = [each for each in differences if each.what == "denied"]  # denied, and owned by other systems
+    not_ours = [
+        difference for difference in differences if difference.what == "denied"
+    ]  # denied, and owned by other systems
     for difference in differences:
         if difference not in (*unseen[1:], *not_ours):
             logger.warning("%s", difference.message)

@@ -11,7 +11,7 @@ app = typer.Typer(help="Show and check the settings.", no_args_is_help=True)
 
 
 def show(
-    given: SettingsOptions,
+    options: SettingsOptions,
     as_json: Json = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of all settings.")] = False,
     page: Annotated[bool, typer.Option("--page", help="Print docs/settings.md.")] = False,
@@ -52,7 +52,7 @@ def show(
     if schema:
         typer.echo(json.dumps(Settings.model_json_schema(), indent=2))
         return
-    settings = given.settings()
+    settings = options.settings()
     if as_json:
         typer.echo(json.dumps(settings.shown()))
         return
@@ -60,7 +60,7 @@ def show(
         typer.echo(f"{name} = {value}")
 
 
-def check(given: SettingsOptions) -> None:
+def check(options: SettingsOptions) -> None:
     """Check the settings without starting anything: values, rules, client properties, model spec.
 
     It prints one line for each mistake and exits with 78. Variables that set nothing lead to warnings.
@@ -73,7 +73,7 @@ def check(given: SettingsOptions) -> None:
     from streamapp.settings.check import check_clients, check_spec
     from streamapp.settings.loading import unknown_variables
 
-    settings = given.settings()
+    settings = options.settings()
     check_clients(settings)
     check_spec(settings)
     for warning in unknown_variables():

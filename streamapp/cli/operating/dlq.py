@@ -30,7 +30,7 @@ Key = Annotated[str | None, typer.Option("--key", help="Only letters with this m
 
 
 def skip(
-    given: SettingsOptions,
+    options: SettingsOptions,
     place: Annotated[
         str,
         typer.Argument(
@@ -60,44 +60,44 @@ def skip(
     from streamapp.tools.dead_letters.skip import skip as write_skip
     from streamapp.tools.offline.place import Place
 
-    wanted = Place.parse(place, "PARTITION:OFFSET", source)
-    installation = installation_of(given)
-    installation.check(wanted.partition)
+    position = Place.parse(place, "PARTITION:OFFSET", source)
+    installation = installation_of(options)
+    installation.check(position.partition)
     kafka, group, names = installation.kafka, installation.group, installation.names
-    found = find(kafka, group, names, wanted.partition, source, wanted.offset)
-    facts, lines = described(found)
+    record = find(kafka, group, names, position.partition, source, position.offset)
+    facts, lines = described(record)
     if not as_json:
         typer.echo("\n".join(lines))
-    if not yes and not found.already:
+    if not yes and not record.already:
         typer.confirm("The record becomes a dead letter, unprocessed. Go on?", abort=True, err=True)
-    write_skip(kafka, group, names, found)
+    write_skip(kafka, group, names, record)
     if as_json:
         typer.echo(json.dumps(facts, ensure_ascii=False))
     else:
-        again = " (as in an earlier message)" if found.already else ""
+        again = " (as in an earlier message)" if record.already else ""
         typer.echo(f"it becomes a dead letter when a worker comes to it{again}; start the workers")
 
 
-def described(found: "Skippable") -> tuple[dict[str, Any], list[str]]:
+def described(record: "Skippable") -> tuple[dict[str, Any], list[str]]:
     """The description of a record, for programs and for people."""
-    offset, ahead = found.skip.offset, found.skip.offset - found.next
-    key = None if found.key is None else found.key.decode("utf-8", "replace")
+    offset, ahead = record.skip.offset, record.skip.offset - record.next
+    key = None if record.key is None else record.key.decode("utf-8", "replace")
     facts = {
-        "topic": found.topic,
-        "partition": found.partition,
+        "topic": record.topic,
+        "partition": record.partition,
         "offset": offset,
         "key": key,
-        "bytes": found.size,
-        "timestamp": found.timestamp,
-        "next": found.next,
-        "already": found.already,
+        "bytes": record.size,
+        "timestamp": record.timestamp,
+        "next": record.next,
+        "already": record.already,
     }
-    size = "no value" if found.size is None else f"{found.size:,} bytes"
+    size = "no value" if record.size is None else f"{record.size:,} bytes"
     where = f"{ahead:,} offsets before it" if ahead else "it is the next one"
     lines = [
-        f"record     {found.topic} {found.partition}:{offset}, {size}, {_time(found.timestamp)}",
+        f"record     {record.topic} {record.partition}:{offset}, {size}, {_time(record.timestamp)}",
         f"key        {'none' if key is None else repr(key)}",
-        f"position   {found.next:,}: {where}",
+        f"position   {record.next:,}: {where}",
     ]
     return facts, lines
 
@@ -111,7 +111,7 @@ def _time(timestamp: int) -> str:
 
 
 def list_(
-    given: SettingsOptions,
+    options: SettingsOptions,
     reasons: Reasons = None,
     key: Key = None,
     limit: Annotated[
@@ -135,24 +135,24 @@ def list_(
     from streamapp.cli.cells import cell
     from streamapp.tools.dead_letters.read import row_of
 
-    log = _log(given)
+    log = _log(options)
     rows = (row_of(letter) for letter in log.read(_filter(reasons, key)))
-    found = heapq.nlargest(limit, rows, key=lambda row: (row["timestamp"], row["at"]))[::-1]
+    newest = heapq.nlargest(limit, rows, key=lambda row: (row["timestamp"], row["at"]))[::-1]
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False))
+        typer.echo(json.dumps(newest, ensure_ascii=False))
         return
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     for title in ("at", "reason", "key", "record", "first seen", "attempts"):
         table.add_column(title, overflow="fold", justify="right" if title == "attempts" else "left")
-    for row in found:
+    for row in newest:
         record = f"{row['topic']} {row['record']}"
         cells = row["at"], row["reason"], row["key"], record, _when(row["first_seen"]), row["attempts"]
-        table.add_row(*(cell("" if each is None else str(each)) for each in cells))
+        table.add_row(*(cell("" if value is None else str(value)) for value in cells))
     Console(highlight=False).print(table)
 
 
 def show(
-    given: SettingsOptions,
+    options: SettingsOptions,
     place: Annotated[
         str,
         typer.Argument(
@@ -172,14 +172,14 @@ def show(
     from streamapp.tools.dead_letters.read import as_text, document_of
     from streamapp.tools.offline.place import Place
 
-    wanted = Place.parse(place, "PARTITION:OFFSET", "dead-letters")
-    letter = _log(given).one(wanted)
+    position = Place.parse(place, "PARTITION:OFFSET", "dead-letters")
+    letter = _log(options).one(position)
     document = document_of(letter)
     typer.echo(json.dumps(document, ensure_ascii=False) if as_json else as_text(document))
 
 
 def replay(
-    given: SettingsOptions,
+    options: SettingsOptions,
     place: Annotated[
         str | None,
         typer.Argument(help="Only this dead letter.", metavar="[PARTITION:OFFSET]", show_default=False),
@@ -206,30 +206,30 @@ def replay(
     """
     import json
 
-    log = _log(given)
-    wanted = _filter(reasons, key, place)
-    found = log.send_back(wanted, dry_run=True)
-    if not (dry_run or yes) and found.n:
-        typer.confirm(f"{found.n:,} records go to their topics again. Go on?", abort=True, err=True)
-    if not dry_run and found.n:
-        found = log.send_back(wanted, dry_run=False)
+    log = _log(options)
+    selection = _filter(reasons, key, place)
+    returned = log.send_back(selection, dry_run=True)
+    if not (dry_run or yes) and returned.n:
+        typer.confirm(f"{returned.n:,} records go to their topics again. Go on?", abort=True, err=True)
+    if not dry_run and returned.n:
+        returned = log.send_back(selection, dry_run=False)
     if as_json:
         typer.echo(
-            json.dumps({"dry_run": dry_run, "sent": found.sent, "left": found.left}, ensure_ascii=False)
+            json.dumps({"dry_run": dry_run, "sent": returned.sent, "left": returned.left}, ensure_ascii=False)
         )
         return
-    for topic, n in sorted(found.sent.items()):
+    for topic, n in sorted(returned.sent.items()):
         typer.echo(f"{'would go' if dry_run else 'sent'} to {topic}: {n:,}")
-    for why, n in sorted(found.left.items()):
+    for why, n in sorted(returned.left.items()):
         typer.echo(f"left out: {n:,}, {why}")
-    if not found.n and not found.left:
+    if not returned.n and not returned.left:
         typer.echo("no dead letter matches; 'grove dlq list' shows all dead letters")
 
 
-def _log(given: SettingsOptions) -> "DeadLetterLog":
+def _log(options: SettingsOptions) -> "DeadLetterLog":
     from streamapp.tools.dead_letters.find import DeadLetterLog
 
-    settings, kafka, names = given.connection()
+    settings, kafka, names = options.connection()
     return DeadLetterLog(kafka, f"{settings.application_id}-dlq", names)  # the group commits nothing
 
 
@@ -238,10 +238,10 @@ def _filter(reasons: list[str] | None, key: str | None, place: str | None = None
     from streamapp.tools.offline.place import Place
     from topics.errors import Reason
 
-    known = [reason.value for reason in Reason]
+    names = [reason.value for reason in Reason]
     for reason in reasons or ():
-        if reason not in known:
-            message = f"--reason {reason}: there is none of that name; known: {', '.join(known)}"
+        if reason not in names:
+            message = f"--reason {reason}: there is none of that name; known: {', '.join(names)}"
             raise UsageError(message)
     at = None if place is None else Place.parse(place, "PARTITION:OFFSET", "dead-letters")
     return DeadLetterFilter(tuple(reasons or ()), key, at)

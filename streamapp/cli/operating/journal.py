@@ -12,7 +12,7 @@ app = typer.Typer(help="Read the journal: the records of each commit, snapshots.
 
 
 def show(
-    given: SettingsOptions,
+    options: SettingsOptions,
     partition: OnePartition,
     last: Annotated[
         int, typer.Option("--last", "-n", help="Number of offsets back from the end.", metavar="N", min=1)
@@ -34,7 +34,7 @@ def show(
     from streamapp.worker.restore.log_reader import LogReader
     from topics.clients.cluster import Cluster
 
-    settings, kafka, names = given.connection()
+    settings, kafka, names = options.connection()
     topic = names.journal
     count = Cluster(kafka).partition_count(topic)
     if partition >= count:

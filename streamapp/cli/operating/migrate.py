@@ -92,8 +92,8 @@ def migrate(
         environment["GROVE_APPLICATION_ID"] = to_application
     if to_servers is not None:
         environment |= {"GROVE_KAFKA_BOOTSTRAP_SERVERS": to_servers, "GROVE_STATE_DIR": "(another directory)"}
-    left = left_to_do(course.migration.report, course.old.names, course.new, environment)
-    result = course, obstacles, created, left
+    steps = left_to_do(course.migration.report, course.old.names, course.new, environment)
+    result = course, obstacles, created, steps
     typer.echo(json.dumps(document_of(*result), ensure_ascii=False) if as_json else as_text(*result))
     raise typer.Exit(1 if obstacles else 0)
 

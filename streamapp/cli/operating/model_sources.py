@@ -13,35 +13,35 @@ if TYPE_CHECKING:
     from streamapp.worker.task.models.files.exported import ExportedModel
 
 
-def installation_of(given: SettingsOptions) -> "Installation":
+def installation_of(options: SettingsOptions) -> "Installation":
     from streamapp.tools.offline.installation import Installation
     from streamapp.worker.task.config import TaskConfig
     from topics.clients.admin import existing
     from topics.clients.cluster import Cluster
 
-    settings, kafka, names = given.connection()
+    settings, kafka, names = options.connection()
     names = existing(Cluster(kafka), names)
     config = TaskConfig.from_settings(settings, features=names.features)
     return Installation(kafka, settings.application_id, names, config)
 
 
-def given_up(given: SettingsOptions, partition: int, what: str, *, yes: bool) -> "Installation":
+def given_up(options: SettingsOptions, partition: int, what: str, *, yes: bool) -> "Installation":
     """The installation of a partition whose state is given up, once the operator has agreed."""
-    place = installation_of(given)
+    place = installation_of(options)
     place.check(partition)
     if not yes:
         typer.confirm(f"{what} Go on?", abort=True)
     return place
 
 
-def model_of(given: SettingsOptions, name: str) -> "ExportedModel":
+def model_of(options: SettingsOptions, name: str) -> "ExportedModel":
     """The model in a file or, if there is no file of that name, the model of a key."""
     from streamapp.worker.task.models.files.exported import read_exported
 
     path = Path(name)
     if path.exists():
         return checked(path, read_file(path))
-    return read_exported(taken_from(installation_of(given), name))
+    return read_exported(taken_from(installation_of(options), name))
 
 
 def where(exported: "ExportedModel") -> str:
@@ -56,7 +56,7 @@ def say(exported: "ExportedModel") -> None:
     typer.echo(f"key        {exported.key}")
     typer.echo(f"taken at   {where(exported)}")
     typer.echo(f"spec       {model.spec.to_json()}")
-    attributes = (f"{each.name} ({each.kind})" for each in model.schema.attributes)
+    attributes = (f"{attribute.name} ({attribute.kind})" for attribute in model.schema.attributes)
     typer.echo(f"features   {', '.join(attributes)}")
     typer.echo(f"classes    {', '.join(model.schema.classes)}")
     typer.echo(f"records    {summary.records:,}, labels {summary.labels:,}, version {summary.version:,}")

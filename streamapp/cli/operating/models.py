@@ -26,7 +26,7 @@ Model = Annotated[
 ]
 
 
-def list_(given: SettingsOptions, partition: Partition = None, as_json: Json = False) -> None:
+def list_(options: SettingsOptions, partition: Partition = None, as_json: Json = False) -> None:
     """List the models as they are at the committed offsets.
 
     The state is read from snapshots and journal, as by a worker that gets the partition; workers need not
@@ -46,18 +46,18 @@ def list_(given: SettingsOptions, partition: Partition = None, as_json: Json = F
     from streamapp.cli.progress import rows_progress
     from streamapp.tools.offline.listing import COLUMNS, rows
 
-    place = installation_of(given)
+    place = installation_of(options)
     numbers = range(place.partitions) if partition is None else [partition]
-    found: list[dict[str, Any]] = []
+    listed: list[dict[str, Any]] = []
     with rows_progress("partitions", len(numbers)) as advance:
         for number in numbers:
             with place.partition(number) as stored:
                 arrived = stored.now()
             if arrived is not None:
-                found += rows(arrived.task)
+                listed += rows(arrived.task)
             advance(1)
     if as_json:
-        typer.echo(json.dumps(found, ensure_ascii=False))
+        typer.echo(json.dumps(listed, ensure_ascii=False))
         return
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     for title in COLUMNS:
@@ -65,13 +65,13 @@ def list_(given: SettingsOptions, partition: Partition = None, as_json: Json = F
             table.add_column(title, overflow="fold")
         else:
             table.add_column(title, justify="left" if title in ("spec", "frozen") else "right", no_wrap=True)
-    for each in found:
-        table.add_row(*(cell(_cell(value)) for value in each.values()))
+    for row in listed:
+        table.add_row(*(cell(_cell(value)) for value in row.values()))
     Console(highlight=False).print(table)
 
 
 def show(
-    given: SettingsOptions,
+    options: SettingsOptions,
     key: Key,
     depth: Annotated[int, typer.Option("--depth", "-d", help="Levels of the tree.", min=0)] = 3,
     as_json: Json = False,
@@ -88,7 +88,7 @@ def show(
     from core import export as forms
     from streamapp.worker.task.models.files.exported import read_exported
 
-    exported = read_exported(taken_from(installation_of(given), key))
+    exported = read_exported(taken_from(installation_of(options), key))
     if as_json:
         facts = {"key": key, "taken": exported.taken, "frozen": exported.frozen}
         typer.echo(json.dumps(facts | forms.to_document(exported.model), ensure_ascii=False))
@@ -98,7 +98,7 @@ def show(
 
 
 def export(
-    given: SettingsOptions,
+    options: SettingsOptions,
     key: Key,
     to: Annotated[Path, typer.Option("--to", help="File to write.", metavar="FILE")],
 ) -> None:
@@ -112,7 +112,7 @@ def export(
     """
     from streamapp.worker.task.models.files.exported import read_exported
 
-    place = installation_of(given)
+    place = installation_of(options)
     data = taken_from(place, key)
     write_file(to, data)
     exported = read_exported(data)
@@ -122,7 +122,7 @@ def export(
 
 
 def import_(
-    given: SettingsOptions,
+    options: SettingsOptions,
     file: Annotated[Path, typer.Argument(help="Exported model.", metavar="FILE", show_default=False)],
     key: Annotated[
         str | None, typer.Option("--key", help="Key of the model here; default: its key in the file.")
@@ -142,23 +142,23 @@ def import_(
     """
     from streamapp.tools.model_files.send import Importer
 
-    settings, kafka, names = given.connection()
+    settings, kafka, names = options.connection()
     data = read_file(file)
     had = checked(file, data).key
-    wanted = had if key is None else key
-    if not wanted:
+    new_key = had if key is None else key
+    if not new_key:
         message = "--key must have at least one character; name the key that the model is to have"
         raise UsageError(message)
     importer = Importer(kafka, settings.application_id, names)
-    sent = importer.send(wanted, data, replace=replace)
+    sent = importer.send(new_key, data, replace=replace)
     last = f"{names.controls} {sent.partition}:{sent.last}"
     if importer.wait(sent, wait):
-        typer.echo(f"in effect: the model of {wanted!r}, as of {last}")
+        typer.echo(f"in effect: the model of {new_key!r}, as of {last}")
     else:
         typer.echo(f"sent in {sent.parts} parts; no worker runs: in effect once one has read {last}")
 
 
-def diff(given: SettingsOptions, first: Model, second: Model, as_json: Json = False) -> None:
+def diff(options: SettingsOptions, first: Model, second: Model, as_json: Json = False) -> None:
     """Print the differences between two models: spec, schema, counts, the first node with another test.
 
     The exit code is 1 if there is a difference. A name that is not a file is a model key.
@@ -171,19 +171,19 @@ def diff(given: SettingsOptions, first: Model, second: Model, as_json: Json = Fa
 
     from streamapp.tools.offline.differences import differences
 
-    found = differences(*(model_of(given, name).model for name in (first, second)))
+    differing = differences(*(model_of(options, name).model for name in (first, second)))
     if as_json:
-        typer.echo(json.dumps([each._asdict() for each in found], ensure_ascii=False))
+        typer.echo(json.dumps([difference._asdict() for difference in differing], ensure_ascii=False))
     else:
-        for each in found:
-            typer.echo(str(each))
-        if not found:
+        for difference in differing:
+            typer.echo(str(difference))
+        if not differing:
             typer.echo("no difference in spec, schema, counts and tests")
-    raise typer.Exit(1 if found else 0)
+    raise typer.Exit(1 if differing else 0)
 
 
 def rebuild(
-    given: SettingsOptions,
+    options: SettingsOptions,
     key: Annotated[str, typer.Option("--key", help="Model key.", show_default=False)],
     at: Annotated[
         str,
@@ -217,15 +217,15 @@ def rebuild(
     from streamapp.tools.offline.place import Place
 
     place = Place.parse(at)
-    installation = installation_of(given)
+    installation = installation_of(options)
     with installation.partition(place.partition) as stored:
-        found = audit(stored, key, place, after=after, prefix=installation.names.prefix)
-    if to is not None and found.file is not None:
-        write_file(to, found.file)
-    typer.echo(json.dumps(found.document, ensure_ascii=False) if as_json else as_text(found.document))
+        rebuilt = audit(stored, key, place, after=after, prefix=installation.names.prefix)
+    if to is not None and rebuilt.file is not None:
+        write_file(to, rebuilt.file)
+    typer.echo(json.dumps(rebuilt.document, ensure_ascii=False) if as_json else as_text(rebuilt.document))
 
 
-def restore(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -> None:
+def restore(options: SettingsOptions, partition: OnePartition, yes: Yes = False) -> None:
     """Let a partition go on from its newest whole snapshot: what was learned since is lost.
 
     Use it for a partition that its worker cannot restore, because records that were processed since were
@@ -239,20 +239,20 @@ def restore(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -
     from streamapp.worker.task.sources import in_words
 
     loss = f"Partition {partition} loses all that was learned since its snapshot."
-    place = given_up(given, partition, loss, yes=yes)
-    found = fall_back(place.kafka, place.group, place.names, partition)
+    place = given_up(options, partition, loss, yes=yes)
+    fallback = fall_back(place.kafka, place.group, place.names, partition)
     lost = ", ".join(
-        f"{source} {first}…{found.positions[source]}"
-        for source, first in found.snapshot.items()
-        if first < found.positions[source]
+        f"{source} {first}…{fallback.positions[source]}"
+        for source, first in fallback.snapshot.items()
+        if first < fallback.positions[source]
     )
-    if found.snapshot == found.positions:
-        typer.echo(f"partition {partition} goes on where it stood, at {in_words(found.positions)}")
+    if fallback.snapshot == fallback.positions:
+        typer.echo(f"partition {partition} goes on where it stood, at {in_words(fallback.positions)}")
         return
     typer.echo(f"partition {partition} goes on from its snapshot; given up of what was learned: {lost}")
 
 
-def reset(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -> None:
+def reset(options: SettingsOptions, partition: OnePartition, yes: Yes = False) -> None:
     """Give a partition new models: what its models have learned is lost.
 
     Use it for a partition that its worker cannot restore. No worker may run at the same time. Committed
@@ -266,7 +266,7 @@ def reset(given: SettingsOptions, partition: OnePartition, yes: Yes = False) -> 
     from streamapp.worker.task.sources import in_words
 
     loss = f"All models of partition {partition} lose what they have learned."
-    place = given_up(given, partition, loss, yes=yes)
+    place = given_up(options, partition, loss, yes=yes)
     positions = reset_partition(place.kafka, place.group, place.names, partition)
     typer.echo(f"partition {partition} has new models from {in_words(positions)} on")
 

@@ -62,9 +62,9 @@ def tree(
         if form in ("dot", "svg"):
             message = f"--importances goes with --format text or json, not with {form}"
             raise UsageError(message)
-        found = export.by_importance(model)
-        lines = (f"{share:8.4f}  {export.printable(name)}\n" for name, share in found)
-        text = json.dumps(dict(found), ensure_ascii=False) + "\n" if form == "json" else "".join(lines)
+        ranking = export.by_importance(model)
+        lines = (f"{share:8.4f}  {export.printable(name)}\n" for name, share in ranking)
+        text = json.dumps(dict(ranking), ensure_ascii=False) + "\n" if form == "json" else "".join(lines)
     elif form == "json":
         text = json.dumps(export.to_document(model, depth), ensure_ascii=False) + "\n"
     else:

@@ -16,7 +16,7 @@ TOKEN, SECRET = "GROVE_LABEL_STUDIO_TOKEN", "GROVE_LABEL_STUDIO_WEBHOOK_SECRET"
 
 
 def label_studio(
-    given: SettingsOptions,
+    options: SettingsOptions,
     url: Annotated[
         str, typer.Option("--url", help="Address of Label Studio.", metavar="URL", show_default=False)
     ],
@@ -78,7 +78,7 @@ def label_studio(
             f"--host {host} must be a loopback address unless {SECRET} is set: who reaches it can send labels"
         )
         raise UsageError(message)
-    settings, kafka, names = given.connection()
+    settings, kafka, names = options.connection()
     plan = BridgePlan(
         names,
         f"{settings.application_id}-label-studio",

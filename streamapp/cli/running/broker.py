@@ -45,8 +45,8 @@ def broker(
     from streamapp.embedded import EmbeddedBroker
     from streamapp.errors import EmbeddedBrokerError
 
-    made = EmbeddedBroker(directory, port=port or None, heap_mb=heap_mb, tell=say_on_stderr)
-    with interrupted_by_terminate(), made as running:
+    embedded = EmbeddedBroker(directory, port=port or None, heap_mb=heap_mb, tell=say_on_stderr)
+    with interrupted_by_terminate(), embedded as running:
         typer.echo(f"Kafka is ready at {running.bootstrap_servers}  (Ctrl-C ends it)")
         typer.echo(f"  export GROVE_KAFKA_BOOTSTRAP_SERVERS={running.bootstrap_servers}")
         if topics:

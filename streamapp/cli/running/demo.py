@@ -87,7 +87,7 @@ def demo(
         require("web", "grove demo --web")
     settings = load_settings()
     check_names(settings)
-    given = "bootstrap_servers" in settings.model_fields_set
+    has_servers = "bootstrap_servers" in settings.model_fields_set
     plan = DemoPlan(
         data=data,
         **vars(file),
@@ -95,7 +95,7 @@ def demo(
         workers=workers,
         rate=rate or (FEATURES_RATE if features else DEFAULT_RATE),
         features=features,
-        bootstrap_servers=settings.bootstrap_servers if given else None,
+        bootstrap_servers=settings.bootstrap_servers if has_servers else None,
         models=read_models(models or (), features=features),
         web=web,
     )

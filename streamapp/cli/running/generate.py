@@ -86,11 +86,11 @@ def _generator_options(arguments: list[str]) -> dict[str, str]:
         if not name.startswith("--"):
             message = f"unexpected {argument!r}; options of the generator look like --function 2"
             raise UsageError(message)
-        given = value if equals else next(rest, None)
-        if given is None:
+        setting = value if equals else next(rest, None)
+        if setting is None:
             message = f"{name} needs a value; options of the generator look like --function 2"
             raise UsageError(message)
-        options[name.removeprefix("--").replace("-", "_")] = given
+        options[name.removeprefix("--").replace("-", "_")] = setting
     return options
 
 

@@ -68,19 +68,19 @@ class OracleOptions:
         from topics.delay import Delay
         from topics.oracle import OraclePlan
 
-        given = vars(self) | {
+        members = vars(self) | {
             "group_id": self.group_id or f"{application}-{'feature-' * self.features}oracle",
             "annotator": self.annotator or None,
         }
         try:
-            return OraclePlan(names=names, **(given | {"delay": Delay.parse(self.delay)}))
+            return OraclePlan(names=names, **(members | {"delay": Delay.parse(self.delay)}))
         except ValueError as error:
             message = f"--{str(error).replace('_', '-', 1)}"
             raise UsageError(message) from None
 
 
 def oracle(
-    data: Data, file: FileOptions, answers: OracleOptions, given: SettingsOptions, as_json: Json = False
+    data: Data, file: FileOptions, answers: OracleOptions, options: SettingsOptions, as_json: Json = False
 ) -> None:
     """Answer label requests from a data set, as a perfect annotator for tests and demonstrations.
 
@@ -103,7 +103,7 @@ def oracle(
     from streamapp.lab.datasets import open_data
     from topics.oracle import Oracle
 
-    settings, kafka, names = given.connection()
+    settings, kafka, names = options.connection()
     plan = answers.plan(names, settings.application_id)
     dataset = open_data(data, **vars(file))
     if not as_json:

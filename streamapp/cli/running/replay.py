@@ -110,14 +110,16 @@ class ReplayOptions:
         if self.keys and self.n_keys:
             message = "--keys and --key exclude each other; give one of them"
             raise UsageError(message)
-        given = dict(vars(self))
-        n_keys = given.pop("n_keys")
-        given.pop("oracle_group")
-        given["withhold"] = tuple(self.withhold or ())
-        given["keys"] = tuple(self.keys or ([f"model-{i}" for i in range(n_keys)] if n_keys else ["default"]))
+        members = dict(vars(self))
+        n_keys = members.pop("n_keys")
+        members.pop("oracle_group")
+        members["withhold"] = tuple(self.withhold or ())
+        members["keys"] = tuple(
+            self.keys or ([f"model-{i}" for i in range(n_keys)] if n_keys else ["default"])
+        )
         try:
-            given["label_delay"] = Delay.parse(self.label_delay)
-            return ReplayPlan(names=names, **given)
+            members["label_delay"] = Delay.parse(self.label_delay)
+            return ReplayPlan(names=names, **members)
         except ValueError as error:
             text = str(error)
             for ours, option in (("delay=", "label_delay="), ("keys=", "key=")):
@@ -159,12 +161,14 @@ class TopicOptions:
         from topics.replay import TopicReplayPlan, target_of
 
         inputs = {topic.name: names.of(topic) for topic in CATALOGUE if topic.direction == "in"}
-        targets, known = {}, ", ".join(inputs)
-        for each in self.from_topic or ():
-            source, said, name = each.partition("=")
-            target = name if said else target_of(source, list(inputs))
+        targets, inputs_shown = {}, ", ".join(inputs)
+        for pair in self.from_topic or ():
+            source, equals, name = pair.partition("=")
+            target = name if equals else target_of(source, list(inputs))
             if target not in inputs:
-                message = f"--from-topic {each}: its target must be one of {known}; write {source}=NAME"
+                message = (
+                    f"--from-topic {pair}: its target must be one of {inputs_shown}; write {source}=NAME"
+                )
                 raise UsageError(message)
             targets[source] = inputs[target]
         times = _milliseconds("--from", self.begin), _milliseconds("--to", self.end)
@@ -192,7 +196,7 @@ def replay(
     file: FileOptions,
     sent: ReplayOptions,
     again: TopicOptions,
-    given: SettingsOptions,
+    options: SettingsOptions,
     data: AnyData = None,
     as_json: Json = False,
 ) -> None:
@@ -217,7 +221,7 @@ def replay(
         message = "one of --data and --from-topic must be given"
         raise UsageError(message)
     if data is None:
-        _replay_topics(file, sent, again, given, as_json=as_json)
+        _replay_topics(file, sent, again, options, as_json=as_json)
         return
     if again != TopicOptions():
         message = "--from and --to must be left out with --data; --from-row begins at a row"
@@ -229,7 +233,7 @@ def replay(
     from streamapp.lab.datasets import open_data
     from topics.replay import Replay
 
-    settings, kafka, names = given.connection()
+    settings, kafka, names = options.connection()
     plan = sent.plan(names)
     groups = sent.groups(settings.application_id)
     rows = None if plan.records is None else plan.from_row + plan.records
@@ -252,7 +256,7 @@ def replay(
 
 
 def _replay_topics(
-    file: FileOptions, sent: ReplayOptions, again: TopicOptions, given: SettingsOptions, *, as_json: bool
+    file: FileOptions, sent: ReplayOptions, again: TopicOptions, options: SettingsOptions, *, as_json: bool
 ) -> None:
     import dataclasses
     import json
@@ -265,7 +269,7 @@ def _replay_topics(
     if file != FileOptions() or sent != ReplayOptions(rate=sent.rate, records=sent.records):
         message = "--from-topic sends records as they are: beside it only --from, --to, --rate and --records"
         raise UsageError(message)
-    settings, kafka, names = given.connection()
+    settings, kafka, names = options.connection()
     running = TopicReplay(again.plan(names, sent), kafka, Limit(settings.fetch_decompressed_max_bytes))
     with stoppable_progress(running.stop, "Replaying", shown=not as_json) as bar:
         report = running.run(lambda so_far: bar(so_far.records))
@@ -277,5 +281,5 @@ def _replay_topics(
     if report.left_out:
         typer.echo(f"left out: {report.left_out:,} without a key, or with names of headers that are no text")
     if report.next_ms is not None:
-        left = datetime.fromtimestamp(report.next_ms / 1000, UTC).isoformat(timespec="milliseconds")
-        typer.echo(f"stopped; go on with --from {left}")
+        next_time = datetime.fromtimestamp(report.next_ms / 1000, UTC).isoformat(timespec="milliseconds")
+        typer.echo(f"stopped; go on with --from {next_time}")

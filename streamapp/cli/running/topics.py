@@ -26,8 +26,8 @@ class TopicOptions:
 
 
 def create(
-    given: SettingsOptions,
-    wanted: TopicOptions,
+    options: SettingsOptions,
+    layout: TopicOptions,
     timeout: Annotated[
         float | None,
         typer.Option(
@@ -50,8 +50,8 @@ def create(
     """
     from topics.clients import admin
 
-    settings, kafka, names = given.connection(**vars(wanted))
-    done = admin.create(
+    settings, kafka, names = options.connection(**vars(layout))
+    creation = admin.create(
         kafka,
         names,
         settings.topics_partitions,
@@ -59,13 +59,13 @@ def create(
         timeout,
         say_on_stderr,
     )
-    for name in done.created:
+    for name in creation.created:
         typer.echo(f"created  {name}")
-    for name in done.existed:
+    for name in creation.existed:
         typer.echo(f"existed  {name}")
 
 
-def check(given: SettingsOptions, wanted: TopicOptions, as_json: Json = False) -> None:
+def check(options: SettingsOptions, layout: TopicOptions, as_json: Json = False) -> None:
     """List every difference between the cluster and the catalogue; exit with 1 if there is one.
 
     Partition counts are compared with each other, and with topics.partitions if that is set.
@@ -80,7 +80,7 @@ def check(given: SettingsOptions, wanted: TopicOptions, as_json: Json = False) -
 
     from topics.clients import admin
 
-    settings, kafka, names = given.connection(**vars(wanted))
+    settings, kafka, names = options.connection(**vars(layout))
     # Defaults are not compared with a cluster, because no operator chose them.
     chosen = settings.model_fields_set
     differences = admin.check(
@@ -99,7 +99,7 @@ def check(given: SettingsOptions, wanted: TopicOptions, as_json: Json = False) -
     raise typer.Exit(1 if differences else 0)
 
 
-def describe(given: SettingsOptions, as_json: Json = False) -> None:
+def describe(options: SettingsOptions, as_json: Json = False) -> None:
     """Show partitions, cleanup, retention, offsets kept and lag of every topic, as they are on the cluster.
 
     \b
@@ -116,10 +116,10 @@ def describe(given: SettingsOptions, as_json: Json = False) -> None:
     from streamapp.cli.cells import cell
     from topics.clients import admin
 
-    settings, kafka, names = given.connection()
-    found = admin.describe(kafka, names, settings.application_id)
+    settings, kafka, names = options.connection()
+    descriptions = admin.describe(kafka, names, settings.application_id)
     if as_json:
-        typer.echo(json.dumps([dataclasses.asdict(topic) for topic in found]))
+        typer.echo(json.dumps([dataclasses.asdict(topic) for topic in descriptions]))
         return
     table = Table(box=None, pad_edge=False, collapse_padding=True)
     table.add_column("topic", overflow="fold")
@@ -127,7 +127,7 @@ def describe(given: SettingsOptions, as_json: Json = False) -> None:
         table.add_column(title, no_wrap=True)
     for title in ("partitions", "offsets", "lag"):
         table.add_column(title, justify="right", no_wrap=True)
-    for topic in found:
+    for topic in descriptions:
         lags = [partition.lag for partition in topic.partitions if partition.lag is not None]
         table.add_row(
             cell(topic.name),
@@ -140,7 +140,7 @@ def describe(given: SettingsOptions, as_json: Json = False) -> None:
         )
     console = Console(highlight=False)
     console.print(table)
-    for group, key in dict.fromkeys((topic.group, topic.key) for topic in found):
+    for group, key in dict.fromkeys((topic.group, topic.key) for topic in descriptions):
         console.print(f"co-partition group {group}: equal partitions, key: {key}", style="dim")
 
 

@@ -10,7 +10,7 @@ from streamapp.errors import UsageError
 
 
 def web(
-    given: SettingsOptions,
+    options: SettingsOptions,
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on.", metavar="ADDRESS")
     ] = "127.0.0.1",
@@ -141,7 +141,7 @@ def web(
     from streamapp.web.proxy import Proxy
     from streamapp.web.queue.outbox import Terms
 
-    settings, kafka, names = given.connection()
+    settings, kafka, names = options.connection()
     terms = Terms(
         round(lease * 1000),
         round(undo * 1000),
@@ -195,14 +195,14 @@ def _units(path: Path | None) -> dict[str, str]:
     if path is None:
         return {}
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        units = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         message = f"--units {path} cannot be read: {error}"
         raise UsageError(message) from None
-    if not isinstance(found, dict) or not all(isinstance(unit, str) for unit in found.values()):
+    if not isinstance(units, dict) or not all(isinstance(unit, str) for unit in units.values()):
         message = f'--units {path} must be an object such as {{"amount": "EUR"}}, of texts alone'
         raise UsageError(message)
-    return found
+    return units
 
 
 def _milliseconds(since: str | None) -> int | None:

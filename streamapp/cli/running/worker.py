@@ -22,7 +22,7 @@ Timeout = Annotated[
 
 
 def worker(
-    given: SettingsOptions,
+    options: SettingsOptions,
     context: typer.Context,
     workers: Annotated[
         int,
@@ -56,7 +56,7 @@ def worker(
         return
     from streamapp.settings.check import check_spec
 
-    settings = given.settings(group_instance_id=name, web_port=web_port)
+    settings = options.settings(group_instance_id=name, web_port=web_port)
     check_spec(settings)
     if workers == 1:
         from streamapp.worker.worker import run_worker

@@ -38,7 +38,7 @@ def conduct(
     data: Path | None = None,
     jobs: int = 1,
     fresh: bool = False,
-    advance: Advance = lambda done, total: None,
+    advance: Advance = lambda n_run, total: None,
     outdated: Callable[[int], None] = lambda cells: None,
 ) -> Report:
     """Run an experiment and return its report, which is also written below `folder`.
@@ -77,15 +77,17 @@ def _stage(
 ) -> list[Row]:
     """Run cells that do not depend on each other; return parameters and results of each."""
     before = kept.outdated
-    done = {} if fresh else {i: row for i, cell in enumerate(cells) if (row := kept.find(cell)) is not None}
+    finished = (
+        {} if fresh else {i: row for i, cell in enumerate(cells) if (row := kept.find(cell)) is not None}
+    )
     if kept.outdated > before:
         outdated(kept.outdated - before)
-    advance(len(done), total)
-    rest = [(i, cell) for i, cell in enumerate(cells) if i not in done]
+    advance(len(finished), total)
+    rest = [(i, cell) for i, cell in enumerate(cells) if i not in finished]
     for i, results in _run(name, rest, jobs):
-        done[i] = kept.keep(cells[i], results)
+        finished[i] = kept.keep(cells[i], results)
         advance(1, total)
-    return [done[i] for i in range(len(cells))]
+    return [finished[i] for i in range(len(cells))]
 
 
 def run_cell(name: str, cell: dict[str, Any]) -> dict[str, Any]:

@@ -55,9 +55,9 @@ class ResultCache:
         except (OSError, UnicodeError) as error:
             raise _unusable(path) from error
         try:
-            found = json.loads(text)
-            results, code = found["results"], found.get("code")
-            sealed = code is None or found["seal"] == _seal(cell, code, results)
+            document = json.loads(text)
+            results, code = document["results"], document.get("code")
+            sealed = code is None or document["seal"] == _seal(cell, code, results)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _unusable(path) from error
         if not (sealed and isinstance(results, dict) and results):

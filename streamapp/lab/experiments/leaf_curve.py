@@ -34,8 +34,8 @@ def leaf_curve(leaves: Sequence[int], measure: Sequence[float]) -> Curve:
     if len(leaves) != len(measure):
         msg = f"leaves={len(leaves)} points must equal measure={len(measure)} points"
         raise ValueError(msg)
-    found = dict(zip(leaves, measure, strict=True))
-    return dict(sorted((int(n), float(value)) for n, value in found.items()))
+    last = dict(zip(leaves, measure, strict=True))
+    return dict(sorted((int(n), float(value)) for n, value in last.items()))
 
 
 def mean_curve(curves: Sequence[Curve], share: float = 0.1) -> Curve:
@@ -68,12 +68,12 @@ def at_sizes(ends: Iterable[tuple[int, float]], sizes: Sequence[int]) -> Curve:
     by_size: dict[int, list[float]] = {}
     for leaves, measure in ends:
         by_size.setdefault(leaves, []).append(measure)
-    known = sorted(by_size)
-    if not known:
+    ascending = sorted(by_size)
+    if not ascending:
         return {}
-    means = [float(np.mean(by_size[size])) for size in known]
-    inside = [size for size in sizes if known[0] <= size <= known[-1]]
-    return {size: float(np.interp(np.log(size), np.log(known), means)) for size in inside}
+    means = [float(np.mean(by_size[size])) for size in ascending]
+    inside = [size for size in sizes if ascending[0] <= size <= ascending[-1]]
+    return {size: float(np.interp(np.log(size), np.log(ascending), means)) for size in inside}
 
 
 def grid(parameter: str, size: int = GRID_SIZE) -> Floats:

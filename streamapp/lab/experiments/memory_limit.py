@@ -129,14 +129,14 @@ class LimitedTable(ModelTable):
 
     def _decide(self, reason: int, cursor: Cursor, index: int, events: list[Event]) -> None:
         """Take the decision that stopped the kernel; after a split, decide which leaves may learn."""
-        known, model = len(events), self.model(index)
+        n_before, model = len(events), self.model(index)
         tree = Tree(model.ints, model.floats, int(cursor.block))
         node = int(tree.number(tree.node_of(int(cursor.place))))
         super()._decide(reason, cursor, index, events)
         if reason != DECISION_DUE:
             return
         model, limit = self.model(index), self.limits[index]
-        if any(isinstance(event, Split) for event in events[known:]):
+        if any(isinstance(event, Split) for event in events[n_before:]):
             limit.enforce(model)
         elif _has_forgotten(model, node):
             # The best decision was not to split: MOA makes the leaf inactive, and active again if there is

@@ -75,7 +75,8 @@ def split_delay(
     nominal = [i for i, attribute in enumerate(schema.attributes) if attribute.kind == "nominal"]
     ideal = _Ideal(schema, common)
     shadows = [
-        _Shadows(schema, common | ({"schedule": one} if isinstance(one, str) else one)) for one in schedules
+        _Shadows(schema, common | ({"schedule": schedule} if isinstance(schedule, str) else schedule))
+        for schedule in schedules
     ]
     for x, y in stream:
         if not np.isfinite(x).all() or (x[:, nominal] < 0).any():
@@ -86,16 +87,16 @@ def split_delay(
         for split in [*splits, None]:
             end = len(y) if split is None else split.row + 1
             rows = np.arange(start, end)
-            for one in shadows:
-                ideal.walk(x, rows, one, y)
+            for shadow in shadows:
+                ideal.walk(x, rows, shadow, y)
                 if split is not None:
-                    one.split(split, ideal.children[split.node])
+                    shadow.split(split, ideal.children[split.node])
             if split is not None:
                 ideal.splits_at[split.node] = ideal.done - len(y) + split.row
             start = end
-    for one in shadows:
-        one.close()
-    return [one.result for one in shadows]
+    for shadow in shadows:
+        shadow.close()
+    return [shadow.result for shadow in shadows]
 
 
 class _Ideal:

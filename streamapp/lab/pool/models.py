@@ -109,8 +109,8 @@ def riskiest(sizes: Floats, bounds: Floats, risk: str) -> Ints:
     if risk == TOTAL:
         return order
     excess = sizes * np.maximum(0.0, 2.0 * bounds - 1.0)
-    found: Ints = order[np.argsort(-excess[order], kind="stable")]
-    return found
+    ranking: Ints = order[np.argsort(-excess[order], kind="stable")]
+    return ranking
 
 
 class RiskBounds:
@@ -139,11 +139,11 @@ def ranking_of(spec: Spec) -> tuple[float, str | None]:
 
 def check_spec(spec: Spec) -> None:
     """Refuse parts of a spec that have no meaning in a pool."""
-    known = (*AT_RANDOM, BY_LEAF, "rate", *scored())
-    if spec.query.name not in known:
+    usable = (*AT_RANDOM, BY_LEAF, "rate", *scored())
+    if spec.query.name not in usable:
         message = (
             f"query={spec.query.name!r} cannot rank the rows of a pool; known here: "
-            f"{', '.join(sorted(set(known)))}"
+            f"{', '.join(sorted(set(usable)))}"
         )
         raise UsageError(message)
     if spec.query.name == BY_LEAF and spec.learner.name != "boct":

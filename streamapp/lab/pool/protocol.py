@@ -95,13 +95,13 @@ def label_pool(
     """
     drawn = np.random.default_rng([seed, 1]).random((budget, 2))
     unlabelled = np.arange(len(pool.y))
-    wanted = frozenset(judged)
+    judged_counts = frozenset(judged)
     curve = []
     for labels in range(1, budget + 1):
         row = system.choose(unlabelled, drawn[labels - 1])
         system.learn(row, int(pool.y[row]))
         unlabelled = np.delete(unlabelled, np.searchsorted(unlabelled, row))
-        if labels in wanted:
+        if labels in judged_counts:
             accuracy = float((system.predict(test.x) == test.y).mean())
             curve.append(Point(labels, accuracy, system.leaves))
         advance(1)

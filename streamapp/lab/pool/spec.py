@@ -24,12 +24,12 @@ Maker = Callable[[Schema, Floats], System]
 """Makes the system for the rows of a pool (float64[n, d])."""
 
 
-def maker_of(given: str) -> Maker:
+def maker_of(text: str) -> Maker:
     """Return the maker of the system for a learner's name, JSON text, or `@FILE`.
 
     Raises UsageError or SpecError if the text is no spec, or has no meaning in a pool.
     """
-    body = _body(_text(given))
+    body = _body(_text(text))
     learner = body.get("learner", {})
     named = {"name": learner} if isinstance(learner, str) else learner
     if isinstance(named, dict) and named.get("name") in BATCH_NAMES:
@@ -41,14 +41,14 @@ def maker_of(given: str) -> Maker:
     return lambda schema, x: ModelSystem(spec, schema, x)
 
 
-def _text(given: str) -> str:
-    if not given.startswith("@"):
-        return given
+def _text(text: str) -> str:
+    if not text.startswith("@"):
+        return text
     try:
-        return Path(given[1:]).read_text(encoding="utf-8")
+        return Path(text[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        message = f"--spec {given}: cannot read the file ({reason}); correct the name after @"
+        message = f"--spec {text}: cannot read the file ({reason}); correct the name after @"
         raise UsageError(message) from None
 
 
@@ -72,20 +72,20 @@ def _batch(body: dict[str, Any], learner: dict[str, Any]) -> Maker:
     if name not in AT_RANDOM:
         message = f"query={name!r} must be one of {', '.join(AT_RANDOM)} with learner 'c4.5'"
         raise UsageError(message)
-    given = {key: value for key, value in learner.items() if key != "name"}
-    known = {field.name: field.default for field in dataclasses.fields(C45)}
-    for key, value in given.items():
-        if key not in known:
-            message = f"{key}={value!r} is no parameter of c4.5; known: {', '.join(known)}"
+    parameters = {key: value for key, value in learner.items() if key != "name"}
+    defaults = {field.name: field.default for field in dataclasses.fields(C45)}
+    for key, value in parameters.items():
+        if key not in defaults:
+            message = f"{key}={value!r} is no parameter of c4.5; known: {', '.join(defaults)}"
             raise SpecError(message)
-        wanted = type(known[key])
+        kind = type(defaults[key])
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if not (is_number if wanted is float else type(value) is wanted):
-            message = f"{key}={value!r} of c4.5 must be of type {wanted.__name__}"
+        if not (is_number if kind is float else type(value) is kind):
+            message = f"{key}={value!r} of c4.5 must be of type {kind.__name__}"
             raise SpecError(message)
     try:
-        made = C45(**given)
+        batch_learner = C45(**parameters)
     except GroveError as error:
         message = f"{error} (learner c4.5)"
         raise SpecError(message) from None
-    return lambda schema, x: BatchSystem(made, schema, x)
+    return lambda schema, x: BatchSystem(batch_learner, schema, x)

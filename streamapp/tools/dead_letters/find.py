@@ -46,20 +46,23 @@ class DeadLetterLog:
         self._sources = [source.topic(names) for source in SOURCES.values() if source.may_be_dead_letter]
         self._ranges: dict[int, tuple[int, int]] = {}
 
-    def read(self, wanted: DeadLetterFilter) -> Iterator[DeadLetterRecord]:
+    def read(self, selection: DeadLetterFilter) -> Iterator[DeadLetterRecord]:
         """Yield dead letters, one partition at a time."""
         try:
             with LogReader(self._kafka, self._group, lambda: False) as reader:
                 for partition, (first, end) in self._range_of_all(reader).items():
-                    if wanted.place is not None:
-                        if wanted.place.partition != partition or not first <= wanted.place.offset < end:
+                    if selection.place is not None:
+                        if (
+                            selection.place.partition != partition
+                            or not first <= selection.place.offset < end
+                        ):
                             continue
-                        first, end = wanted.place.offset, wanted.place.offset + 1
+                        first, end = selection.place.offset, selection.place.offset + 1
                     if first < end:
                         reader.open(self._topic, partition, first)
                         for raw in reader.up_to(end):
                             letters = (DeadLetterRecord.of(raw, at) for at in range(len(raw)))
-                            yield from (letter for letter in letters if wanted.has(letter))
+                            yield from (letter for letter in letters if selection.has(letter))
         except NotYetError as error:
             message = f"topic {self._topic}: {error}; try again later"
             raise OfflineError(message) from error
@@ -74,15 +77,15 @@ class DeadLetterLog:
         message = f"topic {self._topic} has no record at {place}; 'grove dlq list' shows all dead letters"
         raise OfflineError(message)
 
-    def send_back(self, wanted: DeadLetterFilter, *, dry_run: bool) -> Returned:
+    def send_back(self, selection: DeadLetterFilter, *, dry_run: bool) -> Returned:
         """Send dead letters to their topics again, with headers that count the attempts.
 
         Each goes to its original partition. `dry_run`: only return which would be sent.
         """
         returned = Returned()
         with closing(Sender(self._kafka)) as sender:
-            for letter in self.read(wanted):
-                why_not = letter.why_not(self._sources, all_the_same=bool(wanted.reasons))
+            for letter in self.read(selection):
+                why_not = letter.why_not(self._sources, all_the_same=bool(selection.reasons))
                 if why_not is not None:
                     returned.left[why_not] += 1
                     continue

@@ -44,8 +44,8 @@ class DeadLetterRecord:
 
     def header(self, name: str) -> str | None:
         """Return the last header of a name: earlier headers belong to earlier attempts."""
-        found = [value for header, value in self.headers if header == name]
-        return None if not found or found[-1] is None else found[-1].decode("utf-8", "replace")
+        values = [value for header, value in self.headers if header == name]
+        return None if not values or values[-1] is None else values[-1].decode("utf-8", "replace")
 
     @property
     def reason(self) -> str | None:
@@ -167,7 +167,7 @@ def as_text(document: dict[str, Any]) -> str:
         "bad rows": document["rows"],
         "left out": document["left_out"],
     }
-    lines = [f"{name:<10} {said}" for name, said in named.items() if said is not None]
+    lines = [f"{name:<10} {text}" for name, text in named.items() if text is not None]
     lines += [f"header     {name}: {value}" for name, value in document["headers"]]
     lines.append(f"value      {size}")
     lines += [] if document["value"] is None else [document["value"]]
@@ -182,7 +182,7 @@ def _readable(value: bytes | None) -> str | None:
         text = value.decode()
     except UnicodeDecodeError:
         text = "\0"
-    is_text = all(each.isprintable() or each in "\n\r\t" for each in text)
+    is_text = all(character.isprintable() or character in "\n\r\t" for character in text)
     return text if is_text else f"0x{value.hex()}"
 
 

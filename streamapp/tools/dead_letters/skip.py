@@ -67,15 +67,15 @@ def find(
         raise SkipError(message) from error
 
 
-def skip(kafka: Mapping[str, Any], group: str, names: TopicNames, found: Skippable) -> None:
+def skip(kafka: Mapping[str, Any], group: str, names: TopicNames, record: Skippable) -> None:
     """Skip a record when its partition is next processed; a second skip of it changes nothing.
 
     The record is looked up again, because a worker may have run since it was found. The errors of `find`,
     BrokerError.
     """
-    now = find(kafka, group, names, found.partition, found.skip.source, found.skip.offset)
-    if now.skip.topic_id != found.skip.topic_id:
-        message = f"topic {found.topic} was created again since: its record at this place is another record"
+    now = find(kafka, group, names, record.partition, record.skip.source, record.skip.offset)
+    if now.skip.topic_id != record.skip.topic_id:
+        message = f"topic {record.topic} was created again since: its record at this place is another record"
         raise SkipError(message)
     if now.already:
         return
@@ -101,7 +101,7 @@ def look_up(
     committed = {name: offsets[topic].position for name, topic in topics.items()}
     check_end(tail.end, committed)
     position, raw = _read(reader, topics[source], partition, offset, offsets[topics[source]])
-    said = outstanding(
+    waiting = outstanding(
         tail.skips,
         {name: at or 0 for name, at in committed.items()},
         {name: ids[topic] for name, topic in topics.items()},
@@ -114,7 +114,7 @@ def look_up(
         None if raw.values[0] is None else len(raw.values[0]),
         raw.timestamps[0],
         position,
-        already=any((each.source, each.offset) == (source, offset) for each in said),
+        already=any((earlier.source, earlier.offset) == (source, offset) for earlier in waiting),
         committed={topics[name]: at for name, at in committed.items() if at is not None},
         topic_ids=ids,
     )

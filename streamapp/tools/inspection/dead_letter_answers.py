@@ -40,17 +40,17 @@ class DeadLetterAnswers:
     def shown(self, at: str) -> dict[str, Any]:
         """Return all parts of the dead letter at `PARTITION:OFFSET` of their topic."""
         letter = self._log().one(Place.parse(at, "PARTITION:OFFSET", "dead-letters"))
-        found: dict[str, Any] = _cut(document_of(letter))
-        return found
+        document: dict[str, Any] = _cut(document_of(letter))
+        return document
 
     def replayed(
         self, at: str | None = None, reason: str | None = None, key: str | None = None, *, dry_run: bool
     ) -> dict[str, Any]:
         """Send dead letters to their topics again; dry_run: only count which would go and which would not."""
         place = None if at is None else Place.parse(at, "PARTITION:OFFSET", "dead-letters")
-        wanted = DeadLetterFilter((reason,) if reason else (), key, place)
-        found = self._log().send_back(wanted, dry_run=dry_run)
-        return {"sent": dict(found.sent), "left": dict(found.left)}
+        selection = DeadLetterFilter((reason,) if reason else (), key, place)
+        returned = self._log().send_back(selection, dry_run=dry_run)
+        return {"sent": dict(returned.sent), "left": dict(returned.left)}
 
     def skipped(self, at: str, source: str, *, dry_run: bool) -> dict[str, Any]:
         """Make the record at `PARTITION:OFFSET` of a source a dead letter without processing it.
@@ -61,20 +61,22 @@ class DeadLetterAnswers:
             message = f"source={source!r} must be one of {', '.join(SOURCES)}"
             raise UsageError(message)
         name = cast("SourceName", source)
-        wanted, place = Place.parse(at, "PARTITION:OFFSET", name), self._place
-        place.check(wanted.partition)
-        found = skipping.find(place.kafka, place.group, place.names, wanted.partition, name, wanted.offset)
+        position, place = Place.parse(at, "PARTITION:OFFSET", name), self._place
+        place.check(position.partition)
+        record = skipping.find(
+            place.kafka, place.group, place.names, position.partition, name, position.offset
+        )
         if not dry_run:
-            skipping.skip(place.kafka, place.group, place.names, found)
-        key = None if found.key is None else found.key.decode("utf-8", "replace")
+            skipping.skip(place.kafka, place.group, place.names, record)
+        key = None if record.key is None else record.key.decode("utf-8", "replace")
         return {
-            "topic": found.topic,
-            "partition": found.partition,
-            "offset": found.skip.offset,
+            "topic": record.topic,
+            "partition": record.partition,
+            "offset": record.skip.offset,
             "key": key,
-            "bytes": found.size,
-            "next": found.next,
-            "already": found.already,
+            "bytes": record.size,
+            "next": record.next,
+            "already": record.already,
         }
 
     def _log(self) -> DeadLetterLog:
@@ -86,5 +88,5 @@ def _cut(value: Any) -> Any:
     if isinstance(value, str):
         return value if len(value) <= TEXT_MAX else f"{value[:TEXT_MAX]}…"
     if isinstance(value, dict):
-        return {name: _cut(each) for name, each in value.items()}
-    return [_cut(each) for each in value] if isinstance(value, list) else value
+        return {name: _cut(member) for name, member in value.items()}
+    return [_cut(member) for member in value] if isinstance(value, list) else value

@@ -44,7 +44,7 @@ class ModelAnswers:
     def differences(self, first: str, second: str) -> list[dict[str, Any]]:
         """Return the differences between the models of two keys."""
         models = [self._taken(key).model for key in (first, second)]
-        return [each._asdict() for each in differences(*models)[:DIFFERENCES_MAX]]
+        return [difference._asdict() for difference in differences(*models)[:DIFFERENCES_MAX]]
 
     def _taken(self, key: str) -> ExportedModel:
         return read_exported(taken_from(self._place, key))
@@ -61,7 +61,7 @@ def document(exported: ExportedModel) -> dict[str, Any]:
         "frozen": exported.frozen,
         "spec": model.spec.to_dict(),
         "classes": list(schema.classes),
-        "attributes": [[each.name, each.kind] for each in schema.attributes[:ATTRIBUTES_MAX]],
+        "attributes": [[attribute.name, attribute.kind] for attribute in schema.attributes[:ATTRIBUTES_MAX]],
         "attributes_left_out": max(0, len(schema.attributes) - ATTRIBUTES_MAX),
         "summary": dataclasses.asdict(model.summary()),
         "bytes": model.nbytes,

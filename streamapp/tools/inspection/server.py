@@ -57,12 +57,12 @@ def questions(place: Installation) -> dict[str, Answer]:
     }
 
 
-def serve(asked: IO[bytes], answered: IO[bytes], known: Mapping[str, Answer]) -> None:
+def serve(asked: IO[bytes], answered: IO[bytes], answers: Mapping[str, Answer]) -> None:
     """Answer each line; the next line is read after the answer is written."""
     for line in asked:
         question = orjson.loads(line)
         try:
-            found = {"found": known[question.pop("ask")](**question)}
+            reply = {"found": answers[question.pop("ask")](**question)}
         except (StreamappError, TopicsError, GroveError) as error:
-            found = {"error": str(error)}
-        answered.write(orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")
+            reply = {"error": str(error)}
+        answered.write(orjson.dumps(reply, option=orjson.OPT_SERIALIZE_NUMPY) + b"\n")

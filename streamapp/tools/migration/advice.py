@@ -13,43 +13,43 @@ OUTPUTS = tuple(topic for topic in CATALOGUE if topic.direction == "out")
 
 def left_to_do(report: Report, was: TopicNames, new: NewPlace, environment: Mapping[str, str]) -> list[str]:
     """Return the remaining steps in order; environment: variables that change for workers."""
-    found, names = [], new.names
-    if left := unprocessed_in_words(report.unprocessed):
-        found.append(
-            f"records that were not processed ({left}): read the old topics from the committed offsets of "
+    steps, names = [], new.names
+    if words := unprocessed_in_words(report.unprocessed):
+        steps.append(
+            f"records that were not processed ({words}): read the old topics from the committed offsets of "
             "the old group on and produce these records to the new topics, or give them up"
         )
-    found.append(
+    steps.append(
         f"producers: send to {names.instances}, {names.labels} and {names.controls}, partition by key "
         f"(partitioner=murmur2_random) over {new.partitions} partitions"
     )
-    found.append(
+    steps.append(
         f"consumers: read {', '.join(map(names.of, OUTPUTS))}; an oracle: grove oracle --topics-prefix "
         f"{names.prefix or repr('')}"
     )
     pairs = " ".join(f"{name}={value}" for name, value in environment.items())
-    found.append(
+    steps.append(
         f"workers: the same settings but {pairs}, and auto.offset.reset=earliest if it was latest, which "
         f"would pass over the models in {names.controls}; 'grove config check', then start them"
     )
     if report.models or report.awaited:
         n = report.models + report.awaited
-        found.append(
+        steps.append(
             f"look: 'grove models list --topics-prefix {names.prefix}' shows the {n} models once workers "
             "have run"
         )
     if report.stays.waiting:
-        found.append(
+        steps.append(
             "labels that are still to come for instances answered before: send them with their features, or "
             "they are unknown at the new place"
         )
-    found.append(
+    steps.append(
         f"the old topics ({was.prefix}*) are as they were: to go back, start the old workers again. Delete "
         "them when all old outputs were read, and 'grove models rebuild' is not needed for an answer "
         "of that time: kafka-topics --delete --topic "
         f"'{was.prefix.replace('.', chr(92) + '.')}({'|'.join(topic.name for topic in CATALOGUE)})'"
     )
-    return found
+    return steps
 
 
 def stays_in_words(report: Report) -> str:

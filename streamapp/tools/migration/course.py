@@ -59,31 +59,31 @@ class Course:
 
     def obstacles(self, *, leave_behind: bool) -> list[str]:
         """Return the steps that must precede the migration."""
-        found = []
+        obstacles = []
         members = self.old.members()
         if members:
-            found.append(is_occupied(self.old.group, members).replace(", and start them", ""))
+            obstacles.append(is_occupied(self.old.group, members).replace(", and start them", ""))
         if self.new.begun():
-            found.append(
+            obstacles.append(
                 f"group {self.new.group} has committed offsets of {self.new.names.prefix}*: workers have "
                 "begun there, and the sent models are in effect (see 'grove models list'); to migrate again "
                 "choose another --to-prefix"
             )
         others, first = self.new.sent_by_others()
         if others:
-            found.append(
+            obstacles.append(
                 f"{self.new.names.controls} has {others} records that no migration has sent, the first is "
                 f"{first}: instances that wait there would be processed before the models, which come "
                 "after these records; delete the new topics or choose another --to-prefix, and switch the "
                 "producers of controls when the models are there"
             )
-        if (left := unprocessed_in_words(self.migration.count_unprocessed())) and not leave_behind:
-            found.append(
-                f"{left} were not processed at the old place: let workers go on there until the lag is 0 "
-                "('grove topics describe'), with the producers stopped or switched, or go on without these "
-                "records (--leave-behind)"
+        if (unprocessed := unprocessed_in_words(self.migration.count_unprocessed())) and not leave_behind:
+            obstacles.append(
+                f"{unprocessed} were not processed at the old place: let workers go on there until the lag "
+                "is 0 ('grove topics describe'), with the producers stopped or switched, or go on without "
+                "these records (--leave-behind)"
             )
-        return found
+        return obstacles
 
     def go(self, tell: Callable[[str], object] = lambda _: None) -> list[str]:
         """Create topics, send the models, check them; return the names of the created topics.

@@ -134,51 +134,51 @@ class Migration:
 
     def _go_through(self, there: Fingerprints, new: New | None) -> None:
         for partition in range(self._old.partitions):
-            found = self._old.leaving(partition)
-            if found is not None:
-                self._positions[partition] = found.positions
-                self._take(found, there, new)
+            leaving = self._old.leaving(partition)
+            if leaving is not None:
+                self._positions[partition] = leaving.positions
+                self._take(leaving, there, new)
             self.step()
 
-    def _take(self, found: Leaving, there: Fingerprints, new: New | None) -> None:
+    def _take(self, leaving: Leaving, there: Fingerprints, new: New | None) -> None:
         report = self.report
-        report.stays = report.stays.and_also(found.stays)
-        report.models += len(found.models)
-        report.awaited += len(found.awaited)
+        report.stays = report.stays.and_also(leaving.stays)
+        report.models += len(leaving.models)
+        report.awaited += len(leaving.awaited)
         if new is not None and (why := self.crowded()):
             raise MigrationError(why)
         # Earlier than all instances that producers may have sent to the new place: models come first there.
         jump = self._config.event_time_max_jump_ms
-        timestamp = 0 if found.clock is None else max(found.clock - jump, 1)
-        for key, data in found.models.items():
+        timestamp = 0 if leaving.clock is None else max(leaving.clock - jump, 1)
+        for key, data in leaving.models.items():
             if self._is_missing(key, of_file(data), there) and new is not None:
                 new.send(key, import_of(data, new.piece_bytes), timestamp)
                 report.sent, report.bytes = report.sent + 1, report.bytes + len(data)
-        for key, spec in found.awaited.items():
+        for key, spec in leaving.awaited.items():
             if self._is_missing(key, of_awaited(spec), there) and new is not None:
                 new.send(key, create_of(spec, anew=key in there), timestamp)
                 report.sent += 1
 
-    def _is_missing(self, key: str, wanted: bytes, there: Fingerprints) -> bool:
-        self._wanted[key] = wanted
-        is_there = there.get(key) == wanted
+    def _is_missing(self, key: str, fingerprint: bytes, there: Fingerprints) -> bool:
+        self._wanted[key] = fingerprint
+        is_there = there.get(key) == fingerprint
         self.report.already += is_there
         return not is_there
 
     def _there(self) -> tuple[Fingerprints, list[str]]:
-        found: Fingerprints = {}
+        fingerprints: Fingerprints = {}
         refused: list[str] = []
         quota = ModelQuota(self._config.models_max_count)  # the first worker to start gets all partitions
         for partition in range(self._new.partitions):
-            here, said = in_effect(partition, self._new.controls(partition), self._config, quota)
-            found |= here
-            refused += said
+            here, refusals = in_effect(partition, self._new.controls(partition), self._config, quota)
+            fingerprints |= here
+            refused += refusals
             self.step()
-        return found, refused
+        return fingerprints, refused
 
     def _verify(self) -> None:
         there, refused = self._there()
-        wrong = sorted(key for key, wanted in self._wanted.items() if there.get(key) != wanted)
+        wrong = sorted(key for key, fingerprint in self._wanted.items() if there.get(key) != fingerprint)
         if wrong:
             why = f"; a worker would refuse: {refused[-1]}" if refused else ""
             message = (
@@ -214,7 +214,7 @@ def import_of(data: bytes, piece_bytes: int) -> list[bytes]:
 def create_of(spec: Spec, *, anew: bool) -> list[bytes]:
     """Return the values of controls after which a key awaits its first instance; anew: it has a model now."""
     create = {"command": "create", "spec": spec.to_dict()}
-    return [orjson.dumps(each) for each in ([{"command": "delete"}] if anew else []) + [create]]
+    return [orjson.dumps(control) for control in ([{"command": "delete"}] if anew else []) + [create]]
 
 
 def in_effect(

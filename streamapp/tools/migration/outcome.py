@@ -10,13 +10,13 @@ from streamapp.tools.migration.course import Course
 from topics.clients.admin import Likeness
 
 
-def document_of(course: Course, obstacles: list[str], created: list[str], left: list[str]) -> dict[str, Any]:
+def document_of(course: Course, obstacles: list[str], created: list[str], steps: list[str]) -> dict[str, Any]:
     """Return the result for JSON."""
     old, new, report = course.old, course.new, course.migration.report
     return {
         "from": {"prefix": old.names.prefix, "partitions": old.partitions, "group": old.group},
         "to": {"prefix": new.names.prefix, "partitions": new.partitions, "group": new.group},
-        "topics": {each.name: _state(each, created) for each in course.topics},
+        "topics": {topic.name: _state(topic, created) for topic in course.topics},
         "models": report.models,
         "awaited": report.awaited,
         "already": report.already,
@@ -27,14 +27,14 @@ def document_of(course: Course, obstacles: list[str], created: list[str], left: 
         "stays": report.stays._asdict(),
         "unprocessed": dict(report.unprocessed),
         "obstacles": obstacles,
-        "left_to_do": left,
+        "left_to_do": steps,
     }
 
 
-def as_text(course: Course, obstacles: list[str], created: list[str], left: list[str]) -> str:
+def as_text(course: Course, obstacles: list[str], created: list[str], steps: list[str]) -> str:
     """Return the result as lines of text."""
     old, new, report = course.old, course.new, course.migration.report
-    states = Counter(_state(each, created) for each in course.topics)
+    states = Counter(_state(topic, created) for topic in course.topics)
     lines = [
         f"from       {old.names.prefix!r}: {old.partitions} partitions, group {old.group}",
         f"to         {new.names.prefix!r}: {new.partitions} partitions, group {new.group}",
@@ -47,8 +47,8 @@ def as_text(course: Course, obstacles: list[str], created: list[str], left: list
     ]
     if report.others:
         lines.append(f"others     {len(report.others)} models of the new place are not from the old place")
-    lines += [f"first      {each}" for each in obstacles]
-    lines += [f"then {number:>3}   {each}" for number, each in enumerate(left, 1)]
+    lines += [f"first      {obstacle}" for obstacle in obstacles]
+    lines += [f"then {number:>3}   {step}" for number, step in enumerate(steps, 1)]
     return "\n".join(lines)
 
 

@@ -65,15 +65,15 @@ class OldPlace:
 
     def unprocessed(self, partition: int) -> dict[SourceName, int]:
         """Return how many records of each source the group has not committed."""
-        found: dict[SourceName, int] = {}
+        counts: dict[SourceName, int] = {}
         committed = self.committed(partition) if partition < self.partitions else {}
         with self._reader() as reader:
             for source, topic in source_topics(self.names).items():
                 if partition < self._counts.get(topic, 0):
                     first, _ = reader.of(topic, partition).range()
                     reader.open(topic, partition, max(first, committed.get(source) or 0))
-                    found[source] = _count(reader)
-        return found
+                    counts[source] = _count(reader)
+        return counts
 
     def _reader(self) -> LogReader:
         return LogReader(self.kafka, self.group, lambda: False)
@@ -104,8 +104,8 @@ class NewPlace:
     def begun(self) -> bool:
         """Whether workers have processed records here: the group has committed offsets of these topics."""
         with self._reader() as reader:
-            found = [_committed(reader, self.names, partition) for partition in range(self.partitions)]
-        return any(at is not None for positions in found for at in positions.values())
+            committed = [_committed(reader, self.names, partition) for partition in range(self.partitions)]
+        return any(at is not None for positions in committed for at in positions.values())
 
     def partition_of(self, key: str) -> int:
         return partition_of(key.encode(), self.partitions)
@@ -156,8 +156,8 @@ def _committed(reader: LogReader, names: TopicNames, partition: int) -> Committe
     topics, deadline = source_topics(names), time.monotonic() + TIMEOUT_S
     while True:
         try:
-            found = reader.committed(topics.values(), partition)
-            return {source: found[topic] for source, topic in topics.items()}
+            offsets = reader.committed(topics.values(), partition)
+            return {source: offsets[topic] for source, topic in topics.items()}
         except NotYetError as error:
             if time.monotonic() > deadline:
                 message = (

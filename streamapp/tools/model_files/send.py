@@ -115,10 +115,10 @@ class Importer:
 
     def _is_behind(self, reader: LogReader, sent: Sent) -> bool:
         try:
-            (found,) = reader.committed([self._names.controls], sent.partition).values()
+            (position,) = reader.committed([self._names.controls], sent.partition).values()
         except NotYetError:
             return False
-        return found is not None and found > sent.last
+        return position is not None and position > sent.last
 
     def _check_refusals(self, reader: LogReader, sent: Sent, deadline: float) -> None:
         """Raise the reason from the import's dead letters, once a whole transaction can be read."""
@@ -129,10 +129,10 @@ class Importer:
         reader.open(topic, partition, sent.dead_letters)
         for raw in reader.to_end():
             for headers in raw.headers:
-                said = {name: (value or b"").decode("utf-8", "replace") for name, value in headers}
-                where = said.get("__streams.errors.topic"), said.get("__streams.errors.offset", "-1")
+                texts = {name: (value or b"").decode("utf-8", "replace") for name, value in headers}
+                where = texts.get("__streams.errors.topic"), texts.get("__streams.errors.offset", "-1")
                 if where[0] == self._names.controls and sent.last - sent.parts < int(where[1]) <= sent.last:
-                    message = f"refused: {said.get('__streams.errors.message')}"
+                    message = f"refused: {texts.get('__streams.errors.message')}"
                     raise ImportRefusedError(message)
 
     def _end(self, of: TopicPartition) -> int:

@@ -26,13 +26,13 @@ class ModelDifference(NamedTuple):
 
 def differences(first: Model, second: Model) -> list[ModelDifference]:
     """Return the differences in this order: spec, schema, counts, tree."""
-    found = [
+    differing = [
         *_of("spec", first.spec.to_dict(), second.spec.to_dict()),
         *_of("schema", json.loads(first.schema.to_json()), json.loads(second.schema.to_json())),
         *_of("counts", dataclasses.asdict(first.summary()), dataclasses.asdict(second.summary())),
     ]
     node = _first_node(first, second)
-    return found if node is None else [*found, node]
+    return differing if node is None else [*differing, node]
 
 
 def _of(part: str, first: Any, second: Any, name: str = "") -> Iterator[ModelDifference]:
@@ -41,8 +41,8 @@ def _of(part: str, first: Any, second: Any, name: str = "") -> Iterator[ModelDif
         for key in sorted(first.keys() | second.keys()):
             yield from _of(part, first.get(key), second.get(key), f"{name}.{key}" if name else key)
     elif isinstance(first, list) and isinstance(second, list) and len(first) == len(second):
-        for number, (one, other) in enumerate(zip(first, second, strict=True)):
-            yield from _of(part, one, other, f"{name}[{number}]")
+        for number, (first_item, second_item) in enumerate(zip(first, second, strict=True)):
+            yield from _of(part, first_item, second_item, f"{name}[{number}]")
     elif first != second:
         yield ModelDifference(part, name, first, second)
 
@@ -52,13 +52,15 @@ def _first_node(first: Model, second: Model) -> ModelDifference | None:
     ours, theirs = ({node.number: node for node in outline(model)} for model in (first, second))
     stack: list[tuple[int, int, str]] = [(0, 0, "root")]
     while stack:
-        one, other, path = stack.pop()
-        tests = _test(ours, one), _test(theirs, other)
+        our_node, their_node, path = stack.pop()
+        tests = _test(ours, our_node), _test(theirs, their_node)
         if tests[0] != tests[1]:
             return ModelDifference("tree", path, *tests)
-        for left, right in reversed(list(zip(ours[one].children, theirs[other].children, strict=True))):
-            way = str(ours[left].branch)
-            stack.append((left, right, way if path == "root" else f"{path} and {way}"))
+        for our_child, their_child in reversed(
+            list(zip(ours[our_node].children, theirs[their_node].children, strict=True))
+        ):
+            way = str(ours[our_child].branch)
+            stack.append((our_child, their_child, way if path == "root" else f"{path} and {way}"))
     return None
 
 

@@ -53,21 +53,28 @@ class Explanation:
         They are compared with the precision of the format: JSON has four decimals, packed has single
         precision.
         """
-        wanted = {answer.id for answer in self.answers}
-        rows = [row for row in _read([value]) if row[0] in wanted]
+        ids = {answer.id for answer in self.answers}
+        rows = [row for row in _read([value]) if row[0] in ids]
         if not rows:
             return None
         wire = wire_of_value(value)
         form: Format = wire if wire in ("packed", "arrow") else "json"
-        ours = [row for each in self.predictions for row in _read(encode_predictions(each, form))]
-        return all(row in ours for row in rows) and len(rows) >= len(wanted)
+        ours = [
+            row for predictions in self.predictions for row in _read(encode_predictions(predictions, form))
+        ]
+        return all(row in ours for row in rows) and len(rows) >= len(ids)
 
 
 def _read(values: list[bytes]) -> list[tuple[str | None, str | None, dict[str, float], int]]:
-    found = decode_predictions(values)
+    predictions = decode_predictions(values)
     return [
-        (found.ids[row], found.labels[row], found.probabilities[row], int(found.version[row]))
-        for row in range(len(found))
+        (
+            predictions.ids[row],
+            predictions.labels[row],
+            predictions.probabilities[row],
+            int(predictions.version[row]),
+        )
+        for row in range(len(predictions))
     ]
 
 
@@ -87,11 +94,11 @@ def explain(task: Task, raw: RawRecords) -> Explanation:
     if name is not None and plain is not None:
         task.models.configure(task.models.keys.slot(name), plain)
     reason = _Reason(task, name, before, effects)
-    asked = {id_ for each in effects.requests for id_ in each.requests.instance_ids}
+    asked = {id_ for group in effects.requests for id_ in group.requests.instance_ids}
     answers = tuple(
         Explained(row.id or "", row.label, row.probabilities, row.version, row.path, row.id in asked, "")
-        for each in effects.answers
-        for row in _rows(each)
+        for group in effects.answers
+        for row in _rows(group)
     )
     return Explanation(
         name,
@@ -100,7 +107,7 @@ def explain(task: Task, raw: RawRecords) -> Explanation:
             for a in answers
         ),
         tuple(f"{letter.reason}: {letter.detail}" for letter in effects.dead_letters),
-        tuple(_plain(each.predictions) for each in effects.answers),
+        tuple(_plain(group.predictions) for group in effects.answers),
     )
 
 
@@ -114,17 +121,17 @@ class _Row:
 
 
 def _rows(answers: PredictionGroup) -> Iterator[_Row]:
-    found = answers.predictions
-    for row, version in enumerate(found.version.tolist()):
+    predictions = answers.predictions
+    for row, version in enumerate(predictions.version.tolist()):
         if version >= 0:
-            code = int(found.prediction[row])
-            shares = found.probability[row, : len(found.classes)].tolist()
+            code = int(predictions.prediction[row])
+            shares = predictions.probability[row, : len(predictions.classes)].tolist()
             yield _Row(
-                found.ids[row],
-                found.classes[code] if code >= 0 else None,
-                dict(zip(found.classes, shares, strict=True)),
+                predictions.ids[row],
+                predictions.classes[code] if code >= 0 else None,
+                dict(zip(predictions.classes, shares, strict=True)),
                 version,
-                (found.explanation[row] if found.explanation else None) or ROOT,
+                (predictions.explanation[row] if predictions.explanation else None) or ROOT,
             )
 
 

@@ -50,9 +50,9 @@ def find(task: Task, key: str) -> int:
 
 def exported(arrived: Arrived, key: str, prefix: str) -> bytes:
     """Return the file of a key's model; prefix: prefix of the topics of its origin."""
-    taken = {
+    origin = {
         "prefix": prefix,
         "partition": arrived.task.partition,
         "positions": named(arrived.positions),
     }
-    return write_exported(arrived.task.models.record(find(arrived.task, key)), taken)
+    return write_exported(arrived.task.models.record(find(arrived.task, key)), origin)

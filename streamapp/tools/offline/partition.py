@@ -141,8 +141,8 @@ class StoredPartition:
 
     def _committed(self) -> Committed:
         topics = source_topics(self._names)
-        found = self._look.committed(topics.values(), self.number)
-        return {source: found[topic] for source, topic in topics.items()}
+        offsets = self._look.committed(topics.values(), self.number)
+        return {source: offsets[topic] for source, topic in topics.items()}
 
     def _time_travel(self) -> TimeTravel:
         journal = self._names.journal

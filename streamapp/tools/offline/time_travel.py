@@ -67,9 +67,9 @@ class TimeTravel:
             tail = read()
             if not _reaches(tail.end, committed):
                 return None
-            found = self._from_base(tail, committed)
-            if found is not None:
-                return found
+            arrived = self._from_base(tail, committed)
+            if arrived is not None:
+                return arrived
         raise OfflineError(self._no_base("its committed offsets"))
 
     def to_record(self, offset: int, *, behind: bool = False) -> Arrived:
@@ -207,8 +207,8 @@ def following(before: Entry, entry: Entry, offset: int) -> Entry:
     """Return the entry of one record, which follows the entry that `shortened` returned."""
     step = next(step for step in entry.steps if step.source == "instances" and step.to > offset)
     after: Positions = {**before.after, "instances": offset + 1}
-    one = replace(_cut(step, offset + 1), skipped=_clipped(step.skipped, offset, offset + 1))
-    return replace(entry, before=before.after, after=after, steps=(one,), config=None)
+    cut_step = replace(_cut(step, offset + 1), skipped=_clipped(step.skipped, offset, offset + 1))
+    return replace(entry, before=before.after, after=after, steps=(cut_step,), config=None)
 
 
 def _cut(step: Step, to: int) -> Step:
@@ -236,13 +236,13 @@ def _bases(tail: Tail, usable: Callable[[Manifest | Reset], bool]) -> list[Manif
 
     These are usable snapshots and resets, up to the newest usable reset.
     """
-    found: list[Manifest | Reset | None] = []
+    bases: list[Manifest | Reset | None] = []
     for _, record in reversed(tail.records):
         if isinstance(record, Manifest | Reset) and usable(record):
-            found.append(record)
+            bases.append(record)
             if isinstance(record, Reset):
-                return found
-    return [*found, None]
+                return bases
+    return [*bases, None]
 
 
 def _entries(tails: TailReader, tail: Tail, base: Manifest | Reset | None) -> list[Entry]:
@@ -256,4 +256,4 @@ def _reaches(end: Committed | None, positions: Committed) -> bool:
     if end is None:
         return False
     pairs = ((at, positions[source]) for source, at in end.items())
-    return all(at is None or wanted is None or at >= wanted for at, wanted in pairs)
+    return all(at is None or position is None or at >= position for at, position in pairs)

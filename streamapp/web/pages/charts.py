@@ -34,7 +34,7 @@ def learning_curve(curves: Mapping[str, Sequence[Point]], events: Sequence[Point
         of = "" if single else f"{cut(name)}: "
         series.append(_line(f"{of}on requested labels", points, "accuracy", colour))
         series.append(_line(f"{of}recent", points, "accuracy_windowed", colour, dashed=True))
-        unbiased = [each for each in points if each.get("accuracy_unbiased_low") is not None]
+        unbiased = [point for point in points if point.get("accuracy_unbiased_low") is not None]
         if unbiased:
             if single:
                 series += _interval(unbiased, other)
@@ -49,7 +49,7 @@ def learning_curve(curves: Mapping[str, Sequence[Point]], events: Sequence[Point
         "legend": {
             "type": "scroll",
             "top": 0,
-            "data": [each["name"] for each in series if "stack" not in each],
+            "data": [line["name"] for line in series if "stack" not in line],
         },
         "grid": _GRID,
         "dataZoom": [{"type": "inside"}],
@@ -72,16 +72,16 @@ def _line(
             "width": 1.5 if dashed else 2,
         },
         "itemStyle": {"color": colour},
-        "data": [[each["labels"], _rounded(each.get(measure))] for each in points],
+        "data": [[point["labels"], _rounded(point.get(measure))] for point in points],
     }
 
 
 def _interval(points: Sequence[Point], colour: str) -> list[dict[str, Any]]:
     """Return two stacked series: an invisible one, and the band above it."""
-    low = [[each["labels"], _rounded(each["accuracy_unbiased_low"])] for each in points]
+    low = [[point["labels"], _rounded(point["accuracy_unbiased_low"])] for point in points]
     band = [
-        [each["labels"], _rounded(each["accuracy_unbiased_high"] - each["accuracy_unbiased_low"])]
-        for each in points
+        [point["labels"], _rounded(point["accuracy_unbiased_high"] - point["accuracy_unbiased_low"])]
+        for point in points
     ]
     common = {"type": "line", "stack": "interval", "showSymbol": False, "lineStyle": {"opacity": 0}}
     return [
@@ -104,11 +104,11 @@ def _marks(events: Sequence[Point]) -> dict[str, Any]:
         "label": {"show": False},
         "data": [
             {
-                "xAxis": each["version"],
-                "lineStyle": {"color": colours[each["event"]], "type": "solid", "width": 1},
+                "xAxis": event["version"],
+                "lineStyle": {"color": colours[event["event"]], "type": "solid", "width": 1},
             }
-            for each in events
-            if each["event"] in colours
+            for event in events
+            if event["event"] in colours
         ],
     }
 
@@ -126,7 +126,7 @@ def budget_chart(points: Sequence[Point], limit: float | None) -> dict[str, Any]
             "stack": "asked",
             "areaStyle": {"opacity": 0.5},
             "showSymbol": len(points) == 1,
-            "data": [[each["records"], each.get(name, 0)] for each in points],
+            "data": [[point["records"], point.get(name, 0)] for point in points],
         }
         for name in names
     ]
@@ -161,18 +161,18 @@ def class_history(points: Sequence[Point]) -> dict[str, Any]:
 
     The classes with most labels have one area each; all other classes share one area.
     """
-    known = [each for each in points if each.get("classes")]
-    names = list(known[-1]["classes"])[:CLASSES_DRAWN] if known else []
+    with_classes = [point for point in points if point.get("classes")]
+    names = list(with_classes[-1]["classes"])[:CLASSES_DRAWN] if with_classes else []
     labels: list[int] = []
     shares: list[list[float]] = []
-    for before, after in zip([_NONE, *known], known, strict=False):
+    for before, after in zip([_NONE, *with_classes], with_classes, strict=False):
         came = {name: max(0, n - before["classes"].get(name, 0)) for name, n in after["classes"].items()}
         if total := sum(came.values()):
             labels.append(after["labels"])
             shares.append([came.get(name, 0) / total for name in names])
-    areas = [(cut(name), [found[at] for found in shares]) for at, name in enumerate(names)]
-    if known and len(known[-1]["classes"]) > len(names):
-        areas.append((OTHERS, [max(0.0, 1.0 - sum(found)) for found in shares]))
+    areas = [(cut(name), [heights[at] for heights in shares]) for at, name in enumerate(names)]
+    if with_classes and len(with_classes[-1]["classes"]) > len(names):
+        areas.append((OTHERS, [max(0.0, 1.0 - sum(heights)) for heights in shares]))
     return {
         "animation": False,
         "aria": {"enabled": True},
@@ -190,9 +190,9 @@ def class_history(points: Sequence[Point]) -> dict[str, Any]:
                 "stack": "classes",
                 "areaStyle": {"opacity": 0.5},
                 "showSymbol": len(labels) == 1,
-                "data": [[at, _rounded(each)] for at, each in zip(labels, found, strict=True)],
+                "data": [[at, _rounded(height)] for at, height in zip(labels, heights, strict=True)],
             }
-            for name, found in areas
+            for name, heights in areas
         ],
     }
 
@@ -215,12 +215,12 @@ def drift_timeline(events: Sequence[Point]) -> dict[str, Any]:
                 "symbolSize": 10,
                 "data": [
                     {
-                        "value": [each["time_ms"], each["event"]],
-                        "name": cut(event_in_words(dict(each)), 160),
-                        "itemStyle": {"color": COLOURS[5] if each["event"] == "drift" else COLOURS[0]},
+                        "value": [event["time_ms"], event["event"]],
+                        "name": cut(event_in_words(dict(event)), 160),
+                        "itemStyle": {"color": COLOURS[5] if event["event"] == "drift" else COLOURS[0]},
                     }
-                    for each in events
-                    if each["event"] in kinds
+                    for event in events
+                    if event["event"] in kinds
                 ],
             }
         ],
@@ -229,7 +229,7 @@ def drift_timeline(events: Sequence[Point]) -> dict[str, Any]:
 
 def class_shares(classes: Sequence[str], masses: Sequence[float]) -> dict[str, Any]:
     """Return the weight of each class that a model has learned, the heaviest on top."""
-    found = sorted(zip(masses, classes, strict=True), reverse=True)[:20][::-1]
+    heaviest = sorted(zip(masses, classes, strict=True), reverse=True)[:20][::-1]
     total = sum(masses) or 1.0
     return {
         "animation": False,
@@ -238,7 +238,7 @@ def class_shares(classes: Sequence[str], masses: Sequence[float]) -> dict[str, A
         "tooltip": {**_TOOLTIP, "trigger": "item"},
         "grid": {"left": 8, "right": 48, "top": 8, "bottom": 24, "containLabel": True},
         "xAxis": {"type": "value", "max": 1},
-        "yAxis": {"type": "category", "data": [cut(name, 20) for _, name in found]},
+        "yAxis": {"type": "category", "data": [cut(name, 20) for _, name in heaviest]},
         "series": [
             {
                 "type": "bar",
@@ -247,7 +247,7 @@ def class_shares(classes: Sequence[str], masses: Sequence[float]) -> dict[str, A
                         "value": _rounded(mass / total),
                         "label": {"show": True, "formatter": share(mass / total)},
                     }
-                    for mass, _ in found
+                    for mass, _ in heaviest
                 ],
                 "label": {"position": "right"},
             }
@@ -264,7 +264,7 @@ def tree_chart(
     first.
     """
     drawn: dict[int, dict[str, Any]] = {}
-    most = max((each["records"] for each in nodes), default=0.0) or 1.0
+    most = max((node["records"] for node in nodes), default=0.0) or 1.0
     for node in nodes:
         drawn[node["node"]] = {
             "name": _title(node, classes),
@@ -316,14 +316,14 @@ def _colour(node: Point) -> str:
 
 
 def _title(node: Point, classes: Sequence[str]) -> str:
-    said = cut(node["branch"] or "all records", 24)
+    branch = cut(node["branch"] or "all records", 24)
     if node["leaves_below"]:
         below = f"… {node['leaves_below']:,} leaves"
     elif node["majority"] is None:
         below = "nothing seen"
     else:
         below = f"{cut(classes[node['majority']], 14)} {share(node['purity'])}"
-    return f"{said}\n{number(round(node['records']))} records\n{below}"
+    return f"{branch}\n{number(round(node['records']))} records\n{below}"
 
 
 def _story(node: Point, classes: Sequence[str], split: Point | None) -> str:
@@ -353,7 +353,7 @@ def split_in_words(split: Point | None) -> str:
 
 def matched(nodes: Sequence[Point], splits: Mapping[int, Point]) -> dict[int, Point]:
     """Return the splits that gave the nodes of a tree their present tests."""
-    found: dict[int, Point] = {}
+    split_of: dict[int, Point] = {}
     for node in nodes:
         split = splits.get(node["node"])
         if split is None or not node["children"] or split["detail"].get("attribute") != node["attribute"]:
@@ -361,8 +361,8 @@ def matched(nodes: Sequence[Point], splits: Mapping[int, Point]) -> dict[int, Po
         threshold = split["detail"].get("threshold")
         if node["test"] == "numeric" and threshold != node["value"]:
             continue
-        found[node["node"]] = split
-    return found
+        split_of[node["node"]] = split
+    return split_of
 
 
 def cut(text: str, most: int = TEXT_MAX) -> str:

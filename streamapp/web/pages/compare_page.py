@@ -51,26 +51,27 @@ class ComparePage:
         self._chart.update()
         newest = [points[-1] if points else {} for points in curves]
         rows = [
-            {"measure": name} | {f"of{at}": _said(name, each.get(name)) for at, each in enumerate(newest)}
+            {"measure": name}
+            | {f"of{at}": _said(name, evaluation.get(name)) for at, evaluation in enumerate(newest)}
             for name in MEASURES
         ]
         with self._measures:
             table({"measure": "Newest", "of0": cut(first), "of1": cut(second)}, rows, "measure")
         await self._differences.look("differences", first=first, second=second)
 
-    def _draw(self, found: Found) -> None:
-        if not found.answer:
+    def _draw(self, reply: Found) -> None:
+        if not reply.answer:
             ui.label("No difference in spec, schema, counts and tests.")
             return
         rows: list[dict[str, Any]] = [
             {
                 "at": str(at),
-                "part": each["part"],
-                "name": each["name"],
-                "first": cut(str(each["first"]), 200),
-                "second": cut(str(each["second"]), 200),
+                "part": difference["part"],
+                "name": difference["name"],
+                "first": cut(str(difference["first"]), 200),
+                "second": cut(str(difference["second"]), 200),
             }
-            for at, each in enumerate(found.answer)
+            for at, difference in enumerate(reply.answer)
         ]
         first, second = map(cut, self._keys)
         table({"part": "Of", "name": "What", "first": first, "second": second}, rows, "at")

@@ -77,11 +77,15 @@ class DeadLettersPage:
         """Show the newest dead letters."""
         await self._list.look("dead-letters", fresh_ms=fresh_ms, limit=LISTED, **self._wanted())
 
-    def _draw(self, found: Found) -> None:
-        reasons, rows = found.answer["reasons"], found.answer["rows"]
+    def _draw(self, reply: Found) -> None:
+        reasons, rows = reply.answer["reasons"], reply.answer["rows"]
         total = sum(reasons.values())
-        said = ", ".join(f"{name} {n:,}" for name, n in sorted(reasons.items(), key=lambda each: -each[1]))
-        ui.label(f"{total:,} in all: {cut(said, 600)}" if total else "There is none.").props("role=status")
+        shown_reasons = ", ".join(
+            f"{name} {n:,}" for name, n in sorted(reasons.items(), key=lambda item: -item[1])
+        )
+        ui.label(f"{total:,} in all: {cut(shown_reasons, 600)}" if total else "There is none.").props(
+            "role=status"
+        )
         shown = [
             {
                 "at": row["at"],
@@ -102,15 +106,15 @@ class DeadLettersPage:
             "time": "Time (UTC)",
             "act": "",
         }
-        made = table(columns, shown, "at")
-        made.props(add="rows-per-page-options=[20,50,0]")
-        made.pagination = {"rowsPerPage": 20}
-        made.add_slot("body-cell-act", _BUTTONS)
-        made.on("show", lambda event: self._one.look("dead-letter", at=str(event.args)))
-        made.on("replay", lambda event: self._replay(str(event.args)))
+        letters = table(columns, shown, "at")
+        letters.props(add="rows-per-page-options=[20,50,0]")
+        letters.pagination = {"rowsPerPage": 20}
+        letters.add_slot("body-cell-act", _BUTTONS)
+        letters.on("show", lambda event: self._one.look("dead-letter", at=str(event.args)))
+        letters.on("replay", lambda event: self._replay(str(event.args)))
 
-    def _draw_one(self, found: Found) -> None:
-        letter = found.answer
+    def _draw_one(self, reply: Found) -> None:
+        letter = reply.answer
         shown = {name: cut(str(letter[name]), 4096) for name in SHOWN if letter.get(name) is not None}
         facts(shown)
 
@@ -118,8 +122,8 @@ class DeadLettersPage:
         """Send one dead letter, or all that match the filter, to their topics again."""
         if not self._person.signed_in():
             return
-        given: dict[str, Any] = {"at": at} if at else self._wanted()
-        would, trouble = await self._do("dead letters counted", "replay", dry_run=True, **given)
+        selection: dict[str, Any] = {"at": at} if at else self._wanted()
+        would, trouble = await self._do("dead letters counted", "replay", dry_run=True, **selection)
         if trouble or not would["sent"]:
             self._said.set_text(
                 trouble or f"Nothing would go back: {_left(would) or 'no dead letter is like that'}."
@@ -128,31 +132,31 @@ class DeadLettersPage:
         question = f"{number(sum(would['sent'].values()))} records go to their topics again. Go on?"
         if not await confirmed(question):
             return
-        done, trouble = await self._do("replay dead letters", "replay", dry_run=False, **given)
-        left = "" if trouble or not done["left"] else f" Left out: {_left(done)}."
-        self._said.set_text(trouble or f"Sent: {number(sum(done['sent'].values()))}.{left}")
+        outcome, trouble = await self._do("replay dead letters", "replay", dry_run=False, **selection)
+        left_out = "" if trouble or not outcome["left"] else f" Left out: {_left(outcome)}."
+        self._said.set_text(trouble or f"Sent: {number(sum(outcome['sent'].values()))}.{left_out}")
         await self.look(0)
 
     async def _skip(self, at: str, source: str) -> None:
         if not self._person.signed_in():
             return
-        found, trouble = await self._do("record looked up", "skip", at=at, source=source, dry_run=True)
+        record, trouble = await self._do("record looked up", "skip", at=at, source=source, dry_run=True)
         if trouble:
             self._said.set_text(trouble)
             return
-        ahead = found["offset"] - found["next"]
+        ahead = record["offset"] - record["next"]
         where = f"{number(ahead)} offsets before it" if ahead else "it is the next one"
-        size = "no value" if found["bytes"] is None else f"{number(found['bytes'])} bytes"
-        what = f"{found['topic']} {found['partition']}:{found['offset']}, {size}; {where}"
+        size = "no value" if record["bytes"] is None else f"{number(record['bytes'])} bytes"
+        what = f"{record['topic']} {record['partition']}:{record['offset']}, {size}; {where}"
         if await confirmed(f"The record {what} becomes a dead letter, unprocessed. Go on?"):
             _, trouble = await self._do("skip a record", "skip", at=at, source=source, dry_run=False)
             self._said.set_text(
                 trouble or "It becomes a dead letter when a worker comes to it; start the workers."
             )
 
-    async def _do(self, action: str, ask: str, **given: Any) -> tuple[Any, str]:
-        return await carried_out(self._watching, self._person.annotator, action, ask, **given)
+    async def _do(self, action: str, ask: str, **arguments: Any) -> tuple[Any, str]:
+        return await carried_out(self._watching, self._person.annotator, action, ask, **arguments)
 
 
-def _left(found: dict[str, Any]) -> str:
-    return ", ".join(f"{number(n)}, {why}" for why, n in sorted(found["left"].items()))
+def _left(outcome: dict[str, Any]) -> str:
+    return ", ".join(f"{number(n)}, {why}" for why, n in sorted(outcome["left"].items()))

@@ -100,10 +100,10 @@ def _curve(place: Path) -> list[dict[str, Any]]:
     points = []
     for line in lines:
         try:
-            found = orjson.loads(line)
+            point = orjson.loads(line)
         except orjson.JSONDecodeError:
             continue
-        if isinstance(found, dict) and isinstance(found.get("labels"), int) and "accuracy_windowed" in found:
-            points.append(found)
+        if isinstance(point, dict) and isinstance(point.get("labels"), int) and "accuracy_windowed" in point:
+            points.append(point)
     step = -(-len(points) // POINTS_MAX) or 1
     return points[::step]

@@ -37,9 +37,9 @@ class ExperimentsPage:
         ui.timer(0.0, self._begin, once=True)
 
     async def _begin(self) -> None:
-        found = await run.io_bound(experiments_in, self._folder)
+        experiments = await run.io_bound(experiments_in, self._folder)
         runs = await run.io_bound(runs_in, self._folder)
-        names = {f"experiment {name}": name for name in found} | {
+        names = {f"experiment {name}": name for name in experiments} | {
             f"run {name}": f"run: {name}" for name in runs
         }
         if not names:
@@ -48,7 +48,7 @@ class ExperimentsPage:
                 "'grove prequential --json > FOLDER/NAME.json' write some; --experiments names the folder."
             )
             return
-        self._said.set_text(f"{len(found):,} experiments and {len(runs):,} runs in {self._folder.name}")
+        self._said.set_text(f"{len(experiments):,} experiments and {len(runs):,} runs in {self._folder.name}")
         self._choice.set_options(names, value=next(iter(names)))
 
     async def _show(self) -> None:
@@ -57,21 +57,21 @@ class ExperimentsPage:
             return
         kind, _, name = str(self._choice.value or "").partition(" ")
         read: Any = read_experiment if kind == "experiment" else read_run
-        found = await run.io_bound(read, self._folder, name)
+        result = await run.io_bound(read, self._folder, name)
         self._place.clear()
         with self._place:
-            if isinstance(found, ExperimentResult):
-                _draw_experiment(found)
-            elif isinstance(found, PrequentialResult):
-                _draw_run(found)
+            if isinstance(result, ExperimentResult):
+                _draw_experiment(result)
+            elif isinstance(result, PrequentialResult):
+                _draw_run(result)
             else:
                 ui.label("It cannot be read: its format is not grove's.")
 
 
-def _draw_experiment(found: ExperimentResult) -> None:
-    heading(found.title or found.name, 2)
-    ui.label(f"{found.name}, size {found.size}")
-    for title, rows in found.tables.items():
+def _draw_experiment(result: ExperimentResult) -> None:
+    heading(result.title or result.name, 2)
+    ui.label(f"{result.name}, size {result.size}")
+    for title, rows in result.tables.items():
         heading(title, 2)
         if not rows:
             ui.label("nothing")
@@ -81,21 +81,21 @@ def _draw_experiment(found: ExperimentResult) -> None:
             {"at": at} | {f"c{place}": _said(row.get(name)) for place, name in enumerate(names)}
             for at, row in enumerate(rows)
         ]
-        made = table({f"c{place}": str(name) for place, name in enumerate(names)}, shown, "at")
-        made.pagination = {"rowsPerPage": ROWS}
-    for name, svg in found.charts.items():
+        rows_table = table({f"c{place}": str(name) for place, name in enumerate(names)}, shown, "at")
+        rows_table.pagination = {"rowsPerPage": ROWS}
+    for name, svg in result.charts.items():
         heading(name, 2)
         data = base64.b64encode(svg).decode()
         # As an image, because scripts in an image do not run.
         ui.image(f"data:image/svg+xml;base64,{data}").classes("grove-picture").props(f'alt="{_plain(name)}"')
 
 
-def _draw_run(found: PrequentialResult) -> None:
-    heading(found.name, 2)
-    if found.curve:
-        chart = ui.echart(learning_curve({found.name: found.curve})).classes("grove-chart")
+def _draw_run(result: PrequentialResult) -> None:
+    heading(result.name, 2)
+    if result.curve:
+        chart = ui.echart(learning_curve({result.name: result.curve})).classes("grove-chart")
         chart.props('role=img aria-label="Accuracy against labels"')
-    figures = {name: value for name, value in found.figures.items() if not isinstance(value, dict | list)}
+    figures = {name: value for name, value in result.figures.items() if not isinstance(value, dict | list)}
     facts({name: share(value) if name in SHARES else _said(value) for name, value in figures.items()})
 
 

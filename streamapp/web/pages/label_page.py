@@ -121,10 +121,10 @@ class LabelPage:
             return
         card = self._card
         number = None if card is None else card.number
-        is_his, left = await run.io_bound(self._queue.looked_at, self._person.annotator, number, now_ms())
+        is_his, undo_ms = await run.io_bound(self._queue.looked_at, self._person.annotator, number, now_ms())
         if self._busy or self._card is not card:
             return
-        self._draw_undo(left)
+        self._draw_undo(undo_ms)
         if card is None:
             await self._next(None)
         elif is_his:
@@ -132,13 +132,13 @@ class LabelPage:
         else:
             await self._next("This card is not yours any more: it was answered, has expired or was given on.")
 
-    def _draw_undo(self, left: int) -> None:
-        self._undo.set_text(f"Undo ({UNDO}), {left / 1000:.0f} s left" if left else f"Undo ({UNDO})")
-        self._undo.set_enabled(bool(left))
+    def _draw_undo(self, undo_ms: int) -> None:
+        self._undo.set_text(f"Undo ({UNDO}), {undo_ms / 1000:.0f} s left" if undo_ms else f"Undo ({UNDO})")
+        self._undo.set_enabled(bool(undo_ms))
 
-    async def _next(self, said: str | None) -> None:
-        if said is not None:
-            self._messages.say(said)
+    async def _next(self, message: str | None) -> None:
+        if message is not None:
+            self._messages.say(message)
         before = self._card
         self._card = await run.io_bound(self._queue.next_card, self._person.annotator, now_ms())
         if self._card != before or before is not None:
@@ -147,7 +147,7 @@ class LabelPage:
 
     # -- actions ------------------------------------------------------------------------------------------
 
-    async def _do(self, act: Callable[[], Card | None], said: str, *, ends_card: bool = True) -> None:
+    async def _do(self, act: Callable[[], Card | None], message: str, *, ends_card: bool = True) -> None:
         """Carry out one action at a time, show its result, and show the next card.
 
         ends_card: show the next card at once, before the answer is on disk; until it is, further actions
@@ -168,7 +168,7 @@ class LabelPage:
             turn = await run.io_bound(self._queue.act, self._person.annotator, act, now_ms())
         finally:
             self._busy = False
-        self._messages.say(turn.refused or said)
+        self._messages.say(turn.refused or message)
         self._card, self._ahead = turn.card, turn.ahead
         if self._card != shown:
             self._draw()
@@ -179,12 +179,12 @@ class LabelPage:
         card = self._card
         if card is None or card.wanted:
             return
-        said = f"{card.instance_id}: {'not known' if label is None else label}"
+        message = f"{card.instance_id}: {'not known' if label is None else label}"
 
         def act() -> None:
             self._queue.answer(self._person.annotator, card.number, label, now_ms(), new_class=new_class)
 
-        await self._do(act, said, ends_card=not new_class)
+        await self._do(act, message, ends_card=not new_class)
 
     async def _answer_new(self) -> None:
         await self.answer(self._field.value.strip(), new_class=True)
@@ -222,8 +222,14 @@ class LabelPage:
             self._draw_guess(self._card)
 
     async def _key(self, event: Any) -> None:
-        held = event.modifiers
-        if not event.action.keydown or event.action.repeat or held.ctrl or held.alt or held.meta:
+        modifiers = event.modifiers
+        if (
+            not event.action.keydown
+            or event.action.repeat
+            or modifiers.ctrl
+            or modifiers.alt
+            or modifiers.meta
+        ):
             return
         await self.press(str(event.key))
 
@@ -246,20 +252,24 @@ class LabelPage:
 
 
 def _guess(card: Card) -> str:
-    told = "The model has no class yet" if card.prediction is None else f"The model says {card.prediction}"
+    sentence = (
+        "The model has no class yet" if card.prediction is None else f"The model says {card.prediction}"
+    )
     if card.rules is not None:
-        told += f", because {'of no rule yet' if card.rules == 'all' else card.rules}"
+        sentence += f", because {'of no rule yet' if card.rules == 'all' else card.rules}"
     if card.shares:
-        by_share = sorted(card.shares.items(), key=lambda each: -each[1])
-        told += ". There it has seen: " + ", ".join(f"{name} {share:.0%}" for name, share in by_share[:10])
-    return told
+        by_share = sorted(card.shares.items(), key=lambda item: -item[1])
+        sentence += ". There it has seen: " + ", ".join(
+            f"{name} {share:.0%}" for name, share in by_share[:10]
+        )
+    return sentence
 
 
 def _age(card: Card, now: int) -> str:
-    told = f"requested {span(now - card.asked_ms)} ago"
+    sentence = f"requested {span(now - card.asked_ms)} ago"
     if card.expires_ms != NEVER:
-        left = card.expires_ms - now
-        told += f", {span(left)} left" if left > 0 else ", late by the clock"
+        ms_left = card.expires_ms - now
+        sentence += f", {span(ms_left)} left" if ms_left > 0 else ", late by the clock"
     utility = "" if card.utility is None else f" with utility {card.utility:.3g}"
     cost = "" if card.cost is None else f", at a cost of {card.cost:g}"
-    return f"{told}; by {card.strategy}{utility}{cost}"
+    return f"{sentence}; by {card.strategy}{utility}{cost}"

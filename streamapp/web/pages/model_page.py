@@ -100,11 +100,11 @@ class ModelPage:
         newest = await run.io_bound(watched.evaluation, key)
         (last,) = await run.io_bound(watched.events, key, count=1) or [None]
         seen = (newest, last, self._limit)
-        said = f"{model.learner or 'a model'}{', ' + model.state if model.state else ''}: "
-        said += f"{number(model.records)} records, {number(model.labels)} labels, "
-        said += f"accuracy {share(model.accuracy)}, {number(model.splits)} splits, "
-        said += f"{number(model.drifts)} drifts, partition {model.partition}; "
-        self._state.set_text(f"{said}last news {moment(model.last_ms)} UTC")
+        state = f"{model.learner or 'a model'}{', ' + model.state if model.state else ''}: "
+        state += f"{number(model.records)} records, {number(model.labels)} labels, "
+        state += f"accuracy {share(model.accuracy)}, {number(model.splits)} splits, "
+        state += f"{number(model.drifts)} drifts, partition {model.partition}; "
+        self._state.set_text(f"{state}last news {moment(model.last_ms)} UTC")
         if seen == self._seen:
             return
         self._seen = seen
@@ -118,22 +118,22 @@ class ModelPage:
         self._events.rows = [
             {
                 "at": f"{at}",
-                "time": moment(each["time_ms"]),
-                "labels": number(each["version"]),
-                "said": cut(event_in_words(each), 300),
+                "time": moment(event["time_ms"]),
+                "labels": number(event["version"]),
+                "said": cut(event_in_words(event), 300),
             }
-            for at, each in enumerate(events)
+            for at, event in enumerate(events)
         ]
 
-    def _draw_model(self, found: Found) -> None:
-        model, nodes = found.answer, found.answer["nodes"]
+    def _draw_model(self, reply: Found) -> None:
+        model, nodes = reply.answer, reply.answer["nodes"]
         summary, spec = model["summary"], model["spec"]
         self._limit = spec["budget"].get("limit")
         splits = matched(nodes, self._watching.watched.splits(self._key))
         positions = ", ".join(f"{source} {at}" for source, at in model["taken"]["positions"].items())
         ui.label(
-            f"As it was at the committed offsets ({positions}), looked up {moment(found.at_ms)} UTC, "
-            f"{(now_ms() - found.at_ms) // 1000} s ago."
+            f"As it was at the committed offsets ({positions}), looked up {moment(reply.at_ms)} UTC, "
+            f"{(now_ms() - reply.at_ms) // 1000} s ago."
         )
         facts(
             {
@@ -179,8 +179,8 @@ class ModelPage:
             listed = [{"name": cut(name, 80), "share": share(part)} for name, part in model["importances"]]
             table({"name": "Attribute", "share": "Share of the decrease"}, listed, "name")
 
-    def _draw_explanation(self, found: Found) -> None:
-        document = found.answer
+    def _draw_explanation(self, reply: Found) -> None:
+        document = reply.answer
         if document["record"] is None:
             ui.label("There is no record at this offset.")
         elif document["prediction"] is None:
@@ -189,7 +189,7 @@ class ModelPage:
             for refused in document["prediction"]["refused"]:
                 ui.label(cut(str(refused), 400))
             for answer in document["prediction"]["answers"]:
-                shares = sorted(answer["probabilities"].items(), key=lambda each: -each[1])[:10]
+                shares = sorted(answer["probabilities"].items(), key=lambda item: -item[1])[:10]
                 facts(
                     {
                         "instance": cut(str(answer["id"]), 200),
@@ -225,8 +225,8 @@ def _node_row(node: dict[str, Any], classes: list[str], splits: Any) -> dict[str
     }
 
 
-def _chart(options: dict[str, Any], said: str) -> ui.echart:
-    return ui.echart(options).classes("grove-chart").props(f'role=img aria-label="{said}"')
+def _chart(options: dict[str, Any], label: str) -> ui.echart:
+    return ui.echart(options).classes("grove-chart").props(f'role=img aria-label="{label}"')
 
 
 def _show(chart: ui.echart, options: dict[str, Any]) -> None:

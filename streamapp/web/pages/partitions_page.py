@@ -44,13 +44,13 @@ class PartitionsPage:
             return
         await self._looking.look("partitions", fresh_ms=round(AGAIN_S * 900))
 
-    def _draw(self, found: Found) -> None:
-        rows = found.answer["rows"]
-        members = found.answer["members"]
+    def _draw(self, reply: Found) -> None:
+        rows = reply.answer["rows"]
+        members = reply.answer["members"]
         behind = sum(row.get("behind", 0) for row in rows)
         who = ", ".join(members) if members else "no members: no worker runs"
-        ui.label(f"Group {found.answer['group']}: {cut(who, 600)}")
-        ui.label(f"{number(behind)} records behind in all, at {moment(found.at_ms)} UTC").props("role=status")
+        ui.label(f"Group {reply.answer['group']}: {cut(who, 600)}")
+        ui.label(f"{number(behind)} records behind in all, at {moment(reply.at_ms)} UTC").props("role=status")
         table(COLUMNS, [_row(row) for row in rows], "partition")
         ui.label(
             "Restores are counted by the journal: one each time a worker read the partition's state "

@@ -48,16 +48,16 @@ class SurePage:
         with self._column:
             for card in self._cards:
                 cells = [f"{name} {shown(cell)}" for name, cell in list(card.features.items())[:CELLS]]
-                told = f"{card.instance_id}: {', '.join(cells)}{' …' if len(card.features) > CELLS else ''}"
-                self._boxes.append(ui.checkbox(told, value=True).classes("grove-text"))
+                text = f"{card.instance_id}: {', '.join(cells)}{' …' if len(card.features) > CELLS else ''}"
+                self._boxes.append(ui.checkbox(text, value=True).classes("grove-text"))
         self._confirm.set_text(f"Those ticked are {first.prediction}")
 
     async def tick(self) -> None:
         """Look for cards if there are none."""
         if not self._messages.tick(self._person):
             return
-        left = await run.io_bound(self._queue.undoable_ms, self._person.annotator, now_ms())
-        self._undo.set_enabled(bool(left))
+        undo_ms = await run.io_bound(self._queue.undoable_ms, self._person.annotator, now_ms())
+        self._undo.set_enabled(bool(undo_ms))
         if not self._cards:
             await self._next()
 
@@ -76,10 +76,10 @@ class SurePage:
         others = [card.number for card, yes in zip(cards, ticked, strict=True) if not yes]
         self._cards = []
         refused = await run.io_bound(self._queue.confirm, self._person.annotator, right, others, now_ms())
-        taken = len(right) - len(refused)
+        n_taken = len(right) - len(refused)
         also = f" {len(refused)} were not taken: {refused[0]}" if refused else ""
-        self._messages.say(f"{taken} times {cards[0].prediction}.{also}")
-        self._undo.set_enabled(taken > 0)
+        self._messages.say(f"{n_taken} times {cards[0].prediction}.{also}")
+        self._undo.set_enabled(n_taken > 0)
         await self._next()
         self._draw()
 

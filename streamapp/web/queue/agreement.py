@@ -54,13 +54,13 @@ def decide(db: sqlite3.Connection, now: int, agree: int, text_max: int, *, weigh
         votes = db.execute(
             "SELECT annotator, label, answered_ms FROM vote WHERE request = ? ORDER BY annotator", (number,)
         ).fetchall()
-        found = outcome([label for _, label, _ in votes])
-        if found is None and needed < 2 * agree:
+        decided = outcome([label for _, label, _ in votes])
+        if decided is None and needed < 2 * agree:
             db.execute("UPDATE request SET needed = needed + 1 WHERE number = ?", (number,))
             continue
-        label, share = found or Outcome(None, 0.0)
+        label, share = decided or Outcome(None, 0.0)
         weight = share if weighted and label is not None else 1.0
-        said = ", ".join(f"{who}: {'not known' if what is None else what}" for who, what, _ in votes)
+        shown_votes = ", ".join(f"{who}: {'not known' if what is None else what}" for who, what, _ in votes)
         db.execute(
             "INSERT INTO answer (request, kind, key, instance_id, partition, asked_ms, annotator, label, "
             "weight, answered_ms, due_ms, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 'waiting')",
@@ -70,9 +70,9 @@ def decide(db: sqlite3.Connection, now: int, agree: int, text_max: int, *, weigh
                 *(max(when for *_, when in votes), now),
             ),
         )
-        told = f"{'declined' if label is None else label} with weight {weight:.3g} ({said})"
+        detail = f"{'declined' if label is None else label} with weight {weight:.3g} ({shown_votes})"
         about = {"key": key, "instance_id": instance_id, "request_id": request_id}
-        audit_log.note(db, USER, "outcome", now, **about, detail=told)
+        audit_log.note(db, USER, "outcome", now, **about, detail=detail)
 
 
 def _together(names: Sequence[str], text_max: int) -> str:

@@ -13,21 +13,23 @@ def is_name(text: str, longest: int) -> bool:
     return bool(text) and len(text.encode("utf-8", "surrogatepass")) <= longest and text.isprintable()
 
 
-def check_given(given: Given, wanted: Sequence[str], declared: Mapping[str, Attribute], longest: int) -> None:
+def check_given(
+    answer: Given, requested: Sequence[str], declared: Mapping[str, Attribute], longest: int
+) -> None:
     """Raise Refused if values are missing, were not requested, or are not allowed by their attributes."""
-    names = {*given.features, *given.unavailable}
-    if extra := sorted(names - set(wanted)):
+    names = {*answer.features, *answer.unavailable}
+    if extra := sorted(names - set(requested)):
         message = f"{extra[0]} is not requested, or was given before."
         raise Refused(message)
-    missing = [name for name in wanted if name not in names]
-    if missing and not given.finish:
+    missing = [name for name in requested if name not in names]
+    if missing and not answer.finish:
         message = f"{missing[0]} is missing: give a value, or mark it as not available."
         raise Refused(message)
-    for reason in given.unavailable.values():
+    for reason in answer.unavailable.values():
         if reason is not None and not is_name(reason, longest):
             message = f"A reason must have 1 to {longest:,} bytes, all of them printable."
             raise Refused(message)
-    for name, value in given.features.items():
+    for name, value in answer.features.items():
         if problem := _problem(value, declared.get(name), longest):
             message = f"{name}: {problem}"
             raise Refused(message)

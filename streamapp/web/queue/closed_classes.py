@@ -125,8 +125,8 @@ def lets_in(declared: Declared, named: Iterable[tuple[str, int]]) -> tuple[str, 
     """
     if declared.classes is None:
         return None
-    known = set(declared.classes)
-    if any(name not in known and at_ms > declared.since_ms for name, at_ms in named):
+    allowed = set(declared.classes)
+    if any(name not in allowed and at_ms > declared.since_ms for name, at_ms in named):
         return None
     return declared.classes
 
@@ -163,23 +163,23 @@ def _is_sound(schema: Any) -> bool:
     attributes, classes = schema.get("attributes"), schema.get("classes", [])
     if not isinstance(attributes, list) or not attributes or not isinstance(classes, list):
         return False
-    names = [class_name(each) for each in classes]
+    names = [class_name(declared) for declared in classes]
     has_names = None not in names and len(set(names)) == len(names)
     return has_names and type(schema.get("classes_open", False)) is bool
 
 
 def _closed(schema: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return the classes of a closed schema; None: the schema takes further classes."""
-    names = [name for each in schema.get("classes") or () if (name := class_name(each)) is not None]
+    names = [name for declared in schema.get("classes") or () if (name := class_name(declared)) is not None]
     return None if schema.get("classes_open", not names) else tuple(names)
 
 
 def _in_file(data: Any) -> tuple[str, ...] | None:
     """Return the closed classes in the first part of a model file (docs/portable-models.md: format 1)."""
     try:
-        given = base64.b64decode(data, validate=True) if isinstance(data, str) else b""
-        magic, _, size, _ = _HEAD.unpack_from(given)
-        head = orjson.loads(given[_HEAD.size : _HEAD.size + size])
+        decoded = base64.b64decode(data, validate=True) if isinstance(data, str) else b""
+        magic, _, size, _ = _HEAD.unpack_from(decoded)
+        head = orjson.loads(decoded[_HEAD.size : _HEAD.size + size])
     except (binascii.Error, ValueError, struct.error):
         return None
     schema = head.get("schema") if isinstance(head, dict) and magic == _MAGIC else None

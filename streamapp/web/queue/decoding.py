@@ -34,32 +34,34 @@ from topics.columns.records import FeatureRequest, Features, Headers, RawRecords
 def requests_of(messages: Sequence[Message]) -> list[Request]:
     """Return the requests among records of one partition of `label-requests`; other records are left out."""
     usable = [(message, key) for message in messages if (key := _key(message)) is not None]
-    found = decode_label_requests([message.value() or b"" for message, _ in usable])
+    decoded = decode_label_requests([message.value() or b"" for message, _ in usable])
     features: dict[int, dict[str, Cell]] = {}
-    for together in found.features:
+    for together in decoded.features:
         for place, row in enumerate(together.rows.tolist()):
             features[row] = _cells(together, place)
-    assert found.record is not None
+    assert decoded.record is not None
     requests = []
-    for row, record in enumerate(found.record.tolist()):
+    for row, record in enumerate(decoded.record.tolist()):
         message, key = usable[record]
         cells = features.get(row, {})
         requests.append(
             Request(
                 partition=message.partition() or 0,
                 key=key,
-                request_id=found.request_ids[row],
-                instance_id=found.instance_ids[row],
+                request_id=decoded.request_ids[row],
+                instance_id=decoded.instance_ids[row],
                 asked_ms=message.timestamp()[1],
-                expires_ms=int(found.expires_ms[row]),
-                utility=float(found.utility[row]),
-                prediction=found.predictions[row],
-                strategy=found.strategies[row],
+                expires_ms=int(decoded.expires_ms[row]),
+                utility=float(decoded.utility[row]),
+                prediction=decoded.predictions[row],
+                strategy=decoded.strategies[row],
                 features=dict(list(cells.items())[:CELLS_MAX]),
                 left_out=max(0, len(cells) - CELLS_MAX),
-                rules=_cut(found.explanations[row] if found.explanations else None),
-                shares=(found.probabilities[row] if found.probabilities else None) or {},
-                seen={name: Range(*seen) for name, seen in found.ranges[row].items()} if found.ranges else {},
+                rules=_cut(decoded.explanations[row] if decoded.explanations else None),
+                shares=(decoded.probabilities[row] if decoded.probabilities else None) or {},
+                seen={name: Range(*seen) for name, seen in decoded.ranges[row].items()}
+                if decoded.ranges
+                else {},
             )
         )
     return requests
@@ -69,33 +71,33 @@ def feature_requests_of(messages: Sequence[Message]) -> list[Request]:
     """Return the requests among records of `feature-requests`, without requests for too many features."""
     usable = [(message, key) for message in messages if (key := _key(message)) is not None]
     requests = []
-    for (message, key), found in zip(
+    for (message, key), decoded in zip(
         usable, decode_feature_requests([message.value() or b"" for message, _ in usable]), strict=True
     ):
-        if not isinstance(found, FeatureRequest) or not 0 < len(found.features) <= WANTED_MAX:
+        if not isinstance(decoded, FeatureRequest) or not 0 < len(decoded.features) <= WANTED_MAX:
             continue
-        if not all(isinstance(name, str) and 0 < len(name) <= TEXT_MAX for name in found.features):
+        if not all(isinstance(name, str) and 0 < len(name) <= TEXT_MAX for name in decoded.features):
             continue
         cells: dict[str, Cell] = {
             name: cell[:TEXT_MAX] if isinstance(cell, str) else float(cell)
-            for name, cell in found.known.items()
+            for name, cell in decoded.known.items()
             if isinstance(cell, (str, int, float))
         }
         requests.append(
             Request(
                 partition=message.partition() or 0,
                 key=key,
-                request_id=found.request_id,
-                instance_id=found.instance_id,
+                request_id=decoded.request_id,
+                instance_id=decoded.instance_id,
                 asked_ms=message.timestamp()[1],
-                expires_ms=found.expires_ms,
-                utility=float(found.utility),
+                expires_ms=decoded.expires_ms,
+                utility=float(decoded.utility),
                 prediction=None,
                 strategy="acquisition",
                 features=dict(list(cells.items())[:CELLS_MAX]),
                 left_out=max(0, len(cells) - CELLS_MAX),
-                wanted=tuple(dict.fromkeys(found.features)),
-                cost=float(found.cost),
+                wanted=tuple(dict.fromkeys(decoded.features)),
+                cost=float(decoded.cost),
             )
         )
     return requests
@@ -103,30 +105,30 @@ def feature_requests_of(messages: Sequence[Message]) -> list[Request]:
 
 def values_of(messages: Sequence[Message]) -> list[Values]:
     """Return the values in records of one partition of `feature-values`; bad records become dead letters."""
-    found = decode_feature_values(_raw(messages))
+    decoded = decode_feature_values(_raw(messages))
     return [
         Values(
-            found.keys[found.key[row]],
-            found.ids[row],
-            Given(found.values[row], found.unavailable[row], found.finish[row]),
-            messages[found.record[row]].timestamp()[1],
+            decoded.keys[decoded.key[row]],
+            decoded.ids[row],
+            Given(decoded.values[row], decoded.unavailable[row], decoded.finish[row]),
+            messages[decoded.record[row]].timestamp()[1],
         )
-        for row in range(len(found))
+        for row in range(len(decoded))
     ]
 
 
 def labels_of(messages: Sequence[Message]) -> list[Label]:
     """Return the labels among records of one partition of `labels`; the worker dead-letters bad records."""
-    found = decode_labels(_raw(messages))
+    decoded = decode_labels(_raw(messages))
     return [
         Label(
-            found.keys[found.key[row]],
-            found.ids[row],
-            found.label_values[code] if code >= 0 else None,
-            found.annotators[row],
-            messages[found.record[row]].timestamp()[1],
+            decoded.keys[decoded.key[row]],
+            decoded.ids[row],
+            decoded.label_values[code] if code >= 0 else None,
+            decoded.annotators[row],
+            messages[decoded.record[row]].timestamp()[1],
         )
-        for row, code in enumerate(found.label.tolist())
+        for row, code in enumerate(decoded.label.tolist())
     ]
 
 
@@ -144,19 +146,19 @@ def declared_in(messages: Sequence[Message]) -> tuple[list[tuple[str, str]], lis
                 classes.append((control.key, str(name).lower()))
             elif isinstance(name, int) or (isinstance(name, str) and name):
                 classes.append((control.key, str(name)))
-        for each in declared if isinstance(declared, list) else ():
-            if isinstance(each, dict) and isinstance(each.get("name"), str):
-                attributes.append(_attribute(control.key, each))
+        for attribute in declared if isinstance(declared, list) else ():
+            if isinstance(attribute, dict) and isinstance(attribute.get("name"), str):
+                attributes.append(_attribute(control.key, attribute))
     return classes, attributes
 
 
 def class_controls_of(messages: Sequence[Message]) -> list[ClassControl]:
     """Return the effects of one partition's controls on the classes that models allow, in their order."""
-    given = [
+    controls = [
         class_control(control, messages[control.record].timestamp()[1])
         for control in decode_controls(_raw(messages)).items
     ]
-    return [each for each in given if each is not None]
+    return [control for control in controls if control is not None]
 
 
 def _attribute(key: str, declared: dict[str, Any]) -> Attribute:
@@ -166,14 +168,14 @@ def _attribute(key: str, declared: dict[str, Any]) -> Attribute:
     if (
         isinstance(limits, list)
         and len(limits) == 2
-        and all(isinstance(each, (int, float)) for each in limits)
+        and all(isinstance(bound, (int, float)) for bound in limits)
     ):
         low, high = float(limits[0]), float(limits[1])
     return Attribute(
         key,
         declared["name"],
         "nominal" if declared.get("kind") == "nominal" else "numeric",
-        tuple(each[:TEXT_MAX] for each in values if isinstance(each, str))
+        tuple(name[:TEXT_MAX] for name in values if isinstance(name, str))
         if isinstance(values, list)
         else (),
         declared.get("open") is True,
@@ -199,13 +201,13 @@ def _raw(messages: Sequence[Message]) -> RawRecords:
 
 
 def _headers(message: Message) -> Headers:
-    found = message.headers() or ()
-    pairs = found.items() if isinstance(found, dict) else found
+    headers = message.headers() or ()
+    pairs = headers.items() if isinstance(headers, dict) else headers
     return [(name, _bytes(value)) for name, value in pairs]
 
 
-def _bytes(given: str | bytes | None) -> bytes | None:
-    return given.encode() if isinstance(given, str) else given
+def _bytes(text: str | bytes | None) -> bytes | None:
+    return text.encode() if isinstance(text, str) else text
 
 
 def _key(message: Message) -> str | None:

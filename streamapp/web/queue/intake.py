@@ -33,9 +33,9 @@ RANGES_MAX: Final = 500
 """Features of a model whose ranges are kept, at most."""
 
 
-def written_given(given: Given) -> str:
+def written_given(answer: Given) -> str:
     """Return an answer to a request for features as text; equal answers have equal texts."""
-    return orjson.dumps(asdict(given), option=orjson.OPT_SORT_KEYS).decode()
+    return orjson.dumps(asdict(answer), option=orjson.OPT_SORT_KEYS).decode()
 
 
 def read_given(text: str) -> Given:
@@ -47,12 +47,12 @@ def take_labels(db: sqlite3.Connection, labels: Iterable[Label], now: int) -> No
     """Close the requests that these labels answer."""
     for label in labels:
         settle(db, label.key, label.instance_id, label.timestamp, now)
-        found = db.execute(
+        row = db.execute(
             "SELECT number FROM request WHERE kind = 'label' AND key = ? AND subject = ? AND asked_ms <= ?",
             (label.key, label.instance_id, label.timestamp + EARLIER_MS),
         ).fetchone()
-        if found is not None:
-            _close(db, found[0], "annotator", label.annotator)
+        if row is not None:
+            _close(db, row[0], "annotator", label.annotator)
 
 
 def settle(db: sqlite3.Connection, key: str, instance_id: str, label_ms: int, now: int) -> None:
@@ -66,49 +66,49 @@ def settle(db: sqlite3.Connection, key: str, instance_id: str, label_ms: int, no
 
 def take_values(db: sqlite3.Connection, values: Iterable[Values], now: int) -> None:
     """Close the requests for features of which all features have been given."""
-    for each in values:
-        remember_given(db, each.key, each.instance_id, each.given, each.timestamp, now)
+    for record in values:
+        remember_given(db, record.key, record.instance_id, record.given, record.timestamp, now)
         asked = db.execute(
             "SELECT number, asked_ms, wanted FROM request WHERE kind = 'features' AND key = ? "
             "AND instance_id = ? AND asked_ms <= ?",
-            (each.key, each.instance_id, each.timestamp + EARLIER_MS),
+            (record.key, record.instance_id, record.timestamp + EARLIER_MS),
         ).fetchall()
-        for number, asked_ms, wanted in asked:
-            if not left(db, each.key, each.instance_id, orjson.loads(wanted), asked_ms):
-                _close(db, number, "given", written_given(each.given))
+        for number, asked_ms, requested in asked:
+            if not left(db, record.key, record.instance_id, orjson.loads(requested), asked_ms):
+                _close(db, number, "given", written_given(record.given))
 
 
 def remember_given(
-    db: sqlite3.Connection, key: str, instance_id: str, given: Given, given_ms: int, now: int
+    db: sqlite3.Connection, key: str, instance_id: str, answer: Given, given_ms: int, now: int
 ) -> None:
     """Remember which features of an instance are known or unavailable."""
     db.executemany(
         "INSERT INTO given VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         "given_ms = max(given_ms, excluded.given_ms), seen_ms = excluded.seen_ms",
-        [(key, instance_id, name, given_ms, now) for name in sorted(given.names)],
+        [(key, instance_id, name, given_ms, now) for name in sorted(answer.names)],
     )
 
 
 def left(
-    db: sqlite3.Connection, key: str, instance_id: str, wanted: Sequence[str], asked_ms: int
+    db: sqlite3.Connection, key: str, instance_id: str, requested: Sequence[str], asked_ms: int
 ) -> tuple[str, ...]:
     """Return the requested features that have not been given yet."""
-    found = db.execute(
+    rows = db.execute(
         "SELECT name FROM given WHERE key = ? AND instance_id = ? AND given_ms >= ?",
         (key, instance_id, asked_ms - EARLIER_MS),
     )
-    names = {name for (name,) in found}
-    return () if FINISH in names else tuple(name for name in wanted if name not in names)
+    names = {name for (name,) in rows}
+    return () if FINISH in names else tuple(name for name in requested if name not in names)
 
 
 def _close(db: sqlite3.Connection, request: int, column: str, theirs: str | None) -> None:
     """Close a request that has its answer. The answer is ours if it bears our mark in that column."""
-    found = db.execute(
+    row = db.execute(
         f"SELECT number, state, {column} FROM answer WHERE request = ?",  # noqa: S608 - a name of ours
         (request,),
     ).fetchone()
-    if found is not None:
-        answer, state, mine = found
+    if row is not None:
+        answer, state, mine = row
         ours = state in ("sending", "doubt") and mine == theirs
         if state == "sending" and not ours:
             return  # the broker may still get it: `sent` or `caught_up` follows
@@ -131,11 +131,11 @@ def open_requests(db: sqlite3.Connection, requests: Sequence[Request], needed: i
 def _is_answered(db: sqlite3.Connection, request: Request) -> bool:
     if request.wanted:
         return not left(db, request.key, request.instance_id, request.wanted, request.asked_ms)
-    found = db.execute(
+    row = db.execute(
         "SELECT 1 FROM settled WHERE key = ? AND instance_id = ? AND label_ms >= ?",
         (request.key, request.instance_id, request.asked_ms - EARLIER_MS),
     ).fetchone()
-    return found is not None
+    return row is not None
 
 
 _COLUMNS: Final = (
@@ -184,7 +184,7 @@ def take_names(
     db.executemany("INSERT OR IGNORE INTO class VALUES (?, ?, NULL)", sorted(set(classes)))
     db.executemany(
         "INSERT OR REPLACE INTO attribute VALUES (?, ?, ?)",
-        [(each.key, each.name, orjson.dumps(each).decode()) for each in attributes],
+        [(attribute.key, attribute.name, orjson.dumps(attribute).decode()) for attribute in attributes],
     )
 
 
@@ -211,8 +211,8 @@ def take_class_controls(db: sqlite3.Connection, controls: Iterable[ClassControl]
 
 
 def _declared(db: sqlite3.Connection, key: str) -> Declared:
-    found = db.execute("SELECT classes FROM declared WHERE key = ?", (key,)).fetchone()
-    return read_declared(found[0]) if found else NOTHING
+    row = db.execute("SELECT classes FROM declared WHERE key = ?", (key,)).fetchone()
+    return read_declared(row[0]) if row else NOTHING
 
 
 def lets_in_of(db: sqlite3.Connection, key: str) -> tuple[str, ...] | None:
@@ -237,9 +237,9 @@ def widen_ranges(db: sqlite3.Connection, requests: Iterable[Request]) -> None:
             for name, cell in request.features.items():
                 if isinstance(cell, str) or cell is None:
                     continue
-                known = ranges.get(name)
-                if known is not None:
-                    low, high, n = known
+                known_range = ranges.get(name)
+                if known_range is not None:
+                    low, high, n = known_range
                     ranges[name] = (min(low, cell), max(high, cell), n + 1)
                 elif len(ranges) < RANGES_MAX:
                     ranges[name] = (cell, cell, 1)
@@ -248,8 +248,8 @@ def widen_ranges(db: sqlite3.Connection, requests: Iterable[Request]) -> None:
 
 
 def _stored_ranges(db: sqlite3.Connection, key: str) -> dict[str, tuple[float, float, int]]:
-    found = db.execute("SELECT ranges FROM range WHERE key = ?", (key,)).fetchone()
-    return orjson.loads(found[0]) if found else {}
+    row = db.execute("SELECT ranges FROM range WHERE key = ?", (key,)).fetchone()
+    return orjson.loads(row[0]) if row else {}
 
 
 def ranges_of(db: sqlite3.Connection, key: str, names: Iterable[str]) -> dict[str, Range]:
@@ -260,12 +260,12 @@ def ranges_of(db: sqlite3.Connection, key: str, names: Iterable[str]) -> dict[st
 
 def attributes_of(db: sqlite3.Connection, key: str, names: Iterable[str]) -> dict[str, Attribute]:
     """Return the declarations of some features of a model."""
-    wanted = set(names)
-    found = db.execute("SELECT name, declared FROM attribute WHERE key = ?", (key,))
+    asked = set(names)
+    rows = db.execute("SELECT name, declared FROM attribute WHERE key = ?", (key,))
     return {
-        name: Attribute(**(given := orjson.loads(declared)) | {"values": tuple(given["values"])})
-        for name, declared in found
-        if name in wanted
+        name: Attribute(**(members := orjson.loads(declared)) | {"values": tuple(members["values"])})
+        for name, declared in rows
+        if name in asked
     }
 
 

@@ -132,7 +132,7 @@ class LabelQueue(Outbox):
             intake.take_values(db, values, now)
             intake.open_requests(db, requests, self.terms.agree)
             intake.widen_ranges(db, requests)
-            names = {(each.key, each.label) for each in labels if each.label is not None}
+            names = {(label.key, label.label) for label in labels if label.label is not None}
             intake.take_answered(db, requests)
             intake.take_class_controls(db, controls)
             intake.take_names(db, {*names, *classes}, attributes)
@@ -188,22 +188,22 @@ class LabelQueue(Outbox):
 
     def _held(self, db: sqlite3.Connection, annotator: str, now: int, kind: int) -> int | None:
         """Return the request that the annotator leases; a card leased ahead must not have expired."""
-        found = db.execute(
+        row = db.execute(
             "SELECT r.number, r.partition, r.expires_ms FROM lease l JOIN request r ON r.number = l.request "
             "WHERE l.annotator = ? AND l.until_ms > ? AND l.several = ?",
             (annotator, now, kind),
         ).fetchone()
-        if found is None or (kind == AHEAD and self._expired(db, found[1], found[2], now)):
+        if row is None or (kind == AHEAD and self._expired(db, row[1], row[2], now)):
             return None
-        return int(found[0])
+        return int(row[0])
 
     def _best(self, db: sqlite3.Connection, annotator: str, now: int, choices: Sequence[str]) -> int | None:
         words = {"annotator": annotator, "now": now}
         for choice in choices:
-            found = db.execute(f"SELECT r.number, r.partition, r.expires_ms {_OPEN} {choice}", words)
-            for number, partition, expires_ms in found:
+            rows = db.execute(f"SELECT r.number, r.partition, r.expires_ms {_OPEN} {choice}", words)
+            for number, partition, expires_ms in rows:
                 if not self._expired(db, partition, expires_ms, now):
-                    found.close()
+                    rows.close()
                     return int(number)
         return None
 
@@ -281,18 +281,18 @@ class LabelQueue(Outbox):
             (number,),
         ).fetchone()
         members = dict(zip((field.name for field in fields(Card)), row, strict=False))
-        key, features, wanted = members["key"], orjson.loads(members["features"]), orjson.loads(row[-2])
+        key, features, requested = members["key"], orjson.loads(members["features"]), orjson.loads(row[-2])
         classes = intake.lets_in_of(db, key)
         if classes is None:
-            known = db.execute("SELECT name FROM class WHERE key = ? ORDER BY name", (key,))
-            classes = tuple(name for (name,) in known)
+            rows = db.execute("SELECT name FROM class WHERE key = ? ORDER BY name", (key,))
+            classes = tuple(name for (name,) in rows)
         members |= {
             "features": features,
             "shares": orjson.loads(members["shares"]),
-            "wanted": intake.left(db, key, members["instance_id"], wanted, members["asked_ms"]),
+            "wanted": intake.left(db, key, members["instance_id"], requested, members["asked_ms"]),
             "classes": tuple(sorted(classes)),
-            "attributes": intake.attributes_of(db, key, [*features, *wanted]),
-            "ranges": intake.ranges_of(db, key, [*features, *wanted]),
+            "attributes": intake.attributes_of(db, key, [*features, *requested]),
+            "ranges": intake.ranges_of(db, key, [*features, *requested]),
             "seen": intake.read_ranges(row[-1]),
         }
         return Card(**members)
@@ -304,12 +304,12 @@ class LabelQueue(Outbox):
     def holds(self, annotator: str, number: int) -> bool:
         """Whether the annotator still has an unanswered request; pages check this when they are redrawn."""
         with self._store.reading() as db:
-            found = db.execute(
+            row = db.execute(
                 "SELECT 1 FROM lease l WHERE l.annotator = ? AND l.request = ? "
                 "AND NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = l.request)",
                 (annotator, number),
             ).fetchone()
-        return found is not None
+        return row is not None
 
     def answer(
         self, annotator: str, number: int, label: str | None, now: int, *, new_class: bool = False
@@ -341,7 +341,7 @@ class LabelQueue(Outbox):
             db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))
         self._note(db, annotator, "decline" if label is None else "label", now, asked.number, label)
 
-    def give(self, annotator: str, number: int, given: Given, now: int) -> None:
+    def give(self, annotator: str, number: int, answer: Given, now: int) -> None:
         """Take the values of requested features; they are sent when their undo window is over.
 
         Refused for the reasons of `answer`, and if a feature is missing, was not requested, or cannot have
@@ -352,11 +352,11 @@ class LabelQueue(Outbox):
             if asked.kind != "features":
                 message = "This card needs a class, not features."
                 raise Refused(message)
-            (wanted,) = db.execute("SELECT wanted FROM request WHERE number = ?", (number,)).fetchone()
-            names = intake.left(db, asked.key, asked.instance_id, orjson.loads(wanted), asked.asked_ms)
-            check_given(given, names, intake.attributes_of(db, asked.key, names), self.terms.text_max)
-            self._insert(db, asked, annotator, now, None, intake.written_given(given))
-            self._note(db, annotator, "features", now, number, intake.written_given(given))
+            (requested,) = db.execute("SELECT wanted FROM request WHERE number = ?", (number,)).fetchone()
+            names = intake.left(db, asked.key, asked.instance_id, orjson.loads(requested), asked.asked_ms)
+            check_given(answer, names, intake.attributes_of(db, asked.key, names), self.terms.text_max)
+            self._insert(db, asked, annotator, now, None, intake.written_given(answer))
+            self._note(db, annotator, "features", now, number, intake.written_given(answer))
 
     def _asked(self, db: sqlite3.Connection, annotator: str, number: int, now: int) -> _Asked:
         """Return the request that the annotator may answer; Refused."""
@@ -391,7 +391,7 @@ class LabelQueue(Outbox):
         annotator: str,
         now: int,
         label: str | None,
-        given: str | None,
+        values: str | None,
     ) -> None:
         db.execute(
             "INSERT INTO answer (request, kind, key, instance_id, partition, asked_ms, annotator, label, "
@@ -399,7 +399,7 @@ class LabelQueue(Outbox):
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 1.0, ?, ?, 'waiting')",
             (
                 *(asked.number, asked.kind, asked.key, asked.instance_id, asked.partition, asked.asked_ms),
-                *(annotator, label, given, now, now + self.terms.undo_ms),
+                *(annotator, label, values, now, now + self.terms.undo_ms),
             ),
         )
         db.execute("DELETE FROM lease WHERE request = ?", (asked.number,))
@@ -487,7 +487,7 @@ class LabelQueue(Outbox):
             ).fetchone()
             (dropped,) = db.execute("SELECT sum(next) FROM position WHERE topic = 'dropped'").fetchone()
             (answered,) = db.execute("SELECT count(*) FROM answer WHERE request IS NOT NULL").fetchone()
-        under_way = sum(tally[each] for each in ("waiting", "sending", "doubt"))
+        under_way = sum(tally[state] for state in ("waiting", "sending", "doubt"))
         return Counts(
             tally["request"] - answered,
             leased,

@@ -56,24 +56,24 @@ class Outbox:
     def sent(self, answers: Sequence[Outgoing], now: int) -> None:
         """Note that the broker has these answers."""
         with self._store.transaction() as db:
-            for each in answers:
-                if each.given is None:
-                    intake.settle(db, each.key, each.instance_id, each.timestamp, now)
+            for answer in answers:
+                if answer.given is None:
+                    intake.settle(db, answer.key, answer.instance_id, answer.timestamp, now)
                 else:
-                    about = (each.key, each.instance_id, each.given, each.timestamp)
+                    about = (answer.key, answer.instance_id, answer.given, answer.timestamp)
                     intake.remember_given(db, *about, now)
                 db.execute(
                     "DELETE FROM request WHERE number = (SELECT request FROM answer WHERE number = ?)",
-                    (each.number,),
+                    (answer.number,),
                 )
-                db.execute("UPDATE answer SET state = 'sent' WHERE number = ?", (each.number,))
+                db.execute("UPDATE answer SET state = 'sent' WHERE number = ?", (answer.number,))
 
     def not_sent(self, answers: Sequence[Outgoing]) -> None:
         """Note that these answers are in doubt: the broker may or may not have them."""
         with self._store.transaction() as db:
             db.executemany(
                 "UPDATE answer SET state = 'doubt' WHERE number = ? AND state = 'sending'",
-                [(each.number,) for each in answers],
+                [(answer.number,) for answer in answers],
             )
 
     def in_doubt(self) -> list[int]:
@@ -89,27 +89,27 @@ class Outbox:
         """
         with self._store.transaction() as db:
             for number in numbers:
-                found = db.execute(
+                row = db.execute(
                     "SELECT a.request, a.key, a.instance_id, a.asked_ms, r.wanted FROM answer a "
                     "LEFT JOIN request r ON r.number = a.request WHERE a.number = ? AND a.state = 'doubt'",
                     (number,),
                 ).fetchone()
-                if found is None:
+                if row is None:
                     continue
-                request, key, instance_id, asked_ms, wanted = found
-                if self._is_closed(db, key, instance_id, asked_ms, orjson.loads(wanted or "[]")):
+                request, key, instance_id, asked_ms, requested = row
+                if self._is_closed(db, key, instance_id, asked_ms, orjson.loads(requested or "[]")):
                     db.execute("UPDATE answer SET state = 'overtaken' WHERE number = ?", (number,))
                     db.execute("DELETE FROM request WHERE number = ?", (request,))
                 else:
                     db.execute("UPDATE answer SET state = 'waiting', due_ms = 0 WHERE number = ?", (number,))
 
     def _is_closed(
-        self, db: sqlite3.Connection, key: str, instance_id: str, asked_ms: int, wanted: Sequence[str]
+        self, db: sqlite3.Connection, key: str, instance_id: str, asked_ms: int, requested: Sequence[str]
     ) -> bool:
-        if wanted:
-            return not intake.left(db, key, instance_id, wanted, asked_ms)
-        found = db.execute(
+        if requested:
+            return not intake.left(db, key, instance_id, requested, asked_ms)
+        row = db.execute(
             "SELECT 1 FROM settled WHERE key = ? AND instance_id = ? AND label_ms >= ?",
             (key, instance_id, asked_ms - EARLIER_MS),
         ).fetchone()
-        return found is not None
+        return row is not None

@@ -77,26 +77,26 @@ class Writer:
         self.trouble = ""
 
     def _send(self, answers: Sequence[Outgoing]) -> None:
-        labels = [each for each in answers if each.given is None]
+        labels = [answer for answer in answers if answer.given is None]
         self._produce(
             self._names.labels,
             labels,
             encode_labels(
-                [each.instance_id for each in labels],
-                [each.label for each in labels],
+                [answer.instance_id for answer in labels],
+                [answer.label for answer in labels],
                 weights=self._weights(labels),
-                annotators=[each.annotator for each in labels],
+                annotators=[answer.annotator for answer in labels],
             ),
         )
-        features = [(each, each.given) for each in answers if each.given is not None]
+        features = [(answer, answer.given) for answer in answers if answer.given is not None]
         self._produce(
             self._names.feature_values,
-            [each for each, _ in features],
+            [answer for answer, _ in features],
             encode_feature_values(
-                [each.instance_id for each, _ in features],
-                [given.features for _, given in features],
-                [given.unavailable for _, given in features],
-                [given.finish for _, given in features],
+                [answer.instance_id for answer, _ in features],
+                [values.features for _, values in features],
+                [values.unavailable for _, values in features],
+                [values.finish for _, values in features],
             ),
         )
         self._sender.flush()
@@ -104,16 +104,16 @@ class Writer:
 
     def _weights(self, labels: Sequence[Outgoing]) -> Floats | None:
         """Return the weights of labels; None if all are 1, the default."""
-        weights = np.array([each.weight for each in labels])
+        weights = np.array([answer.weight for answer in labels])
         return None if (weights == 1.0).all() else weights
 
     def _produce(self, topic: str, answers: Sequence[Outgoing], values: Sequence[bytes]) -> None:
         self._sender.send(
             [topic] * len(answers),
             values,
-            [each.key.encode() for each in answers],
-            [each.partition for each in answers],
-            [each.timestamp for each in answers],
+            [answer.key.encode() for answer in answers],
+            [answer.partition for answer in answers],
+            [answer.timestamp for answer in answers],
         )
 
     def _send_audit(self, entries: Sequence[tuple[int, AuditEntry]]) -> None:

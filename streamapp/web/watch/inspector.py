@@ -56,29 +56,29 @@ class Inspector:
         self._kept: OrderedDict[bytes, tuple[int, Found]] = OrderedDict()
         self._closed = False
 
-    def look(self, ask: str, *, fresh_ms: int = FRESH_MS, **given: Any) -> Found:
+    def look(self, ask: str, *, fresh_ms: int = FRESH_MS, **arguments: Any) -> Found:
         """Return the answer to a question that changes nothing; InspectionError.
 
         An answer that is at most `fresh_ms` old is returned again.
         """
-        question = _question(ask, given)
+        question = _question(ask, arguments)
         with self._turn:
             kept = self._kept.get(question)
             if kept is not None and now_ms() - kept[0] < fresh_ms:
                 self._kept.move_to_end(question)
                 return kept[1]
-            found = Found(now_ms(), self._ask(question))
-            self._kept[question] = now_ms(), found
+            reply = Found(now_ms(), self._ask(question))
+            self._kept[question] = now_ms(), reply
             self._kept.move_to_end(question)
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
-            return found
+            return reply
 
-    def do(self, ask: str, **given: Any) -> Any:
+    def do(self, ask: str, **arguments: Any) -> Any:
         """Carry something out, once; after an InspectionError it may have been carried out or not."""
         with self._turn:
             self._kept.clear()
-            return self._ask(_question(ask, given))
+            return self._ask(_question(ask, arguments))
 
     def close(self) -> None:
         """End the process."""
@@ -106,10 +106,10 @@ class Inspector:
             message = "the process that looks into the installation has ended; see its log. Try again"
             raise InspectionError(message)
         self._wait_idle()
-        found = orjson.loads(line)
-        if "error" in found:
-            raise InspectionError(found["error"])
-        return found["found"]
+        reply = orjson.loads(line)
+        if "error" in reply:
+            raise InspectionError(reply["error"])
+        return reply["found"]
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:
@@ -148,8 +148,8 @@ class Inspector:
                 process.wait()
 
 
-def _question(ask: str, given: Mapping[str, Any]) -> bytes:
-    return orjson.dumps({"ask": ask, **given}, option=orjson.OPT_SORT_KEYS)
+def _question(ask: str, arguments: Mapping[str, Any]) -> bytes:
+    return orjson.dumps({"ask": ask, **arguments}, option=orjson.OPT_SORT_KEYS)
 
 
 def _of(pipe: IO[bytes] | None) -> IO[bytes]:

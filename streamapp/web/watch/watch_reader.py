@@ -43,51 +43,51 @@ class WatchReader(TopicReader):
 
 
 MEASURES: Final = tuple(
-    each.name for each in fields(EvaluationRecord) if each.name not in ("classes", "growth_stopped")
+    column.name for column in fields(EvaluationRecord) if column.name not in ("classes", "growth_stopped")
 )
 """Fields of an evaluation that are numbers."""
 
 
 def evaluations_of(messages: Sequence[Message]) -> list[Evaluated]:
     """Return the evaluations among records of one partition; other records are left out."""
-    found = decode_evaluations([message.value() or b"" for message in messages])
+    decoded = decode_evaluations([message.value() or b"" for message in messages])
     return [
-        Evaluated(key, message.partition() or 0, message.timestamp()[1], each)
-        for message, each in zip(messages, found, strict=True)
-        if isinstance(each, EvaluationRecord)
-        and _are_numbers(*(getattr(each, name) for name in MEASURES))
-        and (each.classes is None or _are_counts(each.classes))
+        Evaluated(key, message.partition() or 0, message.timestamp()[1], record)
+        for message, record in zip(messages, decoded, strict=True)
+        if isinstance(record, EvaluationRecord)
+        and _are_numbers(*(getattr(record, name) for name in MEASURES))
+        and (record.classes is None or _are_counts(record.classes))
         and (key := _key(message)) is not None
     ]
 
 
 def events_of(messages: Sequence[Message]) -> list[Said]:
     """Return the model events among records of one partition; other records are left out."""
-    found = decode_model_events([message.value() or b"" for message in messages])
+    decoded = decode_model_events([message.value() or b"" for message in messages])
     return [
-        Said(key, message.partition() or 0, each)
-        for message, each in zip(messages, found, strict=True)
-        if isinstance(each, ModelEvent)
-        and isinstance(each.detail, dict)
-        and isinstance(each.event, str)
-        and isinstance(each.topic, str)
-        and _are_numbers(each.offset, each.time_ms, each.records, each.version)
+        Said(key, message.partition() or 0, record)
+        for message, record in zip(messages, decoded, strict=True)
+        if isinstance(record, ModelEvent)
+        and isinstance(record.detail, dict)
+        and isinstance(record.event, str)
+        and isinstance(record.topic, str)
+        and _are_numbers(record.offset, record.time_ms, record.records, record.version)
         and (key := _key(message)) is not None
     ]
 
 
-def _are_numbers(*given: object) -> bool:
-    return all(isinstance(each, int | float) and not abs(each) > LARGEST for each in given)
+def _are_numbers(*values: object) -> bool:
+    return all(isinstance(value, int | float) and not abs(value) > LARGEST for value in values)
 
 
-def _are_counts(given: object) -> bool:
-    return isinstance(given, dict) and _are_numbers(*given.values())
+def _are_counts(counts: object) -> bool:
+    return isinstance(counts, dict) and _are_numbers(*counts.values())
 
 
 def _key(message: Message) -> str | None:
-    given = message.key()
+    raw = message.key()
     try:
-        key = given.decode() if isinstance(given, bytes) else given
+        key = raw.decode() if isinstance(raw, bytes) else raw
     except UnicodeDecodeError:
         return None
     return key or None

@@ -139,21 +139,21 @@ class Watched:
         """Empty the file if it has records of other topics; return whether it had."""
         with self._turn:
             run = self._connection.execute
-            known = dict(run("SELECT name, value FROM origin").fetchall())
-            if known == dict(origin):
+            stored = dict(run("SELECT name, value FROM origin").fetchall())
+            if stored == dict(origin):
                 return False
             run("BEGIN IMMEDIATE")
             for table in ("origin", "position", "model", "point", "event", "split"):
                 run(f"DELETE FROM {table}")  # noqa: S608 - names of ours
             self._connection.executemany("INSERT INTO origin VALUES (?, ?)", origin.items())
             run("COMMIT")
-            return bool(known)
+            return bool(stored)
 
     def positions(self, topic: str) -> dict[int, int]:
         """Return the next offset by partition."""
         with self._turn:
-            found = self._connection.execute("SELECT partition, next FROM position WHERE topic = ?", [topic])
-            return dict(found.fetchall())
+            rows = self._connection.execute("SELECT partition, next FROM position WHERE topic = ?", [topic])
+            return dict(rows.fetchall())
 
     def apply(
         self,
@@ -165,8 +165,8 @@ class Watched:
         with self._turn:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                for said in events:
-                    self._event(said)
+                for event in events:
+                    self._event(event)
                 for evaluated in evaluations:
                     self._evaluation(evaluated)
                 self._connection.executemany(
@@ -185,19 +185,21 @@ class Watched:
             [key, partition, time_ms],
         )
 
-    def _evaluation(self, given: Evaluated) -> None:
+    def _evaluation(self, evaluated: Evaluated) -> None:
         """Keep every `stride`-th point; when there are too many, drop every second one."""
-        run, key, found = self._connection.execute, given.key, given.evaluation
-        self._model(key, given.partition, given.time_ms)
+        run, key, evaluation = self._connection.execute, evaluated.key, evaluated.evaluation
+        self._model(key, evaluated.partition, evaluated.time_ms)
         (begun,) = run("SELECT begun_ms FROM model WHERE key = ?", [key]).fetchone()
-        if given.time_ms < begun:
+        if evaluated.time_ms < begun:
             return  # of an earlier model of the key; the topics are read side by side
-        body = orjson.dumps({name: getattr(found, name) for name in _MEASURES} | {"time_ms": given.time_ms})
-        accuracy = None if math.isnan(found.accuracy) else found.accuracy
+        body = orjson.dumps(
+            {name: getattr(evaluation, name) for name in _MEASURES} | {"time_ms": evaluated.time_ms}
+        )
+        accuracy = None if math.isnan(evaluation.accuracy) else evaluation.accuracy
         run(
             "UPDATE model SET records = max(records, ?), labels = ?, accuracy = ?, evaluation = ? "
             "WHERE key = ?",
-            [found.records, found.labels, accuracy, body, key],
+            [evaluation.records, evaluation.labels, accuracy, body, key],
         )
         points, stride, skipped = run(
             "SELECT points, stride, skipped FROM model WHERE key = ?", [key]
@@ -219,13 +221,13 @@ class Watched:
             [points, stride, key],
         )
 
-    def _event(self, given: Said) -> None:
-        run, key, event = self._connection.execute, given.key, given.event
+    def _event(self, said_event: Said) -> None:
+        run, key, event = self._connection.execute, said_event.key, said_event.event
         detail = event.detail
         body = orjson.dumps({name: getattr(event, name) for name in ModelEvent.__slots__})
         place = f"{detail.get('node')} {detail.get('pair')} {detail.get('member')}"
         entry = [key, event.topic, event.offset, event.event, place, event.time_ms, body]
-        self._model(key, given.partition, event.time_ms)
+        self._model(key, said_event.partition, event.time_ms)
         added = run(
             "INSERT OR IGNORE INTO event (key, topic, offset, kind, place, time_ms, body) "
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -250,11 +252,11 @@ class Watched:
     def _change(self, key: str, event: ModelEvent, body: bytes) -> None:
         """Apply an event to the state of its model, and to the nodes of its tree."""
         run, kind, detail = self._connection.execute, event.event, event.detail
-        given = detail.get("node")
+        number = detail.get("node")
         has_node = False
         node = 0  # without a number: all nodes may have been renumbered
-        if isinstance(given, int) and 0 <= given <= LARGEST:
-            has_node, node = True, given
+        if isinstance(number, int) and 0 <= number <= LARGEST:
+            has_node, node = True, number
         if kind in BEGINS or kind == "deleted":
             run("DELETE FROM split WHERE key = ?", [key])
             run("UPDATE model SET splits = 0, drifts = 0 WHERE key = ?", [key])

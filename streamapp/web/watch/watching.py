@@ -82,10 +82,10 @@ def heading(text: str, level: int = 1) -> ui.label:
     )
 
 
-def facts(given: Mapping[str, str]) -> None:
+def facts(values: Mapping[str, str]) -> None:
     """Make a list of names and values."""
     with ui.element("dl").classes("grove-facts"):
-        for name, value in given.items():
+        for name, value in values.items():
             with ui.element("div"):
                 with ui.element("dt"):
                     ui.label(name)
@@ -108,11 +108,11 @@ def table(
     ]
     # People without a mouse scroll a table that is too wide with the arrow keys.
     with ui.element("div").classes("grove-scroll").props('tabindex=0 role=region aria-label="Table"'):
-        made = ui.table(rows=[*map(dict, rows)], columns=shown, row_key=key)
-    made.props("flat bordered dense wrap-cells").classes("w-full")
+        drawn = ui.table(rows=[*map(dict, rows)], columns=shown, row_key=key)
+    drawn.props("flat bordered dense wrap-cells").classes("w-full")
     if links is not None:
-        made.add_slot(f"body-cell-{links}", LINKS)
-    return made
+        drawn.add_slot(f"body-cell-{links}", LINKS)
+    return drawn
 
 
 class Looking:
@@ -125,7 +125,7 @@ class Looking:
         self._said = ui.label().props("role=status")
         self._place = ui.column().classes("w-full")
 
-    async def look(self, ask: str, *, fresh_ms: int = 15_000, **given: Any) -> None:
+    async def look(self, ask: str, *, fresh_ms: int = 15_000, **arguments: Any) -> None:
         """Send the question, and draw the answer; the old content stays until then."""
         if not self._person.signed_in():
             ui.navigate.to("/sign-in")
@@ -135,7 +135,7 @@ class Looking:
         self._busy = True
         self._said.set_text("Looking …")
         try:
-            found = await run.io_bound(self._inspector.look, ask, fresh_ms=fresh_ms, **given)
+            reply = await run.io_bound(self._inspector.look, ask, fresh_ms=fresh_ms, **arguments)
         except InspectionError as error:
             self._said.set_text(str(error))
             return
@@ -144,7 +144,7 @@ class Looking:
         self._said.set_text("")
         self._place.clear()
         with self._place:
-            self._draw(found)
+            self._draw(reply)
 
 
 async def confirmed(question: str) -> bool:
@@ -159,11 +159,13 @@ async def confirmed(question: str) -> bool:
     return answer
 
 
-async def carried_out(watching: Watching, user: str, action: str, ask: str, **given: Any) -> tuple[Any, str]:
+async def carried_out(
+    watching: Watching, user: str, action: str, ask: str, **arguments: Any
+) -> tuple[Any, str]:
     """Carry out an action for a person and log it; return its result, and why it failed."""
-    detail = ", ".join(f"{name}={value}" for name, value in sorted(given.items()) if value is not None)
+    detail = ", ".join(f"{name}={value}" for name, value in sorted(arguments.items()) if value is not None)
     watching.note(user, action, detail)
     try:
-        return await run.io_bound(watching.inspector.do, ask, **given), ""
+        return await run.io_bound(watching.inspector.do, ask, **arguments), ""
     except InspectionError as error:
         return None, str(error)

@@ -143,8 +143,8 @@ def decode(value: bytes, topic: str = "", partition: int = -1) -> Record:
         raise JournalError(message)
     names = [field.name for field in dataclasses.fields(_KINDS[kind])]
     try:
-        said = [_read(name, each, version, partition) for name, each in zip(names, fields, strict=True)]
-        record: Record = _KINDS[kind](*said)
+        values = [_read(name, field, version, partition) for name, field in zip(names, fields, strict=True)]
+        record: Record = _KINDS[kind](*values)
     except _UnknownSourceError as error:
         message = (
             f"{where}: source {error} must be one of {', '.join(SOURCES)}; run the release that wrote it, or "
@@ -174,7 +174,7 @@ def _read(field: str, value: Any, version: int, partition: int) -> Any:
         at = value if version >= _BY_NAME else dict(zip(_NUMBERED, value, strict=True))
         return positions_of({_known(name): position for name, position in at.items()})
     if field == "steps":
-        return tuple(_step(each, version, partition) for each in value)
+        return tuple(_step(step, version, partition) for step in value)
     return _source(value, version) if field == "source" else value
 
 

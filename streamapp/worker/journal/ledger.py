@@ -195,17 +195,17 @@ def joined(ranges: Ranges, more: Iterable[tuple[int, int]]) -> Ranges:
 
 def ranges_of(raw: RawRecords, offsets: Iterable[int]) -> Ranges:
     """Return records of a run as ranges; offsets that the log does not have count as part of a range."""
-    wanted = set(offsets)
-    if not wanted:
+    chosen = set(offsets)
+    if not chosen:
         return ()
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     open_at: int | None = None
     for offset in raw.offsets:
-        if offset in wanted and open_at is None:
+        if offset in chosen and open_at is None:
             open_at = offset
-        elif offset not in wanted and open_at is not None:
-            found.append((open_at, offset))
+        elif offset not in chosen and open_at is not None:
+            ranges.append((open_at, offset))
             open_at = None
     if open_at is not None:
-        found.append((open_at, raw.offsets[-1] + 1))
-    return tuple(found)
+        ranges.append((open_at, raw.offsets[-1] + 1))
+    return tuple(ranges)

@@ -33,23 +33,23 @@ class JournalLog:
     def end(self, partition: int) -> int:
         """Return the offset of the next record, or a lower bound of it while other clients write."""
         here = TopicPartition(self._topic, partition)
-        found = self._admin.list_offsets(
+        futures = self._admin.list_offsets(
             {here: OffsetSpec.latest()},  # type: ignore[no-untyped-call]
             isolation_level=IsolationLevel.READ_UNCOMMITTED,
             request_timeout=REQUEST_S,
         )
         try:
-            return int(found[here].result(2 * REQUEST_S).offset)
+            return int(futures[here].result(2 * REQUEST_S).offset)
         except KafkaException as failure:
             refresh_leaders(self._admin, failure, self._topic, REQUEST_S)
             raise
 
     def trim(self, partition: int, before: int) -> None:
         """Delete the records before an offset. If the broker denies it, log that once and keep them."""
-        wanted = TopicPartition(self._topic, partition, before)
-        for done in self._admin.delete_records([wanted], request_timeout=REQUEST_S).values():
+        place = TopicPartition(self._topic, partition, before)
+        for future in self._admin.delete_records([place], request_timeout=REQUEST_S).values():
             try:
-                done.result(2 * REQUEST_S)
+                future.result(2 * REQUEST_S)
             except KafkaException as failure:
                 if denied_kind(failure.args[0].code()) is None:
                     raise

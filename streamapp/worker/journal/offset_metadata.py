@@ -37,14 +37,14 @@ def metadata_of(topic_id: str, partitions: int | None = None, *, anew: bool = Fa
 
 def id_in(metadata: str | None) -> str:
     """Return the id of the topic that an offset belongs to, from the offset's metadata."""
-    said = COUNT.sub("", (metadata or "").removesuffix(_ANEW), count=1)
-    return said.removeprefix(PREFIX) if said.startswith(PREFIX) else UNKNOWN
+    rest = COUNT.sub("", (metadata or "").removesuffix(_ANEW), count=1)
+    return rest.removeprefix(PREFIX) if rest.startswith(PREFIX) else UNKNOWN
 
 
 def partitions_in(metadata: str | None) -> int | None:
     """Return how many partitions the topic had when the offset was committed; None: that was not noted."""
-    found = COUNT.match(metadata or "")
-    return int(found[1]) if found else None
+    match = COUNT.match(metadata or "")
+    return int(match[1]) if match else None
 
 
 def is_anew(metadata: str | None) -> bool:

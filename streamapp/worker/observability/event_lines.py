@@ -42,16 +42,16 @@ def event_of(record: int, event: Event, schema: Schema) -> dict[str, Any]:
     return {key: _finite(value) for key, value in body.items()}
 
 
-def _test_of(found: Split | NodeTest, schema: Schema) -> dict[str, Any]:
+def _test_of(test: Split | NodeTest, schema: Schema) -> dict[str, Any]:
     """Return a test with the names of its attribute and value."""
-    attribute = schema.attributes[found.attribute]
-    value: Any = found.value
-    if found.test == "category":
+    attribute = schema.attributes[test.attribute]
+    value: Any = test.value
+    if test.test == "category":
         value = attribute.values[int(value)]
     return {
         "attribute": attribute.name,
-        "test": found.test,
-        "value": None if found.test == "multiway" else value,
+        "test": test.test,
+        "value": None if test.test == "multiway" else value,
     }
 
 
@@ -77,5 +77,5 @@ def event_lines(path: Path | None) -> Iterator[Write | None]:
 def _finite(value: Any) -> Any:
     """JSON has no infinities: MOA's merit of a lone attribute's rival is minus infinity."""
     if isinstance(value, tuple | list):
-        return [_finite(each) for each in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

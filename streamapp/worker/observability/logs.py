@@ -39,8 +39,8 @@ def configure_logs(
 
 def _without_needless_traceback(record: logging.LogRecord) -> bool:
     """Remove the traceback of an error meant for operators, whose text is complete without it."""
-    said = (record.exc_info or (None, None))[1], *(record.args if isinstance(record.args, tuple) else ())
-    if any(isinstance(each, (StreamappError, TopicsError)) for each in said):
+    values = (record.exc_info or (None, None))[1], *(record.args if isinstance(record.args, tuple) else ())
+    if any(isinstance(value, (StreamappError, TopicsError)) for value in values):
         record.exc_info = record.exc_text = None
     return True
 

@@ -246,9 +246,9 @@ class Metrics:
 
     def _outcome(self, name: str) -> Counter:
         """Return the counter of a topic's outcome, cached: a look-up by labels costs more than counting."""
-        if (found := self._outcomes.get(name)) is None:
-            found = self._outcomes[name] = self.records.labels(*name.split(".", 1))
-        return found
+        if (counter := self._outcomes.get(name)) is None:
+            counter = self._outcomes[name] = self.records.labels(*name.split(".", 1))
+        return counter
 
     def _evaluated(self, key: bytes | None, accuracy: float) -> None:
         if key not in self._model_keys:

@@ -28,12 +28,12 @@ class Changelog:
 
     @cached_property
     def _all(self) -> dict[bytes, bytes]:
-        found: dict[bytes, bytes] = {}
+        values: dict[bytes, bytes] = {}
         self._log.open(self._topic, self._partition)
         for raw in self._log.to_end():
             for key, value in zip(raw.keys, raw.values, strict=True):
                 if key is not None and value is not None:
-                    found[key] = value
+                    values[key] = value
                 elif key is not None and not self._removed:
-                    found.pop(key, None)
-        return found
+                    values.pop(key, None)
+        return values

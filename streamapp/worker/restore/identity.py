@@ -28,20 +28,22 @@ class Identity:
 
     def topic_ids(self, topics: Iterable[str]) -> dict[str, str]:
         """Return the current id of each topic; NotYetError if the broker does not return it."""
-        wanted = TopicCollection(list(topics))
-        futures = self._cluster.client.describe_topics(wanted, request_timeout=REQUEST_S)
-        found = {}
+        asked = TopicCollection(list(topics))
+        futures = self._cluster.client.describe_topics(asked, request_timeout=REQUEST_S)
+        ids = {}
         for topic, future in futures.items():
             described = str(self._answer(future, topic).topic_id)
-            found[topic] = UNKNOWN if described == _NO_ID else described
-        return found
+            ids[topic] = UNKNOWN if described == _NO_ID else described
+        return ids
 
     def check_led(self, topic: str, partition: int) -> None:
         """Raise NotYetError if a partition has no leader: reading it would wait for one."""
-        wanted = TopicCollection([topic])
-        futures = self._cluster.client.describe_topics(wanted, request_timeout=REQUEST_S)
-        found = {each.id: each.leader for each in self._answer(futures[topic], topic).partitions}
-        if found.get(partition) is None:
+        asked = TopicCollection([topic])
+        futures = self._cluster.client.describe_topics(asked, request_timeout=REQUEST_S)
+        leaders = {
+            described.id: described.leader for described in self._answer(futures[topic], topic).partitions
+        }
+        if leaders.get(partition) is None:
             message = f"{topic}-{partition}: no leader is known"
             raise NotYetError(message)
 

@@ -108,7 +108,7 @@ class LogReader:
         Raise NotYetError while a transaction with their offsets is open: records that it commits would be
         processed twice.
         """
-        return {topic: each.position for topic, each in self.offsets(topics, partition).items()}
+        return {topic: offset.position for topic, offset in self.offsets(topics, partition).items()}
 
     def offsets(
         self, topics: Iterable[str], partition: int, timeout_s: float = REQUEST_S
@@ -117,24 +117,24 @@ class LogReader:
 
         `timeout_s`: seconds that the client waits for the end of a pending transaction.
         """
-        wanted = [TopicPartition(topic, partition) for topic in topics]
+        places = [TopicPartition(topic, partition) for topic in topics]
         try:
-            found = self._consumer.committed(wanted, timeout=timeout_s)
+            positions = self._consumer.committed(places, timeout=timeout_s)
         except KafkaException as failure:
             raise self._not_now(failure.args[0], "the group's offsets") from None
-        for each in found:
-            if each.error is not None:
-                raise self._not_now(each.error, f"topic {each.topic} partition {partition}")
+        for position in positions:
+            if position.error is not None:
+                raise self._not_now(position.error, f"topic {position.topic} partition {partition}")
         offsets = {
-            each.topic: Offset(
-                each.offset if each.offset >= 0 else None,
-                id_in(each.metadata),
-                is_anew(each.metadata),
-                partitions_in(each.metadata),
+            position.topic: Offset(
+                position.offset if position.offset >= 0 else None,
+                id_in(position.metadata),
+                is_anew(position.metadata),
+                partitions_in(position.metadata),
             )
-            for each in found
+            for position in positions
         }
-        return {each.topic: offsets[each.topic] for each in wanted}
+        return {place.topic: offsets[place.topic] for place in places}
 
     def commit(
         self,
@@ -151,21 +151,21 @@ class LogReader:
         has got members.
         """
         before = {} if partitions is not None else self.offsets(positions, partition)
-        wanted = []
+        places = []
         for topic, at in positions.items():
-            count, known = partitions, before.get(topic)
-            if known is not None and known.topic_id in (UNKNOWN, topic_ids[topic]):
-                count = known.partitions
+            count, earlier = partitions, before.get(topic)
+            if earlier is not None and earlier.topic_id in (UNKNOWN, topic_ids[topic]):
+                count = earlier.partitions
             metadata = metadata_of(topic_ids[topic], count, anew=True)
-            wanted.append(TopicPartition(topic, partition, at, metadata=metadata))
+            places.append(TopicPartition(topic, partition, at, metadata=metadata))
         try:
-            self._consumer.commit(offsets=wanted, asynchronous=False)
+            self._consumer.commit(offsets=places, asynchronous=False)
         except KafkaException as failure:
             denied = denied_kind(failure.args[0].code())
             if denied is not None:
                 named = [self._group] if denied == "group" else list(positions)
-                said = "; ".join(self._access.denied(denied, name, "Read") for name in named)
-                raise BrokerError(said) from None
+                denials = "; ".join(self._access.denied(denied, name, "Read") for name in named)
+                raise BrokerError(denials) from None
             message = (
                 f"partition {partition}: its offsets cannot be committed for group {self._group}: "
                 f"{failure.args[0].str()}; the group must have no members, try again"
@@ -215,13 +215,13 @@ class LogReader:
 
     def offset_at(self, timestamp: int) -> int:
         """Return the first offset whose record has at least a timestamp (ms), or the end if there is none."""
-        wanted = TopicPartition(self._topic, self._partition, timestamp)
+        place = TopicPartition(self._topic, self._partition, timestamp)
         try:
-            (found,) = self._consumer.offsets_for_times([wanted], timeout=REQUEST_S)
+            (offset,) = self._consumer.offsets_for_times([place], timeout=REQUEST_S)
         except KafkaException as failure:
             what = f"topic {self._topic} partition {self._partition}"
             raise self._not_now(failure.args[0], what) from None
-        return int(found.offset) if found.offset >= 0 else self.range()[1]
+        return int(offset.offset) if offset.offset >= 0 else self.range()[1]
 
     def open(
         self, topic: str, partition: int, position: int | None = None, limit: Limit | None = None
@@ -259,7 +259,7 @@ class LogReader:
         """
         self._consumer.before = {(self._topic, self._partition): position}
         self._consumer.unread = unread
-        self._ahead = [each for each in self._ahead if not _is_in(unread, cast(int, each.offset()))]
+        self._ahead = [message for message in self._ahead if not _is_in(unread, cast(int, message.offset()))]
         while not self._has_reached(position):
             yield from self._read(position)
             if self.end is not None and self.end < position > self.position:
@@ -281,18 +281,18 @@ class LogReader:
 
     def _read(self, to: int | None) -> Iterator[RawRecords]:
         messages = self._ahead or self._poll()
-        taken = (
+        due = (
             messages if to is None else [message for message in messages if cast(int, message.offset()) < to]
         )
-        self._ahead = messages[len(taken) :]
+        self._ahead = messages[len(due) :]
         if self._ahead and to is not None:
             self.position = to
-        elif taken:
-            self.position = cast(int, taken[-1].offset()) + 1
+        elif due:
+            self.position = cast(int, due[-1].offset()) + 1
         if self.end is not None and not self._ahead:
             self.position = max(self.position, self.end)
-        if taken:
-            yield self._columns(taken)
+        if due:
+            yield self._columns(due)
 
     def _poll(self) -> list[Message]:
         if self._abandoned():
@@ -313,7 +313,7 @@ class LogReader:
                 logger.warning("%s", error.str())
             elif error.code() not in PASSING:
                 raise RestoreError(self._partition, f"topic {self._topic}: {error.str()}")
-        good = [each for each in good if not _is_in(self._consumer.unread, cast(int, each.offset()))]
+        good = [message for message in good if not _is_in(self._consumer.unread, cast(int, message.offset()))]
         self._listen(bool(good) or self.end is not None)
         return good
 

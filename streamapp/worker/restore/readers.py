@@ -58,8 +58,8 @@ class Readers(Generic[R]):
 
         try:
             yield reader
-            for each in borrowed:
-                each.release()
+            for used in borrowed:
+                used.release()
         except BaseException:
             _close(borrowed)
             raise
@@ -82,5 +82,5 @@ class Readers(Generic[R]):
 
 
 def _close(readers: Sequence[Reader]) -> None:
-    for each in readers:
-        each.close()
+    for reader in readers:
+        reader.close()

@@ -64,8 +64,8 @@ class EndMismatchError(Exception):
         self.committed = committed
         self._ends = positions or positions_of({})
         self.ahead = any(end > (committed[source] or 0) for source, end in self._ends.items())
-        said = "is empty" if positions is None else f"ends at {in_words(positions)}"
-        super().__init__(f"the journal {said}, the committed offsets are {in_words(committed)}")
+        journal_end = "is empty" if positions is None else f"ends at {in_words(positions)}"
+        super().__init__(f"the journal {journal_end}, the committed offsets are {in_words(committed)}")
 
     @property
     def gone(self) -> list[SourceName]:
@@ -76,9 +76,11 @@ class EndMismatchError(Exception):
 class Rebuild:
     """Makes the task of one partition again."""
 
-    def __init__(self, wanted: RestoreRequest, config: TaskConfig, tails: TailReader, replay: Replay) -> None:
+    def __init__(
+        self, request: RestoreRequest, config: TaskConfig, tails: TailReader, replay: Replay
+    ) -> None:
         """`config`: of a task that begins after a reset; `replay`: a replay without a task yet."""
-        self._wanted = wanted
+        self._wanted = request
         self._config = config
         self._tails = tails
         self._replay = replay
@@ -118,18 +120,18 @@ class Rebuild:
         """Begin at the newest whole snapshot; return the tail that belongs to it, the base, and its kind."""
         tried: list[Manifest] = []
         while True:
-            for found in tail.bases:
-                if isinstance(found, Reset):
-                    self._check_new(found, tried)
-                    self._replay.begin(found.positions, None, self._config)
+            for newest in tail.bases:
+                if isinstance(newest, Reset):
+                    self._check_new(newest, tried)
+                    self._replay.begin(newest.positions, None, self._config)
                     return tail, Base(garbage=self._keys), "reset"
-                if found in tried:
+                if newest in tried:
                     continue
                 beginning: Beginning = "older-snapshot" if tried else "snapshot"
-                tried.append(found)
-                base = self._load(found, beginning)
+                tried.append(newest)
+                base = self._load(newest, beginning)
                 if base is not None:
-                    behind = tail if found.start >= tail.start else self._tails.since(found.start)
+                    behind = tail if newest.start >= tail.start else self._tails.since(newest.start)
                     return behind, base, beginning
             if tail.whole:
                 break
@@ -159,30 +161,30 @@ class Rebuild:
 
     def _load(self, manifest: Manifest, beginning: Beginning) -> Base | None:
         """Begin at a snapshot; None if it is not whole."""
-        wanted = self._wanted
+        request = self._wanted
         name = f"snapshot {manifest.incarnation}.{manifest.sequence}"
-        wanted.progress.reads(beginning, f"{name} of {manifest.units:,} units, {manifest.size:,} bytes")
+        request.progress.reads(beginning, f"{name} of {manifest.units:,} units, {manifest.size:,} bytes")
         try:
-            index = self._replay.begin_at(manifest, wanted.chunks.get)
+            index = self._replay.begin_at(manifest, request.chunks.get)
         except DamagedError as error:
-            logger.warning("partition %d: a snapshot cannot be used: %s", wanted.partition, error)
+            logger.warning("partition %d: a snapshot cannot be used: %s", request.partition, error)
             return None
         named = index.keys() | index_keys(manifest)
         garbage = [key for key in self._keys if key not in named]
         return Base(index, manifest, garbage)
 
     def _go_through(self, entries: Sequence[Entry]) -> None:
-        wanted, foreign = self._wanted, 0
+        request, foreign = self._wanted, 0
         for entry in entries:
             foreign += entry.platform != platform_tag()
             self._replay.apply(entry)
-            wanted.progress.replayed(_offsets(entry))
+            request.progress.replayed(_offsets(entry))
             faults.point("restore-replay")
         if foreign:
             logger.warning(
                 "partition %d: %d journal entries are of another platform: counts are exact, the last bits "
                 "of floats may differ",
-                wanted.partition,
+                request.partition,
                 foreign,
             )
 

@@ -81,12 +81,12 @@ class Replay:
         task = self._begin(entry)
         self._at = dict(entry.before)
         for step in entry.steps:
-            found, at = 0, self._at[step.source]
+            n_records, at = 0, self._at[step.source]
             for raw in self._records(step):
-                found += len(raw)
+                n_records += len(raw)
                 self._process(task, raw, step, is_older=entry.state_version < STATE_VERSION)
-            self.records += found
-            self._check_count(step, at, found)
+            self.records += n_records
+            self._check_count(step, at, n_records)
             task.advance(step.source, step.to)
         self.positions = entry.after
 
@@ -114,12 +114,12 @@ class Replay:
             self._logs[source] = self._open_log(source, at)
         return self._logs[source].up_to(step.to, step.unread)
 
-    def _check_count(self, step: Step, at: int, found: int) -> None:
+    def _check_count(self, step: Step, at: int, n_records: int) -> None:
         """Raise RestoreError if a log has lost some of the records that were processed."""
-        if step.count is not None and found != step.count and step.skipped != ((at, step.to),):
+        if step.count is not None and n_records != step.count and step.skipped != ((at, step.to),):
             reason = (
                 f"{step.count} records of {step.source} from offset {at} to before {step.to} were "
-                f"processed, {found} are left: the topic is compacted, or was created again; "
+                f"processed, {n_records} are left: the topic is compacted, or was created again; "
                 f"{ways_out(self._partition)}"
             )
             raise RestoreError(self._partition, reason)

@@ -72,20 +72,22 @@ class Restorer:
             int, tuple[Hashable, float]
         ] = {}  # time since when the journal's end differs, and the membership then
 
-    def restore(self, wanted: RestoreRequest) -> Restored:
+    def restore(self, request: RestoreRequest) -> Restored:
         """Return the task of a partition, or that the current task may stay.
 
         Raise NotYetError if another worker's transaction has to end first, RestoreError if the state cannot
         be restored, AbandonedError.
         """
-        number = wanted.partition
-        with self._readers.borrow(wanted.abandoned) as reader:
+        number = request.partition
+        with self._readers.borrow(request.abandoned) as reader:
             journal = reader()
             offsets = self._offsets(journal, number)
             committed = {source: offsets[topic].position for source, topic in self._topics.items()}
             topic_ids = self._identity.topic_ids(self._topics.values())
             check_identity(number, topic_ids, offsets)
-            kept_positions = None if any(each.anew for each in offsets.values()) else wanted.kept_positions
+            kept_positions = (
+                None if any(offset.anew for offset in offsets.values()) else request.kept_positions
+            )
             if kept_positions is not None and agree(committed, kept_positions):
                 return Restored(None, kept_positions, 0, topic_ids=topic_ids)
             self._identity.check_led(self._journal, number)
@@ -98,9 +100,9 @@ class Restorer:
             tails = TailReader(journal.of(self._journal, number), self._journal, number)
             try:
                 replay = Replay(number, open_log, self._memory())
-                restored = Rebuild(wanted, self._config, tails, replay).run(committed)
+                restored = Rebuild(request, self._config, tails, replay).run(committed)
             except EndMismatchError as error:
-                raise self._wait(wanted, error) from None
+                raise self._wait(request, error) from None
         self._differs_since.pop(number, None)
         ids = {source: topic_ids[topic] for source, topic in self._topics.items()}
         skips = outstanding(restored.skips, restored.positions, ids)
@@ -122,18 +124,18 @@ class Restorer:
     def _identity(self) -> Identity:
         return Identity(self._kafka)
 
-    def _wait(self, wanted: RestoreRequest, difference: EndMismatchError) -> NotYetError | RestoreError:
+    def _wait(self, request: RestoreRequest, difference: EndMismatchError) -> NotYetError | RestoreError:
         """Return NotYetError for a difference that may pass, RestoreError for one that has lasted too long.
 
         Differences seen before the last rebalance do not count: other workers may have committed since.
         """
-        partition, now = wanted.partition, time.monotonic()
+        partition, now = request.partition, time.monotonic()
         if difference.positions is None and self._is_empty(partition):
             return RestoreError(partition, self._without_journal(difference))
-        seen_as, since = self._differs_since.get(partition, (wanted.membership, now))
-        if seen_as != wanted.membership:
+        seen_as, since = self._differs_since.get(partition, (request.membership, now))
+        if seen_as != request.membership:
             since = now
-        self._differs_since[partition] = wanted.membership, since
+        self._differs_since[partition] = request.membership, since
         waited = now - since
         if difference.ahead and waited > AHEAD_TIMEOUT_S:
             return RestoreError(partition, self._ahead(difference, partition))

@@ -70,8 +70,8 @@ class ContiguousTable(Table[bytes, bytes]):
         open_ones: Any = cast(Any, self.data)._dbs  # noqa: SLF001 - asking for a closed one would open it
         if written.topic_partition.partition not in open_ones:
             return  # the partition was revoked: its next owner reads this again
-        known = self.data.persisted_offset(written.topic_partition)
-        if written.offset == (0 if known is None else known + 1):
+        persisted = self.data.persisted_offset(written.topic_partition)
+        if written.offset == (0 if persisted is None else persisted + 1):
             self.data.set_persisted_offset(written.topic_partition, written.offset)
 
 
@@ -99,18 +99,18 @@ class SnapshotTable:
         data = self._table.data
         # Faust closes RocksDB by dropping its reference, and RocksDB's lock lasts as long as any other
         # reference to it: an abandoned restore must not keep one.
-        held = [data._db_for_partition(partition)]  # noqa: SLF001 - Faust has no door to one partition
+        tables = [data._db_for_partition(partition)]  # noqa: SLF001 - Faust has no door to one partition
 
         def db() -> Any:
             try:
-                return held[0]
+                return tables[0]
             except IndexError:
                 raise ClosedError from None
 
         return Chunks(
             lambda key: cast(bytes | None, db().get(key)),
             lambda: [key for key in db().keys() if key != data.offset_key],  # noqa: SIM118
-            held.clear,
+            tables.clear,
         )
 
     async def write(self, partition: int, items: Iterable[tuple[bytes, bytes | None]]) -> None:

@@ -194,14 +194,14 @@ class PartitionSnapshots:
         writing.index, writing.manifest = index, self._manifest(writing, index, copy)
 
     def _slice(self, writing: _Writing, pieces: Iterator[Unit | LargeModel]) -> list[Unit | LargeModel]:
-        began, size, taken = time.monotonic(), 0, []
+        began, size, slice_pieces = time.monotonic(), 0, []
         for piece in pieces:
-            taken.append(piece)
+            slice_pieces.append(piece)
             size += piece.size
             if time.monotonic() - began > SLICE_SECONDS or size > SLICE_BYTES:
                 break
         writing.work += time.monotonic() - began
-        return taken
+        return slice_pieces
 
     async def _seal(self, writing: _Writing, pieces: Sequence[Unit | LargeModel]) -> list[Unit]:
         """Return the units that have to be stored; the units of large models are made in a thread."""
@@ -461,7 +461,7 @@ class SnapshotWriter:
                 return
             # In order of their beginning: else the first partitions, when due again, would keep the last one
             # waiting.
-            number, partition = min(waiting, key=lambda each: each[1].began)
+            number, partition = min(waiting, key=lambda item: item[1].began)
             try:
                 await partition.write(number, self._table, self.tasks_lock)
             except Exception:

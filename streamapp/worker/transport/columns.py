@@ -62,18 +62,18 @@ def decode(
     # collector runs, which is seldom where few objects are made.
     records._records_iterator = None
     position: int = records.next_fetch_offset
-    taken = _Found(memory.log, limit)
-    while memory.has_next() and taken.count < most and taken.inflated < limit.most_bytes:
+    columns = _Found(memory.log, limit)
+    while memory.has_next() and columns.count < most and columns.inflated < limit.most_bytes:
         batch = memory.next_batch()
         if records._check_crcs and not _is_intact(batch, memory):
             msg = f"Invalid CRC - {records._tp}"
             raise CorruptRecordException(msg)
         if not is_skipped(records, batch):
-            taken.add(batch, memory.start, memory.end, position)
+            columns.add(batch, memory.start, memory.end, position)
         position = batch.next_offset
-    fetched = taken.records()
+    fetched = columns.records()
     records.next_fetch_offset = position
-    return FetchedColumns(fetched, position, log_end, tuple(taken.refused), taken.inflated)
+    return FetchedColumns(fetched, position, log_end, tuple(columns.refused), columns.inflated)
 
 
 def has_more(records: Any) -> bool:
@@ -110,12 +110,12 @@ class _Found:
     def add(self, batch: Any, start: int, end: int, position: int) -> None:
         """Add the batch from `start` to `end` of the log; `position`: its first wanted offset."""
         if is_v2(batch):
-            one = opened(self._log, start, end, position, self._limit)
-            if isinstance(one, RefusedBatch):
-                self._refuse(one)
+            opened_batch = opened(self._log, start, end, position, self._limit)
+            if isinstance(opened_batch, RefusedBatch):
+                self._refuse(opened_batch)
                 return
-            self.inflated += len(one.payload or b"")
-            self._batches.append((one, position))
+            self.inflated += len(opened_batch.payload or b"")
+            self._batches.append((opened_batch, position))
             self.count += HEAD.unpack_from(self._log, start)[-1]
         else:
             self._read_waiting()

@@ -91,11 +91,11 @@ async def refusal(client: Any) -> str:
 
     aiokafka itself reports only that the bootstrap failed.
     """
-    known = {name: getattr(client, f"_{name}") for name in CREDENTIALS} if client.hosts else {}
+    credentials = {name: getattr(client, f"_{name}") for name in CREDENTIALS} if client.hosts else {}
     for host, port, _ in client.hosts:
         conn = None
         try:
-            conn = await create_conn(host, port, **known)
+            conn = await create_conn(host, port, **credentials)
         except _CUT_OFF:
             continue
         except (ssl.SSLError, *_SASL) as error:

@@ -356,9 +356,9 @@ class Consumer(driver.Consumer):
                     self.wiring.assignments.waits(partition, str(reason))
             await asyncio.sleep(PENDING_PAUSE)
 
-    async def _bring_one_to_life(self, epoch: int, partition: int, known: dict[TP, tuple[int, int]]) -> None:
+    async def _bring_one_to_life(self, epoch: int, partition: int, ranges: dict[TP, tuple[int, int]]) -> None:
         sources = [TP(topic, partition) for topic in self.options.topics]
-        logs = {tp: known.pop(tp) for tp in sources if tp in known}  # the next attempt requests them again
+        logs = {tp: ranges.pop(tp) for tp in sources if tp in ranges}  # the next attempt requests them again
         if not logs:
             logs = await self._thread.log_ranges(sources)
         first = {tp.topic: self._first(log) for tp, log in logs.items()}

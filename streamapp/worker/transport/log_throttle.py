@@ -34,5 +34,5 @@ def throttle_logs() -> None:
     """Filter the loggers of aiokafka; once per process."""
     for name in [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "aiokafka"]:
         logger = logging.getLogger(name)
-        if not any(isinstance(each, LogThrottle) for each in logger.filters):
+        if not any(isinstance(log_filter, LogThrottle) for log_filter in logger.filters):
             logger.addFilter(LogThrottle())

@@ -171,20 +171,20 @@ class ReadAhead:
             most = min(most, max(1, int(MAX_RUN_BYTES / self._record_bytes)))
         if most > NOVEL_RECORDS and look_novel(self._parts[0].part(0, min(len(self._parts[0]), most))):
             most = NOVEL_RECORDS
-        taken: list[RecordSpans] = []
+        parts: list[RecordSpans] = []
         while most:
             part = self._parts.popleft()
             n = min(len(part), most)
             due = _up_to(part.table[TIMESTAMP, :n], limit)
             most = most - due if due == n else 0
-            if not due and not taken:
+            if not due and not parts:
                 due = 1  # the head is always due
             if due:
-                taken.append(part.part(0, due))
+                parts.append(part.part(0, due))
             if due < len(part):
                 self._parts.appendleft(part.part(due, len(part)))
             self._n -= due
-        raw = RawRecords.over(self.topic, self.partition, RecordSpans.joined(taken))
+        raw = RawRecords.over(self.topic, self.partition, RecordSpans.joined(parts))
         return Run(self.topic, raw, self.next, refused=self._refused_up_to(raw.offsets[-1]))
 
     def give_back(self, run: Run, processed: int) -> None:
@@ -290,8 +290,8 @@ class TimeOrder:
     def seconds_to_idle(self, now: float) -> float:
         """Return the time until `max.task.idle.ms` is over for a topic that holds back other topics."""
         since = [ahead.idle_since for ahead in self._order if ahead.idle_since is not None]
-        left = [at + self._max_idle - now for at in since if at + self._max_idle > now]
-        return min(left, default=math.inf)
+        waits = [at + self._max_idle - now for at in since if at + self._max_idle > now]
+        return min(waits, default=math.inf)
 
     def awaited(self, now: float) -> list[ReadAhead]:
         """Return the empty topics that hold back other topics at `now` (seconds of a monotonic clock)."""

@@ -209,7 +209,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def take(
         self,
-        wanted: Mapping[TP, int],
+        positions: Mapping[TP, int],
         timeout_s: float,
         changelogs: Iterable[TP] = (),
         pace_s: float = 0.0,
@@ -223,7 +223,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         time (`time.monotonic`) of the next fetch; `ahead`: continue fetching while the result is processed,
         else from the next call on.
         """
-        taking = self._take(wanted, timeout_s, tuple(changelogs), pace_s, not_before, ahead=ahead)
+        taking = self._take(positions, timeout_s, tuple(changelogs), pace_s, not_before, ahead=ahead)
         return await self._in_thread(taking)
 
     def interrupt(self) -> None:
@@ -239,7 +239,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     async def _take(
         self,
-        wanted: Mapping[TP, int],
+        positions: Mapping[TP, int],
         timeout_s: float,
         changelogs: tuple[TP, ...] = (),
         pace_s: float = 0.0,
@@ -253,32 +253,32 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             raise ConsumerStoppedError
         consumer._coordinator.check_errors()
         deadline = time.monotonic() + timeout_s
-        self._wanted, self._pace_s = wanted.keys(), pace_s
+        self._wanted, self._pace_s = positions.keys(), pace_s
         if not_before < self._not_before:
             fetcher._notify(fetcher._wait_consume_future)
         self._not_before = not_before
         with fetcher._subscriptions.fetch_context():  # makes aiokafka count this as a poll
             fetched = Fetched()
-            self._drain(fetcher, wanted, fetched, changelogs)
+            self._drain(fetcher, positions, fetched, changelogs)
             while not (fetched.is_worth_a_turn or self._interrupted):
-                left = deadline - time.monotonic()
-                if left <= 0 or not self.consumer.flow_active:
+                seconds_left = deadline - time.monotonic()
+                if seconds_left <= 0 or not self.consumer.flow_active:
                     break
                 waiter = fetcher._create_fetch_waiter()
-                done, _ = await asyncio.wait([waiter], timeout=left)
-                if done:
+                finished, _ = await asyncio.wait([waiter], timeout=seconds_left)
+                if finished:
                     waiter.result()  # raises errors of the group
                 else:
                     waiter.cancel()
-                self._drain(fetcher, wanted, fetched, changelogs)
+                self._drain(fetcher, positions, fetched, changelogs)
         if fetched.is_worth_a_turn and not ahead:
             self._not_before = math.inf  # before the fetcher runs, which sees what was taken
-        fetched.unserved = self.partition_health.unserved(wanted)
+        fetched.unserved = self.partition_health.unserved(positions)
         self._interrupted = False
         return fetched
 
     def _drain(
-        self, fetcher: Any, wanted: Mapping[TP, int], fetched: Fetched, changelogs: Iterable[TP]
+        self, fetcher: Any, positions: Mapping[TP, int], fetched: Fetched, changelogs: Iterable[TP]
     ) -> None:
         """Add the records that are available now to `fetched`."""
         subscriptions = fetcher._subscriptions
@@ -288,8 +288,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         drained = False
         limit = self.limit
         left_over: set[TP] = set()
-        for tp in sorted(wanted, key=lambda tp: tp not in self._left_over):
-            ours = wanted[tp]
+        for tp in sorted(positions, key=lambda tp: tp not in self._left_over):
+            ours = positions[tp]
             state = assignment.state_value(tp)
             if state is None:
                 continue

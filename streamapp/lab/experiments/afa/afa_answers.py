@@ -22,14 +22,14 @@ run = afa_reports.run
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
     """Return a run for each set, criterion, choice of thresholds, rule and seed; tested at the end alone."""
-    found = []
+    runs = []
     for names, ways in ((afa_data.BITS, ("",)), (afa_data.NUMBERS, ("", "-Exp3"))):
         if not any(afa_data.is_here(name, data) for name in names):
             continue
         systems = tuple(f"{c}{way}{rule}" for c in ("EC2", "IG") for way in ways for rule in RULES)
         cells_of = afa_reports.cells_of(names, systems, size, data, SEEDS[size])
-        found += [cell | {"tests": 1} for cell in cells_of]
-    return found
+        runs += [cell | {"tests": 1} for cell in cells_of]
+    return runs
 
 
 def report(rows: Sequence[Row]) -> Report:
@@ -40,7 +40,7 @@ def report(rows: Sequence[Row]) -> Report:
     for name, system in systems:
         if system.endswith("-geometric"):
             continue
-        seeds = [seed for each, rule, seed in of if (each, rule) == (name, system)]
+        seeds = [seed for set_name, rule, seed in of if (set_name, rule) == (name, system)]
         line: dict[str, Any] = {"set": name, "system": system}
         for word, measured in (("test", _tested), ("stream", _streamed)):
             published = [measured(of[name, system, seed]) for seed in seeds]
@@ -50,11 +50,11 @@ def report(rows: Sequence[Row]) -> Report:
                 gains = np.subtract(own, published).tolist()
                 line[f"{word}, {rule[1:]}: gain"] = _with_error(gains, signed=True)
         lines.append(line | {"runs": len(seeds)})
-    made = Report(tables={"answers": lines})
+    result = Report(tables={"answers": lines})
     names = (*afa_data.BITS, *afa_data.NUMBERS)
     if missing := afa_data.left_out(names, {row["set"] for row in rows}):
-        made.tables["not run"] = list(missing)
-    return made
+        result.tables["not run"] = list(missing)
+    return result
 
 
 def _tested(row: Row) -> float:

@@ -95,8 +95,8 @@ def found(names: tuple[str, ...], data: Path | None) -> list[str]:
     """Return the sets among `names` whose files exist; UsageError if there are none."""
     here = [name for name in names if is_here(name, data)]
     if not here:
-        wanted = ", ".join(file for name in names for file in SETS[name].files)
-        message = f"--datasets {data} must be a folder with some of {wanted} (GROVE_DATASETS names it too)"
+        files = ", ".join(file for name in names for file in SETS[name].files)
+        message = f"--datasets {data} must be a folder with some of {files} (GROVE_DATASETS names it too)"
         raise UsageError(message)
     return here
 
@@ -114,10 +114,10 @@ def left_out(names: tuple[str, ...], here: set[str]) -> list[dict[str, str]]:
 
 def is_here(name: str, data: Path | None) -> bool:
     """Return whether a set can be run."""
-    wanted = SETS[name]
-    if _has(data, wanted.files) or (wanted.parts is not None and _has(data, wanted.parts)):
+    afa_set = SETS[name]
+    if _has(data, afa_set.files) or (afa_set.parts is not None and _has(data, afa_set.parts)):
         return True
-    return wanted.bundled and find_spec("sklearn") is not None
+    return afa_set.bundled and find_spec("sklearn") is not None
 
 
 def _has(data: Path | None, files: tuple[str, ...]) -> bool:
@@ -126,51 +126,51 @@ def _has(data: Path | None, files: tuple[str, ...]) -> bool:
 
 def split(name: str, data: Path | None, seed: int) -> Split:
     """Return a set in a random order, split by classes, by the order, or by the files of its parts."""
-    wanted = SETS[name]
+    afa_set = SETS[name]
     schema, x, y = _load(name, data)
     order = np.random.default_rng(seed).permutation(len(y))
     is_stream = np.zeros(len(y), dtype=bool)
-    if wanted.parts is not None and _has(data, wanted.parts):
+    if afa_set.parts is not None and _has(data, afa_set.parts):
         assert data is not None
-        is_stream[: len(_read(data / wanted.parts[0], wanted)[1])] = True
-    elif wanted.by_class:
+        is_stream[: len(_read(data / afa_set.parts[0], afa_set)[1])] = True
+    elif afa_set.by_class:
         for c in range(schema.n_classes):
             of_class = order[y[order] == c]
-            is_stream[of_class[: round(wanted.stream * len(of_class))]] = True
+            is_stream[of_class[: round(afa_set.stream * len(of_class))]] = True
     else:
-        is_stream[order[: round(wanted.stream * len(order))]] = True
+        is_stream[order[: round(afa_set.stream * len(order))]] = True
     first, rest = order[is_stream[order]], order[~is_stream[order]]
     return Split(schema, x[first], y[first], x[rest], y[rest])
 
 
 @functools.lru_cache(maxsize=2)
 def _load(name: str, data: Path | None) -> tuple[Schema, Floats, Any]:
-    wanted = SETS[name]
-    if wanted.bundled and not _has(data, wanted.files):
+    afa_set = SETS[name]
+    if afa_set.bundled and not _has(data, afa_set.files):
         import importlib
 
         bunch = importlib.import_module("sklearn.datasets").load_breast_cancer()
         return _numbers(bunch.data, bunch.target.astype(np.int32), 2)
     assert data is not None
-    files = wanted.parts if wanted.parts is not None and _has(data, wanted.parts) else wanted.files
-    first = _read(data / files[0], wanted)
+    files = afa_set.parts if afa_set.parts is not None and _has(data, afa_set.parts) else afa_set.files
+    first = _read(data / files[0], afa_set)
     classes = first[2]
-    tables = [first, *(_read(data / file, wanted, classes) for file in files[1:])]
+    tables = [first, *(_read(data / file, afa_set, classes) for file in files[1:])]
     x, y = np.concatenate([table[0] for table in tables]), np.concatenate([table[1] for table in tables])
     return (_numbers if name in NUMBERS else _bits)(x, y, len(classes))
 
 
 def _read(
-    path: Path, wanted: AfaSet, classes: tuple[str, ...] | None = None
+    path: Path, afa_set: AfaSet, classes: tuple[str, ...] | None = None
 ) -> tuple[Floats, Any, tuple[str, ...]]:
     """Return x, y and the classes of a file; classes: classes of an earlier file, by code."""
     from topics.readers import open_dataset
 
     dataset = open_dataset(
         [path],
-        target=wanted.target,
-        ignore=list(wanted.ignore),
-        delimiter=wanted.delimiter if wanted.parts is None or path.name in wanted.parts else None,
+        target=afa_set.target,
+        ignore=list(afa_set.ignore),
+        delimiter=afa_set.delimiter if afa_set.parts is None or path.name in afa_set.parts else None,
         classes=None if _is_arff(path) else classes,
     )
     batches = list(dataset.batches(65_536))
@@ -189,8 +189,8 @@ def _bits(x: Floats, y: Any, classes: int) -> tuple[Schema, Floats, Any]:
     columns = []
     for column in x.T:
         values = np.unique(column)
-        found = [column == values[-1]] if len(values) <= 2 else [column == value for value in values]
-        columns += [bit.astype(np.float64) for bit in found]
+        bits = [column == values[-1]] if len(values) <= 2 else [column == value for value in values]
+        columns += [bit.astype(np.float64) for bit in bits]
     attributes = [Attribute(f"x{i}", "nominal", ("0", "1")) for i in range(len(columns))]
     return Schema.of(attributes, tuple(map(str, range(classes)))), np.column_stack(columns), y
 

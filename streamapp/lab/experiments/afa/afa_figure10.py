@@ -26,17 +26,17 @@ STRENGTH: Final = 20.0
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
     """Return a run for each number of hypotheses, and each quality of the prior, discount and seed."""
-    found = []
+    runs = []
     for seed in range(101, 101 + afa_stagger.SEEDS[size]):
         for gamma in GAMMAS:
             common = {"system": "ec2", "discount": gamma, "seed": seed, "every": afa_stagger.EVERY[size]}
             for n in SWEEP[:: 4 if size == "quick" else 1]:
-                found.append(common | {"part": "hypotheses", "hypotheses": n, "quality": 0.0})
+                runs.append(common | {"part": "hypotheses", "hypotheses": n, "quality": 0.0})
             for quality in QUALITIES[:: 2 if size == "quick" else 1]:
-                found.append(
+                runs.append(
                     common | {"part": "prior", "hypotheses": afa_stagger.HYPOTHESES, "quality": quality}
                 )
-    return found
+    return runs
 
 
 def run(cell: dict[str, Any]) -> dict[str, Any]:
@@ -49,37 +49,39 @@ def give_prior(model: Model, quality: float, seed: int) -> None:
     x, y = stagger(CONCEPTS[0], afa_stagger.BLOCK, seed, part=0)
     counts = model.plan.blocks.named(model.ints, model.block_places[0])["nominal"]
     for c in range(2):
-        one = x[y == c].mean(axis=0)
-        counts[c, 0::2] = 1.0 + STRENGTH * quality * (1.0 - one)
-        counts[c, 1::2] = 1.0 + STRENGTH * quality * one
+        ones = x[y == c].mean(axis=0)
+        counts[c, 0::2] = 1.0 + STRENGTH * quality * (1.0 - ones)
+        counts[c, 1::2] = 1.0 + STRENGTH * quality * ones
 
 
 def report(rows: Sequence[Row]) -> Report:
     """Return test utility, averaged over the run, and cost against both parameters."""
-    made = Report(tables={"hypotheses": [], "prior": []})
+    result = Report(tables={"hypotheses": [], "prior": []})
     for part, measured in (("hypotheses", "hypotheses"), ("prior", "quality")):
         lines = []
         for gamma in GAMMAS:
             own = [row for row in rows if row["part"] == part and row["discount"] == gamma]
             points = []
             for value in sorted({row[measured] for row in own}):
-                some = [row for row in own if row[measured] == value]
-                utility, error = aggregate([row["mean"] for row in some])
-                first = float(np.mean([_first_block(row) for row in some]))
+                matching = [row for row in own if row[measured] == value]
+                utility, error = aggregate([row["mean"] for row in matching])
+                first = float(np.mean([_first_block(row) for row in matching]))
                 points.append((float(value), utility))
-                made.tables[part].append(
+                result.tables[part].append(
                     {
                         "discount": gamma,
                         measured: value,
                         "test utility": f"{utility:.4f} ± {error:.4f}",
                         "in the first concept": round(first, 4),
-                        "cost": round(float(np.mean([row["cost"] for row in some])), 1),
-                        "runs": len(some),
+                        "cost": round(float(np.mean([row["cost"] for row in matching])), 1),
+                        "runs": len(matching),
                     }
                 )
             lines.append(Line(f"Algorithm {6 if gamma else 2}", tuple(points)))
-        made.charts[f"figure10-{part}"] = Chart("Stagger", Axis(measured), Axis("test utility"), tuple(lines))
-    return made
+        result.charts[f"figure10-{part}"] = Chart(
+            "Stagger", Axis(measured), Axis("test utility"), tuple(lines)
+        )
+    return result
 
 
 def _first_block(row: Row) -> float:

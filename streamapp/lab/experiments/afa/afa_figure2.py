@@ -24,6 +24,6 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 def report(rows: Sequence[Row]) -> Report:
     """Return utilities and costs, and whether costs are in the paper's order."""
-    made = afa_reports.report(rows, "figure2", afa_data.BITS)
-    made.tables["order"] = afa_reports.order_table(rows)
-    return made
+    result = afa_reports.report(rows, "figure2", afa_data.BITS)
+    result.tables["order"] = afa_reports.order_table(rows)
+    return result

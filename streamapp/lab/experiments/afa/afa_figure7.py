@@ -34,32 +34,32 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
 def report(rows: Sequence[Row]) -> Report:
     """Return cost and training utility of each set, system and number of hypotheses."""
-    made = Report(tables={"figure7": []})
+    result = Report(tables={"figure7": []})
     for name in dict.fromkeys(row["set"] for row in rows):
         charts: dict[str, list[Line]] = {"cost": [], "utility": []}
         for system in dict.fromkeys(row["system"] for row in rows):
             points: dict[str, list[tuple[float, float]]] = {"cost": [], "utility": []}
             own = [row for row in rows if (row["set"], row["system"]) == (name, system)]
             for n in sorted({row["hypotheses"] for row in own}):
-                some = [row for row in own if row["hypotheses"] == n]
-                cost, error = aggregate([row["cost"] / row["records"] for row in some])
-                trained = float(np.mean([row["accuracy"] for row in some]))
+                matching = [row for row in own if row["hypotheses"] == n]
+                cost, error = aggregate([row["cost"] / row["records"] for row in matching])
+                trained = float(np.mean([row["accuracy"] for row in matching]))
                 points["cost"].append((float(n), cost))
                 points["utility"].append((float(n), trained))
-                made.tables["figure7"].append(
+                result.tables["figure7"].append(
                     {
                         "set": name,
                         "system": system,
                         "hypotheses": n,
                         "bought a record": f"{cost:.2f} ± {error:.2f}",
                         "training utility": round(trained, 4),
-                        "runs": len(some),
+                        "runs": len(matching),
                     }
                 )
             for measured, line in points.items():
                 charts[measured].append(Line(system, tuple(line)))
         for measured, label in (("cost", "features bought a record"), ("utility", "training utility")):
-            made.charts[f"{measured}-{name.lower()}"] = Chart(
+            result.charts[f"{measured}-{name.lower()}"] = Chart(
                 name, Axis("hypotheses"), Axis(label), tuple(charts[measured])
             )
-    return made
+    return result

@@ -34,7 +34,7 @@ def learner_of(cell: dict[str, Any]) -> dict[str, Any]:
         tree = {"name": TREES[cell["system"]], "grace_period": 1, "delta": 0.001, "leaf_model": "nb"}
         return tree | ({"revisit_period": 1} if cell["system"] == "EFDT" else {})
     criterion, _, options = cell["system"].partition("-")
-    answer = next((each for each in ("mean", "geometric") if each in options), None)
+    answer = next((mean for mean in ("mean", "geometric") if mean in options), None)
     return {
         "name": "ufodt",
         "prediction": "bayes" if answer is None else "posterior",
@@ -119,14 +119,14 @@ def table_of(rows: Sequence[Row]) -> list[Row]:
 
 def curves(rows: Sequence[Row], measured: str, label: str) -> dict[str, Chart]:
     """Return a chart for each set: the measure by record, averaged over the seeds."""
-    made = {}
+    charts = {}
     for name in dict.fromkeys(row["set"] for row in rows):
         lines = []
         for system in dict.fromkeys(row["system"] for row in rows if row["set"] == name):
             own = [row for row in rows if (row["set"], row["system"]) == (name, system)]
             lines.append(Line(system, mean_line(own, measured)))
-        made[name] = Chart(name, Axis("record"), Axis(label), tuple(lines))
-    return made
+        charts[name] = Chart(name, Axis("record"), Axis(label), tuple(lines))
+    return charts
 
 
 def costs(rows: Sequence[Row], name: str) -> dict[str, float]:
@@ -156,14 +156,14 @@ def order_table(rows: Sequence[Row]) -> list[Row]:
 
 def report(rows: Sequence[Row], name: str, sets: tuple[str, ...]) -> Report:
     """Return the table and the charts of test utility, cost and training utility; sets: the figure's."""
-    made = Report(tables={name: table_of(rows)})
+    result = Report(tables={name: table_of(rows)})
     if missing := afa_data.left_out(sets, {row["set"] for row in rows}):
-        made.tables["not run"] = list(missing)
+        result.tables["not run"] = list(missing)
     for measured, label in (
         ("utility", "test utility"),
         ("bought", "features bought a record"),
         ("trained", "training utility"),
     ):
         for of_set, chart in curves(rows, measured, label).items():
-            made.charts[f"{measured}-{of_set.lower().replace(' ', '-')}"] = chart
-    return made
+            result.charts[f"{measured}-{of_set.lower().replace(' ', '-')}"] = chart
+    return result

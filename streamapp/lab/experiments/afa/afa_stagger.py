@@ -87,16 +87,16 @@ def run(cell: dict[str, Any], prepare: Prepare = nothing) -> dict[str, Any]:
     tests = [stagger(concept, fresh, cell["seed"], part=1) for concept in CONCEPTS]
     x, y = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
-    def holdout(done: int) -> tuple[Floats, Any]:
+    def holdout(learned: int) -> tuple[Floats, Any]:
         """Return the test records of the concept of the last learned record."""
-        return tests[min((done - 1) // BLOCK, 2)]
+        return tests[min((learned - 1) // BLOCK, 2)]
 
     return holdout_run(spec_of(cell), BITS, x, y, holdout, cell["every"], prepare=prepare)
 
 
 def report(rows: Sequence[Row]) -> Report:
     """Return total costs beside the published costs, and test accuracy by step."""
-    made = Report(tables={"costs": [], "recovery": []})
+    result = Report(tables={"costs": [], "recovery": []})
     costs = {(row["system"], row["discount"]): row["costs"] for row in rows if "costs" in row}
     tested = [row for row in rows if "costs" not in row]
     lines = []
@@ -108,7 +108,7 @@ def report(rows: Sequence[Row]) -> Report:
             cost, spread = aggregate(own_costs)
             adaptive = "-" if system == "efdt" else f"Algorithm 6, {gamma:g}" if gamma else "Algorithm 2"
             within = abs(cost - published) <= 2.0 * max(error, 1e-9)
-            made.tables["costs"].append(
+            result.tables["costs"].append(
                 {
                     "system": name,
                     "update": adaptive,
@@ -125,7 +125,7 @@ def report(rows: Sequence[Row]) -> Report:
             curve = mean_line(own, "utility")
             label = name if system == "efdt" else f"{name}, {adaptive}"
             lines.append(Line(label, curve))
-            made.tables["recovery"].append(
+            result.tables["recovery"].append(
                 {
                     "system": label,
                     **{
@@ -136,5 +136,5 @@ def report(rows: Sequence[Row]) -> Report:
                     },
                 }
             )
-    made.charts["figure5"] = Chart("Stagger", Axis("record"), Axis("test accuracy"), tuple(lines))
-    return made
+    result.charts["figure5"] = Chart("Stagger", Axis("record"), Axis("test accuracy"), tuple(lines))
+    return result

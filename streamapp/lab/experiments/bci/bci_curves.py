@@ -61,15 +61,15 @@ def merged(rows: Sequence[Row]) -> tuple[list[int], Floats, Floats, int]:
 
 def best_deltas(rows: Sequence[Row], **which: Any) -> list[float]:
     """Return the parameters with the least risk, averaged over whole runs; of equal values, the first."""
-    found: dict[tuple[float, ...], list[tuple[float, int]]] = defaultdict(list)
+    risks: dict[tuple[float, ...], list[tuple[float, int]]] = defaultdict(list)
     for row in rows:
         if row["stage"] == "tune" and all(row[key] == value for key, value in which.items()):
-            found[tuple(row["deltas"])].append((row["mean"], row["runs"]))
+            risks[tuple(row["deltas"])].append((row["mean"], row["runs"]))
 
     def risk(deltas: tuple[float, ...]) -> float:
-        return sum(mean * runs for mean, runs in found[deltas]) / sum(runs for _, runs in found[deltas])
+        return sum(mean * runs for mean, runs in risks[deltas]) / sum(runs for _, runs in risks[deltas])
 
-    ordered = sorted(found)
+    ordered = sorted(risks)
     return list(ordered[int(np.argmin([risk(deltas) for deltas in ordered]))])
 
 
@@ -89,9 +89,9 @@ def claims_table(claims: Sequence[Claim]) -> list[Row]:
     ]
 
 
-def nearest(labels: Sequence[int], wanted: int) -> int:
-    """Return the position of the label count that is nearest to `wanted`."""
-    return int(np.abs(np.array(labels) - wanted).argmin())
+def nearest(labels: Sequence[int], count: int) -> int:
+    """Return the position of the label count that is nearest to `count`."""
+    return int(np.abs(np.array(labels) - count).argmin())
 
 
 def is_least(value: float, spread: float, other: float, other_spread: float, errors: float = 2.0) -> bool:

@@ -87,8 +87,8 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
     """Run a system on the toy problem with each seed of the cell; for a pair, return BOCT's excess risk."""
 
     def once(system: str, seed: int) -> Floats:
-        made = bci_toy.system_of(system, cell["deltas"])
-        return bci_toy.run(made, cell["count"], EVERY, seed, cell["root"])
+        toy_system = bci_toy.system_of(system, cell["deltas"])
+        return bci_toy.run(toy_system, cell["count"], EVERY, seed, cell["root"])
 
     if cell["stage"] != "pair":
         curves = run_seeds(cell, lambda seed: once(cell["system"], seed))
@@ -100,7 +100,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 def report(rows: Sequence[Row]) -> Report:
     """Return risks at some label counts, the claims, the grid, and the curves."""
-    made = Report(
+    result = Report(
         tables={
             "figure5": [],
             "figure5-claims": [],
@@ -109,11 +109,11 @@ def report(rows: Sequence[Row]) -> Report:
         }
     )
     for root in bci_toy.ROOTS:
-        _add_reading(made, root, [row for row in rows if row["root"] == root])
-    return made
+        _add_reading(result, root, [row for row in rows if row["root"] == root])
+    return result
 
 
-def _add_reading(made: Report, root: str, rows: Sequence[Row]) -> None:
+def _add_reading(result: Report, root: str, rows: Sequence[Row]) -> None:
     """Add risks, claims and curves of one reading of the formula."""
     compared = [row for row in rows if row["stage"] == "compare"]
     curves = {name: merged([row for row in compared if row["system"] == name]) for name in SYSTEMS}
@@ -125,13 +125,13 @@ def _add_reading(made: Report, root: str, rows: Sequence[Row]) -> None:
             "runs": runs,
             "mean": round(float(mean.mean()), 4),
         }
-        for wanted in SHOWN:
-            if wanted <= labels[-1]:
-                at = nearest(labels, wanted)
-                line[str(wanted)] = f"{mean[at]:.4f} ± {spread[at]:.4f}"
-        made.tables["figure5"].append(line)
-    made.tables["figure5-claims"] += [{"root": root, **line} for line in claims_table(claims(curves))]
-    made.charts[f"figure5-{bci_toy.ROOTS.index(root) + 1}"] = Chart(
+        for count in SHOWN:
+            if count <= labels[-1]:
+                at = nearest(labels, count)
+                line[str(count)] = f"{mean[at]:.4f} ± {spread[at]:.4f}"
+        result.tables["figure5"].append(line)
+    result.tables["figure5-claims"] += [{"root": root, **line} for line in claims_table(claims(curves))]
+    result.charts[f"figure5-{bci_toy.ROOTS.index(root) + 1}"] = Chart(
         f"Toy problem, {root}",
         Axis("number of labeled instances"),
         Axis(f"true risk (the printed axis: {AXIS[0]} to {AXIS[1]})"),

@@ -66,8 +66,8 @@ def found(data: Path | None) -> list[str]:
     """Return the sets whose files are in a folder; UsageError if there are none."""
     here = [name for name, file in FILES.items() if data is not None and (data / file).is_file()]
     if not here:
-        wanted = ", ".join(FILES.values())
-        message = f"--datasets {data} must be a folder with some of {wanted} (GROVE_DATASETS names it too)"
+        files = ", ".join(FILES.values())
+        message = f"--datasets {data} must be a folder with some of {files} (GROVE_DATASETS names it too)"
         raise UsageError(message)
     return here
 
@@ -158,7 +158,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 def report(rows: Sequence[Row]) -> Report:
     """Return risks at shares of the pool for each set, the claims, and a chart for each set."""
-    made = Report(tables={"figure6": [], "figure6-claims": []})
+    result = Report(tables={"figure6": [], "figure6-claims": []})
     compared = [row for row in rows if row["stage"] == "compare"]
     finals: dict[str, dict[str, tuple[list[int], Floats, Floats, int]]] = {}
     for name in dict.fromkeys(row["set"] for row in compared):
@@ -180,8 +180,8 @@ def report(rows: Sequence[Row]) -> Report:
             for share in SHARES_SHOWN:
                 at = int(np.abs(np.array(labels) - share * labels[-1]).argmin())
                 line[f"{share:.0%}"] = f"{mean[at]:.4f} ± {spread[at]:.4f}"
-            made.tables["figure6"].append(line)
-        made.charts[f"figure6-{name}"] = Chart(
+            result.tables["figure6"].append(line)
+        result.charts[f"figure6-{name}"] = Chart(
             name,
             Axis("number of labeled instances"),
             Axis("risk on the test set"),
@@ -190,8 +190,8 @@ def report(rows: Sequence[Row]) -> Report:
                 for system, (labels, mean, _, _) in curves.items()
             ),
         )
-    made.tables["figure6-claims"] += claims_table(claims(finals))
-    return made
+    result.tables["figure6-claims"] += claims_table(claims(finals))
+    return result
 
 
 def claims(curves: dict[str, dict[str, tuple[list[int], Floats, Floats, int]]]) -> list[Claim]:
@@ -228,7 +228,7 @@ def claims(curves: dict[str, dict[str, tuple[list[int], Floats, Floats, int]]]) 
     equal = [name for name in curves if level(name, "BOCT", "c4.5", -1)]
     higher = [name for name in curves if name not in equal and least(name, "c4.5", "BOCT")]
     lower = [name for name in curves if name not in equal and name not in higher]
-    found: list[Claim] = [
+    claimed: list[Claim] = [
         (
             "BOCT is always better than the Hoeffding version (final risk)",
             "VI d",
@@ -284,7 +284,7 @@ def claims(curves: dict[str, dict[str, tuple[list[int], Floats, Floats, int]]]) 
         ),
     ]
     if NAMED in curves:
-        found.insert(
+        claimed.insert(
             2,
             (
                 "on Diabetes Hoeffding is as good as c4.5, and BOCT is better",
@@ -293,4 +293,4 @@ def claims(curves: dict[str, dict[str, tuple[list[int], Floats, Floats, int]]]) 
                 "; ".join(f"{system} {at(NAMED, system, -1)[0]:.4f}" for system in SYSTEMS[:3]),
             ),
         )
-    return found
+    return claimed

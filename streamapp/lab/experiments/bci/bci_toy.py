@@ -51,8 +51,8 @@ ROOTS: Final = ("√x₁", "√x₂")
 def _shares(root: str) -> Floats:
     x1, x2 = CENTRES.T
     x1, x2 = (np.sqrt(x1), x2) if root == ROOTS[0] else (x1, np.sqrt(x2))
-    found: Floats = 1.0 / (1.0 + np.exp(-5.0 * (x2 - x1)))
-    return found
+    shares: Floats = 1.0 / (1.0 + np.exp(-5.0 * (x2 - x1)))
+    return shares
 
 
 SHARES: Final = {root: _shares(root) for root in ROOTS}

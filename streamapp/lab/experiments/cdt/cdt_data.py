@@ -77,8 +77,10 @@ def found(data: Path | None) -> list[str]:
         if data is not None and all((data / file).is_file() for file in files)
     ]
     if not here:
-        wanted = ", ".join(file for files, _ in FILES.values() for file in files)
-        message = f"--datasets {data} must be a folder with some of {wanted} (GROVE_DATASETS names it too)"
+        file_names = ", ".join(file for files, _ in FILES.values() for file in files)
+        message = (
+            f"--datasets {data} must be a folder with some of {file_names} (GROVE_DATASETS names it too)"
+        )
         raise UsageError(message)
     return here
 

@@ -43,10 +43,10 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 def then(size: Size, data: Path | None, rows: Sequence[Row]) -> list[dict[str, Any]]:
     """Return the runs of the comparison, with the best values."""
     per_leaf, trees, _, _ = SETTINGS[size]
-    found = {system: best_value(rows, stage="tune", system=system) for system in systems()}
+    best = {system: best_value(rows, stage="tune", system=system) for system in systems()}
     return [
         {"stage": "compare", "system": system, "value": value, "tree": 1 + tree, "per_leaf": per_leaf}
-        for system, value in found.items()
+        for system, value in best.items()
         for tree in range(trees)
     ]
 
@@ -58,12 +58,12 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
     )
     records = LEAVES * cell["per_leaf"]
     spec = SYSTEMS[cell["system"]].spec(cell["value"])
-    found = trace(spec, generator.schema, generator.batches(records), sample=SAMPLE)
+    traced = trace(spec, generator.schema, generator.batches(records), sample=SAMPLE)
     return {
-        "performance": found.accuracy,
-        "leaves": found.summary.leaves,
-        "attempts": found.summary.attempts,
-        "by_leaves": by_leaves(found.curve),
+        "performance": traced.accuracy,
+        "leaves": traced.summary.leaves,
+        "attempts": traced.summary.attempts,
+        "by_leaves": by_leaves(traced.curve),
     }
 
 

@@ -84,18 +84,18 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 def report(rows: Sequence[Row]) -> Report:
     """Return each system's line and curve on each set, and trees of one size at the end."""
-    made = Report(tables={"figure4": [], "figure4-sizes": []})
+    result = Report(tables={"figure4": [], "figure4-sizes": []})
     for name in dict.fromkeys(row["set"] for row in rows):
         own = [row for row in rows if row["set"] == name]
         lines, along = comparison([row for row in own if row["stage"] == "compare"])
         sizes, ends = by_size([row for row in own if row["stage"] == "tune"], "order")
-        made.tables["figure4"] += [{"set": name, **line} for line in lines]
-        made.tables["figure4-sizes"] += [{"set": name, **line} for line in sizes]
+        result.tables["figure4"] += [{"set": name, **line} for line in lines]
+        result.tables["figure4-sizes"] += [{"set": name, **line} for line in sizes]
         measure = "F-measure of the rarer class" if PUBLISHED[name].uses_f1 else "accuracy"
-        made.charts[f"figure4-{name}"] = _chart(name, Axis("number of leaves"), measure, along)
+        result.charts[f"figure4-{name}"] = _chart(name, Axis("number of leaves"), measure, along)
         by_end = Axis("number of leaves at the end", log=True)
-        made.charts[f"figure4-{name}-sizes"] = _chart(name, by_end, measure, ends)
-    return made
+        result.charts[f"figure4-{name}-sizes"] = _chart(name, by_end, measure, ends)
+    return result
 
 
 def _chart(name: str, x: Axis, measure: str, curves: dict[str, list[tuple[float, float]]]) -> Chart:

@@ -104,7 +104,7 @@ def report(rows: Sequence[Row]) -> Report:
     for row in rows:
         runs.setdefault(tuple(row[kind] for kind in kinds), []).append(row)
     table = [averaged(own) for own in runs.values()]
-    made = Report(tables={"figure5": table})
+    result = Report(tables={"figure5": table})
     compared = [line for line in table if line["strategy"] != "all"]
     for name in dict.fromkeys(line["set"] for line in compared):
         lines = [
@@ -119,8 +119,8 @@ def report(rows: Sequence[Row]) -> Report:
             for strategy in strategies()
         ]
         measure = "F-measure of the rarer class" if PUBLISHED[name].uses_f1 else "accuracy"
-        made.charts[f"figure5-{name}"] = Chart(name, Axis("budget"), Axis(measure), tuple(lines))
-    return made
+        result.charts[f"figure5-{name}"] = Chart(name, Axis("budget"), Axis(measure), tuple(lines))
+    return result
 
 
 def averaged(rows: Sequence[Row]) -> Row:

@@ -112,8 +112,11 @@ def by_size(rows: Sequence[Row], stream: str) -> tuple[list[Row], dict[str, list
     for name in systems():
         own = [row for row in rows if row["system"] == name]
         streams = list(dict.fromkeys(row[stream] for row in own))
-        ends = [[(r["leaves"], r["performance"]) for r in own if r[stream] == one] for one in streams]
-        apart[name] = [leaf_curve.at_sizes(one, SIZES) for one in ends]
+        ends = [
+            [(r["leaves"], r["performance"]) for r in own if r[stream] == stream_name]
+            for stream_name in streams
+        ]
+        apart[name] = [leaf_curve.at_sizes(stream_ends, SIZES) for stream_ends in ends]
     curves = {name: leaf_curve.mean_curve(own, share=1.0) for name, own in apart.items()}
     first, *others = apart
     lines: list[Row] = []

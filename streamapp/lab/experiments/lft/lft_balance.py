@@ -53,7 +53,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
     model = None
     if cell["system"] != BATCH:
         model = Learned(spec_of(cell["system"]), numeric_schema(NAMES, CLASSES))
-    points, done = [], 0
+    points, n_learned = [], 0
     for n in doublings(cell["train"]):
         if model is None:
             began = time.process_time()
@@ -61,9 +61,9 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
             seconds, leaves = time.process_time() - began, tree.leaves
             answers = tree.predict(x).astype(np.int32)
         else:
-            model.learn(x[rows[done:n]], y[rows[done:n]])
+            model.learn(x[rows[n_learned:n]], y[rows[n_learned:n]])
             seconds, leaves, answers = model.seconds, model.summary.leaves, model.predict(x)
-        done = n
+        n_learned = n
         points.append(
             {"n": n, "error": float(np.mean(answers != y)), "leaves": leaves, "seconds": round(seconds, 4)}
             | {name: float(np.mean(answers[y == c] != c)) for c, name in enumerate(CLASSES)}

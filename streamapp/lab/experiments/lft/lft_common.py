@@ -52,8 +52,8 @@ Labels = npt.NDArray[np.int32]
 
 def spec_of(leaf_model: str, detects: bool = True) -> dict[str, Any]:
     """Return the spec of a forest with these leaves or a variant, with or without detection at its nodes."""
-    leaf_model, given = VARIANTS.get(leaf_model, (leaf_model, {}))
-    learner: dict[str, Any] = {"name": LEARNER, "leaf_model": leaf_model, **given}
+    leaf_model, parameters = VARIANTS.get(leaf_model, (leaf_model, {}))
+    learner: dict[str, Any] = {"name": LEARNER, "leaf_model": leaf_model, **parameters}
     return {
         "learner": learner if detects else learner | WITHOUT_DETECTION,
         "evaluation": {"every": 0},
@@ -125,9 +125,9 @@ def curve(
 ) -> list[dict[str, Any]]:
     """Return error on the test set, leaves and seconds of learning after each of the sizes (ascending)."""
     (x, y), (test_x, test_y) = train, test
-    found: list[dict[str, Any]] = []
+    points: list[dict[str, Any]] = []
     model = None if system == BATCH else Learned(spec_of(system), schema_of(name))
-    done = 0
+    n_learned = 0
     for n in sizes:
         if model is None:
             began = time.process_time()
@@ -135,13 +135,13 @@ def curve(
             seconds, leaves = time.process_time() - began, tree.leaves
             answers = tree.predict(test_x).astype(np.int32)
         else:
-            model.learn(x[done:n], y[done:n])
+            model.learn(x[n_learned:n], y[n_learned:n])
             seconds, leaves = model.seconds, model.summary.leaves
             answers = model.predict(test_x)
-        done = n
+        n_learned = n
         error = float(np.mean(answers != test_y))
-        found.append({"n": n, "error": error, "leaves": leaves, "seconds": round(seconds, 4)})
-    return found
+        points.append({"n": n, "error": error, "leaves": leaves, "seconds": round(seconds, 4)})
+    return points
 
 
 def doublings(at_most: int) -> list[int]:

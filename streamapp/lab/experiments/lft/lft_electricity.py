@@ -64,26 +64,26 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
     limit, leaves, searched = SETTINGS[size]
     x, _ = read(data)
     common = {"folder": str(data)}
-    found: list[dict[str, Any]] = [
+    runs: list[dict[str, Any]] = [
         {"kind": "tree", "test": test, "train": train, **common}
         for test in TESTS
         for train in ("all", "1998", "best")
     ]
     if searched:
         lengths = list(range(WEEK, len(x) - WEEK, WEEK))
-        found += [
+        runs += [
             {"kind": "search", "test": test, "lengths": lengths[i : i + 10], **common}
             for test in TESTS
             for i in range(0, len(lengths), 10)
         ]
     makings = list(MAKINGS)[:1] if size == "quick" else list(MAKINGS)
-    found += [{"kind": "detection", "making": making, **common} for making in makings]
+    runs += [{"kind": "detection", "making": making, **common} for making in makings]
     for system in leaves:
         for detects in (True, False):
             forest = {"system": system, "detects": detects, "limit": limit, **common}
-            found += [{"kind": "forest", "test": test, **forest} for test in TESTS]
-            found.append({"kind": "online", **forest})
-    return found
+            runs += [{"kind": "forest", "test": test, **forest} for test in TESTS]
+            runs.append({"kind": "online", **forest})
+    return runs
 
 
 def read(data: Path | None) -> tuple[Floats, Labels]:
@@ -106,37 +106,37 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
     if cell["kind"] == "detection":
         return with_detection(x, y, MAKINGS[cell["making"]])
     test = TESTS[cell["test"]]
-    known = len(y) - test
+    n_train = len(y) - test
     if cell["kind"] == "forest":
-        start = 0 if cell["limit"] is None else known - cell["limit"]
+        start = 0 if cell["limit"] is None else n_train - cell["limit"]
         model = forest_of(cell)
-        model.learn(x[start:known], y[start:known])
-        errors = int((model.predict(x[known:]) != y[known:]).sum())
+        model.learn(x[start:n_train], y[start:n_train])
+        errors = int((model.predict(x[n_train:]) != y[n_train:]).sum())
         return {"errors": errors, "leaves": model.summary.leaves, "seconds": round(model.seconds, 4)}
     if cell["kind"] == "search":
-        found = [(tree_errors(x, y, known - n, test)[0], n) for n in cell["lengths"] if n < known]
-        errors, length = min(found)
+        candidates = [(tree_errors(x, y, n_train - n, test)[0], n) for n in cell["lengths"] if n < n_train]
+        errors, length = min(candidates)
         return {"errors": errors, "length": length}
-    starts = {"all": 0, "1998": YEAR, "best": known - BEST[cell["test"]]}
+    starts = {"all": 0, "1998": YEAR, "best": n_train - BEST[cell["test"]]}
     errors, leaves = tree_errors(x, y, starts[cell["train"]], test)
     return {"errors": errors, "leaves": leaves}
 
 
 def tree_errors(x: Floats, y: Labels, start: int, test: int) -> tuple[int, int]:
     """Return errors on the last ``test`` records, and leaves, of R's tree of the records from start on."""
-    known = len(y) - test
-    tree = Cart().fit(x[start:known], y[start:known])
-    return int((tree.predict(x[known:]) != y[known:]).sum()), tree.leaves
+    n_train = len(y) - test
+    tree = Cart().fit(x[start:n_train], y[start:n_train])
+    return int((tree.predict(x[n_train:]) != y[n_train:]).sum()), tree.leaves
 
 
 def with_detection(x: Floats, y: Labels, every: int | None) -> dict[str, Any]:
     """Return the first training record that DDM chooses for R's tree, and its errors on both test sets."""
-    found: dict[str, Any] = {}
+    detections: dict[str, Any] = {}
     for name, test in TESTS.items():
         start = context_of(x[:-test], y[:-test], every)
         errors, leaves = tree_errors(x, y, start, test)
-        found[name] = {"start": start, "errors": errors, "leaves": leaves}
-    return found
+        detections[name] = {"start": start, "errors": errors, "leaves": leaves}
+    return detections
 
 
 def context_of(x: Floats, y: Labels, every: int | None) -> int:
@@ -187,32 +187,32 @@ def online(cell: dict[str, Any], x: Floats, y: Labels) -> dict[str, Any]:
 
 def report(rows: Sequence[Row]) -> Report:
     """Return errors on both test sets beside the published errors, online errors, claims, and a chart."""
-    made = Report(tables={"electricity": [], "electricity-online": [], "electricity-claims": []})
+    result = Report(tables={"electricity": [], "electricity-online": [], "electricity-claims": []})
     for row in (row for row in rows if row["kind"] == "tree"):
-        made.tables["electricity"].append(_line(row, "R's tree", row["train"], row["train"]))
+        result.tables["electricity"].append(_line(row, "R's tree", row["train"], row["train"]))
     for test in TESTS:
         searched = [row for row in rows if row["kind"] == "search" and row["test"] == test]
         if searched:
             best = min(searched, key=lambda row: (row["errors"], row["length"]))
-            made.tables["electricity"].append(
+            result.tables["electricity"].append(
                 _line({**best, "leaves": "-"}, "R's tree", f"last {best['length']} (weeks)", "best")
             )
     for row in (row for row in rows if row["kind"] == "detection"):
         for test in TESTS:
             learned = f"from {row[test]['start']:,}, made {row['making']}"
             line = _line({"test": test, **row[test]}, "R's tree with DDM", learned, "detection")
-            made.tables["electricity"].append(line)
+            result.tables["electricity"].append(line)
     for row in (row for row in rows if row["kind"] == "forest"):
         named = f"UFFT {row['system']}" + ("" if row["detects"] else ", no detection")
         learned = "all" if row["limit"] is None else f"last {row['limit']}"
-        made.tables["electricity"].append(_line(row, named, learned, ""))
+        result.tables["electricity"].append(_line(row, named, learned, ""))
     shown = [row for row in rows if row["kind"] == "online"]
     for row in shown:
-        made.tables["electricity-online"].append(
+        result.tables["electricity-online"].append(
             {"leaves": row["system"], "α": "3" if row["detects"] else "∞", "error": round(row["error"], 4)}
             | {"leaves of the forest": row["leaves"], "seconds": row["seconds"]}
         )
-    made.charts["electricity-online"] = Chart(
+    result.charts["electricity-online"] = Chart(
         "Electricity",
         Axis("records"),
         Axis(f"error of the last {WINDOW} records"),
@@ -224,19 +224,19 @@ def report(rows: Sequence[Row]) -> Report:
             for row in shown
         ),
     )
-    made.tables["electricity-claims"] += claims_table(claims(rows))
-    return made
+    result.tables["electricity-claims"] += claims_table(claims(rows))
+    return result
 
 
 def _line(row: Row, system: str, learned: str, published: str) -> dict[str, Any]:
-    said = PUBLISHED[row["test"]].get(published)
+    percentage = PUBLISHED[row["test"]].get(published)
     return {
         "test": row["test"],
         "system": system,
         "learned": learned,
         "errors": f"{row['errors']} of {TESTS[row['test']]}",
         "%": round(100.0 * row["errors"] / TESTS[row["test"]], 1),
-        "published %": "-" if said is None else said,
+        "published %": "-" if percentage is None else percentage,
         "leaves": row["leaves"],
     }
 
@@ -247,12 +247,12 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     online = {(row["system"], row["detects"]): row["error"] for row in rows if row["kind"] == "online"}
     systems = list(dict.fromkeys(system for system, _ in online))
     detected = [row for row in rows if row["kind"] == "detection"]
-    wanted = {("day", "all"): 9, ("day", "1998"): 6, ("day", "best"): 5, ("week", "all"): 79}
+    expected = {("day", "all"): 9, ("day", "1998"): 6, ("day", "best"): 5, ("week", "all"): 79}
     return [
         (
             "R's tree errs on 9, 6 and 5 of 48 records (all, last year, best) and on 79 of 336 (all)",
             "table",
-            all(trees[key] == errors for key, errors in wanted.items()),
+            all(trees[key] == errors for key, errors in expected.items()),
             ", ".join(f"{test} {train} {trees[test, train]}" for test, train in trees),
         ),
         (

@@ -55,23 +55,23 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 def report(rows: Sequence[Row]) -> Report:
     """Return errors, leaves and seconds by set and size, the claims, and a chart for each set."""
-    made = Report(tables={"learning-curves": [], "learning-curves-sizes": [], "learning-curves-claims": []})
+    result = Report(tables={"learning-curves": [], "learning-curves-sizes": [], "learning-curves-claims": []})
     curves: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
         curves.setdefault(row["set"], {})[row["system"]] = row["curve"]
     for name, systems in curves.items():
         for i, point in enumerate(systems[LEAVES[0]]):
             line: dict[str, Any] = {"set": name, "records": point["n"]}
-            made.tables["learning-curves"].append(
+            result.tables["learning-curves"].append(
                 line | {system: round(points[i]["error"], 4) for system, points in systems.items()}
             )
         for system, points in systems.items():
             last = points[-1]
-            made.tables["learning-curves-sizes"].append(
+            result.tables["learning-curves-sizes"].append(
                 {"set": name, "system": system, "records": last["n"], "leaves": last["leaves"]}
                 | {"seconds": last["seconds"], "error": round(last["error"], 4), "Bayes": BAYES[name]}
             )
-        made.charts[f"learning-curves-{name.lower()}"] = Chart(
+        result.charts[f"learning-curves-{name.lower()}"] = Chart(
             name,
             Axis("training records", log=True),
             Axis("error on the test set"),
@@ -80,8 +80,8 @@ def report(rows: Sequence[Row]) -> Report:
                 for system, points in systems.items()
             ),
         )
-    made.tables["learning-curves-claims"] += claims_table(claims(curves))
-    return made
+    result.tables["learning-curves-claims"] += claims_table(claims(curves))
+    return result
 
 
 def claims(curves: dict[str, dict[str, list[Row]]]) -> list[Claim]:

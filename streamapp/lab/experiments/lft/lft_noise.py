@@ -64,7 +64,7 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
 
 def report(rows: Sequence[Row]) -> Report:
     """Return errors and leaves by level, the increase of the error by level, and a chart for each set."""
-    made = Report(tables={"noise": [], "noise-claims": []})
+    result = Report(tables={"noise": [], "noise-claims": []})
     costs: dict[str, dict[str, float]] = {}
     for name in dict.fromkeys(row["set"] for row in rows):
         own = {(row["system"], row["noise"]): row for row in rows if row["set"] == name}
@@ -73,11 +73,11 @@ def report(rows: Sequence[Row]) -> Report:
             line: dict[str, Any] = {"set": name, "noise": level}
             line |= {system: round(own[system, level]["error"], 4) for system in SYSTEMS}
             line |= {f"leaves {system}": own[system, level]["leaves"] for system in SYSTEMS}
-            made.tables["noise"].append(line)
+            result.tables["noise"].append(line)
         costs[name] = {
             system: own[system, levels[-1]]["error"] - own[system, levels[0]]["error"] for system in SYSTEMS
         }
-        made.charts[f"noise-{name.lower()}"] = Chart(
+        result.charts[f"noise-{name.lower()}"] = Chart(
             name,
             Axis("share of wrong labels in training"),
             Axis("error on the test set"),
@@ -89,9 +89,9 @@ def report(rows: Sequence[Row]) -> Report:
         all(cost[system] < cost[BATCH] for cost in costs.values() for system in LEAVES),
         "error at the highest level less that without: "
         + "; ".join(
-            f"{name} " + ", ".join(f"{system} {cost:+.4f}" for system, cost in found.items())
-            for name, found in costs.items()
+            f"{name} " + ", ".join(f"{system} {cost:+.4f}" for system, cost in by_system.items())
+            for name, by_system in costs.items()
         ),
     )
-    made.tables["noise-claims"] += claims_table([claim])
-    return made
+    result.tables["noise-claims"] += claims_table([claim])
+    return result

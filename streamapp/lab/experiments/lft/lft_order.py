@@ -55,16 +55,16 @@ def report(rows: Sequence[Row]) -> Report:
     """Return the five numbers of each box, the claim, and a chart."""
     errors = {s: np.array([row["error"] for row in rows if row["system"] == s]) for s in LEAVES}
     table: list[Row] = []
-    for system, found in errors.items():
-        low, first, median, third, high = np.quantile(found, [0.0, 0.25, 0.5, 0.75, 1.0])
+    for system, of_system in errors.items():
+        low, first, median, third, high = np.quantile(of_system, [0.0, 0.25, 0.5, 0.75, 1.0])
         leaves = [row["leaves"] for row in rows if row["system"] == system]
         table.append(
-            {"leaves": system, "permutations": len(found)}
+            {"leaves": system, "permutations": len(of_system)}
             | {"least": round(low, 4), "first quartile": round(first, 4), "median": round(median, 4)}
             | {"third quartile": round(third, 4), "most": round(high, 4), "range": round(high - low, 4)}
             | {"leaves of the forest": f"{min(leaves)}-{max(leaves)}"}
         )
-    ranges = {system: float(found.max() - found.min()) for system, found in errors.items()}
+    ranges = {system: float(of_system.max() - of_system.min()) for system, of_system in errors.items()}
     claim = (
         "majority class leaves depend most on the order",
         "order effect",
@@ -72,8 +72,8 @@ def report(rows: Sequence[Row]) -> Report:
         "range of the errors: " + ", ".join(f"{system} {width:.4f}" for system, width in ranges.items()),
     )
     lines = tuple(
-        Line(system, tuple((float(i + 1), float(error)) for i, error in enumerate(found)))
-        for system, found in errors.items()
+        Line(system, tuple((float(i + 1), float(error)) for i, error in enumerate(of_system)))
+        for system, of_system in errors.items()
     )
     return Report(
         tables={"order": table, "order-claims": claims_table([claim])},

@@ -59,9 +59,9 @@ def read(data: Path | None) -> tuple[Floats, Labels]:
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
     read(data)
-    leaves, each = SETTINGS[size]
+    leaves, per_concept = SETTINGS[size]
     return [
-        {"system": system, "detects": detects, "each": each, "folder": str(data)}
+        {"system": system, "detects": detects, "each": per_concept, "folder": str(data)}
         for system in leaves
         for detects in (True, False)
     ]
@@ -97,22 +97,22 @@ def jump(wrong: npt.NDArray[np.bool_], at: int) -> list[float]:
 
 def report(rows: Sequence[Row]) -> Report:
     """Return errors by concept, the jumps at the drifts, the claims, and a chart."""
-    made = Report(tables={"sea": [], "sea-jumps": [], "sea-claims": []})
+    result = Report(tables={"sea": [], "sea-jumps": [], "sea-claims": []})
     for row in rows:
         line: dict[str, Any] = {"leaves": row["system"], "detection": "yes" if row["detects"] else "no"}
-        made.tables["sea"].append(
+        result.tables["sea"].append(
             line
             | {"error": round(row["error"], 4)}
             | {f"concept {i + 1}": round(error, 4) for i, error in enumerate(row["blocks"])}
             | {"leaves of the forest": row["leaves"], "seconds": row["seconds"]}
         )
-        made.tables["sea-jumps"].append(
+        result.tables["sea-jumps"].append(
             line | {f"drift {i + 1}": f"{a:.4f} → {b:.4f}" for i, (a, b) in enumerate(row["jumps"])}
         )
     errors = {(row["system"], row["detects"]): row for row in rows}
     systems = list(dict.fromkeys(row["system"] for row in rows))
     after = {key: float(np.mean(row["blocks"][1:])) for key, row in errors.items()}
-    made.tables["sea-claims"] += claims_table(
+    result.tables["sea-claims"] += claims_table(
         [
             (
                 "detection lowers the online error after drifts (concepts 2 to 4)",
@@ -131,7 +131,7 @@ def report(rows: Sequence[Row]) -> Report:
             ),
         ]
     )
-    made.charts["sea"] = Chart(
+    result.charts["sea"] = Chart(
         "SEA concepts",
         Axis("records"),
         Axis(f"error of the last {WINDOW} records"),
@@ -143,4 +143,4 @@ def report(rows: Sequence[Row]) -> Report:
             for row in rows
         ),
     )
-    return made
+    return result

@@ -46,9 +46,11 @@ def _kdd99(files: list[Path]) -> Records:
         following.follow((x, y))
         xs.append(x)
         ys.append(y)
-    found = following.current
-    declared = [Attribute(one.name, one.kind, one.values) for one in found.attributes]
-    return Records(Schema.of(declared, found.classes), np.concatenate(xs), np.concatenate(ys))
+    schema = following.current
+    declared = [
+        Attribute(attribute.name, attribute.kind, attribute.values) for attribute in schema.attributes
+    ]
+    return Records(Schema.of(declared, schema.classes), np.concatenate(xs), np.concatenate(ys))
 
 
 def _mnist(files: list[Path]) -> Records:

@@ -36,14 +36,14 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
     stream, records = STREAMS[cell["stream"]], cell["records"]
     generator = stream.open(records)
     spec = {"learner": SYSTEMS[cell["system"]] | {"leaf_model": LEAF_MODEL}, "evaluation": {"every": 0}}
-    found = trace(spec, generator.schema, generator.batches(records), sample=stream.sample)
+    traced = trace(spec, generator.schema, generator.batches(records), sample=stream.sample)
     return {
-        "attempts": found.summary.attempts,
-        "splits": found.summary.splits,
-        "leaves": found.summary.leaves,
-        "accuracy": round(100.0 * found.accuracy, 2),
-        "window accuracy": round(100.0 * found.window_accuracy, 2),
-        "seconds": round(found.seconds, 3),
+        "attempts": traced.summary.attempts,
+        "splits": traced.summary.splits,
+        "leaves": traced.summary.leaves,
+        "accuracy": round(100.0 * traced.accuracy, 2),
+        "window accuracy": round(100.0 * traced.window_accuracy, 2),
+        "seconds": round(traced.seconds, 3),
     }
 
 

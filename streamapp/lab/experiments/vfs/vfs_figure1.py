@@ -65,13 +65,13 @@ def run(cell: dict[str, Any]) -> dict[str, Any]:
         "evaluation": {"every": 0},
     }
     table = TimedTable()
-    found = trace(spec, generator.schema, generator.batches(cell["records"]), table=table)
+    traced = trace(spec, generator.schema, generator.batches(cell["records"]), table=table)
     return {
-        "seconds": round(found.seconds, 4),
+        "seconds": round(traced.seconds, 4),
         "deciding": round(table.seconds, 4),
-        "attempts": found.summary.attempts,
-        "leaves": found.summary.leaves,
-        "accuracy": round(found.accuracy, 5),
+        "attempts": traced.summary.attempts,
+        "leaves": traced.summary.leaves,
+        "accuracy": round(traced.accuracy, 5),
     }
 
 

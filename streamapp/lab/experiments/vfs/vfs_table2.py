@@ -119,8 +119,8 @@ def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:
 
     The systems share the ideal tree, which takes most of the harness's time.
     """
-    made: dict[str, dict[str, str]] = {stream: {} for stream in STREAMS}
-    folders = made | {name: {"folder": str(data)} for name in found(data)}
+    synthetic: dict[str, dict[str, str]] = {stream: {} for stream in STREAMS}
+    folders = synthetic | {name: {"folder": str(data)} for name in found(data)}
     plain = [
         {"what": what, "stream": stream, "system": system, "records": records_of(stream, size)} | folder
         for what, streams in (("run", list(folders)), ("unlimited", LIMITED))

@@ -98,24 +98,24 @@ def add_model_page(app: Any, manager: Any) -> None:
 
     async def read(key: str) -> Model | TooLarge | None:
         reading = manager.between_runs(lambda tasks: copy(tasks, key))
-        found: Model | TooLarge | None = await asyncio.wrap_future(
+        copied: Model | TooLarge | None = await asyncio.wrap_future(
             asyncio.run_coroutine_threadsafe(reading, app.loop)
         )
-        return found
+        return copied
 
     copies = Copies(read)
 
     @app.page("/models/{key:.+}", name="models")  # type: ignore[untyped-decorator]
     async def models(view: Any, request: Any, key: str) -> Any:
         try:
-            found = await copies.of(key)
+            copied = await copies.of(key)
         except Busy:
             return view.text(BUSY, status=429, headers={"Retry-After": "5"})
-        if found is None:
+        if copied is None:
             return view.text(not_here(key), status=404)
-        if isinstance(found, TooLarge):
-            return view.text(too_large(key, found.size), status=413)
-        data = await asyncio.to_thread(found.snapshot)
+        if isinstance(copied, TooLarge):
+            return view.text(too_large(key, copied.size), status=413)
+        data = await asyncio.to_thread(copied.snapshot)
         return view.bytes(data, content_type=None, headers={"Content-Type": SNAPSHOT})
 
 
@@ -152,10 +152,10 @@ def fetch_model(web: str, key: str) -> bytes:
             data: bytes = page.read()
             return data
     except urllib.error.HTTPError as error:
-        said = error.read().decode("utf-8", "replace").strip()
+        answer = error.read().decode("utf-8", "replace").strip()
         message = (
-            f"{key!r} is no file, and the worker at {web} answers {error.code}: {said or error.reason}; name "
-            "a file that 'grove prequential --save' wrote, or with --web the worker that has the key"
+            f"{key!r} is no file, and the worker at {web} answers {error.code}: {answer or error.reason}; "
+            "name a file that 'grove prequential --save' wrote, or with --web the worker that has the key"
         )
         raise StreamappError(message) from None
     except OSError as error:

@@ -120,8 +120,8 @@ def model(workers: Sequence[ChildWorker], path: str) -> tuple[int, bytes, str]:
                     return error.code, error.read(), "text/plain; charset=utf-8"
         except OSError as error:
             silent.append(f"{worker.name} does not answer ({error})")
-    said = "; ".join(["no model with this key in the partitions of the workers", *silent])
-    return 404, f"{said}\n".encode(), "text/plain; charset=utf-8"
+    reasons = "; ".join(["no model with this key in the partitions of the workers", *silent])
+    return 404, f"{reasons}\n".encode(), "text/plain; charset=utf-8"
 
 
 def _page(worker: ChildWorker, path: str) -> str:
