@@ -285,10 +285,10 @@ def count_baselines(plan: PlanRecord, model: ModelHeader, label: int, oldest: in
 
 
 @kernel
-def larger_class(counts, one: int, other: int) -> int:
+def larger_class(counts, label: int, other: int) -> int:
     """Return the class with the larger count (int64[class]), the lower code if they are equal."""
-    count, other_count = counts[one], counts[other]
-    return other if other_count > count or (other_count == count and other < one) else one
+    count, other_count = counts[label], counts[other]
+    return other if other_count > count or (other_count == count and other < label) else label
 
 
 @kernel

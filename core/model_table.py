@@ -287,9 +287,9 @@ class ModelTable:
         importance: npt.NDArray[np.float64] | None,
     ) -> None:
         """Refuse values that no answer can have: the evaluation relies on valid values."""
-        known = self._classes[models] - 1
+        last_codes = self._classes[models] - 1
         columns: list[tuple[str, npt.NDArray[Any], int, Any, str]] = [
-            ("predicted", predicted, -1, known, "from -1 to the last class code of its model")
+            ("predicted", predicted, -1, last_codes, "from -1 to the last class code of its model")
         ]
         if sampled is not None:
             columns.append(
@@ -366,8 +366,11 @@ class ModelTable:
                 self._prepared[index] = preparation(self.model(index).plan, self.model(index).ints)
                 self._prepared_at[index] = self._prepared[index].ctypes.data
             elif reason == run.UNKNOWN_CLASS:
-                known = self.model(index).schema.n_classes
-                msg = f"label={label[row]} of row {row} must be below {known}; adopt a schema with the class"
+                n_classes = self.model(index).schema.n_classes
+                msg = (
+                    f"label={label[row]} of row {row} must be below {n_classes}; "
+                    "adopt a schema with the class"
+                )
                 raise SchemaError(msg)
             reason = go_on(arrays)
         if ahead or cursor.logged:

@@ -57,8 +57,8 @@ class Plan:
     def of(spec: Spec, schema: Schema, before: Plan | None = None) -> Plan:
         """Return the plan of a spec and a schema; `before`: the plan of the schema before it grew."""
         with _sharing:
-            found = _plans.get((spec, schema))
-            if found is None:
+            plan = _plans.get((spec, schema))
+            if plan is None:
                 spec.learner.check_schema(schema)
                 dims = (
                     dimensions(schema)
@@ -69,8 +69,8 @@ class Plan:
                 words = _words.get(key)
                 if words is None:
                     words = _words[key] = PlanWords(*key)
-                found = _plans[spec, schema] = Plan(spec, schema, words)
-            return found
+                plan = _plans[spec, schema] = Plan(spec, schema, words)
+            return plan
 
     @property
     def values_index(self) -> dict[int, tuple[int, int]]:

@@ -119,10 +119,10 @@ class Parameters:
 
 def made_of(plugin: Any, parameters: dict[str, Any], owner: str) -> Any:
     """Return a plug-in with these parameters; raise ParameterError for one that it does not have."""
-    known = [f.name for f in dataclasses.fields(plugin)]
+    names = [f.name for f in dataclasses.fields(plugin)]
     for name, value in parameters.items():
-        if name not in known:
-            msg = f"{name}={value!r} is no parameter of {owner!r}; {spelling.known(name, known)}"
+        if name not in names:
+            msg = f"{name}={value!r} is no parameter of {owner!r}; {spelling.known(name, names)}"
             raise ParameterError(msg)
     return plugin(**parameters)
 
@@ -143,16 +143,16 @@ def check(name: str, value: Any, metadata: Any) -> Any:
     return value
 
 
-def _typed(name: str, value: Any, wanted: type) -> Any:
+def _typed(name: str, value: Any, kind: type) -> Any:
     number_given = isinstance(value, int | float) and not isinstance(value, bool)
-    if wanted is bool and isinstance(value, bool):
+    if kind is bool and isinstance(value, bool):
         return value
-    if wanted is int and number_given and (isinstance(value, int) or value.is_integer()):
+    if kind is int and number_given and (isinstance(value, int) or value.is_integer()):
         return int(value)
-    if wanted is float and number_given and abs(value) <= sys.float_info.max:  # neither inf, nan nor 10**400
+    if kind is float and number_given and abs(value) <= sys.float_info.max:  # neither inf, nan nor 10**400
         return float(value)
     words = {bool: "true or false", float: "a finite number", int: "a whole number"}
-    msg = f"{name}={value!r} must be {words[wanted]}"
+    msg = f"{name}={value!r} must be {words[kind]}"
     raise ParameterError(msg)
 
 

@@ -152,8 +152,8 @@ def dispatch_to(
     """
     function = name.rpartition(".")[2]
     having = {kind: member for kind, member in members if hasattr(member, function)}
-    given = parameters.split(", ")
-    records = {kind: _own_records(member, function, given) for kind, member in having.items()}
+    parameter_names = parameters.split(", ")
+    records = {kind: _own_records(member, function, parameter_names) for kind, member in having.items()}
     scope: dict[str, Any] = {f"of_{kind}": getattr(member, function) for kind, member in having.items()}
     branches = list(having)
     if signature is not None and not jit.DISABLED:
@@ -166,13 +166,13 @@ def dispatch_to(
         types = {
             kind: {number: type_of(record) for number, record in records[kind].items()} for kind in there
         }
-        scope["there"] = jit.kernel_table(name, signature, given, there, len(members), types)
+        scope["there"] = jit.kernel_table(name, signature, parameter_names, there, len(members), types)
     calls = {}
     for kind in having:
-        arguments = list(given)
+        arguments = list(parameter_names)
         for number, record in records[kind].items():
             scope[f"Record_{kind}_{number}"] = record
-            words = given[number]
+            words = parameter_names[number]
             arguments[number] = f"Record_{kind}_{number}({words}.ints, {words}.floats, {words}.start)"
         calls[kind] = f"of_{kind}({', '.join(arguments)})"
     last = f"there(kind, {parameters})" if "there" in scope else calls[branches.pop()]

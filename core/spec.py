@@ -91,20 +91,20 @@ class Spec:
 
     @staticmethod
     def parse(
-        given: str | bytes | dict[str, Any] | Spec | None = None, state_version: int = STATE_VERSION
+        source: str | bytes | dict[str, Any] | Spec | None = None, state_version: int = STATE_VERSION
     ) -> Spec:
         """Return the spec of a JSON text, an object, a preset's name, or (None) the defaults.
 
         ``state_version``: the state version of the release that wrote the spec. The spec keeps the meaning
         that it had in that release.
         """
-        if isinstance(given, Spec):
-            return given
-        if given is None:
-            given = {}
-        if isinstance(given, dict):
-            return _build(_shallow(given, state_version))
-        text = given.decode() if isinstance(given, bytes) else given
+        if isinstance(source, Spec):
+            return source
+        if source is None:
+            source = {}
+        if isinstance(source, dict):
+            return _build(_shallow(source, state_version))
+        text = source.decode() if isinstance(source, bytes) else source
         if not text.lstrip().startswith("{"):
             return _build(_shallow({"learner": text.strip()}, state_version))
         try:
@@ -147,12 +147,14 @@ def presets() -> tuple[str, ...]:
     return tuple(spelling.of_spec("learners", name) for name in registry.names("learners"))
 
 
-def is_deep(given: Any) -> bool:
+def is_deep(document: Any) -> bool:
     """Return whether JSON is nested deeper than ``MAX_DEPTH`` levels, without recursion."""
-    level = [given]
+    level = [document]
     for _ in range(MAX_DEPTH + 1):
-        nested = [each for each in level if isinstance(each, dict | list)]
-        level = [part for each in nested for part in (each.values() if isinstance(each, dict) else each)]
+        nested = [branch for branch in level if isinstance(branch, dict | list)]
+        level = [
+            part for branch in nested for part in (branch.values() if isinstance(branch, dict) else branch)
+        ]
         if not nested:
             return False
     return True
@@ -178,10 +180,10 @@ def _canonical(body: dict[str, Any]) -> str:
 @functools.lru_cache(maxsize=1024)
 def _build(text: str) -> Spec:
     body = json.loads(text)
-    known = {f.name for f in dataclasses.fields(Spec)}
+    part_names = {f.name for f in dataclasses.fields(Spec)}
     for name in body:
-        if name not in known:
-            msg = f"{name}={body[name]!r} is no part of a spec; {spelling.known(name, sorted(known))}"
+        if name not in part_names:
+            msg = f"{name}={body[name]!r} is no part of a spec; {spelling.known(name, sorted(part_names))}"
             raise ParameterError(msg)
     parts = {part: _named(part, body.get(part, default)) for part, default in DEFAULTS.items()}
     evaluation = body.get("evaluation", {})
@@ -217,10 +219,10 @@ def _build(text: str) -> Spec:
     return spec
 
 
-def _named(part: str, given: Any) -> dict[str, Any]:
-    body = {"name": given} if isinstance(given, str) else given
+def _named(part: str, value: Any) -> dict[str, Any]:
+    body = {"name": value} if isinstance(value, str) else value
     if not isinstance(body, dict) or not isinstance(body.get("name", DEFAULTS[part]), str):
-        msg = f"{part}={given!r} must be a name or an object with a 'name'"
+        msg = f"{part}={value!r} must be a name or an object with a 'name'"
         raise ParameterError(msg)
     return {"name": DEFAULTS[part]} | body
 

@@ -22,13 +22,13 @@ def of_spec(family: str, file_name: str) -> str:
     return file_name.replace("_", "-") if family == "learners" else file_name
 
 
-def known(given: str, names: Iterable[str], aliases: Iterable[str] = ()) -> str:
+def known(unknown_name: str, names: Iterable[str], aliases: Iterable[str] = ()) -> str:
     """Return ``known: a, b, c``, and the name or alias that is most like the given one, if any is like it."""
     listed = list(names)
-    said = f"known: {', '.join(listed) or 'none'}"
+    listing = f"known: {', '.join(listed) or 'none'}"
     folded = {of_file(name).lower(): name for name in (*aliases, *listed)}
-    word = of_file(given).lower()
+    word = of_file(unknown_name).lower()
     near = difflib.get_close_matches(word, folded, 1, LIKE)
     if not near:  # short names of other trees, such as ``hat``: no misspelling, but something of the kind
         near = difflib.get_close_matches(word, [name for name in folded if name[0] == word[:1]], 1, AKIN)
-    return f"{said}; did you mean {folded[near[0]]!r}?" if near else said
+    return f"{listing}; did you mean {folded[near[0]]!r}?" if near else listing

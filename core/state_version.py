@@ -105,9 +105,9 @@ def upgrade(spec: Mapping[str, Any], version: int) -> dict[str, Any]:
         if older >= MEMBERS_SINCE:
             body = _complete_member(body, UNNAMED[older]["learner"], MEANT[older]["learner"])
         for part, limits in BOUNDED.get(older, {}).items():
-            given = body.get(part)
-            if isinstance(given, dict):
-                body[part] = {name: _within(limits.get(name), value) for name, value in given.items()}
+            plugin = body.get(part)
+            if isinstance(plugin, dict):
+                body[part] = {name: _within(limits.get(name), value) for name, value in plugin.items()}
     return body
 
 
@@ -129,11 +129,11 @@ def _within(limits: tuple[float, float] | None, value: Any) -> Any:
 
 def _complete(body: dict[str, Any], part: str, unnamed: str, plugins: Plugins) -> dict[str, Any]:
     """Return a spec whose plug-in of a part has the parameters that it left out."""
-    given = body.get(part, unnamed)
-    named = {"name": given} if isinstance(given, str) else given
+    plugin_spec = body.get(part, unnamed)
+    named = {"name": plugin_spec} if isinstance(plugin_spec, str) else plugin_spec
     name = named.get("name", unnamed) if isinstance(named, dict) else None
-    meant = plugins.get(name.replace("-", "_")) if isinstance(name, str) else None
-    if not meant:
+    defaults = plugins.get(name.replace("-", "_")) if isinstance(name, str) else None
+    if not defaults:
         return body
-    values = {key: value(named) if callable(value) else value for key, value in meant.items()}
+    values = {key: value(named) if callable(value) else value for key, value in defaults.items()}
     return body | {part: {**values, **named, "name": name}}

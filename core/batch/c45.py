@@ -161,11 +161,18 @@ def _checked(x: Floats, y: npt.NDArray[np.integer], values: Sequence[int]) -> tu
         msg = f"y={codes.min()} must be a class code from 0 on: leave rows without a label out"
         raise GroveError(msg)
     for a in range(x.shape[1]):
-        known = x[~np.isnan(x[:, a]), a]
-        if np.isinf(known).any():
-            msg = f"x[:, {a}] must be finite or NaN (missing); it has {known[np.isinf(known)][0]}"
+        values_known = x[~np.isnan(x[:, a]), a]
+        if np.isinf(values_known).any():
+            msg = (
+                f"x[:, {a}] must be finite or NaN (missing); it has {values_known[np.isinf(values_known)][0]}"
+            )
             raise GroveError(msg)
-        if values_of[a] and ((known < 0) | (known >= values_of[a]) | (known != np.floor(known))).any():
+        if (
+            values_of[a]
+            and (
+                (values_known < 0) | (values_known >= values_of[a]) | (values_known != np.floor(values_known))
+            ).any()
+        ):
             msg = f"x[:, {a}] must have codes from 0 to {values_of[a] - 1}, or NaN (missing)"
             raise GroveError(msg)
     return x, codes, values_of

@@ -118,7 +118,7 @@ class Cart:
         if n < max(self.min_split, 2 * self.min_bucket) or totals.max() == n:
             return None
         # Σ n_k²/n over both sides: n times the Gini impurity is n less that.
-        best, found = (totals**2).sum() / n + MIN_GAIN * n, None
+        best, test = (totals**2).sum() / n + MIN_GAIN * n, None
         sizes = np.arange(1, n)
         for a in range(x.shape[1]):
             order = np.argsort(x[:, a], kind="stable")
@@ -130,8 +130,8 @@ class Cart:
             i = int(purity.argmax())
             if purity[i] > best:
                 middle = 0.5 * values[i] + 0.5 * values[i + 1]
-                best, found = purity[i], (a, float(middle if middle < values[i + 1] else values[i]))
-        return found
+                best, test = purity[i], (a, float(middle if middle < values[i + 1] else values[i]))
+        return test
 
 
 def _pruned(attribute: Ints, threshold: Floats, first: Ints, counts: Ints, cp: float) -> CartTree:

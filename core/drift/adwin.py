@@ -192,12 +192,12 @@ def insert(state: AdwinState, error: float) -> None:
 @kernel
 def drop_buckets(row: BucketRow, dropped: int) -> None:
     """Remove the oldest buckets of a row; the places that become free are zeros."""
-    left = int(row.buckets) - dropped
-    for position in range(2 * left):
+    n_left = int(row.buckets) - dropped
+    for position in range(2 * n_left):
         row.sums[position] = row.sums[2 * dropped + position]
-    for position in range(2 * left, 2 * (left + dropped)):
+    for position in range(2 * n_left, 2 * (n_left + dropped)):
         row.sums[position] = 0.0
-    row.buckets = left
+    row.buckets = n_left
 
 
 @kernel

@@ -65,8 +65,8 @@ def decreases(nodes: Sequence[Outline], columns: dict[str, int]) -> Floats:
         if node.children and node.test in TESTS.values():
             branches = [places[child] for child in node.children]
             column = columns[nodes[branches[0]].branch.attribute]  # type: ignore[union-attr]
-            left = sum(_impurity(below[place]) for place in branches)
-            decrease[tree, column] += max(_impurity(masses) - left, 0.0)
+            impurity_below = sum(_impurity(below[place]) for place in branches)
+            decrease[tree, column] += max(_impurity(masses) - impurity_below, 0.0)
     return decrease
 
 

@@ -105,8 +105,8 @@ def cpu_features() -> str:
 
 def _cache_base() -> Path:
     """Return the parent directory of the caches."""
-    if given := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(given)
+    if numba_dir := os.environ.get("NUMBA_CACHE_DIR"):
+        return Path(numba_dir)
     if xdg := os.environ.get("XDG_CACHE_HOME"):
         return Path(xdg) / "streamgrove"
     return Path.home() / ".cache" / "streamgrove"
@@ -338,8 +338,8 @@ def warm(modules: Iterable[str] | None = None) -> float:
     """
     start = time.perf_counter()
     if modules is None:
-        for found in pkgutil.walk_packages([str(_ROOT)], "core."):
-            importlib.import_module(found.name)
+        for module in pkgutil.walk_packages([str(_ROOT)], "core."):
+            importlib.import_module(module.name)
     else:
         compile_for(modules)
     for entry in tuple(_entries):

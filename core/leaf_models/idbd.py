@@ -134,12 +134,14 @@ def value_at(plan: PlanRecord, unit: Unit, j: int, x) -> int:
 def output(plan: PlanRecord, state: Words, c: int, x, inputs) -> float:
     """Return the output of a class's unit for a record whose inputs are written."""
     d, unit = plan.numeric, unit_of(plan, c)
-    one = part(inputs, d, 1)
-    total = idbd_output(state.cells, unit.bias, one, 1) + idbd_output(state.cells, unit.numeric, inputs, d)
+    bias_input = part(inputs, d, 1)
+    total = idbd_output(state.cells, unit.bias, bias_input, 1) + idbd_output(
+        state.cells, unit.numeric, inputs, d
+    )
     for j in range(plan.nominal):
         value = value_at(plan, unit, j, x)
         if value >= 0:
-            total += idbd_output(state.cells, value, one, 1)
+            total += idbd_output(state.cells, value, bias_input, 1)
     return total
 
 
@@ -147,20 +149,20 @@ def output(plan: PlanRecord, state: Words, c: int, x, inputs) -> float:
 def learn_unit(plan: PlanRecord, state: Words, c: int, x, inputs, target: float, share: float) -> None:
     """Let the unit of a class learn a record whose inputs are written."""
     d, unit, cells = plan.numeric, unit_of(plan, c), state.cells
-    one = part(inputs, d, 1)
+    bias_input = part(inputs, d, 1)
     delta = target - output(plan, state, c, x, inputs)
-    reach = idbd_tune(cells, unit.bias, one, 1, delta, share)
+    reach = idbd_tune(cells, unit.bias, bias_input, 1, delta, share)
     reach += idbd_tune(cells, unit.numeric, inputs, d, delta, share)
     for j in range(plan.nominal):
         value = value_at(plan, unit, j, x)
         if value >= 0:
-            reach += idbd_tune(cells, value, one, 1, delta, share)
-    idbd_step(cells, unit.bias, one, 1, delta, share, reach)
+            reach += idbd_tune(cells, value, bias_input, 1, delta, share)
+    idbd_step(cells, unit.bias, bias_input, 1, delta, share, reach)
     idbd_step(cells, unit.numeric, inputs, d, delta, share, reach)
     for j in range(plan.nominal):
         value = value_at(plan, unit, j, x)
         if value >= 0:
-            idbd_step(cells, value, one, 1, delta, share, reach)
+            idbd_step(cells, value, bias_input, 1, delta, share, reach)
 
 
 @kernel
@@ -190,15 +192,15 @@ def account(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, hint: int, wo
     """Let all units learn the record, then the scale."""
     state = state_of(plan, tree.leaf_of(node))
     inputs = work.scratch
-    k, left = max(tree.model.classes, row.label + 1), row.weight
+    k, weight_left = max(tree.model.classes, row.label + 1), row.weight
     for _ in range(MOST_STEPS):
-        if left <= 0.0:
+        if weight_left <= 0.0:
             break
-        share = min(left, 1.0)
+        share = min(weight_left, 1.0)
         write_inputs(plan, state, row.xs, inputs)
         for c in range(k):
             learn_unit(plan, state, c, row.x, inputs, 1.0 if c == row.label else 0.0, share)
         widen_scale(plan, state, row.xs, share)
-        left -= share
-    if left > 0.0:
-        widen_scale(plan, state, row.xs, left)
+        weight_left -= share
+    if weight_left > 0.0:
+        widen_scale(plan, state, row.xs, weight_left)

@@ -42,12 +42,12 @@ def _columns(plan: Plan) -> Ints:
 def take(plan: Plan, floats: Floats, x: Floats) -> None:
     """Take in a record (x: float64[d]) of a model that explains; a value that is not finite is missing."""
     rows, values = _rows(plan, floats), x[_columns(plan)]
-    known = np.isfinite(values)
+    is_known = np.isfinite(values)
     low, high, count = (rows[:, offset(NumbersSeen, name)] for name in ("low", "high", "count"))
-    fresh = known & (count == 0.0)
-    np.copyto(low, values, where=fresh | (known & (values < low)))
-    np.copyto(high, values, where=fresh | (known & (values > high)))
-    count += known
+    fresh = is_known & (count == 0.0)
+    np.copyto(low, values, where=fresh | (is_known & (values < low)))
+    np.copyto(high, values, where=fresh | (is_known & (values > high)))
+    count += is_known
 
 
 def read(plan: Plan, floats: Floats) -> dict[int, NumberRange]:

@@ -142,13 +142,13 @@ def _compare(plan: Plan, ints: Ints, labels: list[int], judged: int) -> None:
     section, bits = section_of(plan, ints), int(plan.record.window_bits)
     rows = section.counts[: EVALUATION_ROWS * k].reshape(EVALUATION_ROWS, k)
     recent = [0] * k
-    known = (rows[ACTUAL] - rows[WINDOW + ACTUAL]).tolist()
+    label_counts = (rows[ACTUAL] - rows[WINDOW + ACTUAL]).tolist()
     last = repeats = majority = recent_majority = 0
     for label, position in zip(labels, _positions(plan, ints, len(labels)).tolist(), strict=True):
-        known[label] += 1
+        label_counts[label] += 1
         recent[label] += 1
         repeats += label == last
-        majority += known.index(max(known)) == label
+        majority += label_counts.index(max(label_counts)) == label
         if recent.index(max(recent)) == label:
             recent_majority += 1
             ints[bits + position // 64] ^= np.int64(1) << np.int64(position % 64)
@@ -156,7 +156,7 @@ def _compare(plan: Plan, ints: Ints, labels: list[int], judged: int) -> None:
     hits = rows[[HIT, WINDOW + HIT]].sum(axis=1)
     section.last = last
     section.last_hit = repeats
-    section.majority = known.index(max(known))
+    section.majority = label_counts.index(max(label_counts))
     section.majority_hit = majority
     section.window_last_hit = repeats
     section.window_majority = recent.index(max(recent))

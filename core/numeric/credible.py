@@ -239,10 +239,8 @@ def check_delta(delta: float) -> None:
 
 def half_width(labels: Any, positives: Any, q: float) -> Any:
     """Return r_q, float64 of the shape of T and k: P(|µ - ½| <= r_q) = q (ALGORITHMS section 12.2)."""
-    found = (
-        _solved(labels, positives, q, INSIDE) if q <= 0.5 else _solved(labels, positives, 1.0 - q, OUTSIDE)
-    )
-    return 0.5 - found
+    root = _solved(labels, positives, q, INSIDE) if q <= 0.5 else _solved(labels, positives, 1.0 - q, OUTSIDE)
+    return 0.5 - root
 
 
 def heterogeneity_bounds(labels: Any, positives: Any, delta: float, kind: str = "entropy") -> tuple[Any, Any]:
@@ -252,13 +250,13 @@ def heterogeneity_bounds(labels: Any, positives: Any, delta: float, kind: str = 
     below the lower bound with probability δ. Raises ParameterError for a δ below LEAST_DELTA or not below 1.
     """
     check_delta(delta)
-    found = []
+    bounds = []
     for part in (INSIDE, OUTSIDE):
         shares = _solved(labels, positives, delta, part)
         out = np.empty(shares.size)
         _heterogeneities(shares.reshape(-1), HETEROGENEITIES[kind], out)
-        found.append(out.reshape(shares.shape))
-    return found[0], found[1]
+        bounds.append(out.reshape(shares.shape))
+    return bounds[0], bounds[1]
 
 
 def risk_bound(labels: Any, positives: Any, delta: float) -> Any:

@@ -42,7 +42,7 @@ def cut_of(
     deviation is 0, the cut is the midpoint of the means; there is no cut if both are 0 and the means equal,
     if there is no real root, if a prior is 0, or if an argument is not finite.
     """
-    found, s = True, sd_a + sd_b + mean_a + mean_b + prior_a + prior_b
+    has_cut, s = True, sd_a + sd_b + mean_a + mean_b + prior_a + prior_b
     if s - s != 0.0 or not (prior_a > 0.0 and prior_b > 0.0 and sd_a >= 0.0 and sd_b >= 0.0):
         return False, 0.0
     swap = sd_b < sd_a
@@ -62,19 +62,19 @@ def cut_of(
     odds = LN2 * (log2(prior_a) - log2(prior_b) - log2(r))
     square = (1.0 - r) * (1.0 + r)
     if square < 2.0 * _LINEAR * (1.0 + r * r):
-        found = g != 0.0
-        cut = mean_a + sd_b * (0.5 * g + odds / g) if found else 0.0
-        return found and cut - cut == 0.0, cut
+        has_cut = g != 0.0
+        cut = mean_a + sd_b * (0.5 * g + odds / g) if has_cut else 0.0
+        return has_cut and cut - cut == 0.0, cut
     inside = g * g + 2.0 * square * odds
     if inside < 0.0:
         return False, 0.0
     root = math.sqrt(inside)
     q = -(r * g + root) if g >= 0.0 else root - r * g
-    one = r * q / square
+    root_a = r * q / square
     # q = 0 only if g and the discriminant are 0: a double root at the mean.
-    other = -r * (g * g + 2.0 * odds) / q if q != 0.0 else one
-    smaller = mean_a + sd_b * min(one, other)
-    larger = mean_a + sd_b * max(one, other)
+    root_b = -r * (g * g + 2.0 * odds) / q if q != 0.0 else root_a
+    smaller = mean_a + sd_b * min(root_a, root_b)
+    larger = mean_a + sd_b * max(root_a, root_b)
     to_smaller = abs(smaller - mean_a) + abs(smaller - mean_b)
     to_larger = abs(larger - mean_a) + abs(larger - mean_b)
     slack = _TIE * (sd_b + min(to_smaller, to_larger))

@@ -24,7 +24,7 @@ def cut(floats, first: int, n: int, parts: int, edges: int) -> int:
     An edge between different values is halfway. Equal edges are merged, and none is at or above the last
     value; the unused places among the ``parts - 1`` hold NaN.
     """
-    made, last = 0, -math.inf
+    n_edges, last = 0, -math.inf
     for j in range(1, parts):
         i = j * n // parts
         if i == 0:
@@ -33,8 +33,8 @@ def cut(floats, first: int, n: int, parts: int, edges: int) -> int:
         if floats[first + i - 1] == floats[first + i]:
             edge = floats[first + i]
         if edge > last and edge < floats[first + n - 1]:
-            floats[edges + made] = edge
-            made, last = made + 1, edge
-    for i in range(made, parts - 1):
+            floats[edges + n_edges] = edge
+            n_edges, last = n_edges + 1, edge
+    for i in range(n_edges, parts - 1):
         floats[edges + i] = math.nan
-    return made
+    return n_edges

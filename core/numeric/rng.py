@@ -194,5 +194,5 @@ def gamma(key: Key, first: int, shape: float) -> float:
 @kernel
 def beta(key: Key, first: int, a: float, b: float) -> float:
     """Return a Beta(a, b) variate from two Gamma blocks, a's at ``first`` and b's after it."""
-    one = gamma(key, first, a)
-    return one / (one + gamma(key, first + GAMMA_BLOCK, b))
+    first_gamma = gamma(key, first, a)
+    return first_gamma / (first_gamma + gamma(key, first + GAMMA_BLOCK, b))

@@ -95,9 +95,9 @@ def update_numeric(plan, p, statistics: GaussianStatistics, label: int, xs, weig
     n, mean, m2 = normals.weight, normals.mean, normals.m2
     for a in range(d):
         value, before, old, squares = xs[a], n[a], mean[a], m2[a]
-        known = value - value == 0.0
-        x = value if known else old
-        w = weight if known else 0.0
+        is_known = value - value == 0.0
+        x = value if is_known else old
+        w = weight if is_known else 0.0
         total = before + w
         delta = x - old
         step = w * delta / total

@@ -132,13 +132,13 @@ def multiply_halves(plan, statistics: NominalCounts, k: int, x, above, below) ->
         above[c], below[c] = 1.0, 1.0
     counts, values, model = statistics.words, plan.values, model_of(statistics)
     for j in range(plan.nominal):
-        code, known = code_of(x[j], 2), model.values_seen(plan)[j]
-        if code < 0 or known == 0:
+        code, n_values = code_of(x[j], 2), model.values_seen(plan)[j]
+        if code < 0 or n_values == 0:
             continue
         for c in range(k):
             first = c * values + 2 * j
             above[c] *= counts[first + code] + 1.0
-            below[c] *= float(known) + counts[first] + counts[first + 1]
+            below[c] *= float(n_values) + counts[first] + counts[first + 1]
 
 
 @kernel

@@ -67,7 +67,7 @@ class Attribute:
             raise SchemaError(msg)
         if self.thresholds and not (
             self.kind == "numeric"
-            and all(math.isfinite(each) for each in self.thresholds)
+            and all(math.isfinite(threshold) for threshold in self.thresholds)
             and all(low < high for low, high in itertools.pairwise(self.thresholds))
         ):
             msg = (
@@ -138,15 +138,15 @@ class Columns:
     @classmethod
     def _of(cls, key: _ColumnsKey, before: Columns | None) -> Columns:
         """Return the columns of a key; `before`: the columns from which they have grown, else None."""
-        found = cls._known.get(key)
-        if found is None:
+        columns = cls._known.get(key)
+        if columns is None:
             names, values, nominal = _examined(key, before)
             content = values + names.content_bytes
             size = shared.INTERNED + 16 * len(key.attributes) + ATTRIBUTE_BYTES * nominal
             with cls._making:  # a partition may be restored in another thread
-                found = cls._known.get(key)
-                if found is None:
-                    found = cls._known[key] = cls(
+                columns = cls._known.get(key)
+                if columns is None:
+                    columns = cls._known[key] = cls(
                         key.attributes,
                         key.declared_values,
                         key.open,
@@ -158,7 +158,7 @@ class Columns:
                         nominal,
                         key,
                     )
-        return found
+        return columns
 
     def __post_init__(self) -> None:
         """Add the size to the tally; attributes count once for each Columns that holds them."""

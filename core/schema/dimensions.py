@@ -39,7 +39,7 @@ class Dimensions:
     @cached_property
     def _key(self) -> tuple[object, ...]:
         """All fields as a tuple, for comparisons."""
-        return tuple(getattr(self, each.name) for each in fields(self))
+        return tuple(getattr(self, field.name) for field in fields(self))
 
     @cached_property
     def _hash(self) -> int:
@@ -84,9 +84,9 @@ def grown_dimensions(schema: Schema, before: Schema, old: Dimensions) -> Dimensi
 
     If no attribute has new values, only the new attributes are visited.
     """
-    known = len(before.attributes)
+    n_before = len(before.attributes)
     if all(map(operator.is_, schema.attributes, before.attributes)):
-        return _appended(schema, known, replace(old, classes=schema.n_classes))
+        return _appended(schema, n_before, replace(old, classes=schema.n_classes))
     return dimensions(schema)
 
 

@@ -32,12 +32,12 @@ def _shared(text: str) -> str:
     """Return the stored object that equals a text, or the text itself, which is then stored."""
     if len(text) > SHARED_LENGTH:
         return text
-    found = _texts.get(text)
-    if found is None:
+    stored = _texts.get(text)
+    if stored is None:
         if len(_texts) >= SHARED_TEXTS:
             _texts.clear()
-        found = _texts[text] = text
-    return found
+        stored = _texts[text] = text
+    return stored
 
 
 def text_bytes(text: str) -> int:
@@ -79,10 +79,10 @@ class Names:
         self.texts = texts
         self.table, first = _room_for(len(texts), before)
         _index(texts, self.table, first)
-        known = size = long = 0
+        n_before = size = long = 0
         if before is not None:
-            known, size, long = len(before), before.content_bytes, before.own_bytes
-        more = texts[known:]
+            n_before, size, long = len(before), before.content_bytes, before.own_bytes
+        more = texts[n_before:]
         self.content_bytes = size + sum(map(name_bytes, more))
         self.own_bytes = long + sum(sys.getsizeof(text) for text in more if len(text) > SHARED_LENGTH)
         self._size = sys.getsizeof(texts) + sys.getsizeof(self.table) + self.own_bytes + shared.INTERNED
@@ -99,15 +99,15 @@ class Names:
 
     @classmethod
     def _interned(cls, texts: tuple[str, ...], before: Names | None) -> Names:
-        found = cls._known.get(texts)
-        if found is None:
+        names = cls._known.get(texts)
+        if names is None:
             with cls._making:  # a partition may be restored in another thread
-                found = cls._known.get(texts)
-                if found is None:
-                    known = () if before is None else before.texts
-                    found = cls((*known, *map(_shared, texts[len(known) :])), before)
-                    cls._known[found.texts] = found
-        return found
+                names = cls._known.get(texts)
+                if names is None:
+                    indexed = () if before is None else before.texts
+                    names = cls((*indexed, *map(_shared, texts[len(indexed) :])), before)
+                    cls._known[names.texts] = names
+        return names
 
     def __del__(self) -> None:
         """Subtract the size from the tally: the last user of the names is freed."""
@@ -146,8 +146,8 @@ def _index(texts: tuple[str, ...], table: array[int], first: int) -> None:
     for code in range(first, len(texts)):
         text = texts[code]
         at = hash(text) & mask
-        while taken := table[at]:
-            if texts[taken - 1] == text:
+        while number := table[at]:
+            if texts[number - 1] == text:
                 message = f"{text[:80]!r} must not occur twice"
                 raise ValueError(message)
             at = (at + 1) & mask

@@ -97,14 +97,14 @@ class Schema:
         cls, columns: Columns, names: Names, max_classes: int, classes_open: bool, declared: int
     ) -> Schema:
         key = (columns, names, max_classes, classes_open, declared)
-        found = cls._known.get(key)
-        if found is None:
+        schema = cls._known.get(key)
+        if schema is None:
             _check_classes(names.texts, max_classes, classes_open, declared)
             with cls._making:  # a partition may be restored in another thread
-                found = cls._known.get(key)
-                if found is None:
-                    found = cls._known[key] = cls(*key, next(cls._uids))
-        return found
+                schema = cls._known.get(key)
+                if schema is None:
+                    schema = cls._known[key] = cls(*key, next(cls._uids))
+        return schema
 
     def __post_init__(self) -> None:
         """Add the size of the schema without its columns and classes to the tally."""
@@ -190,15 +190,15 @@ class Schema:
         new: dict[int, dict[str, None]] = {}
         for attribute, value in values:
             old = self.attributes[attribute]
-            taken = new.get(attribute, {})
-            if value in taken or old.codes.code(value) >= 0:
+            new_values = new.get(attribute, {})
+            if value in new_values or old.codes.code(value) >= 0:
                 continue
             if not old.open:
                 msg = f"{old.name}={value!r} must be a declared value: the attribute is not open"
                 raise SchemaError(msg)
             bytes_of = text_bytes(value) + PER_NAME
-            if len(old.values) + len(taken) < MAX_VALUES and size + bytes_of <= MAX_VALUE_BYTES:
-                new.setdefault(attribute, taken)[value] = None
+            if len(old.values) + len(new_values) < MAX_VALUES and size + bytes_of <= MAX_VALUE_BYTES:
+                new.setdefault(attribute, new_values)[value] = None
                 size += bytes_of
         return self._with(columns=self.columns.with_values(new)) if new else self
 
@@ -330,8 +330,8 @@ def _attribute_from_dict(body: dict[str, Any]) -> Attribute:
     )
 
 
-def _range(given: Any) -> tuple[float, float] | None:
-    if given is None:
+def _range(bounds: Any) -> tuple[float, float] | None:
+    if bounds is None:
         return None
-    low, high = map(float, given)
+    low, high = map(float, bounds)
     return low, high

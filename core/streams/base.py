@@ -67,10 +67,10 @@ class Generator(Parameters):
     def take(self, n: int, *, start: int = 0) -> Batch:
         """Return n records as one pair of arrays."""
         x, y = self._columns(n)
-        done = 0
+        n_filled = 0
         for some_x, some_y in self.batches(n, start=start):
-            x[done : done + len(some_y)], y[done : done + len(some_y)] = some_x, some_y
-            done += len(some_y)
+            x[n_filled : n_filled + len(some_y)], y[n_filled : n_filled + len(some_y)] = some_x, some_y
+            n_filled += len(some_y)
         return x, y
 
     def _columns(self, n: int) -> Batch:
@@ -80,10 +80,10 @@ class Generator(Parameters):
 def open_generator(name: str, **options: Any) -> Generator:
     """Return the generator of that name, for example ``open_generator("sea", function=2, seed=7)``."""
     plugin: type[Generator] = registry.plugin("streams", name)
-    known = {field.name: field for field in dataclasses.fields(plugin)}
+    fields = {field.name: field for field in dataclasses.fields(plugin)}
     for option in options:
-        if option not in known:
-            msg = f"unknown option {option!r} of generator {name!r}; {spelling.known(option, sorted(known))}"
+        if option not in fields:
+            msg = f"unknown option {option!r} of generator {name!r}; {spelling.known(option, sorted(fields))}"
             raise ParameterError(msg)
     return plugin(**options)
 
@@ -143,13 +143,13 @@ def _parts(query: str) -> list[str]:
     return [*parts, query[begun:]]
 
 
-def _value(option: str, text: str, wanted: type) -> Any:
+def _value(option: str, text: str, kind: type) -> Any:
     """Return an option's text in its declared type; the plug-in checks the range."""
     try:
-        if wanted is bool:
+        if kind is bool:
             return {"true": True, "false": False, "1": True, "0": False}[text.lower()]
-        return wanted(text)
+        return kind(text)
     except (ValueError, KeyError) as error:
         words = {bool: "true or false", int: "a whole number", float: "a number"}
-        msg = f"{option}={text!r} must be {words[wanted]}"
+        msg = f"{option}={text!r} must be {words[kind]}"
         raise ParameterError(msg) from error

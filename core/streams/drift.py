@@ -74,10 +74,10 @@ class _Writer:
             self._seek(first)
         coins = self._toss(first, len(y))
         later = int(np.count_nonzero(coins))
-        for side, taken, n in ((0, first - self._taken, len(y) - later), (1, self._taken, later)):
+        for side, at, n in ((0, first - self._taken, len(y) - later), (1, self._taken, later)):
             if n:
                 some_x, some_y = np.empty((n, x.shape[1])), np.empty(n, np.int32)
-                self._writers[side](taken, some_x, some_y)
+                self._writers[side](at, some_x, some_y)
                 x[coins == side], y[coins == side] = some_x, some_y
         self._position, self._taken = first + len(y), self._taken + later
 
@@ -96,16 +96,16 @@ class _Writer:
         self._taken = int(np.count_nonzero(self._toss(0, first)))
 
 
-def _opened(which: str, given: Any, flavour: str) -> Generator:
+def _opened(which: str, source: Any, flavour: str) -> Generator:
     """Return a generator, given directly or by its address, in a flavour."""
-    if isinstance(given, Generator):
-        return dataclasses.replace(given, rng=flavour)
-    if not isinstance(given, str):
-        msg = f"{which}={given!r} must be a generator or its address, for example sea?function=2"
+    if isinstance(source, Generator):
+        return dataclasses.replace(source, rng=flavour)
+    if not isinstance(source, str):
+        msg = f"{which}={source!r} must be a generator or its address, for example sea?function=2"
         raise ParameterError(msg)
-    generator, n = parse_address(given if given.startswith(SCHEME) else SCHEME + given)
+    generator, n = parse_address(source if source.startswith(SCHEME) else SCHEME + source)
     if n is not None:
-        msg = f"{which}={given!r} must be without end; leave out n={n}"
+        msg = f"{which}={source!r} must be without end; leave out n={n}"
         raise ParameterError(msg)
     return dataclasses.replace(generator, rng=flavour)
 

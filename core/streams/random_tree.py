@@ -144,8 +144,8 @@ def _concept(plugin: Plugin) -> Concept:
         attribute[node] = tested
         child[node] = place = len(children)
         children.extend([0] * len(branches))
-        for branch, given in enumerate(branches):
-            children[place + branch] = grow(level + 1, *given)
+        for branch, arguments in enumerate(branches):
+            children[place + branch] = grow(level + 1, *arguments)
         return node
 
     grow(0, list(range(plugin.nominal)), {}, {})

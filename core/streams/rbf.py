@@ -118,8 +118,8 @@ def _draw_blobs(
 @kernel
 def chosen(key, draw: int, until: npt.NDArray[np.float64]) -> int:
     """Return the blob of a record in the counter flavour; until: running sum of the blobs' weights."""
-    found = np.searchsorted(until, until[-1] * rng.uniform(key, draw), side="right")
-    return int(min(found, until.size - 1))
+    blob = np.searchsorted(until, until[-1] * rng.uniform(key, draw), side="right")
+    return int(min(blob, until.size - 1))
 
 
 @kernel

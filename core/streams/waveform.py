@@ -68,11 +68,13 @@ def fill_by_counter(
         draw = (first + row) << rng.DRAW_BITS
         label = rng.integer(key, draw, 3)
         share = rng.uniform(key, draw + 1)
-        one, other = label // 2, 1 if label == 0 else 2
+        first_wave, second_wave = label // 2, 1 if label == 0 else 2
         for j in range(x.shape[1]):
             x[row, place[j]] = rng.normal(key, ((draw + _NOISE) >> 1) + j)
             if j < POINTS:
-                x[row, place[j]] += share * triangles[one, j] + (1.0 - share) * triangles[other, j]
+                x[row, place[j]] += (
+                    share * triangles[first_wave, j] + (1.0 - share) * triangles[second_wave, j]
+                )
         y[row] = label
 
 
@@ -88,11 +90,11 @@ def fill_by_java(
     for row in range(y.size):
         label = _java.integer(random, 3)
         share = _java.double(random)
-        one, other = label // 2, 1 if label == 0 else 2
+        first_wave, second_wave = label // 2, 1 if label == 0 else 2
         for j in range(x.shape[1]):
             noise = _java.gaussian(random)
             if j < POINTS:
-                mixed = share * triangles[one, j] + (1.0 - share) * triangles[other, j]
+                mixed = share * triangles[first_wave, j] + (1.0 - share) * triangles[second_wave, j]
                 x[row, place[j]] = mixed + noise
             else:
                 x[row, place[j]] = noise

@@ -47,6 +47,6 @@ def _exchanged(n: int, first: int, second: int, times: int) -> npt.NDArray[np.in
     """Return int64[n], the column of each point: exchange i swaps the columns first + i and second + i."""
     place = np.arange(n)
     for i in range(times):
-        one, other = (first + i) % n, (second + i) % n
-        place[[one, other]] = place[[other, one]]
+        column, other_column = (first + i) % n, (second + i) % n
+        place[[column, other_column]] = place[[other_column, column]]
     return place

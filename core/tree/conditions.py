@@ -61,10 +61,10 @@ def path_to(schema: Schema, tree: TreeView, node: int, x: Floats) -> tuple[Branc
     upwards = []
     while (parent := int(tree.block.node(node).parent)) >= 0:
         above = tree.block.node(parent)
-        taken = branch(schema, tree, parent, node - int(above.child))
+        way = branch(schema, tree, parent, node - int(above.child))
         if is_missing(above, float(x[above.attribute])):
-            taken = Branch(taken.attribute, taken.operator, taken.value, missing=True)
-        upwards.append(taken)
+            way = Branch(way.attribute, way.operator, way.value, missing=True)
+        upwards.append(way)
         node = parent
     return tuple(reversed(upwards))
 

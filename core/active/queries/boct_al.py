@@ -114,13 +114,13 @@ def fill(order, size, n: int, rate: float, floor: float, chance) -> None:
     total = 0.0
     for leaf in range(n):
         total += size[leaf]
-    left = (rate - floor) / (1.0 - floor) * total if floor < 1.0 else 0.0
+    mass_left = (rate - floor) / (1.0 - floor) * total if floor < 1.0 else 0.0
     for k in range(n):
         leaf = order[k]
-        taken = min(size[leaf], left)
-        filled = taken / size[leaf] if size[leaf] > 0.0 else 0.0
+        mass = min(size[leaf], mass_left)
+        filled = mass / size[leaf] if size[leaf] > 0.0 else 0.0
         chance[leaf] = floor + (1.0 - floor) * filled
-        left -= taken
+        mass_left -= mass
 
 
 @kernel

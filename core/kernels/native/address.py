@@ -31,22 +31,24 @@ class Addresses:
         """Take a unique name: cached code finds the words by it."""
         self.name = f"streamgrove.{name}"
         self.words = np.zeros(n, dtype=np.int64)
-        made = resolved(signature)
-        self._parameters, self._result = made.args, made.return_type
+        numba_signature = resolved(signature)
+        self._parameters, self._result = numba_signature.args, numba_signature.return_type
         llvm.add_symbol(self.name, self.words.ctypes.data)
 
     def write(self, number: int, dispatcher: Any) -> None:
         """Write the address of a kernel that numba has compiled for the signature."""
         (built,) = dispatcher.overloads.values()
-        found = built.library.get_pointer_to_function(built.fndesc.llvm_func_name)
-        if found == 0:
+        address = built.library.get_pointer_to_function(built.fndesc.llvm_func_name)
+        if address == 0:
             msg = f"kernel={built.fndesc.qualname!r} must have an address"
             raise RuntimeError(msg)
-        self.words[number] = found
+        self.words[number] = address
 
     def call(self, function: Callable[..., Any]) -> Any:
         """Return a function for kernels that calls the only address, with the parameters of ``function``."""
-        return self._intrinsic([each.name for each in inspect.signature(function).parameters.values()])
+        return self._intrinsic(
+            [parameter.name for parameter in inspect.signature(function).parameters.values()]
+        )
 
     def call_numbered(self, parameters: list[str]) -> Any:
         """Return a function for kernels that calls the address with a number, with these parameters."""

@@ -9,7 +9,7 @@ from typing import Any
 from core.kernels.native.inner_kernel import InnerKernel
 
 
-def calls(function: Callable[..., Any], wanted: Container[int]) -> Iterator[int]:
+def calls(function: Callable[..., Any], ids: Container[int]) -> Iterator[int]:
     """Yield the ids of the wanted objects that a function, or an inner kernel that it calls, names.
 
     An attribute name is looked up in every module that is named, so that the result may have a few ids too
@@ -21,7 +21,7 @@ def calls(function: Callable[..., Any], wanted: Container[int]) -> Iterator[int]
             if id(named) in seen:
                 continue
             seen.add(id(named))
-            if id(named) in wanted:
+            if id(named) in ids:
                 yield id(named)
             if isinstance(named, InnerKernel):
                 waiting.append(named.py_func)
@@ -30,10 +30,10 @@ def calls(function: Callable[..., Any], wanted: Container[int]) -> Iterator[int]
 def _named(function: Any) -> Iterator[Any]:
     names = set(_names(function.__code__))
     for name in names:
-        found = function.__globals__.get(name)
-        yield found
-        if isinstance(found, ModuleType):
-            yield from (getattr(found, attribute, None) for attribute in names)
+        named = function.__globals__.get(name)
+        yield named
+        if isinstance(named, ModuleType):
+            yield from (getattr(named, attribute, None) for attribute in names)
     yield from (cell.cell_contents for cell in function.__closure__ or ())
 
 

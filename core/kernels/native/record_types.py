@@ -81,10 +81,10 @@ def declare(record: type, fields: dict[str, tuple[int, bool, bool]], is_named: b
 
     @extending.lower_builtin(record, types.Any, types.Any, types.Any)
     def _make(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        made = cgutils.create_struct_proxy(record_type)(context, builder)
-        made.ints = arguments[0]
-        made.start = context.cast(builder, arguments[2], signature.args[2], types.int64)
-        return made._getvalue()  # noqa: SLF001
+        proxy = cgutils.create_struct_proxy(record_type)(context, builder)
+        proxy.ints = arguments[0]
+        proxy.start = context.cast(builder, arguments[2], signature.args[2], types.int64)
+        return proxy._getvalue()  # noqa: SLF001
 
     for name, value in vars(record).items():
         key = record_type.name, name
@@ -108,15 +108,15 @@ def _call(key: tuple[str, str], context: Any, builder: Any, signature: Any, argu
 @extending.unbox(RecordType)
 def _unbox(record_type: Any, record: Any, c: Any) -> Any:
     """Make a record of Python one of a kernel; the Python record keeps its words alive meanwhile."""
-    made = cgutils.create_struct_proxy(record_type)(c.context, c.builder)
+    proxy = cgutils.create_struct_proxy(record_type)(c.context, c.builder)
     address, start = (c.pyapi.object_getattr_string(record, name) for name in ("address", "start"))
     number = c.pyapi.number_long(start)
-    made.ints = c.builder.inttoptr(c.pyapi.long_as_longlong(address), c.context.get_value_type(INTS))
-    made.start = c.pyapi.long_as_longlong(number)
+    proxy.ints = c.builder.inttoptr(c.pyapi.long_as_longlong(address), c.context.get_value_type(INTS))
+    proxy.start = c.pyapi.long_as_longlong(number)
     for python_object in (address, start, number):
         c.pyapi.decref(python_object)
     return extending.NativeValue(
-        made._getvalue(),  # noqa: SLF001
+        proxy._getvalue(),  # noqa: SLF001
         is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()),
     )
 
@@ -188,18 +188,18 @@ def declare_tuple(kind: Any, fields: tuple[str, ...]) -> None:
     """Let signatures use the name of a class of named tuples."""
     members = [resolved(f"void({field})").args[0] for field in fields]
     is_uniform = len(set(members)) == 1
-    made = (
+    tuple_type = (
         types.NamedUniTuple(members[0], len(members), kind) if is_uniform else types.NamedTuple(members, kind)
     )
-    name_type(kind.__name__, made)
+    name_type(kind.__name__, tuple_type)
 
 
 @extending.lower_cast(types.BaseNamedTuple, types.BaseNamedTuple)
-def _cast_tuple(context: Any, builder: Any, given: Any, wanted: Any, value: Any) -> Any:
+def _cast_tuple(context: Any, builder: Any, from_tuple: Any, to_tuple: Any, value: Any) -> Any:
     """Cast a named tuple field by field, for instance from a literal number."""
-    fields = cgutils.unpack_tuple(builder, value, len(given))
+    fields = cgutils.unpack_tuple(builder, value, len(from_tuple))
     cast = [
         context.cast(builder, field, from_type, to_type)
-        for field, from_type, to_type in zip(fields, given, wanted, strict=True)
+        for field, from_type, to_type in zip(fields, from_tuple, to_tuple, strict=True)
     ]
-    return context.make_tuple(builder, wanted, cast)
+    return context.make_tuple(builder, to_tuple, cast)

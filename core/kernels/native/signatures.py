@@ -12,10 +12,11 @@ _names: dict[str, Any] = {}
 
 def name_type(name: str, numba_type: Any) -> None:
     """Let signatures use a name for a type; a name stands for one type only."""
-    known = _names.setdefault(name, numba_type)
-    if known is not numba_type:
+    registered = _names.setdefault(name, numba_type)
+    if registered is not numba_type:
         msg = (
-            f"name={name!r} must name one type in signatures, not {known} and {numba_type}; rename one class"
+            f"name={name!r} must name one type in signatures, not {registered} and {numba_type}; "
+            "rename one class"
         )
         raise TypeError(msg)
 
@@ -27,6 +28,8 @@ def resolved(signature: str, others: dict[int, Any] | None = None) -> Any:
     same representation, as all records have.
     """
     scope = {**vars(numba.types), **_names}
-    made = eval(signature, scope)  # noqa: S307
-    parameters = [(others or {}).get(number, given) for number, given in enumerate(made.args)]
-    return made.return_type(*parameters)
+    signature_type = eval(signature, scope)  # noqa: S307
+    parameters = [
+        (others or {}).get(number, parameter) for number, parameter in enumerate(signature_type.args)
+    ]
+    return signature_type.return_type(*parameters)

@@ -12,14 +12,14 @@ def reached_from(path: Path, root: Path, packages: Collection[str]) -> list[Path
 
     root: the folder that contains the packages. An import anywhere in a file counts, whether it runs or not.
     """
-    found, waiting = {path}, [path]
+    files, waiting = {path}, [path]
     while waiting:
         for name in _imported(waiting.pop(), root):
             if name.partition(".")[0] in packages:
-                for each in _files(name, root) - found:
-                    found.add(each)
-                    waiting.append(each)
-    return sorted(found)
+                for file in _files(name, root) - files:
+                    files.add(file)
+                    waiting.append(file)
+    return sorted(files)
 
 
 def _imported(path: Path, root: Path) -> Iterator[str]:
@@ -27,12 +27,12 @@ def _imported(path: Path, root: Path) -> Iterator[str]:
     package = path.relative_to(root).with_suffix("").parts[:-1]
     for node in ast.walk(ast.parse(path.read_bytes())):
         if isinstance(node, ast.Import):
-            yield from (each.name for each in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             above = package[: len(package) - node.level + 1] if node.level else ()
             name = ".".join([*above, *([node.module] if node.module else [])])
             yield name
-            yield from (f"{name}.{each.name}" for each in node.names)
+            yield from (f"{name}.{alias.name}" for alias in node.names)
 
 
 def _files(name: str, root: Path) -> set[Path]:

@@ -195,27 +195,27 @@ def guard_gap(search: Search, low: float, high: float) -> None:
 def score_cut(search: Search, kind: int, value: float) -> None:
     """Score a cut whose sides are counted, exactly if it may win; keep the best cut so far."""
     p, table, state = search.p, search.table, search.state
-    one, other = state.left.rows, state.right.rows
+    side_rows, other_rows = state.left.rows, state.right.rows
     labels, positives = state.left.labels, state.left.positives
     other_labels, other_positives = state.right.labels, state.right.positives
-    if one >= other:
-        one += state.missing.rows
+    if side_rows >= other_rows:
+        side_rows += state.missing.rows
         labels += state.missing.labels
         positives += state.missing.positives
     else:
-        other += state.missing.rows
+        other_rows += state.missing.rows
         other_labels += state.missing.labels
         other_positives += state.missing.positives
     fewer, other_fewer = rarer(labels, positives), rarer(other_labels, other_positives)
     left = rough_bound(p, table, fewer, labels - fewer)
     right = rough_bound(p, table, other_fewer, other_labels - other_fewer)
-    score = (one * left + other * right) / (one + other)
+    score = (side_rows * left + other_rows * right) / (side_rows + other_rows)
     state.near = min(state.near, score)
     if score > state.lower + MARGIN * abs(state.lower) and state.exhaustive == 0:
         return
     left = bound_of(p, table, labels, fewer, False)
     right = bound_of(p, table, other_labels, other_fewer, False)
-    score = (one * left + other * right) / (one + other)
+    score = (side_rows * left + other_rows * right) / (side_rows + other_rows)
     if score < state.best:
         state.best, state.kind, state.value = score, kind, value
         state.attribute = state.column
@@ -336,7 +336,7 @@ def search_columns(plan: PlanRecord, tree: Tree, leaf: BoctLeaf, search: Search)
         state.clear_counts()
         for v in range(room):
             counts_of(by_value, v).clear()
-        known = 0
+        n_known = 0
         for i in range(n):
             row = extent.further(i, stride)
             x, label = row.values[column], row.label
@@ -344,8 +344,8 @@ def search_columns(plan: PlanRecord, tree: Tree, leaf: BoctLeaf, search: Search)
             if x != x:
                 side = state.missing
             elif room < 0:
-                value[known], code[known] = x, label
-                known += 1
+                value[n_known], code[n_known] = x, label
+                n_known += 1
             elif 0.0 <= x < room:  # other values are in no test
                 counts_of(by_value, int(x)).add(label)
             side.add(label)
@@ -353,8 +353,8 @@ def search_columns(plan: PlanRecord, tree: Tree, leaf: BoctLeaf, search: Search)
         if room >= 0:
             search_values(search, by_value, room)
         else:
-            sort_pairs(value, code, known, other_value, other_code)
-            search_numbers(search, value, code, known)
+            sort_pairs(value, code, n_known, other_value, other_code)
+            search_numbers(search, value, code, n_known)
     return len(floats_space) + len(ints_space) + len(values_space)  # keeps the spaces alive up to here
 
 

@@ -53,7 +53,7 @@ def rows_problem(plan: PlanRecord, tree: Tree) -> int:
         return problem
     if tree.slots != tree.leaves or tree.free != -1:
         return SHAPE
-    taken = np.zeros(header.used, dtype=np.int8)
+    is_taken = np.zeros(header.used, dtype=np.int8)
     live = 0
     for number in range(tree.nodes):
         node = tree.node(number)
@@ -63,7 +63,7 @@ def rows_problem(plan: PlanRecord, tree: Tree) -> int:
             continue
         if not 0 <= node.slot < tree.slots or tree.leaf_of(node).node != number:
             return at_place(number, SHAPE)
-        problem = leaf_problem(plan, tree, node, taken)
+        problem = leaf_problem(plan, tree, node, is_taken)
         if problem != SOUND:
             return at_place(number, problem)
         live += rows.leaf_of(plan, tree, node).count
@@ -71,7 +71,7 @@ def rows_problem(plan: PlanRecord, tree: Tree) -> int:
 
 
 @kernel
-def leaf_problem(plan: PlanRecord, tree: Tree, node: Node, taken) -> int:
+def leaf_problem(plan: PlanRecord, tree: Tree, node: Node, is_taken) -> int:
     """Return a problem of a leaf's words and rows.
 
     taken: int8[row], 1: a row of the leaves before it; the leaf's rows are added.
@@ -83,15 +83,15 @@ def leaf_problem(plan: PlanRecord, tree: Tree, node: Node, taken) -> int:
     problem = leaf_ranges(leaf)
     if problem != SOUND:
         return problem
-    if not leaf.first <= len(taken) or not leaf.room <= len(taken) - leaf.first:
+    if not leaf.first <= len(is_taken) or not leaf.room <= len(is_taken) - leaf.first:
         return EXTENT
     for c in range(plan.classes):
         if not 0.0 <= node.masses[c] < math.inf:
             return MASSES
     for i in range(leaf.room):
-        if taken[leaf.first + i] != 0:
+        if is_taken[leaf.first + i] != 0:
             return EXTENT
-        taken[leaf.first + i] = 1
+        is_taken[leaf.first + i] = 1
     positives = 0
     for i in range(leaf.count):
         label = rows.row_of(plan, tree, leaf.first + i).label

@@ -176,17 +176,17 @@ class ForestGrowth:
         layout, ints = self.layout, model.ints
         layout.forest(ints, t).replaced += 1
         record = layout.record(ints, t, member)
-        made = int(record.made)
+        n_made = int(record.made)
         if layout.slots > layout.members:
             background = layout.record(ints, t, member + layout.members)
             if background.tree:
                 words = slice(background.start, background.start + layout.stride)
                 ints[record.start : record.start + layout.stride] = ints[words]
-                record.made = made
+                record.made = n_made
                 self._clear(background)
                 return "background tree took over"
         self._clear(record)
-        record.made = made
+        record.made = n_made
         self._plant(model, t, member)
         return "new tree"
 

@@ -241,9 +241,9 @@ def uncertainty(
     if largest <= 0.0:
         largest, agreement = 0.5, 0.0
     elif forests.entropy != 0:
-        known = known_classes(model)
-        agreement = 1.0 - vote_entropy(committee, model.classes, known)
-        largest = 1.0 - (1.0 - agreement) * (1.0 - 1.0 / known)
+        n_classes = known_classes(model)
+        agreement = 1.0 - vote_entropy(committee, model.classes, n_classes)
+        largest = 1.0 - (1.0 - agreement) * (1.0 - 1.0 / n_classes)
     if columns & LEAD != 0:
         lead, weight = min(committee[committees.LEAD], agreement), committee[committees.WEIGHT]
     return largest, lead, weight

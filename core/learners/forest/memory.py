@@ -95,17 +95,17 @@ def review(layout: ForestPlacement, model: HasBlocks, t: int, row: int, index: i
     """
     block = model.block_places.index(t)
     layout.forest(model.ints, t).ranked = 1
-    held = {
+    holdings = {
         slot: _holding(_state_of(layout, model, t, slot), row)
         for slot in range(layout.slots)
         if layout.tree_at(model.ints, t, slot)
     }
-    account = _account(layout, model, t, held)
-    _choose(layout, account, held)
-    if any(holding.leaving or holding.splitting or holding.returning for holding in held.values()):
-        t = _make_room(layout, model, t, account, held)
+    account = _account(layout, model, t, holdings)
+    _choose(layout, account, holdings)
+    if any(holding.leaving or holding.splitting or holding.returning for holding in holdings.values()):
+        t = _make_room(layout, model, t, account, holdings)
     events: list[Event] = []
-    for slot, holding in held.items():
+    for slot, holding in holdings.items():
         holding.state = _state_of(layout, model, model.block_places[block], slot)
         events += numbered(_carry_out(holding, row, index), slot)
         _let_go_on(account, holding)
@@ -154,37 +154,37 @@ def _waiting(tree: TreeView, active: Ints) -> Ints:
     return active[np.isinf(tree.leaf_records.next[tree.nodes.slot[active]])]
 
 
-def _account(layout: ForestPlacement, model: HasBlocks, t: int, held: dict[int, Holding]) -> Account:
+def _account(layout: ForestPlacement, model: HasBlocks, t: int, holdings: dict[int, Holding]) -> Account:
     """Return the free bytes of a forest, for the classes and values that the model has learned."""
     ints, plan = model.ints, own_part(layout, model, t)
     first = int(plan_of(model).values_seen)
     values = int(ints[first : first + len(plan.values_index)].sum())
     shape = layout.trees.shape_of(classes_of(ints), values, 1, 1)
     reserved = plan.learned_bytes(ints)
-    taken = sum(max(holding.bytes(shape), reserved) for holding in held.values())
+    used = sum(max(holding.bytes(shape), reserved) for holding in holdings.values())
     least = (TREE_HEADER + shape.node_stride + shape.leaf_stride) * WORD
-    free = trees_bytes(layout, model) - taken - max(reserved, least) * (layout.slots - len(held))
+    free = trees_bytes(layout, model) - used - max(reserved, least) * (layout.slots - len(holdings))
     return Account(shape, reserved, free)
 
 
-def _choose(layout: ForestPlacement, account: Account, held: dict[int, Holding]) -> None:
+def _choose(layout: ForestPlacement, account: Account, holdings: dict[int, Holding]) -> None:
     """Decide which leaves are split, which get a leaf record again, and which lose theirs."""
     least = [
         (float(holding.promise[node]), slot, int(node))
-        for slot, holding in held.items()
+        for slot, holding in holdings.items()
         for node in holding.active
         if holding.bytes(account.shape) > account.reserved
     ]
     least.sort(reverse=True)  # leaves are taken from the end
     most = [
         (-float(holding.promise[node]), slot, int(node))
-        for slot, holding in held.items()
+        for slot, holding in holdings.items()
         for node in (*holding.wishes, *holding.inactive)
     ]
-    while account.free < 0.0 and _take_one(account, held, least, math.inf) is not None:
+    while account.free < 0.0 and _take_one(account, holdings, least, math.inf) is not None:
         pass  # classes or values that came later take room in every leaf record
     for promise, slot, node in sorted(most):
-        holding = held[slot]
+        holding = holdings[slot]
         if node in holding.leaving:
             continue
         nodes, records = 0, 1
@@ -196,37 +196,37 @@ def _choose(layout: ForestPlacement, account: Account, held: dict[int, Holding])
             if leaves > layout.learner.member.max_leaves:
                 continue
         price = partial(account.price, holding, nodes, records)
-        if account.free < price() and not _take(account, held, least, -promise, price):
+        if account.free < price() and not _take(account, holdings, least, -promise, price):
             continue  # a cheaper leaf may follow
         account.pay(holding, nodes, records)
         (holding.returning if decision is None else holding.splitting).append(node)
 
 
 def _take(
-    account: Account, held: dict[int, Holding], least: Ranked, below: float, price: Callable[[], float]
+    account: Account, holdings: dict[int, Holding], least: Ranked, below: float, price: Callable[[], float]
 ) -> bool:
     """Deactivate leaves that promise less than ``below`` until a price can be paid; return whether it can.
 
     If it cannot, no leaf is deactivated. The price is the growth of the sum in the present state.
     """
-    free, ranked, taken = account.free, least.copy(), list[Holding]()
+    free, ranked, losers = account.free, least.copy(), list[Holding]()
     while account.free < price():
-        loser = _take_one(account, held, least, below)
+        loser = _take_one(account, holdings, least, below)
         if loser is None:
-            for holding in taken:
+            for holding in losers:
                 holding.leaving.pop()
                 holding.records += 1
             account.free, least[:] = free, ranked
             return False
-        taken.append(loser)
+        losers.append(loser)
     return True
 
 
-def _take_one(account: Account, held: dict[int, Holding], least: Ranked, below: float) -> Holding | None:
+def _take_one(account: Account, holdings: dict[int, Holding], least: Ranked, below: float) -> Holding | None:
     """Deactivate the least promising leaf if it promises less than ``below``; return its tree or None."""
     while least and least[-1][0] < below:
         _, slot, node = least.pop()
-        holding = held[slot]
+        holding = holdings[slot]
         stays = len(holding.active) - len(holding.leaving) > 1
         if stays and node not in holding.splitting and account.price(holding, 0, -1) < 0.0:
             account.pay(holding, 0, -1)
@@ -236,12 +236,12 @@ def _take_one(account: Account, held: dict[int, Holding], least: Ranked, below: 
 
 
 def _make_room(
-    layout: ForestPlacement, model: HasBlocks, t: int, account: Account, held: dict[int, Holding]
+    layout: ForestPlacement, model: HasBlocks, t: int, account: Account, holdings: dict[int, Holding]
 ) -> int:
     """Take the records of leaves that are deactivated, and give each tree the room it will need."""
     most = own_part(layout, model, t).block_bytes(model.schema.n_classes)
     rooms = list(layout.room(model.ints, t))
-    for slot, holding in held.items():
+    for slot, holding in holdings.items():
         state = holding.state
         if holding.leaving:
             tree = views.tree_view(state.plan, state.ints, state.t)

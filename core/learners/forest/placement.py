@@ -241,9 +241,9 @@ class ForestPlacement(BlockLayout):
     def lay_out_again(self, model: HasBlocks, t: int, rooms: list[int]) -> int:
         """Give all trees this room, and spare words; return the forest's first word after that."""
         rooms[-1] = 0
-        taken = self.words(tuple(rooms))
+        needed = self.words(tuple(rooms))
         most = int(model.plan.block_bytes(model.schema.n_classes)) // WORD
-        rooms[-1] = max(min(taken // SPARE, most - taken), 0)
+        rooms[-1] = max(min(needed // SPARE, most - needed), 0)
         return model.make_room(t, tuple(rooms))
 
     def _free_place(self, ints: Ints, t: int, words: int) -> int:

@@ -95,17 +95,17 @@ def choose_apart(key: rng.Key, number: int, n: int, m: int, chosen) -> None:
         step = 1 + rng.integer(key, draw, subsets)
         draw += 1
     rank = (step * number + rng.integer(key, APART_DRAW, subsets)) % subsets
-    left, after = m, n - 1  # attributes to choose, and attributes after the next one
+    to_choose, after = m, n - 1  # attributes to choose, and attributes after the next one
     with_it = subsets * m // n  # remaining subsets with the next attribute
     for a in range(n):
-        is_chosen = left > 0 and rank < with_it
+        is_chosen = to_choose > 0 and rank < with_it
         chosen[a] = 1.0 if is_chosen else 0.0
         if is_chosen:
-            with_it = with_it * (left - 1) // max(after, 1)
-            left -= 1
+            with_it = with_it * (to_choose - 1) // max(after, 1)
+            to_choose -= 1
         else:
             rank -= with_it
-            with_it = with_it * (after - left + 1) // max(after, 1)
+            with_it = with_it * (after - to_choose + 1) // max(after, 1)
         after -= 1
 
 

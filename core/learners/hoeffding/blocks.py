@@ -89,8 +89,8 @@ class TreeLayout(BlockLayout):
         if shape is None:
             if len(self._shapes) >= MAX_SHAPES:
                 self._shapes.clear()
-            made = self.shape_of(self.dims.classes, self.dims.values, nodes, slots)
-            shape = self._shapes[nodes, slots] = made
+            new_shape = self.shape_of(self.dims.classes, self.dims.values, nodes, slots)
+            shape = self._shapes[nodes, slots] = new_shape
         return shape
 
     def shape_of(self, classes: int, values: int, nodes: int, slots: int) -> TreeShape:

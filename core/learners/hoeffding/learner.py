@@ -256,7 +256,7 @@ class HoeffdingLearner(Learner):
         parameters = dict(given)
         defaults = {f.name: f.default for f in dataclasses.fields(cls)}
         arguments: dict[str, Any] = {}
-        known = [name for name in defaults if name not in AXES]
+        accepted = [name for name in defaults if name not in AXES]
         usual = cls.axis_defaults | (cls.compat_defaults if parameters.get("compat") is not None else {})
         usual |= cls.cdt_defaults if parameters.get("compat") == "cdt" else {}
         for axis, family in AXES.items():
@@ -264,17 +264,17 @@ class HoeffdingLearner(Learner):
                 family, _axis_name(axis, family, parameters.pop(axis, usual.get(axis, defaults[axis])))
             )
             names = [f.name for f in dataclasses.fields(plugin)]
-            known += names
+            accepted += names
             preset = {name: value for name, value in usual.items() if name in names}
             arguments[axis] = plugin(
                 **(preset | {name: parameters.pop(name) for name in names if name in parameters})
             )
-        arguments |= {name: parameters.pop(name) for name in list(parameters) if name in known}
+        arguments |= {name: parameters.pop(name) for name in list(parameters) if name in accepted}
         arguments.setdefault("evidence", cls.usual_evidence(arguments["bound"], arguments.get("compat")))
         if parameters:
             msg = (
                 f"{next(iter(parameters))}={next(iter(parameters.values()))!r} is no parameter of {named!r}; "
-                f"{spelling.known(next(iter(parameters)), sorted([*known, *AXES]))}"
+                f"{spelling.known(next(iter(parameters)), sorted([*accepted, *AXES]))}"
             )
             raise ParameterError(msg)
         built = cls(**arguments)

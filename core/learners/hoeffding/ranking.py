@@ -204,7 +204,7 @@ suggest_numeric_here: Any = outlined(suggest_numeric)
 
 
 @kernel
-def keep_met(k: int, n: int, one, other) -> int:
+def keep_met(k: int, n: int, masses, other_masses) -> int:
     """Move the classes with weight in any of n columns to the front; return their number, 1 at least.
 
     one, other: float64[class, column]. Classes without weight add nothing to an impurity, and a leaf has seen
@@ -215,12 +215,12 @@ def keep_met(k: int, n: int, one, other) -> int:
     met = 0
     for c in range(k):
         column = 0
-        while column < n and one[c, column] == 0.0 and other[c, column] == 0.0:
+        while column < n and masses[c, column] == 0.0 and other_masses[c, column] == 0.0:
             column += 1
         if column < n:
             if met < c:
                 for i in range(n):
-                    one[met, i], other[met, i] = one[c, i], other[c, i]
+                    masses[met, i], other_masses[met, i] = masses[c, i], other_masses[c, i]
             met += 1
     return max(met, 1)
 

@@ -105,8 +105,8 @@ def column_odds(
     if scores - scores != 0.0 or not 0.0 < ratio < math.inf:
         return 0.0, 0.0, 1.0
     # Next to a score of 1e18 of one class the second score would be lost (Knuth's two-sum is exact).
-    taken = scores - second_score
-    return 0.5 * scores, 0.5 * ((second_score - (scores - taken)) - (first_score + taken)), ratio
+    back = scores - second_score
+    return 0.5 * scores, 0.5 * ((second_score - (scores - back)) - (first_score + back)), ratio
 
 
 @kernel

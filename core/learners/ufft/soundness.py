@@ -94,7 +94,7 @@ def steps_problem(plan: PlanRecord, forest: PairForest) -> int:
 def rings_problem(plan: PlanRecord, forest: PairForest) -> int:
     """Return a problem of classes and rows."""
     is_taken = np.zeros(forest.pages, dtype=np.int8)
-    taken = 0
+    n_taken = 0
     for c in range(plan.classes):
         entry = forest.class_entry(plan, c)
         problem = class_ranges(entry)
@@ -109,7 +109,7 @@ def rings_problem(plan: PlanRecord, forest: PairForest) -> int:
             if not 0 <= page < forest.pages or is_taken[page] != 0:
                 return at_place(c, PAGES)
             is_taken[page] = 1
-            taken += 1
+            n_taken += 1
         rows, capacity = entry.ring_rows, ring_capacity(plan, entry)
         if not 0 <= rows <= min(capacity, entry.records):
             return at_place(c, RING)
@@ -122,7 +122,7 @@ def rings_problem(plan: PlanRecord, forest: PairForest) -> int:
             row = row_at(plan, forest, entry, i)
             if not 0 <= row.arrival < forest.arrivals or not 0.0 < row.weight < math.inf:
                 return at_place(c, ROWS)
-    return SOUND if taken == forest.pages else PAGES
+    return SOUND if n_taken == forest.pages else PAGES
 
 
 @called

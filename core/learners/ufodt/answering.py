@@ -70,21 +70,21 @@ def share(
         draw = posterior.first_draw(plan, c, column, threshold)
         return of_two(plan, key, draw, block.above(plan)[cell], block.below(plan)[cell], outcome)
     counts, total = tail(block.nominal(plan), c * plan.values + feature.first), 0.0
-    known = posterior.values_known(plan, block, feature)
-    if known == 2:
+    outcomes = posterior.values_known(plan, block, feature)
+    if outcomes == 2:
         draw = posterior.first_draw(plan, c, column, 0)
         return of_two(plan, key, draw, counts[1], counts[0], outcome)
     if parameters_of(plan).answer == SAMPLED:
         sample = 0.0
-        for v in range(known):
+        for v in range(outcomes):
             variate = rng.gamma(key, posterior.first_draw(plan, c, column, v), counts[v])
             total += variate
             if v == outcome:
                 sample = variate
-        return sample / total if total > 0.0 else 1.0 / known
-    for v in range(known):
+        return sample / total if total > 0.0 else 1.0 / outcomes
+    for v in range(outcomes):
         total += counts[v]
-    if known == 1:
+    if outcomes == 1:
         return 1.0
     return by_counts(plan, key, 0, counts[outcome], total - counts[outcome])
 

@@ -84,26 +84,26 @@ def begin(plan: PlanRecord, block: UfodtBlock, episode: Episode) -> None:
         feature = feature_of(plan, column)
         if not feature.is_gathered:
             continue
-        made = arms(plan, block, feature)
-        if made == 0:
+        n_thresholds = arms(plan, block, feature)
+        if n_thresholds == 0:
             outcomes[column] = 1
         cuts = first_values_of(plan, block, feature).cuts
         for j in range(feature.room):
-            own_thresholds[feature.own + j] = cuts[j] if j < made else math.nan
+            own_thresholds[feature.own + j] = cuts[j] if j < n_thresholds else math.nan
 
 
 @kernel
 def learn(plan: PlanRecord, block: UfodtBlock, episode: Episode) -> int:
     """Take in the values that an episode observed; return the number of attributes that got thresholds."""
-    made = 0
+    n_new = 0
     for column in range(plan.attributes):
         feature = feature_of(plan, column)
         if not is_gathering(plan, episode, column) or arms(plan, block, feature) > 0:
             continue
         status = episode.status(plan)[column]
         if status in (KNOWN, BOUGHT):
-            made += 1 if take(plan, block, feature, episode.value(plan)[column]) else 0
-    return made
+            n_new += 1 if take(plan, block, feature, episode.value(plan)[column]) else 0
+    return n_new
 
 
 @kernel
@@ -123,10 +123,10 @@ def take(plan: PlanRecord, block: UfodtBlock, feature: Feature, value: float) ->
     if n + 1 < enough:
         return False
     least, greatest = words[room], words[room + enough - 1]
-    made = quantiles.cut(words, room, enough, room + 1, 0)
-    if made == 0:
-        words[0], made = least, 1
-    gathering.made = made
+    n_thresholds = quantiles.cut(words, room, enough, room + 1, 0)
+    if n_thresholds == 0:
+        words[0], n_thresholds = least, 1
+    gathering.made = n_thresholds
     gathering.least = least
     gathering.greatest = greatest if greatest > least else least + 1.0
     for i in range(enough):
@@ -142,16 +142,18 @@ def problem(dims: Any, learner: Any, shared: Any) -> str | None:
             continue
         words = FirstValues(shared, shared.view(np.float64), first)
         first += gathered_words(learner.n_thresholds, learner.warm_up)
-        seen, made = words.seen, words.made
-        if not (0 <= made <= learner.n_thresholds and made == int(made)):
+        seen, n_thresholds = words.seen, words.made
+        if not (0 <= n_thresholds <= learner.n_thresholds and n_thresholds == int(n_thresholds)):
             return f"thresholds of attribute {column} must be a whole number of them, at most n_thresholds"
         if not (
-            0 <= seen <= learner.warm_up and seen == int(seen) and (seen == learner.warm_up) == (made > 0)
+            0 <= seen <= learner.warm_up
+            and seen == int(seen)
+            and (seen == learner.warm_up) == (n_thresholds > 0)
         ):
             return f"first values of attribute {column} must be fewer than warm_up until it has thresholds"
-        cuts, ends = words.cuts[: int(made)], (words.least, words.greatest)
+        cuts, ends = words.cuts[: int(n_thresholds)], (words.least, words.greatest)
         if not (np.isfinite(cuts).all() and (np.diff(cuts) > 0.0).all() and np.isfinite(ends).all()):
             return f"thresholds of attribute {column} must be finite numbers in ascending order"
-        if made and not ends[0] < ends[1]:
+        if n_thresholds and not ends[0] < ends[1]:
             return f"the least first value of attribute {column} must be below the greatest"
     return None

@@ -58,15 +58,15 @@ def _begin(
     """
     plan, episode = plan_at(plan_address), _episode_at(episode_address)
     ints, floats = words_at(address)
-    block, known = UfodtBlock(ints, floats, first), row_of(x, 0)
-    account, taken = account_of(plan, block), number & (MOST_EPISODES - 1)
+    block, values = UfodtBlock(ints, floats, first), row_of(x, 0)
+    account, episode_number = account_of(plan, block), number & (MOST_EPISODES - 1)
     if number < 0:
-        taken = account.episodes & (MOST_EPISODES - 1)
-        account.episodes = taken + 1
-    ep.begin(plan, block, episode, taken, budget)
+        episode_number = account.episodes & (MOST_EPISODES - 1)
+        account.episodes = episode_number + 1
+    ep.begin(plan, block, episode, episode_number, budget)
     for column in range(plan.attributes):
-        if w.outcome_of(plan, episode, column, known[column]) >= 0:
-            ep.observe(plan, episode, column, known[column], w.KNOWN)
+        if w.outcome_of(plan, episode, column, values[column]) >= 0:
+            ep.observe(plan, episode, column, values[column], w.KNOWN)
 
 
 @kernel
@@ -128,7 +128,7 @@ class OpenEpisode:
 
     @classmethod
     def begin(
-        cls, model: Any, known: Floats, budget: float | None = None, *, number: int = -1
+        cls, model: Any, values: Floats, budget: float | None = None, *, number: int = -1
     ) -> OpenEpisode:
         """Open an episode; known: float64[d], NaN where it has to be bought; budget: default the spec's.
 
@@ -140,7 +140,7 @@ class OpenEpisode:
             budget = plan.spec.learner.record_budget
         words = allocation.aligned_words(plan.blocks.episode_words)
         episode = cls(plan, words)
-        x = np.ascontiguousarray(known, dtype=np.float64).reshape(1, -1)
+        x = np.ascontiguousarray(values, dtype=np.float64).reshape(1, -1)
         if x.shape[1] != plan.schema.n_attributes:
             msg = f"known must have {plan.schema.n_attributes} values, one per attribute, not {x.shape[1]}"
             raise SchemaError(msg)

@@ -44,16 +44,16 @@ def sample_numeric(plan: PlanRecord, block: UfodtBlock, episode: Episode, key, c
     first = c * feature_plan(plan).n_thresholds + feature.first
     above, below, used = block.above(plan), block.below(plan), block.used(plan)
     p_above, p_mean = episode.p_above(plan), episode.p_mean(plan)
-    total, weight, made = 0.0, 0.0, gathering.arms(plan, block, feature)
+    total, weight, n_thresholds = 0.0, 0.0, gathering.arms(plan, block, feature)
     for j in range(feature.room):
-        if j >= made:
+        if j >= n_thresholds:
             p_above[first + j] = 0.0
             continue
         draw = first_draw(plan, c, column, j)
         p_above[first + j] = rng.beta(key, draw, above[first + j], below[first + j])
         total += used[first + j] * p_above[first + j]
         weight += used[first + j]
-    p_mean[c * plan.numeric + feature.order] = total / weight if made > 0 else 0.0
+    p_mean[c * plan.numeric + feature.order] = total / weight if n_thresholds > 0 else 0.0
 
 
 @kernel
@@ -63,8 +63,8 @@ def sample_nominal(plan: PlanRecord, block: UfodtBlock, episode: Episode, key, c
     counts, theta = tail(block.nominal(plan), first), tail(episode.p_nominal(plan), first)
     n = episode.outcomes(plan)[column]
     if n == 2:
-        one = rng.beta(key, first_draw(plan, c, column, 0), counts[1], counts[0])
-        theta[0], theta[1] = 1.0 - one, one
+        share = rng.beta(key, first_draw(plan, c, column, 0), counts[1], counts[0])
+        theta[0], theta[1] = 1.0 - share, share
         return
     total = 0.0
     for v in range(n):

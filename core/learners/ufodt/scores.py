@@ -102,12 +102,12 @@ def score(
             continue
         masses = tail(space.masses, v * m)
         if criterion == EC2:
-            left = cut_weight(masses, m)
+            remaining = cut_weight(masses, m)
         elif criterion == US:
-            left = entropy_of_weights(masses[0], masses[1])
+            remaining = entropy_of_weights(masses[0], masses[1])
         else:
             for c in range(m):
                 row[c] /= chance
-            left = entropy(row, m)
-        gain += chance * (most - left)
+            remaining = entropy(row, m)
+        gain += chance * (most - remaining)
     return gain

@@ -229,10 +229,10 @@ answer_frozen_here: Any = outlined(answer_frozen)
 @kernel
 def learn(plan, block: UfodtBlock, place: int, row, hint: int, work) -> tuple[int, int]:
     """Learn a record; after growth ``work.votes`` holds how many attributes got thresholds, and have none."""
-    made = take_in_here(plan, block, row, work.votes)
-    if made == 0:
+    n_new = take_in_here(plan, block, row, work.votes)
+    if n_new == 0:
         return LEARNED, 0
-    work.votes[0], work.votes[1] = made, gathering.left(plan, block)
+    work.votes[0], work.votes[1] = n_new, gathering.left(plan, block)
     return GREW, 0
 
 

@@ -160,22 +160,22 @@ def close_gap(tree: TreeView, gone: Ints) -> None:
     stays = np.ones(count, dtype=np.bool_)
     stays[gone] = False
     number_now = np.cumsum(stays) - 1
-    left = int(np.count_nonzero(stays))
-    tree.node_ints[:left] = tree.node_ints[:count][stays]
-    tree.node_ints[left:count] = 0
-    nodes.parent[left:count] = nodes.slot[left:count] = -1
-    kept = nodes[:left]
+    n_left = int(np.count_nonzero(stays))
+    tree.node_ints[:n_left] = tree.node_ints[:count][stays]
+    tree.node_ints[n_left:count] = 0
+    nodes.parent[n_left:count] = nodes.slot[n_left:count] = -1
+    kept = nodes[:n_left]
     kept.child = number_now[kept.child]
     has_parent = kept.parent >= 0
     kept.parent[has_parent] = number_now[kept.parent[has_parent]]
     if tree.shape.subtree:
-        states = tree.subtree_states[:left]
+        states = tree.subtree_states[:n_left]
         has_alternate, is_beside = states.alternate != 0, states.beside != 0
         states.alternate[has_alternate] = number_now[states.alternate[has_alternate]]
         states.beside[is_beside] = number_now[states.beside[is_beside] - 1] + 1
     recorded = np.flatnonzero(kept.slot >= 0)
     tree.leaf_records.node[kept.slot[recorded]] = recorded
-    tree.block.nodes = left
+    tree.block.nodes = n_left
     tree.block.leaves = int(np.count_nonzero(kept.kind == LEAF))
     tree.block.splits = int(np.count_nonzero((kept.kind != LEAF) & (kept.kind != ABSENT)))
     tree.block.depth = kept.depth.max()

@@ -218,10 +218,10 @@ def make_room(model: HasState, t: int, nodes: int, slots: int) -> int:
     without being moved. More nodes move the leaf records, so that a tree with small nodes gets many at once.
     """
     plan, shared, tree = model.plan, plan_of(model), tree_of(model, t)
-    taken = int(tree.leaves) - inactive(model, t)
+    active = int(tree.leaves) - inactive(model, t)
     if shared.revision:  # inner nodes keep their leaf records
-        taken, slots = taken + int(tree.splits), slots + 1
-    needed = int(tree.nodes) + nodes, taken + slots
+        active, slots = active + int(tree.splits), slots + 1
+    needed = int(tree.nodes) + nodes, active + slots
     have = plan.blocks.room(model.ints, t)
     if needed[0] <= have[0] and needed[1] <= have[1]:
         return t

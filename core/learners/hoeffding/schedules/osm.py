@@ -58,7 +58,7 @@ def earliest(criterion: int, masses, gap: float, n: float, needed: float) -> flo
             purest = b
     if purest < 0:
         return waiting.FARTHEST
-    column, one, one_weight = masses[:, purest : purest + 1].copy(), np.empty(1), np.empty(1)
+    column, impurity_of_column, one_weight = masses[:, purest : purest + 1].copy(), np.empty(1), np.empty(1)
     majority = 0
     for c in range(1, k):
         if column[c, 0] > column[majority, 0]:
@@ -69,8 +69,8 @@ def earliest(criterion: int, masses, gap: float, n: float, needed: float) -> flo
     while high - low > 1:
         x = (low + high) // 2
         column[majority, 0] = have + x
-        impurity(criterion, column, k, 1, one, one_weight)
-        lead = second - (mixed_all - mixed[purest] + one[0]) / (total + x)
+        impurity(criterion, column, k, 1, impurity_of_column, one_weight)
+        lead = second - (mixed_all - mixed[purest] + impurity_of_column[0]) / (total + x)
         if lead > math.sqrt(needed / (n + x)):
             high = x
         else:

@@ -164,12 +164,12 @@ def count_in(plan: PlanRecord, leaf: Leaf, row: Row) -> None:
     for q in range(state.count):
         test, value = columns.test[q], row.x[columns.attribute[q]]
         if test == NUMERIC:
-            known = value - value == 0.0
+            is_known = value - value == 0.0
             branch = 0 if value <= columns.value[q] else 1
         else:
-            known = 0.0 <= value < nominal_of(plan, columns, q).room
+            is_known = 0.0 <= value < nominal_of(plan, columns, q).room
             branch = 0 if value == columns.value[q] else 1
-        if not known:
+        if not is_known:
             columns.whole[q] = 0
             state.quiet = 0.0
         elif test != MULTIWAY:  # the observer has counted a multiway test
