@@ -6,7 +6,7 @@ import moa.options.AbstractOptionHandler;
 import moa.tasks.TaskMonitor;
 
 /**
- * The split criterion of CorrH-Tree as CDT's code computes it (ALGORITHMS, section 6): what the smallest entry of
+ * The split criterion of CorrH-Tree as CDT's code computes it (docs/decisions.md, D14): what the smallest entry of
  * each branch leaves of the weight. To find it the entries are sorted where they lie, and leaves begin with them so.
  */
 public final class SmallestLeft extends AbstractOptionHandler implements SplitCriterion {

@@ -23,8 +23,8 @@ class Plugin(Bound):
     splits [D16]. Theory: the deviation of the criterion at ``δ' = δ / ((h+1)(h+2)(t+1)³·d·m)``, and a lead of
     at least 2ε splits; ``delta`` 0 stands for 1/t (remark 1). m: weight observed at the leaf, h: its depth,
     t: records seen by the model, d: attributes. If an attribute can propose more than m tests, their number
-    replaces m in δ'. The guarantee of theorem 4 holds for unit weights and ``tau`` 0 only (ALGORITHMS section
-    8; De Rosa and Cesa-Bianchi 2017). With c = 0.005, the value CDT finds by tuning, a tree splits at almost
+    replaces m in δ'. The guarantee of theorem 4 holds for unit weights and ``tau`` 0 only (De Rosa and
+    Cesa-Bianchi 2017, section 5). With c = 0.005, the value CDT finds by tuning, a tree splits at almost
     every attempt [D18].
     """
 

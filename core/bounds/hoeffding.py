@@ -15,7 +15,7 @@ class Plugin(Bound):
     """``ε = R·sqrt(ln(1/δ) / 2n)``: ``"bound": "hoeffding", "delta": 1e-7, "bound_factor": 1``.
 
     VFDT compares a gap with ε; two intervals of half-width ε are separate from 2ε on, hence ``bound_factor``
-    (ALGORITHMS section 5; Domingos and Hulten 2000).
+    (Domingos and Hulten 2000).
     """
 
     delta: float = number(1e-7, above=0.0, below=1.0)

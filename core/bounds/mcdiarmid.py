@@ -23,9 +23,9 @@ class Plugin(Bound):
     """``ε = C·sqrt(ln(1/δ) / 2n)``: ``"bound": "mcdiarmid", "delta": 1e-7, "mcd_form": "corrected"``.
 
     C depends on the criterion: 8 for Gini, ``6(K lg(e·n) + lg 2n) + 2 lg K`` for entropy in bits, where
-    ``mcd_form="seed"`` uses lg e for lg(e·n) (ALGORITHMS section 7 [D15]; Rutkowski et al. 2013). For entropy
-    ε is too large to decide before some 10⁵ records. ``mcd_form="cdt"`` is the constant for the entropy of
-    two classes, for any criterion, with 2.71 for e; CDT's code used it with ``delta`` 1, which makes ε 0.
+    ``mcd_form="seed"`` uses lg e for lg(e·n) [D15] (Rutkowski et al. 2013). For entropy ε is too large to
+    decide before some 10⁵ records. ``mcd_form="cdt"`` is the constant for the entropy of two classes, for any
+    criterion, with 2.71 for e; CDT's code used it with ``delta`` 1, which makes ε 0.
     """
 
     delta: float = number(1e-7, above=0.0, at_most=1.0)

@@ -5,7 +5,7 @@ Kernels of a module (all weights are labelled weight):
 ``impurity(masses, k, n, out, total)``
     writes, for each of n columns of ``masses`` (float64[class, column]), mass times impurity to ``out`` and
     mass to ``total``. The conditional impurity of a split is the sum of ``out`` over its branches, divided
-    by its mass; the merit of a split is the impurity before it minus this one (ALGORITHMS section 2.3)
+    by its mass; the merit of a split is the impurity before it minus this one (CDT, section 3)
 ``reach(k) -> float``: the range R of the merit with k classes
 
 ``impurity_roughly(masses, k, n, out, total)`` (optional)
@@ -25,7 +25,7 @@ and, if a theorem or a practice of the literature covers the criterion, in the u
     1 to 3)
 ``growth(n) -> float``: the factor of CDT's equation (7)
 ``sensitivity(n, k, printed) -> float``: C of McDiarmid's inequality, ``ε = C·sqrt(ln(1/δ)/2n)``; ``printed``:
-    as in the printed seed paper (ALGORITHMS section 7)
+    as in CDT, equation 2, where a factor is missing [D15]
 """
 
 from __future__ import annotations

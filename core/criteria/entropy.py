@@ -15,7 +15,7 @@ class Plugin(Criterion):
     """``-½ Σ π_c ln π_c`` before the split minus its mean after it: ``"criterion": "entropy"``.
 
     The merit of ``info_gain`` is 2/ln 2 = 2.885 times as large. In contrast to ``info_gain``, a split may
-    send almost all weight down one branch (ALGORITHMS section 2.3; De Rosa and Cesa-Bianchi 2017, section 4).
+    send almost all weight down one branch (De Rosa and Cesa-Bianchi 2017, section 4).
     """
 
     def merit_range(self, classes: int) -> float:

@@ -13,7 +13,7 @@ class Plugin(Criterion):
     """``1 - max π_c`` before the split minus its mean after it: ``"criterion": "error"``.
 
     A split whose branches all have the leaf's majority class has gain 0, even if they are much purer
-    (ALGORITHMS sections 2.3 and 6; Matuszyk et al. 2013).
+    (Matuszyk et al. 2013).
     """
 
     def merit_range(self, classes: int) -> float:

@@ -19,8 +19,7 @@ E: Final = math.e
 class Plugin(Criterion):
     """Entropy before the split minus mean entropy after it: ``"criterion": "info_gain"``.
 
-    A split is not suggested if all its weight except ``min_branch_frac`` goes down one branch (ALGORITHMS
-    section 2.3; Quinlan 1986).
+    A split is not suggested if all its weight except ``min_branch_frac`` goes down one branch (Quinlan 1986).
     """
 
     min_branch_frac: float = number(0.01, at_least=0.0, at_most=0.5)

@@ -14,7 +14,7 @@ from core.kernels.jit import kernel
 class Plugin(Criterion):
     """``sqrt(p(1-p))`` before the split minus its mean after it: ``"criterion": "km"``.
 
-    A model that uses it has at most two classes (ALGORITHMS section 2.3; Kearns and Mansour 1996).
+    A model that uses it has at most two classes (Kearns and Mansour 1996).
     """
 
     max_classes: ClassVar[int | None] = 2

@@ -15,8 +15,8 @@ class Plugin(Criterion):
 
     The published code sorts the class weights of a branch in place, so that the leaves of a split start with
     the larger weight for the second class, in any case. Also, a branch that the second class never reached
-    counts as all wrong. For two classes; ``{"name": "corrh-tree", "compat": "cdt"}`` uses it (ALGORITHMS
-    section 6; code of De Rosa and Cesa-Bianchi 2017).
+    counts as all wrong. For two classes; ``{"name": "corrh-tree", "compat": "cdt"}`` uses it (code of De
+    Rosa and Cesa-Bianchi 2017).
     """
 
     max_classes: ClassVar[int | None] = 2

@@ -29,7 +29,7 @@ class DdmState(Record):
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Detector):
-    """Error rate p with deviation s against the smallest ``p + s`` so far (ALGORITHMS section 10).
+    """Error rate p with deviation s against the smallest ``p + s`` so far.
 
     ``{"name": "ddm", "warm_up": 30, "warning": 2.0, "drift": 3.0, "min_errors": 0}``. Warning at
     ``p + s > p_min + warning·s_min``, drift likewise; the level does not change before ``warm_up`` inputs. A

@@ -40,11 +40,11 @@ PROBLEMS: Final = ()
 class Plugin(LeafModel):
     """A linear unit per class, with target 1 for the class and 0 else: ``"leaf_model": "idbd"``.
 
-    Votes are the outputs (Sutton 1992; ALGORITHMS section 22.5), clipped to [0, 1] and normalised; if all are
-    0, the votes of ``mc``. Inputs: 1, the numeric attributes standardised by the leaf's mean and deviation
-    before the record, and 1 for the value of each nominal attribute; a missing value gives 0. A new leaf
-    starts with weights and steps of its parent. A record of weight w is learned w times, in at most 64 steps,
-    the last one smaller if w is not an integer.
+    Votes are the outputs (Sutton 1992), clipped to [0, 1] and normalised; if all are 0, the votes of ``mc``.
+    Inputs: 1, the numeric attributes standardised by the leaf's mean and deviation before the record, and 1
+    for the value of each nominal attribute; a missing value gives 0. A new leaf starts with weights and steps
+    of its parent. A record of weight w is learned w times, in at most 64 steps, the last one smaller if w is
+    not an integer.
     """
 
     axes: ClassVar[tuple[tuple[str | int, ...], ...]] = (

@@ -16,8 +16,7 @@ from core.tree.statistics import all_weight, voting_node
 class Plugin(LeafModel):
     """The class with the largest weight at the leaf: ``"leaf_model": "mc"``.
 
-    The first class of equal weights; in C-Tree the second of two [D9] (ALGORITHMS section 2.8; Domingos and
-    Hulten 2000).
+    The first class of equal weights; in C-Tree the second of two [D9] (Domingos and Hulten 2000).
     """
 
 

@@ -31,7 +31,7 @@ NO_HINT: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Plugin(LeafModel):
-    """``ln π_c + Σ ln f(x_a | c)``: ``"leaf_model": "nb"`` (ALGORITHMS section 2.8).
+    """``ln π_c + Σ ln f(x_a | c)``: ``"leaf_model": "nb"``.
 
     π are the class masses of the leaf, with inherited mass (Gama, Rocha, Medas 2003). A leaf that has
     observed nothing votes like ``mc``.

@@ -18,8 +18,7 @@ from core.tree.statistics import is_active
 class Plugin(LeafModel):
     """Naive Bayes, unless the majority class has hits of more weight: ``"leaf_model": "nba"``.
 
-    ALGORITHMS section 2.8. Both are scored on each record before the leaf learns it (Holmes, Kirkby,
-    Pfahringer 2005).
+    Both are scored on each record before the leaf learns it (Holmes, Kirkby, Pfahringer 2005).
     """
 
 

@@ -1,4 +1,4 @@
-"""Drift reaction: the effect of a detector's level on a model's blocks (ALGORITHMS section 10).
+"""Drift reaction: the effect of a detector's level on a model's blocks.
 
 ``reaction: rebuild``: a warning starts a background block (a tree, for learners of trees), which learns in
 addition to the block that answers while the warning lasts. At a drift it replaces that block. When the

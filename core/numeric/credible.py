@@ -3,9 +3,9 @@
 T labels with k positives give Beta(k + 1, T - k + 1) under a uniform prior (Collet and Pietquin 2015, section
 III). A heterogeneity H is symmetric about ½ and grows up to it, so that its quantiles follow from one number:
 ``s`` with ``P(s <= µ <= 1 - s) = q``, that is ``I_s(a, b) + I_s(b, a) = 1 - q``. The paper's r_q is ½ - s
-(ALGORITHMS section 12.2). The equation is solved for s because near 0 s has digits that ½ - s has lost. For
-the same reason callers pass the probability of a tail, not of the rest: 1 - δ has lost the digits of a small
-δ. All in plain arithmetic: the same bits on every platform, with or without the compiler.
+(BCI, section III). The equation is solved for s because near 0 s has digits that ½ - s has lost. For the same
+reason callers pass the probability of a tail, not of the rest: 1 - δ has lost the digits of a small δ. All in
+plain arithmetic: the same bits on every platform, with or without the compiler.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def beta_fraction(a: float, b: float, x: float) -> float:
 
 @called
 def tails(a: float, b: float, s: float) -> tuple[float, float, float]:
-    """Return I_s(a, b), 1 - I_s(a, b) and the density at s (ALGORITHMS 3.3).
+    """Return I_s(a, b), 1 - I_s(a, b) and the density at s.
 
     a, b: integers of at least 1; 0 < s < 1. The smaller of the first two results has full precision.
     """
@@ -238,7 +238,7 @@ def check_delta(delta: float) -> None:
 
 
 def half_width(labels: Any, positives: Any, q: float) -> Any:
-    """Return r_q, float64 of the shape of T and k: P(|µ - ½| <= r_q) = q (ALGORITHMS section 12.2)."""
+    """Return r_q, float64 of the shape of T and k: P(|µ - ½| <= r_q) = q."""
     root = _solved(labels, positives, q, INSIDE) if q <= 0.5 else _solved(labels, positives, 1.0 - q, OUTSIDE)
     return 0.5 - root
 

@@ -1,7 +1,7 @@
 """Incremental delta-bar-delta: a linear unit that learns a step size for each of its inputs.
 
-Sutton 1992; ALGORITHMS section 22.5 [D55]. A unit of n inputs is 3·n words: weights w, logarithms β of the
-step sizes, and traces h of earlier steps. ``inputs`` is float64[n], the first usually 1, the rest within ±5
+Sutton 1992 [D55]. A unit of n inputs is 3·n words: weights w, logarithms β of the step sizes, and traces h of
+earlier steps. ``inputs`` is float64[n], the first usually 1, the rest within ±5
 (``core/numeric/moments.py:standard_score``).
 """
 

@@ -8,7 +8,7 @@ from typing import Final
 from core.kernels.jit import kernel
 
 FARTHEST: Final = 5.0
-"""Standard scores are clipped to ± this value (ALGORITHMS section 22.5)."""
+"""Standard scores are clipped to ± this value: one far value must not undo a linear unit [D55]."""
 
 
 @kernel

@@ -4,10 +4,10 @@ Class a has the smaller deviation s, b the larger deviation S; in units of S and
 
     (1 - r²) u² + 2 r² g u - r² (g² + 2 L) = 0
 
-with r = s/S, g = (mean_b - mean_a)/S and L = ln(prior_a / (prior_b r)) is the equation of ALGORITHMS section
-22.3 (Gama, Medas, Rodrigues 2004). A quarter of its discriminant is r² (g² + 2 (1 - r²) L): nothing cancels,
-even if the means are far from 0. Which class is a depends on the classes alone, not on the order of the
-arguments, so that a swap changes no bit.
+with r = s/S, g = (mean_b - mean_a)/S and L = ln(prior_a / (prior_b r)) is the equation of equal densities
+(Gama, Medas, Rodrigues 2004). A quarter of its discriminant is r² (g² + 2 (1 - r²) L): nothing cancels, even
+if the means are far from 0. Which class is a depends on the classes alone, not on the order of the arguments,
+so that a swap changes no bit.
 """
 
 from __future__ import annotations

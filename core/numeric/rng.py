@@ -1,8 +1,8 @@
 """Counter-based random numbers: every draw is a pure function of (seed, stream, counter).
 
 There is no generator state. A draw that is not used changes nothing else, a strategy that is skipped while
-its budget is closed cannot shift later randomness, and a replay from a snapshot needs the seed alone
-(ALGORITHMS section 3.1; the bits are splitmix64's).
+its budget is closed cannot shift later randomness, and a replay from a snapshot needs the seed alone [D12]
+(the bits are splitmix64's).
 
 Keys and bits are numpy uint64 words. The functions are compiled for kernels and can be called from Python;
 they give the same numbers with ``NUMBA_DISABLE_JIT=1``.

@@ -28,12 +28,12 @@ LN_FLOOR: Final = math.log(1e-300)
 class Plugin(Observer):
     """``"numeric_observer": "exact", "capacity": 200``: the first values of each attribute at a leaf.
 
-    Candidates are the midpoints between neighbours that differ (ALGORITHMS section 2.4c; Quinlan 1993). A
-    full leaf takes in no more values: it decides on the stored values, and their weight is the n of the
-    bound, so that more records do not lower ε. ε has to be small enough at ``capacity`` (R·0.2 at 200, R·0.09
-    at 1,000, for δ = 1e-7), and ``tau`` splits a tie only if ε falls below it there. For few attributes:
-    memory is 24·capacity·attributes bytes a leaf, an attempt costs capacity·classes·attributes. Naive Bayes
-    uses the normal density of the stored values.
+    Candidates are the midpoints between neighbours that differ (Quinlan 1993). A full leaf takes in no more
+    values: it decides on the stored values, and their weight is the n of the bound, so that more records do
+    not lower ε. ε has to be small enough at ``capacity`` (R·0.2 at 200, R·0.09 at 1,000, for δ = 1e-7), and
+    ``tau`` splits a tie only if ε falls below it there. For few attributes: memory is 24·capacity·attributes
+    bytes a leaf, an attempt costs capacity·classes·attributes. Naive Bayes uses the normal density of the
+    stored values.
     """
 
     capacity: int = count(200, at_least=2, at_most=10_000)

@@ -63,8 +63,7 @@ class GaussianStatistics(Record):
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Observer):
-    """Weight, mean, squared deviations and range (ALGORITHMS section 2.4a; Welford's update;
-    Pfahringer, Holmes, Kirkby 2008).
+    """Weight, mean, squared deviations and range (Welford's update; Pfahringer, Holmes, Kirkby 2008).
 
     ``candidates`` thresholds lie evenly between the smallest and the largest value of the leaf. Layout
     [class][statistic][attribute]: an update touches one class and runs along the attributes.

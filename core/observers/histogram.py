@@ -21,14 +21,13 @@ PROBLEMS: Final = ("first values of an attribute must be a whole number of them,
 class Plugin(Observer):
     """``"numeric_observer": "histogram", "bins": 32``: exact branch masses, thresholds chosen early.
 
-    Every leaf of a model counts in the same bins (ALGORITHMS section 2.4b [D3]; Pfahringer, Holmes, Kirkby
-    2008). ``edges="quantile"`` (the default) sets the edges of an attribute so that they cut its first
-    ``warm_up`` values into equal parts, equal edges merged. These first values are not counted, neither in
-    the bins nor in the n of the bound, so that nothing splits before. ``"range"`` spaces the edges evenly in
-    the range that the schema declares for an attribute (``{"name": "age", "range": [0, 120]}``), or else
-    between ``low`` and ``high``. Values outside count in the first or last bin. Memory:
-    8·bins·classes·attributes bytes a leaf, and 8·(warm_up + bins)·attributes a model. Naive Bayes uses
-    Laplace's (n_bc + 1)/(n_c + bins).
+    Every leaf of a model counts in the same bins [D3] (Pfahringer, Holmes, Kirkby 2008). ``edges="quantile"``
+    (the default) sets the edges of an attribute so that they cut its first ``warm_up`` values into equal
+    parts, equal edges merged. These first values are not counted, neither in the bins nor in the n of the
+    bound, so that nothing splits before. ``"range"`` spaces the edges evenly in the range that the schema
+    declares for an attribute (``{"name": "age", "range": [0, 120]}``), or else between ``low`` and ``high``.
+    Values outside count in the first or last bin. Memory: 8·bins·classes·attributes bytes a leaf, and
+    8·(warm_up + bins)·attributes a model. Naive Bayes uses Laplace's (n_bc + 1)/(n_c + bins).
     """
 
     bins: int = count(32, at_least=2, at_most=1024)

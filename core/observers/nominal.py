@@ -25,7 +25,7 @@ _WHOLE: Final = 2.0**33
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Observer):
-    """Counts ``nom[class, value]`` of all attributes side by side (ALGORITHMS section 2.5).
+    """Counts ``nom[class, value]`` of all attributes side by side.
 
     Proposes one branch per value (multiway) and each value against the rest (binary) (Domingos and Hulten
     2000). Only binary tests are proposed with ``binary_splits``, and for attributes with more than

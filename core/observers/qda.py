@@ -27,10 +27,10 @@ densities_numeric = gaussian.densities_numeric
 class Plugin(Observer):
     """Statistics of the gaussian observer, quadratic discriminants: ``"numeric_observer": "qda"``.
 
-    At a threshold the densities of a class and of the rest together, each times its weight, are equal
-    (ALGORITHMS section 22.3; Gama, Medas, Rodrigues 2004). There is one threshold for two classes, else one
-    for each class (``core/numeric/qda.py``). The moments of the rest are pooled exactly. The masses on both
-    sides follow from the normal distribution of each class.
+    At a threshold the densities of a class and of the rest together, each times its weight, are equal (Gama,
+    Medas, Rodrigues 2004). There is one threshold for two classes, else one for each class
+    (``core/numeric/qda.py``). The moments of the rest are pooled exactly. The masses on both sides follow
+    from the normal distribution of each class.
     """
 
     kind: ClassVar[str] = "numeric"

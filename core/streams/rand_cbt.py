@@ -41,7 +41,7 @@ class Plugin(Generator):
 
     ``model_seed`` draws the tree, ``seed`` the records. In a left leaf class 1 has probability ``q``, in a
     right leaf 1-q, so that the best possible accuracy is max(q, 1-q) in the long run. After leaves·per_leaf
-    records the stream continues with the same number of new records from the same tree (ALGORITHMS section 11
+    records the stream continues with the same number of new records from the same tree (CDT, section 7.1
     [D25]). The java flavour uses java.util.Random's draws; MOA has no such generator.
     """
 

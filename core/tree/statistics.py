@@ -49,7 +49,7 @@ def is_active(node: Node) -> bool:
 
 @kernel
 def largest_share(masses, classes: int) -> float:
-    """Return the largest share of the class masses, ½ without weight (ALGORITHMS section 9.2) [D22]."""
+    """Return the largest share of the class masses, ½ without weight."""
     total = 0.0
     largest = 0.0
     for c in range(classes):

@@ -149,9 +149,7 @@ def source_of(module: ModuleType) -> str:
     sources = []
     for parenthesis in re.findall(r"\(((?:[^()]|\([^()]*\))*\b(?:19|20)\d\d\b(?:[^()]|\([^()]*\))*)\)", text):
         cited = [part for part in parenthesis.split("; ") if re.search(r"\b(19|20)\d\d\b", part)]
-        sources += [
-            re.sub(r"^ALGORITHMS section.*?, (?=\w+ et al)", "", part).replace("``", "`") for part in cited
-        ]
+        sources += [part.replace("``", "`") for part in cited]
     return "; ".join(dict.fromkeys(sources))
 
 

@@ -1,6 +1,6 @@
 """BOCT, the obvious way: every leaf is a list of rows, all cuts are scored after every label.
 
-Bounds come from scipy's incomplete beta function by bisection (ALGORITHMS sections 12 and 14).
+Bounds come from scipy's incomplete beta function by bisection (BCI, section III).
 """
 
 import functools

@@ -1,4 +1,4 @@
-"""Confidence bounds and their verdicts, the obvious way (ALGORITHMS sections 5 to 8)."""
+"""Confidence bounds and their verdicts, the obvious way."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Split criteria, the obvious way (ALGORITHMS section 2.3)."""
+"""Split criteria, the obvious way."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Drift detectors, the obvious way: every number is reckoned anew from the inputs (ALGORITHMS section 10)."""
+"""Drift detectors, the obvious way: every number is reckoned anew from the inputs."""
 
 import itertools
 import math

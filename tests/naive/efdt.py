@@ -1,7 +1,7 @@
 """EFDT (Hoeffding Anytime Tree), the obvious way: all nodes keep learning, inner ones revise their test.
 
-ALGORITHMS section 17 [D38]; Manapragada, Webb and Salehi 2018. A node keeps, beside its observers, the sum of
-the merits that each attribute's best test had at its evaluations, and of the merits of the test it has.
+[D38]; Manapragada, Webb and Salehi 2018. A node keeps, beside its observers, the sum of the merits that each
+attribute's best test had at its evaluations, and of the merits of the test it has.
 """
 
 import math

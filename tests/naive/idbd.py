@@ -1,4 +1,4 @@
-"""IDBD units of a leaf, the obvious way: a dictionary of inputs (Sutton 1992; ALGORITHMS section 22.5)."""
+"""IDBD units of a leaf, the obvious way: a dictionary of inputs (Sutton 1992)."""
 
 import copy
 import math

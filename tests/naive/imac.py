@@ -1,4 +1,4 @@
-"""IMAC, the obvious way (ALGORITHMS section 15): every candidate is measured anew at every record."""
+"""IMAC, the obvious way (VFS, section 3): every candidate is measured anew at every record."""
 
 import math
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""Attribute observers, the obvious way (ALGORITHMS sections 2.4a, 2.5 and 2.9).
+"""Attribute observers, the obvious way.
 
 Class distributions are lists of weights by class code. They end at the highest class that was ever touched,
 also with weight 0: MOA's range of information gain is the logarithm of that length.

@@ -1,4 +1,4 @@
-"""Query strategies and budgets, the obvious way (ALGORITHMS section 9).
+"""Query strategies and budgets, the obvious way.
 
 A strategy answers "no", "yes", or "random": yes, whatever the record looks like. Its ``chance``, asked for
 before, says how likely it asks; None: it does not know.
@@ -24,7 +24,7 @@ def mix(z):
 
 
 def bits(seed, stream, counter):
-    """Return the 64 bits of a purpose at a counter (ALGORITHMS section 3.1)."""
+    """Return the 64 bits of a purpose at a counter [D12]."""
     key = mix(mix(seed + GOLDEN & MASK) ^ (stream * 0xD1342543DE82EF95 & MASK))
     return mix(key + (counter + 1) * GOLDEN & MASK)
 

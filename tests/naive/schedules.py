@@ -1,4 +1,4 @@
-"""OSM and CGD, the obvious way (ALGORITHMS section 16): the weight a leaf waits after a failed attempt."""
+"""OSM and CGD, the obvious way: the weight a leaf waits after a failed attempt."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The Hoeffding tree, the obvious way: nodes are objects, all is recomputed (ALGORITHMS sections 2, 5)."""
+"""The Hoeffding tree, the obvious way: nodes are objects, all is recomputed."""
 
 import math
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Votes of a leaf with naive Bayes, the obvious way, and MOA's (ALGORITHMS section 2)."""
+"""Votes of a leaf with naive Bayes, the obvious way, and MOA's."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Changes of the input whose effect on the tree is known exactly (ALGORITHMS section 25, 13 and 14).
+"""Changes of the input whose effect on the tree is known exactly.
 
 Where a tree may have nothing to show, it is assumed to have split: hypothesis fails if that is rare.
 """

@@ -72,7 +72,7 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Acquirer(Parameters, ABC):
-    """Decides before the answer, per record, which features to buy (ALGORITHMS sections 19 and 20)."""
+    """Decides before the answer, per record, which features to buy."""
 
     family: ClassVar[str] = "acquirers"
     buys: ClassVar[bool] = True

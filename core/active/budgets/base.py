@@ -14,7 +14,7 @@ from core.plugin import Parameters, flag, number
 
 @dataclass(frozen=True, slots=True)
 class Budget(Parameters):
-    """Limits label requests; ``limit`` is the share of records that it grants (ALGORITHMS 9.1).
+    """Limits label requests; ``limit`` is the share of records that it grants.
 
     A request is spent when it is made, however it ends. With ``respend`` a request that was declined or has
     expired is *returned* and may be spent again.

@@ -25,9 +25,9 @@ class SpentState(Record):
 class Plugin(Budget):
     """Open iff ``u / window < limit``, u ← u·(window - 1)/window + asked, after each record.
 
-    ``{"name": "window", "limit": 0.1, "window": 100}`` (Žliobaitė et al. 2014, section 2; ALGORITHMS section
-    9.1). Old savings and old debts fade: the rate of requests stays near the limit at any time. With
-    ``respend`` a returned request opens the closed gate once and is not counted in u again.
+    ``{"name": "window", "limit": 0.1, "window": 100}`` (Žliobaitė et al. 2014, section 2). Old savings and
+    old debts fade: the rate of requests stays near the limit at any time. With ``respend`` a returned request
+    opens the closed gate once and is not counted in u again.
     """
 
     window: int = count(100, at_least=1)

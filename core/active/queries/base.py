@@ -23,7 +23,7 @@ UNKNOWN: Final = 0.0
 
 @dataclass(frozen=True, slots=True)
 class Query(Parameters):
-    """Decides at answering time, per record; called only while the budget is open (ALGORITHMS 9.1).
+    """Decides at answering time, per record; called only while the budget is open.
 
     The module's kernel ``decide(plan, p, model, state, limit, uncertainty)`` returns NO, YES or AT_RANDOM,
     and the probability of a request for a record like this one, given all earlier records: above 0 for all

@@ -44,8 +44,7 @@ state_ranges = range_problem(ChancesState)
 class Plugin(Query):
     """Request labels in the leaves whose bound on their share of the true risk is largest.
 
-    ``{"name": "boct_al", "delta": 0.05, "explore": 0.1}`` (Collet and Pietquin 2015, section IV; ALGORITHMS
-    section 13) [D30].
+    ``{"name": "boct_al", "delta": 0.05, "explore": 0.1}`` (Collet and Pietquin 2015, section IV) [D30].
 
     A leaf of size W scores W times the risk that its label exceeds with probability ``delta`` (equation 7).
     With ``risk="mbinomial"`` it scores W times max(0, 2q - 1) for a bound q: the possible cost of its label

@@ -18,12 +18,12 @@ from core.plugin import number
 class Plugin(Query):
     """Request at every leaf that is not δ-consistent; at consistent leaves with (B + ε) / (B + ε + gap/2).
 
-    ``{"name": "conf_tree", "delta": 0}`` (De Rosa and Cesa-Bianchi 2017, Algorithm 2 and equation 6;
-    ALGORITHMS section 9.2). A leaf with m labels is δ-consistent iff the two largest class shares among them
-    lie more than 2ε apart, ε = sqrt(ln(K·t/δ) / 2m); for two classes this is equation 6, for K classes
-    Theorem 5 still holds: a consistent leaf predicts a class other than the best with a probability of at
-    most δ [D11]. ``delta`` 0 stands for δ = 1/t, the paper's choice. Shares and m count labels that the leaf
-    has seen, without inherited weight [D23]: after a split the children are not consistent at first.
+    ``{"name": "conf_tree", "delta": 0}`` (De Rosa and Cesa-Bianchi 2017, Algorithm 2 and equation 6). A leaf
+    with m labels is δ-consistent iff the two largest class shares among them lie more than 2ε apart, ε =
+    sqrt(ln(K·t/δ) / 2m); for two classes this is equation 6, for K classes Theorem 5 still holds: a
+    consistent leaf predicts a class other than the best with a probability of at most δ [D11]. ``delta`` 0
+    stands for δ = 1/t, the paper's choice. Shares and m count labels that the leaf has seen, without
+    inherited weight [D23]: after a split the children are not consistent at first.
     """
 
     delta: float = number(0.0, at_least=0.0, below=1.0)

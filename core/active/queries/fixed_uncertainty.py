@@ -16,11 +16,10 @@ from core.plugin import number
 class Plugin(Query):
     """Request iff a leaf has seen few labels or its largest class share is below a fixed threshold.
 
-    ``{"name": "fixed_uncertainty", "threshold": 0.9, "cold_start": 30}`` (ALGORITHMS section 9.2, FixedUn;
-    Žliobaitė et al. 2014). With ``threshold`` 0 the threshold is 1/K + B·(1 - 1/K) from classes and budget,
-    as in scikit-activeml. A leaf that has seen one label is pure, and no threshold would request more there:
-    therefore the cold start. A tree that becomes sure requests less and less: under drift use a strategy with
-    a threshold that moves.
+    ``{"name": "fixed_uncertainty", "threshold": 0.9, "cold_start": 30}`` (FixedUn; Žliobaitė et al. 2014).
+    With ``threshold`` 0 the threshold is 1/K + B·(1 - 1/K) from classes and budget, as in scikit-activeml. A
+    leaf that has seen one label is pure, and no threshold would request more there: therefore the cold start.
+    A tree that becomes sure requests less and less: under drift use a strategy with a threshold that moves.
     """
 
     threshold: float = number(0.9, at_least=0.0, at_most=1.0)

@@ -15,8 +15,8 @@ from core.numeric import rng
 class Plugin(Query):
     """Request with the budget's probability: ``{"name": "random"}``.
 
-    ``U < B`` (ALGORITHMS section 9.2, Rnd; Žliobaitė et al. 2014). The draw of record t depends on seed and t
-    alone, so that a replay, or a run with another strategy in between, makes the same decisions.
+    ``U < B`` (Rnd; Žliobaitė et al. 2014). The draw of record t depends on seed and t alone, so that a
+    replay, or a run with another strategy in between, makes the same decisions.
     """
 
 

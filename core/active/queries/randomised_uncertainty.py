@@ -22,10 +22,9 @@ ROUGHLY_FROM: Final = -2.0
 class Plugin(variable_uncertainty.Plugin):
     """Variable uncertainty with the threshold θ·η, η drawn from N(1, 1) for each record.
 
-    ``{"name": "randomised_uncertainty", "step": 0.01}`` (ALGORITHMS section 9.2, RndVar; Žliobaitė et al.
-    2014). The threshold is multiplied, as in the paper; MOA divides the share, which requests whenever η is
-    negative [D21]. Labels of confident predictions are requested now and then, so that a change there is
-    noticed.
+    ``{"name": "randomised_uncertainty", "step": 0.01}`` (RndVar; Žliobaitė et al. 2014). The threshold is
+    multiplied, as in the paper; MOA divides the share, which requests whenever η is negative [D21]. Labels of
+    confident predictions are requested now and then, so that a change there is noticed.
     """
 
 

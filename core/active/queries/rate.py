@@ -77,10 +77,10 @@ FIXED_WORDS: Final = RateState.SIZE + OCTAVES + CODES
 class Plugin(Query):
     """Rank a record's score in the last ``window`` records; request its label if in the top share.
 
-    ``{"name": "rate", "score": "variable_uncertainty", "window": 1000, "explore": 0.1}`` (ALGORITHMS section
-    9.2) [D69]. Other strategies request without regard to the budget, which then refuses the excess: the
-    position of a record decides, not its score. This strategy requests all labels that the budget grants, for
-    any scores and any number of equal scores.
+    ``{"name": "rate", "score": "variable_uncertainty", "window": 1000, "explore": 0.1}`` [D69]. Other
+    strategies request without regard to the budget, which then refuses the excess: the position of a record
+    decides, not its score. This strategy requests all labels that the budget grants, for any scores and any
+    number of equal scores.
 
     Among n scores in the window, with G above the record's score and E equal to it, the label is requested
     with the chance (q·(n + 1) - G) / (E + 1), clipped to [0, 1]: a smoothed rank (Vovk, Gammerman, Shafer

@@ -16,8 +16,8 @@ from core.numeric import rng
 class Plugin(Query):
     """Request with probability B / (B + |p̂ - 1/K|), p̂ the largest class share at the leaf.
 
-    ``{"name": "selective_sampling"}`` (ALGORITHMS section 9.2, Sel-Samp; Žliobaitė et al. 2014, after
-    Cesa-Bianchi et al. 2006). K is the number of known classes, at least 2.
+    ``{"name": "selective_sampling"}`` (Sel-Samp; Žliobaitė et al. 2014, after Cesa-Bianchi et al. 2006). K is
+    the number of known classes, at least 2.
     """
 
     @property

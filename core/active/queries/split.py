@@ -19,9 +19,9 @@ from core.plugin import number
 class Plugin(variable_uncertainty.Plugin):
     """A coin sends a share ν of the records to ``random``, the rest to ``variable_uncertainty``.
 
-    ``{"name": "split", "random": 0.2, "step": 0.01}`` (ALGORITHMS section 9.2, Split; Žliobaitė et al. 2014).
-    Among the requested labels, the drift detector uses only labels of the random branch, because the other
-    branch selects hard records.
+    ``{"name": "split", "random": 0.2, "step": 0.01}`` (Split; Žliobaitė et al. 2014). Among the requested
+    labels, the drift detector uses only labels of the random branch, because the other branch selects hard
+    records.
     """
 
     random: float = number(0.2, above=0.0, at_most=1.0)

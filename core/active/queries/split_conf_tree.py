@@ -18,8 +18,8 @@ from core.plugin import number
 class Plugin(conf_tree.Plugin):
     """A coin sends a share ν of the records to ``random``, the rest to ``conf_tree``.
 
-    ``{"name": "split_conf_tree", "random": 0.2, "delta": 0}`` (De Rosa and Cesa-Bianchi 2017, section 7;
-    ALGORITHMS section 9.2). As in ``split``, the drift detector uses the labels of the random branch alone.
+    ``{"name": "split_conf_tree", "random": 0.2, "delta": 0}`` (De Rosa and Cesa-Bianchi 2017, section 8).
+    As in ``split``, the drift detector uses the labels of the random branch alone.
     """
 
     random: float = number(0.2, above=0.0, at_most=1.0)

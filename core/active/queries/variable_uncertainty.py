@@ -27,9 +27,8 @@ class ThresholdState(Record):
 class Plugin(Query):
     """Request iff the largest class share is below θ; θ shrinks by s after a request, else it grows.
 
-    ``{"name": "variable_uncertainty", "step": 0.01}`` (ALGORITHMS section 9.2, VarUn; Žliobaitė et al. 2014).
-    θ moves only while the budget is open [D20]; the share is the leaf's, independent of the leaf model's
-    prediction [D22].
+    ``{"name": "variable_uncertainty", "step": 0.01}`` (VarUn; Žliobaitė et al. 2014). θ moves only while the
+    budget is open [D20]; the share is the leaf's, independent of the leaf model's prediction [D22].
     """
 
     step: float = number(0.01, above=0.0, below=1.0)

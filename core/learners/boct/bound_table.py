@@ -121,7 +121,7 @@ def known_bound(p: BoctParameters, table: Words, labels: int, fewer: int, is_low
 
 @kernel
 def plain_bound(p: BoctParameters, labels: int, fewer: int, is_lower: bool) -> float:
-    """Return the entropy in bits, plus or minus sqrt(ln(1/δ) / 2T) (ALGORITHMS section 14) [D31].
+    """Return the entropy in bits, plus or minus sqrt(ln(1/δ) / 2T) [D31].
 
     ``hoeffding`` subtracts the width from the entropy of the leaf only; ``three-interval`` also adds it to
     the entropy of each branch.

@@ -221,7 +221,7 @@ def is_same(plan: PlanRecord, row: KeptRow, x) -> bool:
 
 @kernel
 def size_of_leaf(plan: PlanRecord, node: Node, leaf: BoctLeaf) -> float:
-    """Return W of a leaf (ALGORITHMS section 12.3)."""
+    """Return W of a leaf, its size in all records (BCI, section III)."""
     kind = parameters_of(plan).sizes
     if kind == TOY:
         return 0.5**node.depth

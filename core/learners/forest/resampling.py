@@ -1,7 +1,7 @@
 """Resampling: how often a member learns a record, and which attributes a leaf or a member sees.
 
 Both are pure functions of the seed, the member, and the record or the leaf: the random numbers of a member do
-not depend on other members (ALGORITHMS section 26).
+not depend on other members.
 """
 
 from __future__ import annotations

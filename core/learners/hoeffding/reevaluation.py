@@ -2,7 +2,7 @@
 
 A node keeps in the *revision* section of its leaf record the number of its evaluations, for each attribute
 the sum of the merits of its best test at these evaluations, and the sum of the merits of the node's present
-test. Splits and revisions compare averages (ALGORITHMS section 17 [D38]; Manapragada, Webb and Salehi 2018).
+test. Splits and revisions compare averages [D38] (Manapragada, Webb and Salehi 2018).
 
 The average of the node's test begins with the average of its attribute, so that it falls below the latter as
 soon as another threshold would be better: then the threshold moves.

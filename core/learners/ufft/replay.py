@@ -20,8 +20,8 @@ def replay(
     """Add the rows of the memory that reach a node to its statistics, by arrival: those from ``since`` on.
 
     divides: add them to the statistics of the child that each falls into, not to the node's. No detector sees
-    the rows, and no leaf is evaluated (ALGORITHMS section 22.4): the leaf, or each of the two leaves, waits
-    for its first evaluation from here on.
+    the rows, and no leaf is evaluated: the leaf, or each of the two leaves, waits for its first evaluation
+    from here on.
     """
     p, node, root = parameters_of(plan), forest.node(plan, number), tree.entry.root
     a, b = remembered(plan, forest, tree, max(tree.entry.planted, since))

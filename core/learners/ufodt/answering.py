@@ -126,7 +126,7 @@ def largest(shares, m: int) -> int:
 def answer_frozen(plan: PlanRecord, block: UfodtBlock, x, shares) -> int:
     """Answer with all known values of a record; nothing is written or bought.
 
-    Numeric attributes are compared with the threshold used most often (ALGORITHMS section 19.5).
+    Numeric attributes are compared with the threshold used most often.
     """
     m = min(max(model_of(block).classes, 0), plan.classes)
     if m == 0:

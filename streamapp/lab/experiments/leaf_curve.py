@@ -1,4 +1,4 @@
-"""Leaf curve: the measure of a tree at every number of leaves, CDT's axis (ALGORITHMS section 11 [D61]).
+"""Leaf curve: the measure of a tree at every number of leaves, CDT's axis [D61].
 
 The paper logs pairs (measure, leaves) along a run and averages over streams. Here, each stream contributes
 its last measure before the tree leaves a number of leaves. The curve has, for each number, the mean over

@@ -24,12 +24,12 @@ def feed(table, pairs):
 
 
 def test_accuracy_is_the_running_mean():
-    """Outcomes 1, 0, 1, 1 give 0.75 (ALGORITHMS section 4)."""
+    """Outcomes 1, 0, 1, 1 give 0.75."""
     assert judge([(1, 1), (0, 1), (1, 1), (0, 0)]).accuracy == 0.75
 
 
 def test_f1_of_the_rarer_class():
-    """TP=30, FP=20, FN=10 give 0.666667 (ALGORITHMS section 4)."""
+    """TP=30, FP=20, FN=10 give 0.666667."""
     pairs = [(1, 1)] * 30 + [(0, 1)] * 20 + [(1, 0)] * 10 + [(0, 0)] * 40
     assert judge(pairs).f1_rarer == pytest.approx(2 / 3)
 

@@ -15,10 +15,10 @@ class Plugin(h_tree.Plugin):
     """H-Tree with confidence intervals of the criterion itself: ``{"name": "c-tree", "c": 0.05}``.
 
     ``criterion`` is gini, entropy or km; ``variant`` practical (parameter ``c``) or theory (``delta``). It
-    has no ties and binary tests, as CDT uses it (ALGORITHMS section 8; De Rosa and Cesa-Bianchi 2017). Leaves
-    predict as in ``h-tree``. CDT's leaves vote for their majority class: ``"leaf_model": "mc"``, the default
-    with ``compat``. If two classes have equal weight in a leaf, the majority is the second: CDT returns 1
-    wherever its share is at least ½ [D9]. km and the theory of gini are for two classes. ``{"name": "c-tree",
+    has no ties and binary tests, as CDT uses it (De Rosa and Cesa-Bianchi 2017). Leaves predict as in
+    ``h-tree``. CDT's leaves vote for their majority class: ``"leaf_model": "mc"``, the default with
+    ``compat``. If two classes have equal weight in a leaf, the majority is the second: CDT returns 1 wherever
+    its share is at least ½ [D9]. km and the theory of gini are for two classes. ``{"name": "c-tree",
     "compat": "cdt", "c": 0.05, "freeze_null": true}`` grows the trees of CDT's code, which counts the class
     as one more attribute.
     """

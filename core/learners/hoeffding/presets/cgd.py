@@ -13,7 +13,7 @@ class Plugin(HTree):
     """H-Tree that waits until ε has shrunk to the last gap: ``{"name": "cgd", "grace_period": 200}``.
 
     Leaves predict as in ``h-tree``. In the papers' experiments they vote for their majority class,
-    ``"leaf_model": "mc"``, which is the default with ``compat`` (ALGORITHMS section 16; García-Martín 2017).
+    ``"leaf_model": "mc"``, which is the default with ``compat`` (García-Martín 2017).
     """
 
     schedule: Any = "cgd"

@@ -14,9 +14,9 @@ class Plugin(h_tree.Plugin):
     """H-Tree on the error, with gaps above 2ε: ``{"name": "corrh-tree", "delta": 0.05}``.
 
     Two intervals of half-width ε are apart only beyond 2ε. It has no ties and binary tests, as CDT uses it
-    (ALGORITHMS section 6 [D14]; Matuszyk and others 2013, Duda and others 2014). Leaves predict as in
-    ``h-tree``. CDT's leaves vote for their majority class: ``"leaf_model": "mc"``, the default with
-    ``compat``. With ``compat="cdt"`` the criterion is ``sorted_error``, the error as CDT's code computes it.
+    [D14] (Matuszyk and others 2013, Duda and others 2014). Leaves predict as in ``h-tree``. CDT's leaves vote
+    for their majority class: ``"leaf_model": "mc"``, the default with ``compat``. With ``compat="cdt"`` the
+    criterion is ``sorted_error``, the error as CDT's code computes it.
     """
 
     criterion: Any = "error"

@@ -24,9 +24,9 @@ class Plugin(h_tree.Plugin):
     ``{"name": "efdt", "revisit_period": 2000}``: after this weight an inner node is evaluated again. If the
     best test leads the node's present test by more than ε, or by more than ``tau``/2 when ε is below ``tau``,
     it replaces the subtree. Another threshold of the same attribute moves and keeps the subtree. Where no
-    split is best, the node becomes a leaf. All comparisons use averages over the evaluations of a node
-    (ALGORITHMS section 17 [D38]; Manapragada, Webb and Salehi 2018). A nominal attribute is tested once on a
-    path. Every inner node keeps its leaf record: ``max_bytes`` counts all of them.
+    split is best, the node becomes a leaf. All comparisons use averages over the evaluations of a node [D38]
+    (Manapragada, Webb and Salehi 2018). A nominal attribute is tested once on a path. Every inner node keeps
+    its leaf record: ``max_bytes`` counts all of them.
 
     ``compat="moa"`` is MOA's EFDT for records of weight 1: every inner node on the path of every
     ``revisit_period``-th record is evaluated, sums of merits survive a change of the test while their number

@@ -18,7 +18,7 @@ class Plugin(Efdt):
     merit, exceeds ε, or when ε is below ``tau``. Inner nodes are evaluated every ``revisit_period`` as in
     EFDT. With ``watched_nodes="both"`` they are evaluated when a candidate's gain exceeds the gain of the
     node's present test by more than ε, or by more than ``tau``/2 when ε is below ``tau``; ``revisit_period``
-    is then unused (ALGORITHMS section 17 [D39]; Sun, Jia, Hu, Huang, Zhang, Wan and Zhao 2020).
+    is then unused [D39] (Sun, Jia, Hu, Huang, Zhang, Wan and Zhao 2020).
     """
 
     schedule: Any = "imac"

@@ -22,9 +22,9 @@ class Plugin(HoeffdingLearner):
     """Splits when the best test leads the second best by more than ε, or when ε is below ``tau``.
 
     ``{"name": "h-tree", "grace_period": 200, "delta": 1e-7, "tau": 0.05, "criterion": "info_gain",
-    "leaf_model": "nba"}`` (ALGORITHMS section 5; Domingos and Hulten 2000). The bound defines ε and the lead
-    that is enough: further trees of this kind are presets (``corrh-tree``, ``mcdiarmid-tree``, ``c-tree``,
-    ``osm``, …). Also called ``vfdt`` and ``hoeffding-tree``.
+    "leaf_model": "nba"}`` (Domingos and Hulten 2000). The bound defines ε and the lead that is enough:
+    further trees of this kind are presets (``corrh-tree``, ``mcdiarmid-tree``, ``c-tree``, ``osm``, …). Also
+    called ``vfdt`` and ``hoeffding-tree``.
     """
 
     tau: float = number(0.05, at_least=0.0, at_most=1.0)

@@ -12,11 +12,10 @@ from core.learners.hoeffding.presets.h_tree import Plugin as HTree
 class Plugin(HTree):
     """H-Tree with candidates: ``{"name": "imac", "grace_period": 200, "check_period": 200}``.
 
-    It splits earlier than with a fixed grace period, after a tenth of the attempts (ALGORITHMS section 15;
-    Sun, Jia, Hu, Huang, Zhang, Wan and Zhao 2020). Leaves predict as in ``h-tree``. The paper's leaves vote
-    for their majority class, and answer with one class until the first split: ``"leaf_model": "mc"`` does the
-    same, and is the default with ``compat``. ``{"name": "imac", "compat": "imac"}`` grows the trees of its
-    authors' code.
+    It splits earlier than with a fixed grace period, after a tenth of the attempts (Sun, Jia, Hu, Huang,
+    Zhang, Wan and Zhao 2020). Leaves predict as in ``h-tree``. The paper's leaves vote for their majority
+    class, and answer with one class until the first split: ``"leaf_model": "mc"`` does the same, and is the
+    default with ``compat``. ``{"name": "imac", "compat": "imac"}`` grows the trees of its authors' code.
     """
 
     schedule: Any = "imac"

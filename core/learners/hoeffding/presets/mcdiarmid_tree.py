@@ -14,10 +14,10 @@ class Plugin(h_tree.Plugin):
     """H-Tree with McDiarmid's ε: ``{"name": "mcdiarmid-tree", "criterion": "gini", "delta": 0.05}``.
 
     With ``info_gain`` a leaf of two classes needs at least 171,406 records (δ = 0.05) to split, so that on a
-    shorter stream the tree is only its root (ALGORITHMS section 7; Rutkowski and others 2013). Leaves predict
-    as in ``h-tree``. CDT's leaves vote for their majority class: ``"leaf_model": "mc"``, the default with
-    ``compat``. ``{"name": "mcdiarmid-tree", "compat": "cdt", "delta": 1}`` is the tree that CDT's code grows:
-    any lead splits.
+    shorter stream the tree is only its root (Rutkowski and others 2013). Leaves predict as in ``h-tree``.
+    CDT's leaves vote for their majority class: ``"leaf_model": "mc"``, the default with ``compat``.
+    ``{"name": "mcdiarmid-tree", "compat": "cdt", "delta": 1}`` is the tree that CDT's code grows: any lead
+    splits.
     """
 
     criterion: Any = "gini"

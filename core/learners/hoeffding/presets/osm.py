@@ -13,8 +13,7 @@ class Plugin(HTree):
     """H-Tree that predicts when an attempt may succeed: ``{"name": "osm", "grace_period": 200}``.
 
     Leaves predict as in ``h-tree``. In the papers' experiments they vote for their majority class,
-    ``"leaf_model": "mc"``, which is the default with ``compat`` (ALGORITHMS section 16; Losing, Wersing and
-    Hammer 2018).
+    ``"leaf_model": "mc"``, which is the default with ``compat`` (Losing, Wersing and Hammer 2018).
     """
 
     schedule: Any = "osm"

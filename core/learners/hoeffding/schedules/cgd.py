@@ -21,7 +21,7 @@ class Plugin(Schedule):
 
     ``{"schedule": "cgd"}``: the interval is the smaller of R² ln(1/δ)/(2g²) - n for the gap g and of the
     weight until ε is below τ. A leaf waits ``grace_period`` if it has one class, if its best test is not to
-    split, or if ε has no closed form (ALGORITHMS section 16; García-Martín 2017).
+    split, or if ε has no closed form (García-Martín 2017).
     """
 
     grace_period: float = period(200.0)

@@ -22,7 +22,7 @@ from core.tree.views import TreeView
 class Plugin(Schedule):
     """Due at every record from the weight ``grace_period`` on: ``{"schedule": "every_record"}``.
 
-    It is the reference for measuring split delays (ALGORITHMS section 18 [D40]; Sun and others 2020).
+    It is the reference for measuring split delays [D40] (Sun and others 2020).
     """
 
     grace_period: float = period(100.0)

@@ -34,8 +34,7 @@ PROBLEMS, problem = checked.PROBLEMS, checked.problem
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Schedule):
-    """Due when the best candidate leads by more than ε, or ε is below τ (ALGORITHMS section 15; Sun and
-    others 2020, section 3.3).
+    """Due when the best candidate leads by more than ε, or ε is below τ (Sun and others 2020, section 3.3).
 
     ``{"schedule": "imac", "grace_period": 200, "check_period": 200}``: the first attempt comes at the first
     record after ``grace_period`` (η of the paper) that finds the leaf impure [D36]. An attempt that fails

@@ -29,7 +29,7 @@ class Plugin(Schedule):
     ``{"schedule": "osm"}``: the second best is assumed to stay, and all future records to be of the majority
     class of the purest branch of the best test. The interval is at least ``grace_period``, but ends when ε
     falls below τ. A leaf waits ``grace_period`` if it has one class, if its best test is not to split, or if
-    ε has no closed form (ALGORITHMS section 16 [D37]; Losing, Wersing, Hammer 2018).
+    ε has no closed form [D37] (Losing, Wersing, Hammer 2018).
     """
 
     grace_period: float = period(200.0)

@@ -1,4 +1,4 @@
-"""ALGORITHMS section 8.2."""
+"""Values of the bounds of CDT, equation 7 and theorems 1 to 4, computed apart."""
 
 import math
 from itertools import pairwise
@@ -179,7 +179,7 @@ def test_a_weight_of_at_most_one_record_is_no_evidence():
     ],
 )
 def test_two_classes_only(learner):
-    """D11: refused where the classes are known, kept out where they are open."""
+    """[D11]: refused where the classes are known, kept out where they are open."""
     spec = Spec.parse({"learner": {"name": "c-tree"} | learner, "max_classes": 10})
     assert spec.max_classes == 2
     with pytest.raises(SchemaError, match="classes=3 must be at most 2 with criterion"):

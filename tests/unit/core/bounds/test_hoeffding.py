@@ -16,7 +16,7 @@ from core.criteria import gini, info_gain
     ],
 )
 def test_epsilon(n, delta, epsilon):
-    """ALGORITHMS section 5, R = 1."""
+    """sqrt(ln(1/δ) / 2n), R = 1."""
     assert Plugin(delta=delta).epsilon(1.0, n) == pytest.approx(epsilon, abs=1e-6)
 
 

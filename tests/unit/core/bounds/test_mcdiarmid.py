@@ -1,4 +1,4 @@
-"""ALGORITHMS section 7."""
+"""Values of McDiarmid's constant and bound [D15], computed apart."""
 
 import math
 

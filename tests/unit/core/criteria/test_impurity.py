@@ -1,4 +1,4 @@
-"""The columns of the worked leaf (ALGORITHMS section 2.3), criterion by criterion."""
+"""The columns of the worked leaf, criterion by criterion."""
 
 import numpy as np
 import pytest

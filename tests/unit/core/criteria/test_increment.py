@@ -1,4 +1,4 @@
-"""What one record adds to a branch: ALGORITHMS section 15.1, and direct computation."""
+"""What one record adds to a branch: VFS, theorems 1 and 2, and direct computation."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The traces of ALGORITHMS section 10."""
+"""DDM on traces that were computed by hand (Gama et al. 2004)."""
 
 import numpy as np
 import pytest

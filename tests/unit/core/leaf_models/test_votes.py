@@ -1,4 +1,4 @@
-"""What leaves vote (ALGORITHMS section 2.8), through models of one leaf."""
+"""What leaves vote, through models of one leaf."""
 
 import math
 

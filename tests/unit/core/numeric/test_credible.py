@@ -1,4 +1,4 @@
-"""Credible bounds: the oracles of ALGORITHMS sections 12.4 and 13, mpmath's values, calibration."""
+"""Credible bounds: values of BCI, section III, mpmath's values, calibration."""
 
 import json
 import math

@@ -6,7 +6,7 @@ import pytest
 from core.numeric import idbd
 
 TRACE = [((1.0, 2.0, -1.0), 1.0), ((1.0, 0.5, 0.5), 0.0), ((1.0, 2.0, -1.0), 1.0)]
-"""Records of ALGORITHMS section 22.5."""
+"""Inputs and target of three records."""
 
 
 def unit(n=3):

@@ -21,7 +21,7 @@ def test_merged_is_the_moments_of_both_sets(one, other):
 
 
 def test_far_from_zero_no_digit_is_lost():
-    """The example of ALGORITHMS section 2.4: a variance of 30."""
+    """Four numbers near 10⁹ have a variance of 30."""
     n, mean, m2 = merged(*moments([1e9 + 4, 1e9 + 7]), *moments([1e9 + 13, 1e9 + 16]))
     assert (n, mean, m2 / (n - 1)) == (4.0, 1e9 + 10, 30.0)
     assert deviation(n, m2) == 30.0**0.5

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from core.numeric import qda
 
-# prior, mean, deviation of two classes; the cut (None: there is none), ALGORITHMS section 22.3
+# prior, mean, deviation of two classes; the cut (None: there is none)
 ORACLES = [
     ((0.5, 0.0, 1.0), (0.5, 2.0, 1.0), 1.0),
     ((0.3, 0.0, 1.0), (0.7, 2.0, 1.0), 0.576351),

@@ -1,4 +1,4 @@
-"""Sorted values: every threshold, exact masses, bounded room (ALGORITHMS section 2.4c)."""
+"""Sorted values: every threshold, exact masses, bounded room."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bins: where their edges lie, what they count, what they propose (ALGORITHMS section 2.4b)."""
+"""Bins: where their edges lie, what they count, what they propose [D3]."""
 
 from types import SimpleNamespace
 

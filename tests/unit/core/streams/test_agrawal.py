@@ -7,7 +7,7 @@ from core.streams import open_generator
 
 
 def in_group_a(function, salary, commission, age, level, value, years, loan):
-    """The table of ALGORITHMS section 23, row by row; 5 to 10 after the paper's pages on the same."""
+    """The functions of MOA's AgrawalGenerator, row by row; 5 to 10 after the paper's pages on the same."""
     income = 2 * (salary + commission) / 3
     if function == 7:
         return income - loan / 5 - 20_000 > 0

@@ -1,4 +1,4 @@
-"""ALGORITHMS section 11."""
+"""Random trees of CDT, appendix D, and their streams [D25]."""
 
 import numpy as np
 import pytest

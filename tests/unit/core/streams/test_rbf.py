@@ -8,7 +8,7 @@ from core.streams.rbf import Plugin
 
 
 def chosen_blobs(options, n):
-    """Return blobs and classes of the first records by the draws that ALGORITHMS section 23 describes."""
+    """Return blobs and classes of the first records by MOA's order of draws."""
     generator = Plugin(rng="java", **options)
     centre, label, _, weight = generator.blobs()
     random, found = _java.seeded(generator.seed), []

@@ -11,7 +11,7 @@ from tests.unit.core.builders import schema_of, spec_of
 
 
 def test_bytes_per_leaf():
-    """8·K·(1 + 5·d + V) and a few fields (ALGORITHMS section 2.2)."""
+    """8·K·(1 + 5·d + V) and a few fields."""
     plan = Plan.of(spec_of(), schema_of(*[None] * 784, 3, 5, classes=[str(i) for i in range(10)]))
     shape = plan.blocks.shape(1, 1)
     assert shape.leaf_stride * 8 == 8 * 10 * (1 + 5 * 784 + 8) + 8 * LEAF_FIELDS

@@ -1,4 +1,4 @@
-"""Real data sets have the rows, attributes and classes that their sources state (ALGORITHMS §11, Table 1)."""
+"""Real data sets have the rows, attributes and classes that their sources state (CDT, table 1)."""
 
 import os
 from collections import Counter

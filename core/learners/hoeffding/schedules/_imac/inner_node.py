@@ -4,7 +4,7 @@ Candidate 0 is the node's present test, with any merit; the rest are the best te
 attributes. A node is due when the gain of one of them exceeds the gain of the present test. The evaluation
 compares averages as always (core/learners/hoeffding/reevaluation.py), so that it may change nothing; it is
 not repeated before the next check. Another threshold of the node's attribute is searched for only at checks
-(ALGORITHMS section 17 [D39], the switch "both").
+([D39], the switch "both").
 
 At a leaf an attempt brings back the illegal attributes. At an inner node with the right test no attempt may
 ever come. So no gap makes an attribute illegal there: it is illegal after it has lost at a check, and only

@@ -1,4 +1,4 @@
-"""The oracles of ALGORITHMS section 9.1, requests that come back, and the slice within the budget."""
+"""The gate record by record [D19], requests that come back, and the slice within the budget."""
 
 import numpy as np
 import pytest

@@ -43,7 +43,7 @@ def records(n, seed=0):
     ],
 )
 def test_water_filling(rate, bare, with_floor):
-    """The oracles of ALGORITHMS section 13; the expected rate is B exactly."""
+    """Chances by leaf, computed by hand [D30]; the expected rate is B exactly."""
     for explore, expected in ((0.0, bare), (0.1, with_floor)):
         found = chances(SCORES, SIZES, rate, explore)
         assert found == pytest.approx(expected, abs=1e-6)
@@ -92,7 +92,7 @@ def test_chances_are_those_of_the_leaves():
 
 
 def test_an_excess_is_what_the_other_label_may_be_better_by():
-    """ALGORITHMS section 14 [D32], δ = 0.05."""
+    """max(0, 2q - 1) [D32], δ = 0.05."""
     bounds = risk_bound(np.full(3, 10), np.array([10, 3, 5]), 0.05)
     assert [excess_of(q) for q in bounds] == pytest.approx([0.0, 0.128748, 0.457500], abs=1e-6)
 

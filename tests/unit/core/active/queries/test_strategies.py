@@ -1,4 +1,4 @@
-"""The oracles of ALGORITHMS section 9.2, formula by formula and through a model whose leaf is given."""
+"""Strategies of Žliobaitė et al. 2014 and CDT, by formula, and through a model whose leaf is given."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""BOCT: the oracles of ALGORITHMS sections 12.4 and 14, records that are hard, and what a model must keep."""
+"""BOCT: values that were computed apart, records that are hard, and what a model must keep."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The worked leaves of ALGORITHMS sections 2.3 to 2.5, through the compiled ranking."""
+"""Leaves computed by hand, through the compiled ranking."""
 
 import math
 
@@ -174,7 +174,7 @@ def test_the_same_constant_on_all_values_moves_the_threshold_by_it():
 
 
 def test_large_offsets_keep_the_variance():
-    """Sums of squares would give -170.67 here, Welford's update 30 (ALGORITHMS section 2.4)."""
+    """Sums of squares would give -170.67 here, Welford's update 30."""
     model = gaussian_leaf([1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16], [0.0, 1.0])
     statistics = views.tree_view(model.plan, model.ints, model.first).numeric[0, 0, :, 0]
     assert statistics.tolist() == [4.0, 1e9 + 10, 90.0, 1e9 + 4, 1e9 + 16]

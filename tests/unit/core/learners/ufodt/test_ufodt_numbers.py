@@ -1,4 +1,4 @@
-"""UFODT's arithmetic, by numbers that were reckoned outside of it (ALGORITHMS section 19.9)."""
+"""UFODT's arithmetic, by numbers that were reckoned outside of it."""
 
 from functools import cache
 from itertools import permutations, product

@@ -18,7 +18,7 @@ from tests.tiers import examples
 
 SHARES = bci_toy.SHARES[bci_toy.ROOTS[0]]
 
-# The toy problem (ALGORITHMS section 14)
+# The toy problem (BCI, section VI)
 
 
 def test_the_cells_are_eight_by_eight_and_lie_in_the_order_of_the_halvings() -> None:

@@ -1,4 +1,4 @@
-"""ALGORITHMS sections 4 and 11."""
+"""The measure of a tree by its number of leaves [D61]."""
 
 import numpy as np
 import pytest

@@ -45,7 +45,7 @@ def data_sets() -> Path:
     ],
 )
 def test_r_s_tree_errs_as_published_and_as_recomputed(test: str, train: str, errors: int) -> None:
-    """9, 6, 5 of 48 and 79 of 336 are published; 83 and 67 are those of ALGORITHMS section 22.7 [D67]."""
+    """9, 6, 5 of 48 and 79 of 336 are published; 83 and 67 are those of R's tree, computed again [D67]."""
     cell = {"kind": "tree", "test": test, "train": train, "folder": str(data_sets())}
     assert lft_electricity.run(cell)["errors"] == errors
 

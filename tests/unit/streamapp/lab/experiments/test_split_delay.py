@@ -1,4 +1,4 @@
-"""The shadow of a schedule beside the ideal tree (VFS section 4, ALGORITHMS section 18 [D40])."""
+"""The shadow of a schedule beside the ideal tree (VFS, section 4 [D40])."""
 
 import math
 

@@ -65,7 +65,7 @@ def test_the_worked_leaf_splits_when_the_bound_says_so(learner, n):
 
 @pytest.mark.parametrize(("criterion", "first"), [("gini", 33), ("info_gain", 9)])
 def test_perfect_against_useless(criterion, first):
-    """Attribute 0 is the class, attribute 1 noise; an attempt at every record (ALGORITHMS section 5)."""
+    """Attribute 0 is the class, attribute 1 noise; an attempt at every record."""
     label = np.arange(60) % 2
     x = np.column_stack([label, (np.arange(60) // 2) % 2]).astype(np.float64)
     table = table_of(schema_of(2, 2), spec_of(criterion=criterion, grace_period=1, tau=0))

@@ -1,4 +1,4 @@
-"""EFDT's oracles (ALGORITHMS section 17), its memory, and the one change no stream brings about: pruning."""
+"""EFDT's worked streams, its memory, and the one change no stream brings about: pruning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""IMAC: candidates, potential and illegal attributes of a leaf, when it is due (ALGORITHMS section 15)."""
+"""IMAC: candidates, potential and illegal attributes of a leaf, when it is due (VFS, section 3.3)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""OSM and CGD: the printed intervals (ALGORITHMS section 16)."""
+"""OSM and CGD: the printed intervals (Losing et al. 2018, García-Martín 2017)."""
 
 import math
 
