@@ -92,18 +92,18 @@ class TaskConfig:
         replay accepts the same records. ValueError if the text is not a configuration.
         """
         try:
-            given = read_json(text)
+            document = read_json(text)
         except ValueError as error:
             message = f"task configuration must be JSON: {error}; something else wrote to the journal"
             raise ValueError(message) from error
-        if not isinstance(given, dict):
+        if not isinstance(document, dict):
             message = (
                 f"task configuration={text[:40]!r} must be a JSON object; something else wrote to the journal"
             )
             raise ValueError(message)
-        body: dict[str, Any] = given
-        known = {field.name for field in dataclasses.fields(TaskConfig)} - {"state_version"}
-        if unknown := sorted(body.keys() - known):
+        body: dict[str, Any] = document
+        field_names = {field.name for field in dataclasses.fields(TaskConfig)} - {"state_version"}
+        if unknown := sorted(body.keys() - field_names):
             message = f"task configuration has unknown fields {unknown}: a newer release wrote it; run that"
             raise ValueError(message)
         body = {"models_max_attributes": UNLIMITED} | body
@@ -130,9 +130,9 @@ class TaskConfig:
         """Return the spec of models that are created by their first record."""
         return self.spec(self.model_spec)
 
-    def spec(self, given: Any) -> Spec:
+    def spec(self, source: Any) -> Spec:
         """Return a spec from JSON, an object or a preset's name; settings replace what it leaves open."""
-        body = _body(given)
+        body = _body(source)
         evaluation = body.get("evaluation", {})
         if isinstance(evaluation, dict):
             body["evaluation"] = {"every": self.evaluation_every} | evaluation
@@ -151,18 +151,18 @@ class TaskConfig:
         return spec
 
 
-def _body(given: Any) -> dict[str, Any]:
-    if isinstance(given, str) and given.lstrip().startswith("{"):
+def _body(source: Any) -> dict[str, Any]:
+    if isinstance(source, str) and source.lstrip().startswith("{"):
         try:
-            given = read_json(given)
+            source = read_json(source)
         except DeepError:
             raise SpecError(too_deep("spec")) from None
         except ValueError as error:
-            message = f"spec={given[:80]!r} must be a JSON object or the name of a preset: {error}"
+            message = f"spec={source[:80]!r} must be a JSON object or the name of a preset: {error}"
             raise SpecError(message) from error
-    if isinstance(given, str):
-        return {"learner": given.strip()}
-    if isinstance(given, dict):
-        return dict(given)
-    message = f"spec={given!r} must be an object or the name of a preset"
+    if isinstance(source, str):
+        return {"learner": source.strip()}
+    if isinstance(source, dict):
+        return dict(source)
+    message = f"spec={source!r} must be an object or the name of a preset"
     raise SpecError(message)

@@ -74,7 +74,7 @@ class ControlsRun:
 
     def process(self) -> None:
         """Carry out the commands in order; those that cannot be carried out become dead letters."""
-        letters = {each.record: DeadLetter.of(self.raw, each) for each in self.batch.malformed}
+        letters = {malformed.record: DeadLetter.of(self.raw, malformed) for malformed in self.batch.malformed}
         for control in self.batch.items:
             try:
                 text = self._command(control)
@@ -233,12 +233,12 @@ class ControlsRun:
 
     def _changed(self, control: Control, spec: Spec) -> Spec:
         """Return a spec with the changes of a `configure` command."""
-        given = control.body.get("spec")
-        if not isinstance(given, dict):
-            message = f"spec={given!r} must be an object with the parts to change"
+        changes = control.body.get("spec")
+        if not isinstance(changes, dict):
+            message = f"spec={changes!r} must be an object with the parts to change"
             raise RefusedCommandError(message)
         body: dict[str, Any] = spec.to_dict()
-        for part, value in given.items():
+        for part, value in changes.items():
             old = body.get(part)
             same = (
                 isinstance(value, dict)
@@ -250,8 +250,8 @@ class ControlsRun:
 
 
 def _schema(control: Control, spec: Spec, config: TaskConfig) -> Schema:
-    given = control.body["schema"]
-    return control_schema(given, spec.max_classes, config.models_max_attributes, config.limits)
+    declared = control.body["schema"]
+    return control_schema(declared, spec.max_classes, config.models_max_attributes, config.limits)
 
 
 def _sendable(detail: str) -> str:

@@ -84,7 +84,9 @@ class LabelsRun:
         if len(training.row):
             self._learn(training)
         self.model_events.write(self.effects)
-        self.effects.count(counters.LABELS_DEAD, sum(len(each.rows) or 1 for each in batch.malformed))
+        self.effects.count(
+            counters.LABELS_DEAD, sum(len(malformed.rows) or 1 for malformed in batch.malformed)
+        )
         self.effects.dead_letters += self.refusals.dead_letters()
 
     def _give_outcomes(self) -> None:
@@ -137,8 +139,8 @@ class LabelsRun:
         if np.count_nonzero(early):
             early &= self._is_first_of_name()
         sort = np.full(n, SPECIAL, dtype=np.int8)
-        for each, rows in ((EARLY, early), (LATE, late), (REPEATED, repeated), (PLAIN, plain)):
-            sort[rows] = each
+        for code_of_sort, rows in ((EARLY, early), (LATE, late), (REPEATED, repeated), (PLAIN, plain)):
+            sort[rows] = code_of_sort
         return Sorts(sort, code)
 
     def _unencumbered(self, slots: Ints64, model: Ints64) -> npt.NDArray[np.bool_]:
@@ -280,15 +282,16 @@ class LabelsRun:
         at, which = distinct(record)
         origins = Origin.of_all(self.raw, record[at])
         share = np.searchsorted(batch.record, record, "right") - np.searchsorted(batch.record, record)
-        of_block = (share > 1) | np.isin(record, [each.record for each in batch.malformed])  # bad rows count
+        bad = [malformed.record for malformed in batch.malformed]
+        of_block = (share > 1) | np.isin(record, bad)  # bad rows count
         names, classes = self.names.where(rows), self.classes.names
         columns = (batch.label[rows], batch.weight[rows], batch.row[rows], share, which, self._clocks[rows])
         for name, label, weight, row, n, origin, clock, is_row in zip(
             names, *(column.tolist() for column in columns), of_block.tolist(), strict=True
         ):
-            found = origins[origin]
-            size = len(found.value or b"") // n
-            hold(name, HeldLabel(classes[label], weight, clock, found, row if is_row else None, size))
+            source_record = origins[origin]
+            size = len(source_record.value or b"") // n
+            hold(name, HeldLabel(classes[label], weight, clock, source_record, row if is_row else None, size))
 
     def _refuse(self, row: int, reason: Reason, detail: str) -> str:
         self.refusals.add(row, reason, detail)
@@ -337,8 +340,8 @@ class LabelsRun:
     def _with_episodes(self, serial: Ints64, kept: npt.NDArray[np.bool_]) -> list[int]:
         """Return the rows to learn with the words of an episode; kept: bool[m], rows that were pending."""
         rows = np.flatnonzero(kept)
-        found: list[int] = rows[self.state.pending.column("episode", serial[rows]) > 0].tolist()
-        return found
+        with_words: list[int] = rows[self.state.pending.column("episode", serial[rows]) > 0].tolist()
+        return with_words
 
     def _hand_in(self, slot: int, serial: int) -> None:
         """Give a model the episode whose label comes next, unless it was configured again."""

@@ -73,9 +73,9 @@ class PartitionState:
             return
         closings = list(due.items())
         for start in range(0, len(closings), AT_ONCE):
-            some = closings[start : start + AT_ONCE]
-            self.will_change(np.array([slot for (slot, _), _ in some], dtype=np.int64))
-            for (slot, how), n in some:
+            step = closings[start : start + AT_ONCE]
+            self.will_change(np.array([slot for (slot, _), _ in step], dtype=np.int64))
+            for (slot, how), n in step:
                 self.store.cache.model(slot).close(how, n)
                 self.count_closed(slot, how, effects, n)
             self.store.cache.evict_excess()  # these may be most of the models

@@ -77,10 +77,10 @@ def keep_pending(run: AnsweredRun) -> Mask:
     """Remember the instances that wait for their label; return bool[n]: rows whose label is requested."""
     pending, replies = run.state.pending, run.replies
     asked = replies.asked
-    wanted = asked
+    to_keep = asked
     if run.state.config.pending_keep == "all":
-        wanted = replies.answered & ~run.labelled & ~run.frozen
-    kept = wanted.nonzero()[0]
+        to_keep = replies.answered & ~run.labelled & ~run.frozen
+    kept = to_keep.nonzero()[0]
     if not len(kept) and not len(pending):
         return asked
     special = _special(run, kept)
@@ -91,7 +91,7 @@ def keep_pending(run: AnsweredRun) -> Mask:
     for row in special:
         stop = int(np.searchsorted(kept, row))
         pending.keep(_columns(run, kept[start:stop], asked))
-        _keep_special(run, row, wanted, asked)
+        _keep_special(run, row, to_keep, asked)
         start = stop
     pending.keep(_columns(run, kept[start:], asked))
     return asked
@@ -106,11 +106,11 @@ def _special(run: AnsweredRun, kept: Ints64) -> list[int]:
         is_new = np.zeros(len(times), dtype=np.bool_)
         is_new[codes[kept]] = True
         is_special |= (is_new & (times > 1))[codes]
-    found: list[int] = np.flatnonzero(is_special & answered).tolist()
-    return found
+    special_rows: list[int] = np.flatnonzero(is_special & answered).tolist()
+    return special_rows
 
 
-def _keep_special(run: AnsweredRun, row: int, wanted: Mask, asked: Mask) -> None:
+def _keep_special(run: AnsweredRun, row: int, to_keep: Mask, asked: Mask) -> None:
     pending, name = run.state.pending, run.names[row : row + 1]
     serial, state = pending.state_of(int(pending.serials(name)[0]), int(run.clocks[row]))
     if state in ("open", "settled"):
@@ -122,7 +122,7 @@ def _keep_special(run: AnsweredRun, row: int, wanted: Mask, asked: Mask) -> None
             if pending.answered(serial)[1]:
                 pending.close(int(run.model[row]), ANSWERED)
             pending.settle(serial)
-    elif wanted[row]:
+    elif to_keep[row]:
         pending.keep(_columns(run, np.array([row]), asked))
 
 

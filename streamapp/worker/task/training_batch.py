@@ -72,7 +72,5 @@ class TrainingBatch:
 
 def _columns(cells: Iterable[Any]) -> TrainingColumns:
     """Return columns of their types; empty columns if there are no cells."""
-    given = [*cells] or [()] * len(_TYPES)
-    return TrainingColumns(
-        *[np.array(column, dtype=kind) for kind, column in zip(_TYPES, given, strict=True)]
-    )
+    rows = [*cells] or [()] * len(_TYPES)
+    return TrainingColumns(*[np.array(column, dtype=kind) for kind, column in zip(_TYPES, rows, strict=True)])

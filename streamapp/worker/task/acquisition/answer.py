@@ -69,8 +69,8 @@ class EpisodeAnswer(InstancesRun):
             self.classes.names.append(label)
             self.label = np.zeros(1, dtype=np.int32)
         open_elsewhere = self.names[0] in self.state.episodes
-        held = {} if open_elsewhere else self._release_early(rows, frozen)
-        code = self._class_codes(rows, frozen, held)
+        held_labels = {} if open_elsewhere else self._release_early(rows, frozen)
+        code = self._class_codes(rows, frozen, held_labels)
         self._scale()
         self.state.will_change(np.append(self.model[~frozen], [*store.growth.grown]).astype(np.int64))
         store.growth.adopt()

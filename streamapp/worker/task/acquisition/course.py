@@ -33,11 +33,11 @@ class Course:
 
     def finish_overdue(self, clock: int) -> None:
         """Answer, at the first record of a run, the episodes whose deadline is before `clock`."""
-        done = 0
+        n_finished = 0
         while (episode := self.episodes.overdue(clock)) is not None:
             self.finish(episode, DEADLINE, 0, clock)
-            done += 1
-            if done % AT_ONCE == 0:
+            n_finished += 1
+            if n_finished % AT_ONCE == 0:
                 self.store.cache.evict_excess()
 
     def advance(self, episode: Episode, record: int, clock: int, label: str | None = None) -> bool:
@@ -99,8 +99,10 @@ class Course:
         if acquirer is None:  # the model was configured again since
             return Step(stop=FINISH)
         self.store.cache.use(np.array([slot]))
-        left = acquirer.limit - episode.cost
-        return acquirer.step(self.store.cache.model(slot), episode.words, episode.x, episode.unknown, left)
+        budget_left = acquirer.limit - episode.cost
+        return acquirer.step(
+            self.store.cache.model(slot), episode.words, episode.x, episode.unknown, budget_left
+        )
 
     def _make_room(self, episode: Episode, record: int, clock: int) -> bool:
         """Answer the oldest episodes until one more episode fits; return whether it does."""

@@ -75,11 +75,11 @@ class AcquiringRun(InstancesRun):
             except RefusedClassError as error:
                 self.refusals.add(row, error.reason, error.detail)
                 return None
-        given = [each.attribute for each in placed.new_values]
+        attributes = [new_value.attribute for new_value in placed.new_values]
         grown = placement.grow_values(placed, self.model)
         note_values(grown, self.model, store.keys, self.raw, batch.record, self.effects)
         note_ignored(placement, parts, store, self.raw, batch.record, self.effects)
-        self._given = given
+        self._given = attributes
         return placed
 
     def _open(self, row: int, placed: Placed) -> None:

@@ -108,8 +108,8 @@ class Origin(NamedTuple):
     @staticmethod
     def of_all(raw: RawRecords, records: Ints64) -> list[Origin]:
         """Return several records of a run in their original form; records: int64[m]."""
-        some = raw.chosen(records)
-        columns = some.offsets, some.timestamps, some.keys, some.values, some.headers
+        chosen = raw.chosen(records)
+        columns = chosen.offsets, chosen.timestamps, chosen.keys, chosen.values, chosen.headers
         topic, partition = raw.topic, raw.partition
         return [Origin(topic, partition, *cells) for cells in zip(*columns, strict=True)]
 
@@ -183,12 +183,12 @@ class Effects:
 
     def add(self, other: Effects, key: bytes) -> None:
         """Add the effects on one model; its key may differ from the key of the record that led to them."""
-        self.answers += [replace(each, key=key) for each in other.answers]
-        self.requests += [replace(each, key=key) for each in other.requests]
+        self.answers += [replace(group, key=key) for group in other.answers]
+        self.requests += [replace(group, key=key) for group in other.requests]
         self.feature_requests += other.feature_requests
-        self.alerts += [each._replace(key=key) for each in other.alerts]
-        self.evaluations += [each._replace(key=key) for each in other.evaluations]
-        self.happened += [each._replace(key=key) for each in other.happened]
+        self.alerts += [alert._replace(key=key) for alert in other.alerts]
+        self.evaluations += [evaluation._replace(key=key) for evaluation in other.evaluations]
+        self.happened += [happening._replace(key=key) for happening in other.happened]
         self.dead_letters += other.dead_letters
         self.notices += other.notices
         self.label_delays += other.label_delays
@@ -211,15 +211,19 @@ def join(parts: Iterable[tuple[int, Effects]]) -> Effects:
     """Return the effects of consecutive runs as of one run; each comes with its first record's index."""
     joined = Effects()
     for start, part in parts:
-        joined.answers += [replace(each, record=_shifted(each.record, start)) for each in part.answers]
-        joined.requests += [replace(each, record=_shifted(each.record, start)) for each in part.requests]
-        joined.alerts += [each._replace(record=each.record + start) for each in part.alerts]
-        joined.evaluations += [each._replace(record=each.record + start) for each in part.evaluations]
-        joined.happened += [each._replace(record=each.record + start) for each in part.happened]
-        joined.dead_letters += [replace(each, record=each.record + start) for each in part.dead_letters]
+        joined.answers += [replace(group, record=_shifted(group.record, start)) for group in part.answers]
+        joined.requests += [replace(group, record=_shifted(group.record, start)) for group in part.requests]
+        joined.alerts += [alert._replace(record=alert.record + start) for alert in part.alerts]
+        joined.evaluations += [
+            evaluation._replace(record=evaluation.record + start) for evaluation in part.evaluations
+        ]
+        joined.happened += [
+            happening._replace(record=happening.record + start) for happening in part.happened
+        ]
+        joined.dead_letters += [replace(letter, record=letter.record + start) for letter in part.dead_letters]
         joined.notices += part.notices
         joined.feature_requests += [
-            replace(each, record=each.record + start) for each in part.feature_requests
+            replace(request, record=request.record + start) for request in part.feature_requests
         ]
         joined.add_sums(part)
         joined.label_delays += part.label_delays

@@ -58,7 +58,7 @@ class ModelEvents:
 
     def write(self, effects: Effects) -> None:
         """Add the events to the effects, in the order of the rows."""
-        for row, event, version, records in sorted(self._events, key=lambda each: each[0]):
+        for row, event, version, records in sorted(self._events, key=lambda item: item[0]):
             record = int(self._record[row])
             if isinstance(event, EvaluationDue):
                 classes = self._store.traits.schema(event.model).classes
@@ -72,8 +72,8 @@ class ModelEvents:
                 effects.count(counters.GROWTH_STOPPED)
             if not isinstance(event, EvaluationDue):
                 schema = self._store.traits.schema(event.model)
-                found = grown(event, schema, self._raw, record, self._ids[row], version, records)
-                effects.happened += [] if found is None else [found]
+                happening = grown(event, schema, self._raw, record, self._ids[row], version, records)
+                effects.happened += [] if happening is None else [happening]
                 effects.notices.append(self._notice(event, record))
 
     def _alert(self, event: Drift, version: int, row: int) -> DriftAlert:
@@ -111,11 +111,11 @@ class ModelEvents:
             schema = self._store.traits.schema(event.model)
             name = schema.attributes[event.attribute].name
             best, second = event.merits
-            done = {"split": "split", "replaced": "split anew", "moved": "moved its threshold"}[event.action]
+            verb = {"split": "split", "replaced": "split anew", "moved": "moved its threshold"}[event.action]
             if event.former is not None:
-                done += f" (before: {schema.attributes[event.former.attribute].name!r})"
+                verb += f" (before: {schema.attributes[event.former.attribute].name!r})"
             text = (
-                f"node {event.node}{self._where(event)} {done} on {name!r} ({event.reason}) "
+                f"node {event.node}{self._where(event)} {verb} on {name!r} ({event.reason}) "
                 f"after {event.n:g} labels: "
                 f"merits {best:.6g} and {second:.6g}, bound {event.bound:.6g}"
             )
@@ -149,10 +149,10 @@ class ModelEvents:
 
 
 def _evaluation(event: EvaluationDue, classes: Sequence[str]) -> EvaluationRecord:
-    found, judged = event.evaluation, event.judged
+    evaluation, judged = event.evaluation, event.judged
     most = sorted((code for code, n in enumerate(judged) if n), key=lambda code: (-judged[code], code))
     return EvaluationRecord(
-        **{name: getattr(found, name) for name in _MEASURES},
-        version=found.labels,
+        **{name: getattr(evaluation, name) for name in _MEASURES},
+        version=evaluation.labels,
         classes={classes[code]: judged[code] for code in most[:CLASSES_MAX]},
     )

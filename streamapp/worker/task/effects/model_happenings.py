@@ -142,7 +142,7 @@ def _test(test: NodeTest, schema: Schema) -> dict[str, Any]:
 def _counts(masses: tuple[float, ...], schema: Schema) -> tuple[dict[str, float], float]:
     """Return the weight of the heaviest classes, by name, and the sum of the remaining weights."""
     named = [(mass, code) for code, mass in enumerate(masses) if mass > 0.0]
-    named.sort(key=lambda each: (-each[0], each[1]))
+    named.sort(key=lambda item: (-item[0], item[1]))
     kept = named[:CLASSES_MAX]
     return {schema.classes[code]: mass for mass, code in kept}, sum(mass for mass, _ in named[CLASSES_MAX:])
 

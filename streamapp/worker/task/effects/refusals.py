@@ -49,12 +49,12 @@ class Refusals:
         by_record: dict[int, list[int]] = {}
         for row in self.rows():
             by_record.setdefault(int(self._batch.record[row]), []).append(row)
-        malformed = {each.record: each for each in self._batch.malformed}
+        malformed = {flawed.record: flawed for flawed in self._batch.malformed}
         letters = [
             self._dead_letter(record, by_record.get(record, []), malformed.get(record))
             for record in by_record.keys() | malformed.keys()
         ]
-        return sorted([*letters, *others], key=lambda each: each.record)
+        return sorted([*letters, *others], key=lambda letter: letter.record)
 
     def _dead_letter(self, record: int, rows: list[int], malformed: Malformed | None) -> DeadLetter:
         if malformed is not None and not rows:
@@ -64,10 +64,10 @@ class Refusals:
         if not bad and refused[-1][0] == 0 and not self._is_block(record):
             reason, detail = refused[0][1].reason, refused[0][1].detail
             return DeadLetter(Origin.of(self._raw, record), reason, detail, record=record)
-        details = [f"row {row}: {each.detail}" for row, each in refused[:ROWS_IN_DETAIL]]
+        details = [f"row {row}: {refusal.detail}" for row, refusal in refused[:ROWS_IN_DETAIL]]
         if malformed is not None:
             details.append(malformed.detail)
-        numbered = sorted((*bad, *((row, each.reason) for row, each in refused)))
+        numbered = sorted((*bad, *((row, refusal.reason) for row, refusal in refused)))
         origin, detail = Origin.of(self._raw, record), "; ".join(details)
         return DeadLetter(origin, Reason.BAD_ROWS, detail, tuple(numbered), record=record)
 

@@ -86,7 +86,7 @@ class Replies:
             self.explanation = [None] * len(self.answered)
         for at, path in answers.explanations.items():
             self.explanation[int(rows[at])] = " and ".join(map(str, path)) or ROOT
-        self.seen |= {int(rows[at]): found for at, found in answers.seen.items()}
+        self.seen |= {int(rows[at]): ranges for at, ranges in answers.seen.items()}
 
     def _explanation(self, rows: Ints64) -> list[str | None] | None:
         """Return the paths of some rows, None if no model explains itself."""
@@ -99,24 +99,24 @@ class Replies:
         classes of the model's current schema.
         """
         single = self.answered.copy()
-        found: list[PredictionGroup] = []
+        groups: list[PredictionGroup] = []
         for record, first, rows in batch.blocks.tolist():
             single[first : first + rows] = False
             block = self._block(batch, record, slice(first, first + rows), model, traits)
             if block is not None:
-                found.append(block)
+                groups.append(block)
         rows = single.nonzero()[0]
         if len(rows):
-            found += self._by_classes(batch, rows, model, traits)
-        return found
+            groups += self._by_classes(batch, rows, model, traits)
+        return groups
 
     def of_kind(self, batch: Instances, kind: Kind, order: Ints64) -> PredictionGroup:
         """Return the same as `groups` for a run whose rows all have classes of one kind; order: int64[n]."""
         prediction, probability = self.prediction, self.probability
         if kind.moved:
-            given = (order, kind.codes, kind.columns)
+            orders = (order, kind.codes, kind.columns)
             prediction, probability = np.empty_like(prediction), np.empty_like(probability)
-            put_in_order(self.prediction, self.probability, *given, prediction, probability)
+            put_in_order(self.prediction, self.probability, *orders, prediction, probability)
         columns = (prediction, probability, self.version)
         return PredictionGroup(batch.record, Predictions(kind.classes, batch.ids, *columns, self.explanation))
 
@@ -124,27 +124,27 @@ class Replies:
         self, batch: Instances, rows: Ints64, model: Ints64, traits: ModelTraits
     ) -> list[PredictionGroup]:
         """Return the answers to single records, grouped by their classes."""
-        slots, known = model[rows], self.known[rows]
-        kind = traits.schema_uid[slots] * (1 << 20) + known
+        slots, n_known = model[rows], self.known[rows]
+        kind = traits.schema_uid[slots] * (1 << 20) + n_known
         if np.count_nonzero(kind == kind[0]) == len(kind):
-            order = _order(traits.schema(int(slots[0])).classes[: int(known[0])])
+            order = _order(traits.schema(int(slots[0])).classes[: int(n_known[0])])
             return [self._answers(batch, rows, [order], np.zeros(len(rows), dtype=np.int64))]
         first, number = distinct(kind)
-        orders = [_order(traits.schema(int(slots[at])).classes[: int(known[at])]) for at in first.tolist()]
+        orders = [_order(traits.schema(int(slots[at])).classes[: int(n_known[at])]) for at in first.tolist()]
         alike: dict[tuple[str, ...], list[int]] = {}
         for which, order in enumerate(orders):
             alike.setdefault(order.classes, []).append(which)
         if len(alike) == 1:
             return [self._answers(batch, rows, orders, number)]
-        found = []
+        groups = []
         for members in alike.values():
             place = np.zeros(len(orders), dtype=np.int64)
             place[members] = np.arange(len(members))
             mine = np.isin(number, members)
-            found.append(
+            groups.append(
                 self._answers(batch, rows[mine], [orders[which] for which in members], place[number[mine]])
             )
-        return found
+        return groups
 
     def _answers(
         self, batch: Instances, rows: Ints64, orders: Sequence[ClassOrder], number: Ints64
@@ -159,9 +159,9 @@ class Replies:
         if any(order.moved for order in orders):
             columns = np.array([order.columns for order in orders], dtype=np.int64)
             codes = np.array([order.codes for order in orders])
-            old, given = (prediction, probability), (number, codes, columns)
+            old, orders_of_rows = (prediction, probability), (number, codes, columns)
             prediction, probability = np.empty_like(prediction), np.empty((len(rows), k))
-            put_in_order(*old, *given, prediction, probability)
+            put_in_order(*old, *orders_of_rows, prediction, probability)
         paths = self._explanation(rows)
         columns_of = (prediction, probability[:, :k], version)
         return PredictionGroup(record, Predictions(classes, ids, *columns_of, paths))
@@ -197,7 +197,7 @@ def ids_of(batch: Instances, rows: Ints64) -> Sequence[str]:
 
 def _bad_rows(malformed: list[Malformed], record: int) -> int:
     """Return how many rows of a block the codec refused."""
-    return sum(len(each.rows) for each in malformed if each.record == record)
+    return sum(len(flawed.rows) for flawed in malformed if flawed.record == record)
 
 
 def _with_gaps(columns: Columns, ids: Sequence[str], place: Ints32, n: int) -> tuple[Columns, list[str]]:

@@ -63,11 +63,11 @@ def label_requests(
 def _named(store: ModelStore, slots: Ints64, code: Ints32) -> Dictionary[str | None]:
     """Return the class of each code (int32[m], -1: none) in its model's schema; slots: int64[m]."""
     first, number = distinct((store.traits.schema_uid[slots] << _CODE_BITS) + code)
-    found = [
+    classes = [
         store.traits.schema(slot).classes[c] if c >= 0 else None
         for slot, c in zip(slots[first].tolist(), code[first].tolist(), strict=True)
     ]
-    return Dictionary(found, number)
+    return Dictionary(classes, number)
 
 
 def _strategies(store: ModelStore, slots: Ints64) -> Dictionary[str]:
@@ -97,8 +97,8 @@ def _explained(
     shares: list[dict[str, float] | None] = []
     for row, slot, path in zip(rows.tolist(), slots, paths, strict=True):
         classes = store.traits.schema(slot).classes[: int(replies.known[row])]
-        found = replies.probability[row, : len(classes)].round(SHARE_DECIMALS).tolist()
-        shares.append(None if path is None else dict(zip(classes, found, strict=True)))
+        probabilities = replies.probability[row, : len(classes)].round(SHARE_DECIMALS).tolist()
+        shares.append(None if path is None else dict(zip(classes, probabilities, strict=True)))
     return paths, shares
 
 
@@ -111,7 +111,7 @@ def _ranges(
     """
     if not replies.seen:
         return None
-    found = []
+    ranges_of_rows = []
     for row, slot in zip(rows.tolist(), slots, strict=True):
         names, room, ranges = store.traits.schema(slot).names, RANGES_BYTES, dict[str, Seen]()
         for column, seen in replies.seen.get(row, {}).items():
@@ -119,8 +119,8 @@ def _ranges(
             if room < 0:
                 break
             ranges[names[column]] = Seen(*seen)
-        found.append(ranges)
-    return found
+        ranges_of_rows.append(ranges)
+    return ranges_of_rows
 
 
 def place_of(raw: RawRecords, batch: Instances, row: int) -> str:

@@ -25,15 +25,17 @@ def note_ignored(
 ) -> None:
     """Count the values of unknown features, and warn of them once per model; record: int32[n] of each row."""
     first: dict[int, tuple[int, str]] = {}  # slot -> its first row with an unknown feature
-    for part, given in placement.ignored(parts):
-        effects.count(counters.FEATURES_IGNORED, int(np.count_nonzero(given)))
-        rows = np.flatnonzero(given.any(axis=1))
+    for part, has_value in placement.ignored(parts):
+        effects.count(counters.FEATURES_IGNORED, int(np.count_nonzero(has_value)))
+        rows = np.flatnonzero(has_value.any(axis=1))
         for slot, at in zip(*np.unique(part.slots[rows], return_index=True), strict=True):
             if int(slot) not in store.warned:
                 row = int(part.rows[rows[at]])
-                names = [part.name(part.layout.unknown[place]) for place in np.flatnonzero(given[rows[at]])]
+                names = [
+                    part.name(part.layout.unknown[place]) for place in np.flatnonzero(has_value[rows[at]])
+                ]
                 first[int(slot)] = min(first.get(int(slot), (row, min(names))), (row, min(names)))
-    for slot, (row, feature) in sorted(first.items(), key=lambda each: each[1]):
+    for slot, (row, feature) in sorted(first.items(), key=lambda item: item[1]):
         store.warn(slot)
         text = (
             f"feature {feature!r} is not in the model's schema; this and later unknown features are ignored"

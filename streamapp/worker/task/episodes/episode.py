@@ -101,9 +101,9 @@ def known_features(schema: Schema, x: Floats) -> Features:
 
 def known_cells(schema: Schema, x: Floats) -> dict[str, float | str]:
     """Return the known values of a record in the form of a request."""
-    found = known_features(schema, x)
+    features = known_features(schema, x)
     cells: dict[str, float | str] = {}
-    for column, name in enumerate(found.names or ()):
-        text = found.strings.get(column, [None])[0]
-        cells[name] = float(found.values[0, column]) if text is None else text
+    for column, name in enumerate(features.names or ()):
+        text = features.strings.get(column, [None])[0]
+        cells[name] = float(features.values[0, column]) if text is None else text
     return cells

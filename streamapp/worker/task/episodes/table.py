@@ -130,7 +130,7 @@ class Episodes:
             else:
                 self._open[name] = before
         if self._before:
-            self._open = dict(sorted(self._open.items(), key=lambda each: each[1].serial))
+            self._open = dict(sorted(self._open.items(), key=lambda item: item[1].serial))
             self._deadlines = None
         self._before.clear()
         self._next, self.bytes, self.dropped = self._mark
@@ -150,7 +150,9 @@ class Episodes:
     def _first(self) -> Episode | None:
         """Return the open episode with the earliest deadline; among equal deadlines, the oldest."""
         if self._deadlines is None:
-            self._deadlines = [(each.deadline, each.serial, name) for name, each in self._open.items()]
+            self._deadlines = [
+                (episode.deadline, episode.serial, name) for name, episode in self._open.items()
+            ]
             heapq.heapify(self._deadlines)
         while self._deadlines:
             deadline, serial, name = self._deadlines[0]

@@ -79,19 +79,19 @@ class Family:
 
     def order(self, classes: tuple[str, ...]) -> int:
         """Return the number of the class order of a schema."""
-        found = self._by_classes.get(classes)
-        if found is None:
-            found = self._by_classes[classes] = len(self._orders)
+        number = self._by_classes.get(classes)
+        if number is None:
+            number = self._by_classes[classes] = len(self._orders)
             self._orders.append(classes)
-            if found == len(self.kind):
+            if number == len(self.kind):
                 self.kind = np.concatenate((self.kind, self.kind))
                 self.within = np.concatenate((self.within, self.within))
             order = ClassOrder.of(classes)
             kind = self._by_names.setdefault(order.classes, len(self.kinds))
             if kind == len(self.kinds):
                 self.kinds.append(Kind(order.classes))
-            self.kind[found], self.within[found] = kind, self.kinds[kind].add(order)
-        return found
+            self.kind[number], self.within[number] = kind, self.kinds[kind].add(order)
+        return number
 
     def codes(self, names: list[str]) -> Ints32 | None:
         """Return int32[orders, names + 1]: the code of each class name, -1: unknown; the last is -1, too.
@@ -101,17 +101,17 @@ class Family:
         if len(self._orders) * (len(names) + 1) > MAX_CODED:
             return None
         key = tuple(names)
-        found = self._codes.get(key)
-        if found is None or len(found) < len(self._orders):
-            if found is None and len(self._codes) >= MAX_CODES:
+        codes = self._codes.get(key)
+        if codes is None or len(codes) < len(self._orders):
+            if codes is None and len(self._codes) >= MAX_CODES:
                 self._codes.clear()
-            known = np.empty((0, len(names) + 1), dtype=np.int32) if found is None else found
+            codes_before = np.empty((0, len(names) + 1), dtype=np.int32) if codes is None else codes
             rows = [
                 [*map({name: code for code, name in enumerate(classes)}.get, names, repeat(-1)), -1]
-                for classes in self._orders[len(known) :]
+                for classes in self._orders[len(codes_before) :]
             ]
-            found = self._codes[key] = np.concatenate((known, np.array(rows, dtype=np.int32)))
-        return found
+            codes = self._codes[key] = np.concatenate((codes_before, np.array(rows, dtype=np.int32)))
+        return codes
 
 
 class Surveyed(NamedTuple):
@@ -153,21 +153,21 @@ class Families:
         slots: int64[k], below 0: there is none; key: int32[n] into slots; label: int32[n] into names, -1:
         none. No model is about to grow.
         """
-        found: Surveyed | int = OPEN
+        surveyed: Surveyed | int = OPEN
         if self._latest is not None:
-            found = self._surveyed(self._latest, slots, key, names, label)
-            if isinstance(found, Surveyed):
-                return found
-            if found == NONE:
+            surveyed = self._surveyed(self._latest, slots, key, names, label)
+            if isinstance(surveyed, Surveyed):
+                return surveyed
+            if surveyed == NONE:
                 return None
         if not len(slots) or slots.min() < 0:
             return None
         family = self._resolve(slots)
-        if family is None or (family is self._latest and found == MIXED):
+        if family is None or (family is self._latest and surveyed == MIXED):
             return None
         self._latest = family
-        found = self._surveyed(family, slots, key, names, label)
-        return found if isinstance(found, Surveyed) else None
+        surveyed = self._surveyed(family, slots, key, names, label)
+        return surveyed if isinstance(surveyed, Surveyed) else None
 
     def _surveyed(
         self, family: Family, slots: Ints64, key: Ints32, names: list[str], label: Ints32
@@ -188,10 +188,10 @@ class Families:
         """Return the family of all models (int64[k], at least one), None: they have none, or several."""
         for slot in slots[self._of_slot[slots] == OPEN].tolist():
             self._of_slot[slot] = self._member(slot)
-        found = self._of_slot[slots] >> ORDER_BITS
-        if found[0] < 0 or np.count_nonzero(found == found[0]) < len(found):
+        families = self._of_slot[slots] >> ORDER_BITS
+        if families[0] < 0 or np.count_nonzero(families == families[0]) < len(families):
             return None
-        return self._families[int(found[0])]
+        return self._families[int(families[0])]
 
     def _member(self, slot: int) -> int:
         """Return the numbers of a model's family and class order, NONE: it has no family."""
@@ -236,10 +236,10 @@ def survey_rows(slots, key, label, of_slot, family, codes, kinds, within, model,
     for at in range(len(slots)):
         if slots[at] < 0:
             return NONE
-        found = of_slot[slots[at]]
-        if found < 0:
-            return found
-        if found >> ORDER_BITS != family:
+        family_and_order = of_slot[slots[at]]
+        if family_and_order < 0:
+            return family_and_order
+        if family_and_order >> ORDER_BITS != family:
             return MIXED
     keys, labels, models = start_of(key), start_of(label), start_of(model)
     own, orders = start_of(code), start_of(order)

@@ -68,7 +68,7 @@ class EarlyLabels:
     @property
     def waiting(self) -> int:
         """Return how many labels still wait for their instance."""
-        return sum(not held.released for held in self._held.values())
+        return sum(not label.released for label in self._held.values())
 
     def knows_none_of(self, names: Sequence[Name]) -> bool:
         """Return whether none of the names has a held label."""
@@ -80,23 +80,23 @@ class EarlyLabels:
 
     def find(self, name: Name, clock: int) -> HeldLabel | None:
         """Return the label held (or released) for a name at `clock`."""
-        held = self._held.get(name)
-        return None if held is None or clock - held.born > self._hold_ms else held
+        label = self._held.get(name)
+        return None if label is None or clock - label.born > self._hold_ms else label
 
-    def hold(self, name: Name, held: HeldLabel) -> None:
+    def hold(self, name: Name, label: HeldLabel) -> None:
         """Hold a label back; its name has none (or one that is due to be given up)."""
-        self.expire(held.born)
-        self._held[name] = held
-        self.bytes += held.size(name)
-        self._undo.append(("held", name, held))
+        self.expire(label.born)
+        self._held[name] = label
+        self.bytes += label.size(name)
+        self._undo.append(("held", name, label))
         while self.bytes > self._max_bytes:
             self._give_up()
 
     def release(self, name: Name) -> None:
         """Note that the instance of a held label came."""
-        held = self._held[name]
-        self._held[name] = held._replace(released=True)
-        self._undo.append(("changed", name, held))
+        label = self._held[name]
+        self._held[name] = label._replace(released=True)
+        self._undo.append(("changed", name, label))
 
     def expire(self, clock: int) -> None:
         """Give up the labels whose hold time is over."""
@@ -105,10 +105,10 @@ class EarlyLabels:
 
     def turn(self, clock: int) -> None:
         """Set the time to `clock` for labels that came under a wrong later clock, or before it began."""
-        for name, held in self._held.items():
-            if held.born > clock or held.born == NO_TIME:
-                self._held[name] = held._replace(born=clock)
-                self._undo.append(("changed", name, held))
+        for name, label in self._held.items():
+            if label.born > clock or label.born == NO_TIME:
+                self._held[name] = label._replace(born=clock)
+                self._undo.append(("changed", name, label))
 
     def checkpoint(self) -> None:
         """Begin a run: what happened before is final."""
@@ -117,16 +117,16 @@ class EarlyLabels:
 
     def rollback(self) -> None:
         """Undo everything since `checkpoint`."""
-        for change, name, held in reversed(self._undo):
+        for change, name, label in reversed(self._undo):
             if change == "held":
                 del self._held[name]
-                self.bytes -= held.size(name)
+                self.bytes -= label.size(name)
             elif change == "changed":
-                self._held[name] = held
+                self._held[name] = label
             else:
-                self._held[name] = held
+                self._held[name] = label
                 self._held.move_to_end(name, last=False)
-                self.bytes += held.size(name)
+                self.bytes += label.size(name)
         self._undo.clear()
         self.given_up = self._given_up_before
 
@@ -134,13 +134,13 @@ class EarlyLabels:
         """Return the held labels as they are now, oldest first."""
         return dict(self._held)
 
-    def load(self, held: Mapping[Name, HeldLabel]) -> None:
+    def load(self, labels: Mapping[Name, HeldLabel]) -> None:
         """Take in the labels of an `image`."""
-        self._held = OrderedDict(held)
-        self.bytes = sum(label.size(name) for name, label in held.items())
+        self._held = OrderedDict(labels)
+        self.bytes = sum(label.size(name) for name, label in labels.items())
 
     def _give_up(self) -> None:
-        name, held = self._held.popitem(last=False)
-        self.bytes -= held.size(name)
-        self.given_up += not held.released
-        self._undo.append(("gone", name, held))
+        name, label = self._held.popitem(last=False)
+        self.bytes -= label.size(name)
+        self.given_up += not label.released
+        self._undo.append(("gone", name, label))

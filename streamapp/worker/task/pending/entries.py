@@ -159,9 +159,9 @@ def compacted(rows: npt.NDArray[np.void], words: Floats) -> tuple[Floats, int]:
     n = int(width.sum())
     start = np.cumsum(width) - width
     places = np.repeat(rows["start"][holds] - start, width) + np.arange(n)
-    found = np.concatenate((words[places], np.zeros(n + GAPS)))
+    copied = np.concatenate((words[places], np.zeros(n + GAPS)))
     rows["start"][holds] = start
-    return found, n
+    return copied, n
 
 
 def longer(column: npt.NDArray[Any], used: int, more: int) -> npt.NDArray[Any]:

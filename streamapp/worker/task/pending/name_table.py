@@ -40,17 +40,17 @@ def hash_names(text, starts, lengths, key, seeds, hashes) -> int:
     bytes_, seen = start_of(text), _ZERO
     for row in range(len(starts)):
         at, end = starts[row], starts[row] + lengths[row]
-        found = np.uint64(seeds[key[row]]) ^ np.uint64(lengths[row])
+        hashed = np.uint64(seeds[key[row]]) ^ np.uint64(lengths[row])
         while end - at >= _WORD_BYTES:
             part = word(bytes_, at)
-            found, seen = _mixed(found ^ part), seen | part
+            hashed, seen = _mixed(hashed ^ part), seen | part
             at += _WORD_BYTES
         rest, shift = _ZERO, _ZERO
         while at < end:
             rest |= np.uint64(bytes_[at]) << shift
             shift += _BYTE
             at += 1
-        hashes[row] = np.int64(_mixed(_mixed(found ^ rest)) >> _ONE)
+        hashes[row] = np.int64(_mixed(_mixed(hashed ^ rest)) >> _ONE)
         seen |= rest
     return 0 if seen & _BEYOND_ASCII == _ZERO else 1
 
@@ -78,17 +78,17 @@ def find_names(table, names, ids, base, text, starts, lengths, hashes, key, code
     places, rows, own, bytes_ = start_of(table), start_of(names), start_of(ids), start_of(text)
     mask = len(table) - 1
     for i in range(len(starts)):
-        code, found = codes[key[i]], EMPTY
+        code, serial = codes[key[i]], EMPTY
         place = hashes[i] & mask
         while code >= 0 and places[place] >= 0:
             row = WORDS * (places[place] - base)
             if _is(rows, row, hashes[i], lengths[i], code) and _same(
                 bytes_, starts[i], own, rows[row + START], lengths[i]
             ):
-                found = places[place]
+                serial = places[place]
                 break
             place = (place + 1) & mask
-        serials[i] = found
+        serials[i] = serial
 
 
 @kernel
@@ -164,8 +164,8 @@ def _close(places, mask: int, rows, base: int, gap: int) -> None:
         place = (place + 1) & mask
         if places[place] == EMPTY:
             break
-        wanted = rows[WORDS * (places[place] - base) + HASH] & mask
-        if ((place - wanted) & mask) >= ((place - gap) & mask):
+        own_place = rows[WORDS * (places[place] - base) + HASH] & mask
+        if ((place - own_place) & mask) >= ((place - gap) & mask):
             places[gap] = places[place]
             gap = place
     places[gap] = EMPTY
@@ -241,7 +241,7 @@ def code_names(text, starts, lengths, hashes, key, table, codes) -> int:
     is overwritten; codes: int64[n].
     """
     bytes_, places = start_of(text), start_of(table)
-    mask, found = len(table) - 1, 0
+    mask, n_codes = len(table) - 1, 0
     for i in range(len(starts)):
         place = hashes[i] & mask
         while places[place] != EMPTY:
@@ -252,8 +252,8 @@ def code_names(text, starts, lengths, hashes, key, table, codes) -> int:
             place = (place + 1) & mask
         if places[place] == EMPTY:
             places[place] = i
-            codes[i] = found
-            found += 1
+            codes[i] = n_codes
+            n_codes += 1
         else:
             codes[i] = codes[places[place]]
-    return found
+    return n_codes

@@ -75,7 +75,7 @@ class Names(Column[Name]):
         code: dict[str, int] = {}
         key = [np.zeros(0, dtype=np.int32)]
         for part in parts:
-            codes = [code.setdefault(each, len(code)) for each in part.keys]
+            codes = [code.setdefault(key_name, len(code)) for key_name in part.keys]
             key.append(np.array(codes, dtype=np.int32)[part.key])
         spans = Spans.joined([part.spans for part in parts]) if parts else Spans.of([])
         return Names([*code], np.concatenate(key), Texts(spans))
@@ -84,11 +84,11 @@ class Names(Column[Name]):
     def spans(self) -> Spans:
         """The ids in UTF-8, over one buffer."""
         try:
-            found = text_spans(self.ids)
+            utf8 = text_spans(self.ids)
         except UnicodeEncodeError:  # half of a pair of surrogates
-            found = Spans.of([each.encode("utf-8", _ERRORS) for each in self.ids])
-        starts, lengths = map(np.ascontiguousarray, (found.starts, found.lengths))
-        return Spans(found.buffer, starts, lengths)
+            utf8 = Spans.of([id_.encode("utf-8", _ERRORS) for id_ in self.ids])
+        starts, lengths = map(np.ascontiguousarray, (utf8.starts, utf8.lengths))
+        return Spans(utf8.buffer, starts, lengths)
 
     @property
     def hashes(self) -> Ints64:
@@ -120,8 +120,8 @@ class Names(Column[Name]):
             ids = self.spans.lengths
         else:
             ids = np.fromiter(map(text_bytes, self.ids), dtype=np.int64, count=len(self))
-        found: Ints64 = np.maximum(keys[self.key] + ids - free, 0)
-        return found
+        beyond: Ints64 = np.maximum(keys[self.key] + ids - free, 0)
+        return beyond
 
     @property
     def _key(self) -> Ints32:

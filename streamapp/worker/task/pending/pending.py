@@ -143,12 +143,12 @@ class Pending:
         """
         is_open, is_settled = np.zeros((2, len(serials)), dtype=np.bool_)
         is_remembered = serials >= 0
-        known = np.flatnonzero(is_remembered)
-        rows = serials[known] - self._base
-        age, settled = clock[known] - self._rows["born"][rows], self._rows["settled"][rows]
-        is_remembered[known] = age <= self.memory_ms
-        is_open[known] = ~settled & (age <= self._ttl_ms)
-        is_settled[known] = settled & is_remembered[known]
+        at_known = np.flatnonzero(is_remembered)
+        rows = serials[at_known] - self._base
+        age, settled = clock[at_known] - self._rows["born"][rows], self._rows["settled"][rows]
+        is_remembered[at_known] = age <= self.memory_ms
+        is_open[at_known] = ~settled & (age <= self._ttl_ms)
+        is_settled[at_known] = settled & is_remembered[at_known]
         return is_open, is_settled, is_remembered
 
     def answers(self, serials: Ints64) -> tuple[Ints32, Mask, npt.NDArray[np.int8], Floats]:
@@ -161,8 +161,8 @@ class Pending:
         """Return the class answered, whether its request is open, how it was sampled, and its importance."""
         row = serial - self._base
         is_open = self._rows["requested"].item(row) and serial >= self._closed_to
-        said = self._rows[row]
-        return said["prediction"].item(), is_open, said["sampled"].item(), said["importance"].item()
+        entry = self._rows[row]
+        return entry["prediction"].item(), is_open, entry["sampled"].item(), entry["importance"].item()
 
     def column(self, name: str, serials: Ints64) -> npt.NDArray[Any]:
         """Return a column of the rows (entries.py:ROW) of many: an array of m."""
@@ -301,7 +301,7 @@ class Pending:
     def rollback(self) -> None:
         """Undo everything since `checkpoint`."""
         mark = self._mark
-        struck = np.array([each for each in reversed(self._struck) if each < mark.next], dtype=np.int64)
+        struck = np.array([serial for serial in reversed(self._struck) if serial < mark.next], dtype=np.int64)
         self._index.undo(self._between(mark.next, self._next)["older"], struck)
         self._rows["struck"][struck - self._base] = False
         self.names_changed += 1

@@ -92,12 +92,12 @@ class Assembly:
         store.adopt(stored)
         store.cache.evict_excess()
 
-    def _compare(self, said: dict[str, Any], found: dict[str, Any]) -> None:
+    def _compare(self, declared: dict[str, Any], present: dict[str, Any]) -> None:
         for kind in KINDS:
-            n, wanted = found["kinds"].get(kind, 0), said["kinds"].get(kind, 0)
-            if n != wanted:
-                raise damaged(TASK, f"there must be {wanted} units of kind {kind!r}, and there are {n}")
-        if said["checksums"] != found["checksums"]:
+            n, n_declared = present["kinds"].get(kind, 0), declared["kinds"].get(kind, 0)
+            if n != n_declared:
+                raise damaged(TASK, f"there must be {n_declared} units of kind {kind!r}, and there are {n}")
+        if declared["checksums"] != present["checksums"]:
             raise damaged(TASK, "its units must all be from its cut, and some are from another cut")
 
     def _ordered(self, kind: str) -> list[Unit]:
@@ -107,8 +107,8 @@ class Assembly:
         store = self._state.store
         entries = [read_block(unit) for unit in self._ordered(PENDING)]
         marks = [read_marks(unit) for unit in self._ordered(MARKS)]
-        sizes = [len(each.rows) for each in entries]
-        if sizes != [each.shape[1] for each in marks]:
+        sizes = [len(block.rows) for block in entries]
+        if sizes != [block_marks.shape[1] for block_marks in marks]:
             raise damaged(TASK, "each block of pending instances must have its marks")
         closings = {}
         for (key, how), n in read_closings(self._ordered(CLOSINGS)).items():
@@ -120,4 +120,4 @@ class Assembly:
         if (image.rows["model"][~image.settled] == NO_MODEL).any():
             orphan = int(np.flatnonzero((image.rows["model"] == NO_MODEL) & ~image.settled)[0])
             raise damaged(TASK, f"the model of the pending instance {image.names[orphan]} must be there")
-        return image, [each.block for each in entries]
+        return image, [entry.block for entry in entries]

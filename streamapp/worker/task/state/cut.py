@@ -164,11 +164,11 @@ class Cut:
 
     def _pending_units(self) -> Iterator[Unit]:
         written = self._written.blocks if self._pending.turned == self._written.turned else []
-        known = {block.start for block in written if block.closed}
+        closed_starts = {block.start for block in written if block.closed}
         self._blocks = layout(self._pending, written)
         marks = Marks.of(self._pending)
         for block in self._blocks:
-            old = block.closed and block.start in known
+            old = block.closed and block.start in closed_starts
             if not old:
                 yield from self._new(write_block(self._pending, block))
             if not old or not marks.same(self._written.marks, block):

@@ -28,13 +28,13 @@ from streamapp.worker.task.state.list_unit import (
 
 def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
     """Return the SHA-256 of the whole state of a task."""
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     store, image, lists = state.store, state.pending.image(), lists_of(state)
-    _add(found, next_, state.time.state()._replace(jumps=0), store.lives.begun, image.borders)
+    _add(hashed, next_, state.time.state()._replace(jumps=0), store.lives.begun, image.borders)
     for key, slot in store.keys.names():
         model = store.record(slot)
-        _add(found, key, model.incarnation, model.known_classes, model.open, model.frozen, model.warned)
-        found.update(snapshot.write(model.plan, model.ints))
+        _add(hashed, key, model.incarnation, model.known_classes, model.open, model.frozen, model.warned)
+        hashed.update(snapshot.write(model.plan, model.ints))
     for unit in (
         *write_awaited(lists[AWAITED]),
         *write_closings(lists[CLOSINGS]),
@@ -42,7 +42,7 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
         *write_episodes(lists[EPISODES]),
         *write_imports(lists[IMPORT]),
     ):
-        found.update(unit.data)
+        hashed.update(unit.data)
     marks = (image.settled.tolist(), image.struck.tolist(), image.holds.tolist())
     for row, (name, settled, struck, holds) in enumerate(zip(image.names, *marks, strict=True)):
         entry = image.rows[row]
@@ -52,11 +52,11 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
             facts.append(entry["scale"].item())
         if entry["episode"].item():
             facts.append({"episode": entry["episode"].item()})
-        _add(found, name, *facts, settled, struck, holds)
+        _add(hashed, name, *facts, settled, struck, holds)
         if holds:
-            found.update(image.words[entry["start"] : entry["start"] + entry["width"]].tobytes())
-    return found.digest()
+            hashed.update(image.words[entry["start"] : entry["start"] + entry["width"]].tobytes())
+    return hashed.digest()
 
 
-def _add(found: Any, *facts: Any) -> None:
-    found.update(json.dumps(facts, sort_keys=True).encode())
+def _add(hashed: Any, *facts: Any) -> None:
+    hashed.update(json.dumps(facts, sort_keys=True).encode())

@@ -51,12 +51,12 @@ def write_awaited(specs: Mapping[str, Spec]) -> Iterator[Unit]:
 
 def read_awaited(units: Sequence[Unit]) -> dict[str, Spec]:
     """Return the specs in units, given in their order."""
-    found: dict[str, Spec] = {}
+    specs: dict[str, Spec] = {}
     for unit in units:
         facts, _ = unseal(unit)
         version = int(facts.get("state_version", BEFORE_IT_WAS_SAID))
-        found |= {key: Spec.parse(text, version) for key, text in facts["specs"]}
-    return found
+        specs |= {key: Spec.parse(text, version) for key, text in facts["specs"]}
+    return specs
 
 
 def write_closings(closings: Closings) -> Iterator[Unit]:
@@ -71,12 +71,12 @@ def read_closings(units: Sequence[Unit]) -> dict[tuple[str, int], int]:
     return {(key, how): n for unit in units for key, how, n in unseal(unit)[0]["closings"]}
 
 
-def write_early(held: Mapping[Name, HeldLabel]) -> Iterator[Unit]:
+def write_early(labels: Mapping[Name, HeldLabel]) -> Iterator[Unit]:
     """Yield the units of early labels; the labels of one record stay together, with one copy of it."""
     chunk: list[tuple[Name, HeldLabel]] = []
     number = size = 0
     last: Origin | None = None
-    for item in held.items():
+    for item in labels.items():
         origin = item[1].origin
         same = last is not None and origin[:3] == last[:3]
         if not same and (len(chunk) >= CHUNK_ITEMS or size >= CHUNK_BYTES):
@@ -94,15 +94,15 @@ def _early_unit(number: int, chunk: Sequence[tuple[Name, HeldLabel]]) -> Unit:
     records: list[Any] = []
     body: list[bytes] = []
     place: dict[tuple[Any, ...], int] = {}
-    for (key, instance), held in chunk:
-        origin = held.origin
+    for (key, instance), label in chunk:
+        origin = label.origin
         if origin[:3] not in place:
             place[origin[:3]] = len(records)
             headers = [[header, _lay(value, body)] for header, value in origin.headers]
             sizes = [_lay(origin.key, body), _lay(origin.value, body)]
             records.append([*origin[:4], headers, *sizes])
-        known = [held.label, held.weight, held.born, held.block_row, held.value_bytes, held.released]
-        labels.append([key, instance, place[origin[:3]], *known])
+        values = [label.label, label.weight, label.born, label.block_row, label.value_bytes, label.released]
+        labels.append([key, instance, place[origin[:3]], *values])
     return seal(UnitName(EARLY, str(number)), {"labels": labels, "records": records}, body)
 
 
@@ -116,15 +116,15 @@ def _lay(value: bytes | None, body: list[bytes]) -> int | None:
 
 def read_early(units: Sequence[Unit]) -> dict[Name, HeldLabel]:
     """Return the early labels in units, given in their order."""
-    found: dict[Name, HeldLabel] = {}
+    labels_of: dict[Name, HeldLabel] = {}
     for unit in units:
         facts, body = unseal(unit)
         origins = _origins(unit.name, facts["records"], body)
         for key, instance, record, label, weight, born, block_row, value_bytes, released in facts["labels"]:
-            found[key, instance] = HeldLabel(
+            labels_of[key, instance] = HeldLabel(
                 label, weight, born, origins[record], block_row, value_bytes, released
             )
-    return found
+    return labels_of
 
 
 def write_episodes(image: EpisodesImage) -> Iterator[Unit]:
@@ -144,11 +144,15 @@ def write_episodes(image: EpisodesImage) -> Iterator[Unit]:
 def _episodes_unit(next_serial: int, number: int, chunk: Sequence[Episode]) -> Unit:
     rows: list[Any] = []
     body: list[bytes] = []
-    for each in chunk:
-        sizes = [len(each.x), len(each.words)]
-        said = [each.serial, each.place, each.opened, each.deadline, each.weight]
-        rows.append([*each.name, *said, list(each.bought), each.cost, each.questions, *sizes])
-        body += [each.x.astype("<f8").tobytes(), each.status.tobytes(), each.words.astype("<i8").tobytes()]
+    for episode in chunk:
+        sizes = [len(episode.x), len(episode.words)]
+        numbers = [episode.serial, episode.place, episode.opened, episode.deadline, episode.weight]
+        rows.append([*episode.name, *numbers, list(episode.bought), episode.cost, episode.questions, *sizes])
+        body += [
+            episode.x.astype("<f8").tobytes(),
+            episode.status.tobytes(),
+            episode.words.astype("<i8").tobytes(),
+        ]
     # The number of the next episode is only in the first unit: the rest stay as they are.
     facts = {"episodes": rows} | ({"next": next_serial} if number == 0 else {})
     return seal(UnitName(EPISODES, str(number)), facts, body)
@@ -156,7 +160,7 @@ def _episodes_unit(next_serial: int, number: int, chunk: Sequence[Episode]) -> U
 
 def read_episodes(units: Sequence[Unit]) -> tuple[int, list[Episode]]:
     """Return the number of the next episode and the open episodes in units, given in their order."""
-    found: list[Episode] = []
+    episodes: list[Episode] = []
     next_serial = 0
     for unit in units:
         facts, body = unseal(unit)
@@ -169,7 +173,7 @@ def read_episodes(units: Sequence[Unit]) -> tuple[int, list[Episode]]:
                 status = np.frombuffer(body, np.int8, d, at + 8 * d).copy()
                 words = np.frombuffer(body, "<i8", w, at + 9 * d).astype(np.int64)
                 at += 9 * d + 8 * w
-                found.append(
+                episodes.append(
                     Episode(
                         (key, instance),
                         serial,
@@ -189,13 +193,13 @@ def read_episodes(units: Sequence[Unit]) -> tuple[int, list[Episode]]:
             raise damaged(unit.name, f"its columns must fit its episodes ({error})") from error
         if at != len(body):
             raise damaged(unit.name, "its episodes must fill its body")
-    return next_serial, found
+    return next_serial, episodes
 
 
-def write_imports(held: Mapping[str, Incoming]) -> Iterator[Unit]:
+def write_imports(imports: Mapping[str, Incoming]) -> Iterator[Unit]:
     """Yield the parts of unfinished imports, oldest import first."""
     number = 0
-    for key, incoming in held.items():
+    for key, incoming in imports.items():
         for piece in incoming.pieces:
             facts = {"model": key, "id": incoming.id, "parts": incoming.parts}
             yield seal(UnitName(IMPORT, str(number)), facts, [piece])
@@ -204,13 +208,13 @@ def write_imports(held: Mapping[str, Incoming]) -> Iterator[Unit]:
 
 def read_imports(units: Sequence[Unit]) -> dict[str, Incoming]:
     """Return the unfinished imports in units, given in their order."""
-    found: dict[str, Incoming] = {}
+    imports: dict[str, Incoming] = {}
     for unit in units:
         facts, body = unseal(unit)
         key = facts["model"]
-        before = found.get(key) or Incoming(facts["id"], facts["parts"])
-        found[key] = before.with_piece(bytes(body))
-    return found
+        before = imports.get(key) or Incoming(facts["id"], facts["parts"])
+        imports[key] = before.with_piece(bytes(body))
+    return imports
 
 
 def _origins(name: UnitName, records: Sequence[Any], body: memoryview) -> list[Origin]:
@@ -223,13 +227,13 @@ def _origins(name: UnitName, records: Sequence[Any], body: memoryview) -> list[O
         at += size
         return bytes(body[at - size : at])
 
-    found = []
+    origins = []
     for topic, partition, offset, timestamp, headers, key, value in records:
-        given = tuple((header, take(size)) for header, size in headers)
-        found.append(Origin(topic, partition, offset, timestamp, take(key), take(value), given))
+        header_pairs = tuple((header, take(size)) for header, size in headers)
+        origins.append(Origin(topic, partition, offset, timestamp, take(key), take(value), header_pairs))
     if at != len(body):
         raise damaged(name, "its records must fill its body")
-    return found
+    return origins
 
 
 def _chunks(items: Sequence[tuple[Any, ...]]) -> Iterator[Sequence[tuple[Any, ...]]]:

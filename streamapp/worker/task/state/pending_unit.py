@@ -79,7 +79,10 @@ class Marks(NamedTuple):
         """Return whether a block that is in both has the same marks in both."""
         if block.start < max(self.first, other.first):
             return False
-        mine, theirs = (slice(block.start - each.first, block.stop - each.first) for each in (self, other))
+        mine, theirs = (
+            slice(block.start - block_marks.first, block.stop - block_marks.first)
+            for block_marks in (self, other)
+        )
         return bool(
             (self.settled[mine] == other.settled[theirs]).all()
             and (self.struck[mine] == other.struck[theirs]).all()
@@ -174,9 +177,9 @@ def read_block(unit: Unit) -> Entries:
 
     def column(kind: str, length: int) -> npt.NDArray[np.generic]:
         nonlocal at
-        found = np.frombuffer(body, dtype=kind, count=length, offset=at)
-        at += found.nbytes
-        return found
+        values = np.frombuffer(body, dtype=kind, count=length, offset=at)
+        at += values.nbytes
+        return values
 
     rows = np.zeros(n, dtype=ROW)
     rows["older"], rows["scale"] = -1, 1.0
@@ -247,7 +250,9 @@ def join(
     present = np.concatenate([entries.present for entries, _ in blocks] or [np.zeros(0, dtype=np.bool_)])
     rows = np.concatenate([entries.rows for entries, _ in blocks] or [np.zeros(0, dtype=ROW)])
     words = np.concatenate([entries.words for entries, _ in blocks] or [np.zeros(0)])
-    marks = np.concatenate([each for _, each in blocks] or [np.zeros((2, 0), dtype=np.bool_)], axis=1)
+    marks = np.concatenate(
+        [block_marks for _, block_marks in blocks] or [np.zeros((2, 0), dtype=np.bool_)], axis=1
+    )
     n_words = np.cumsum([0, *(len(entries.words) for entries, _ in blocks)])
     for number, (entries, _) in enumerate(blocks):
         at = entries.block.start - serial

@@ -41,7 +41,7 @@ class WrittenUnits:
 
         The sum reveals a unit that is missing, there twice, or left over from an earlier cut.
         """
-        kinds, total = {kind: len(found) for kind, found in self._checksums.items()}, self._sum
+        kinds, total = {kind: len(checksums) for kind, checksums in self._checksums.items()}, self._sum
         for name in removed:
             total -= self._checksums[name.kind][name]
             kinds[name.kind] -= 1

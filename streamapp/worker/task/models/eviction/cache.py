@@ -192,23 +192,23 @@ class ModelCache:
         self._size[slots] = sizes
         self.memory.make_room()
 
-    def sweep(self, wanted: int) -> int:
+    def sweep(self, n_bytes: int) -> int:
         """Move the clock hand to the last slot, and evict models not used since its last pass.
 
-        Stop at `wanted` bytes; return how many were freed. OSError if the disk does not take them.
+        Stop at `n_bytes`; return how many were freed. OSError if the disk does not take them.
         """
         freed = 0
         while self._clock_hand < len(self._size):
             start, stop = self._clock_hand, min(self._clock_hand + _WINDOW, len(self._size))
             idle = start + np.flatnonzero((self._size[start:stop] > 0) & ~self._recent[start:stop])
-            enough = int(np.searchsorted(np.cumsum(self._size[idle]), wanted - freed)) + 1
+            enough = int(np.searchsorted(np.cumsum(self._size[idle]), n_bytes - freed)) + 1
             for slot in idle[:enough].tolist():
                 freed += self._evict(slot)
-            if freed >= wanted:
+            if freed >= n_bytes:
                 stop = int(idle[enough - 1]) + 1
             self._recent[start:stop] = False
             self._clock_hand = stop
-            if freed >= wanted:
+            if freed >= n_bytes:
                 return freed
         self._clock_hand = 0
         return freed

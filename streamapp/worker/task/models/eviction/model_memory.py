@@ -31,8 +31,8 @@ SLICE_BYTES: Final = 1 << 20  # a few hundred models of a leaf: milliseconds
 class Sweepable(Protocol):
     """The models of one task."""
 
-    def sweep(self, wanted: int) -> int:
-        """Sweep to the last model, evict up to `wanted` bytes; return how many. OSError: the disk is full."""
+    def sweep(self, n_bytes: int) -> int:
+        """Sweep to the last model, evict up to `n_bytes`; return how many. OSError: the disk is full."""
 
 
 class ModelMemory:
@@ -70,11 +70,11 @@ class ModelMemory:
         limit = max(1, self.limit // parts) if self.limit else 0
         return ModelMemory(limit, self.directory, self._slice, self._tally)
 
-    def join(self, models: Sweepable, taken: int = 0) -> None:
-        """Count the models of a task, which take `taken` bytes already."""
+    def join(self, models: Sweepable, n_bytes: int = 0) -> None:
+        """Count the models of a task, which take `n_bytes` already."""
         self._ring.append(models)
-        self.taken += taken
-        self.overcommitted = min(self.overcommitted + taken, self._surplus)
+        self.taken += n_bytes
+        self.overcommitted = min(self.overcommitted + n_bytes, self._surplus)
 
     def leave(self, models: Sweepable) -> None:
         """Stop counting the models of a task."""

@@ -26,8 +26,8 @@ class ExportedModel:
     taken: dict[str, Any]  # place and time of the export, for people
 
 
-def write_exported(record: ModelRecord, taken: dict[str, Any]) -> bytes:
-    """Return the file of a model; taken: topic prefix, partition and positions of the export."""
+def write_exported(record: ModelRecord, origin: dict[str, Any]) -> bytes:
+    """Return the file of a model; origin: topic prefix, partition and positions of the export."""
     model = Model(record.plan, record.ints)
     head = {
         "key": record.key,
@@ -38,7 +38,7 @@ def write_exported(record: ModelRecord, taken: dict[str, Any]) -> bytes:
         "schema": json.loads(model.schema.to_json()),
         "labels": model.summary().labels,
         "records": model.summary().records,
-        "taken": taken,
+        "taken": origin,
     }
     return model_file.wrap(head, model.snapshot())
 
@@ -48,9 +48,9 @@ def read_exported(data: bytes) -> ExportedModel:
 
     Kernels trust the words of a model: every invariant is checked before the model is accepted.
     """
-    found = model_file.unwrap(data)
-    model = Model.restore(found.snapshot)
-    head = found.head
+    contents = model_file.unwrap(data)
+    model = Model.restore(contents.snapshot)
+    head = contents.head
     try:
         check(model)
         is_open = bool(head["open"])

@@ -57,15 +57,15 @@ class ModelPart:
         parts = _whole("parts", body.get("parts"), 1, MAX_PARTS)
         number = _whole("part", body.get("part"), 1, parts)
         crc = _whole("crc", body.get("crc"), 0, (1 << 32) - 1)
-        given, over = body.get("data"), body.get("replace", False)
+        encoded, over = body.get("data"), body.get("replace", False)
         if not isinstance(over, bool):
             _refuse("replace", over, "true or false")
         try:
-            data = base64.b64decode(given, validate=True) if isinstance(given, str) else None
+            data = base64.b64decode(encoded, validate=True) if isinstance(encoded, str) else None
         except binascii.Error:
             data = None
         if not data:
-            _refuse("data", "…" if given else given, "a part of an exported model in base64")
+            _refuse("data", "…" if encoded else encoded, "a part of an exported model in base64")
         assert isinstance(name, str)
         assert data is not None
         return ModelPart(name, number, parts, crc, data, over)
@@ -105,8 +105,8 @@ class Imports:
         RefusedPartError holds the reason of a refusal. An import that cannot be finished any more is given
         up.
         """
-        held = self._held.get(key)
-        mine = held if held is not None and held.id == part.id else None
+        present = self._held.get(key)
+        mine = present if present is not None and present.id == part.id else None
         if zlib.crc32(part.data) != part.crc:
             self._drop(key, mine)
             message = f"part {part.number} does not match its crc; import the file again"
@@ -115,7 +115,7 @@ class Imports:
             message = f"part {part.number}: no import {part.id!r} is under way; begin with part 1"
             raise RefusedPartError(message)
         if mine is None:
-            self._drop(key, held)
+            self._drop(key, present)
             mine = Incoming(part.id, part.parts)
         self._check_order(key, mine, part)
         grown = mine.with_piece(part.data)
@@ -147,22 +147,24 @@ class Imports:
         """Return the unfinished imports as they are now."""
         return dict(self._held)
 
-    def load(self, held: Mapping[str, Incoming]) -> None:
+    def load(self, incoming: Mapping[str, Incoming]) -> None:
         """Take in the imports of an `image`."""
-        self._held = dict(held)
-        self._bytes = sum(each.size for each in held.values())
-        self._pieces = sum(len(each.pieces) for each in held.values())
+        self._held = dict(incoming)
+        self._bytes = sum(file.size for file in incoming.values())
+        self._pieces = sum(len(file.pieces) for file in incoming.values())
 
     # -- inside ---------------------------------------------------------------------------------------------
 
-    def _check_order(self, key: str, held: Incoming, part: ModelPart) -> None:
-        here = len(held.pieces)
+    def _check_order(self, key: str, incoming: Incoming, part: ModelPart) -> None:
+        here = len(incoming.pieces)
         if part.number <= here:
             message = f"part {part.number} came twice; the first one is kept"
             raise RefusedPartError(message)
-        if part.number > here + 1 or part.parts != held.parts:
-            self._drop(key, held)
-            what = f"part {here + 1} is missing" if part.number > here + 1 else f"parts must be {held.parts}"
+        if part.number > here + 1 or part.parts != incoming.parts:
+            self._drop(key, incoming)
+            what = (
+                f"part {here + 1} is missing" if part.number > here + 1 else f"parts must be {incoming.parts}"
+            )
             message = f"part {part.number} of {part.parts}: {what}; import the file again"
             raise RefusedPartError(message)
 
@@ -177,8 +179,8 @@ class Imports:
                 )
                 raise RefusedPartError(message)
 
-    def _drop(self, key: str, held: Incoming | None) -> None:
-        if held is not None and key in self._held:
+    def _drop(self, key: str, incoming: Incoming | None) -> None:
+        if incoming is not None and key in self._held:
             self._change()
             self._take_out(key)
             self.given_up += 1

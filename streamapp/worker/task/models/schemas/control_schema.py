@@ -28,43 +28,43 @@ MAX_SHOWN: Final = 80
 """Characters of a refused value that are shown."""
 
 
-def control_schema(given: Any, max_classes: int, max_attributes: int, limits: Limits) -> Schema:
+def control_schema(declared: Any, max_classes: int, max_attributes: int, limits: Limits) -> Schema:
     """Return the schema in a control; `max_classes`: if the control does not set it.
 
     max_attributes, limits: bounds of any schema. Raises SchemaError or ParameterError, which name the member
     and the values it may have.
     """
-    if not isinstance(given, dict):
+    if not isinstance(declared, dict):
         _refuse(
-            "schema", given, "an object with 'attributes'; leave it out to let the first instance give it"
+            "schema", declared, "an object with 'attributes'; leave it out to let the first instance give it"
         )
-    _known("a schema", given, MEMBERS)
-    attributes = given.get("attributes")
+    _known("a schema", declared, MEMBERS)
+    attributes = declared.get("attributes")
     if not isinstance(attributes, list):
         _refuse("attributes", attributes, 'an array; write [{"name": "x"}, …], one object for each feature')
     if len(attributes) > max_attributes:
         message = f"attributes={len(attributes):,} must be at most models.max.attributes={max_attributes:,}"
         raise SchemaError(message)
     max_classes = check(
-        "max_classes", given.get("max_classes", max_classes), {"type": int, "rules": {"at least": 1}}
+        "max_classes", declared.get("max_classes", max_classes), {"type": int, "rules": {"at least": 1}}
     )
-    _check_counts(attributes, given.get("classes"), max_classes)
-    made = [_attribute(each) for each in attributes]
-    classes = _classes(given.get("classes", []))
-    _check_lengths(made, classes, limits)
+    _check_counts(attributes, declared.get("classes"), max_classes)
+    parsed = [_attribute(attribute) for attribute in attributes]
+    classes = _classes(declared.get("classes", []))
+    _check_lengths(parsed, classes, limits)
     return Schema.of(
-        made,
+        parsed,
         classes,
         max_classes=max_classes,
-        open_attributes=_switch("open_attributes", given, default=False),
-        classes_open=_switch("classes_open", given, default=not given.get("classes")),
+        open_attributes=_switch("open_attributes", declared, default=False),
+        classes_open=_switch("classes_open", declared, default=not declared.get("classes")),
     )
 
 
 def _check_counts(attributes: list[Any], classes: Any, max_classes: int) -> None:
     """Refuse counts that are too large before any item is looked at: there may be a million."""
-    lists = [each.get("values") for each in attributes if isinstance(each, dict)]
-    values = sum(len(each) for each in lists if isinstance(each, list))
+    lists = [attribute.get("values") for attribute in attributes if isinstance(attribute, dict)]
+    values = sum(len(listed) for listed in lists if isinstance(listed, list))
     if values * PER_NAME > MAX_VALUE_BYTES:
         message = (
             f"{values:,} values take at least {values * PER_NAME:,} bytes and must have at most "
@@ -97,22 +97,22 @@ def _raise(flaw: Flaw | None) -> None:
         raise SchemaError(flaw.detail)
 
 
-def _attribute(given: Any) -> Attribute:
-    if not isinstance(given, dict):
-        _refuse("attributes", given, 'made of objects; write {"name": "x"}')
-    _known("an attribute", given, OF_ATTRIBUTE)
-    name, kind = given.get("name"), given.get("kind", "numeric")
+def _attribute(declared: Any) -> Attribute:
+    if not isinstance(declared, dict):
+        _refuse("attributes", declared, 'made of objects; write {"name": "x"}')
+    _known("an attribute", declared, OF_ATTRIBUTE)
+    name, kind = declared.get("name"), declared.get("kind", "numeric")
     if not isinstance(name, str) or not name:
         _refuse("name", name, "a string that is not empty; write the feature's name as its instances do")
     if kind not in ("numeric", "nominal"):
         _refuse("kind", kind, f"'numeric' or 'nominal'; choose one for attribute {name!r}")
-    values = given.get("values", [])
+    values = declared.get("values", [])
     if not isinstance(values, list):
         _refuse("values", values, f"an array of strings; list the values of attribute {name!r}")
     for value in values:
         if not isinstance(value, str):
             _refuse("values", value, f"strings; quote the values of the nominal attribute {name!r}")
-    is_open = _switch("open", given, default=False)
+    is_open = _switch("open", declared, default=False)
     if is_open and kind == "numeric":
         _refuse(
             "open",
@@ -124,57 +124,59 @@ def _attribute(given: Any) -> Attribute:
         kind,
         tuple(values),
         is_open,
-        _range(name, given.get("range")),
-        _cost(name, given.get("cost", 1.0)),
-        _thresholds(name, given.get("thresholds", [])),
+        _range(name, declared.get("range")),
+        _cost(name, declared.get("cost", 1.0)),
+        _thresholds(name, declared.get("thresholds", [])),
     )
 
 
-def _cost(name: str, given: Any) -> float:
-    if type(given) not in (int, float) or not 0.0 < given < math.inf:
-        _refuse("cost", given, f"a number above 0 for attribute {name!r}; or leave it out, it is 1 then")
-    return float(given)
+def _cost(name: str, value: Any) -> float:
+    if type(value) not in (int, float) or not 0.0 < value < math.inf:
+        _refuse("cost", value, f"a number above 0 for attribute {name!r}; or leave it out, it is 1 then")
+    return float(value)
 
 
-def _thresholds(name: str, given: Any) -> tuple[float, ...]:
-    numbers = [each for each in given if type(each) in (int, float)] if isinstance(given, list) else [0]
-    if not isinstance(given, list) or len(numbers) != len(given) or numbers != sorted(set(numbers)):
-        _refuse("thresholds", given, f"numbers in ascending order for attribute {name!r}; or leave them out")
+def _thresholds(name: str, value: Any) -> tuple[float, ...]:
+    numbers = [number for number in value if type(number) in (int, float)] if isinstance(value, list) else [0]
+    if not isinstance(value, list) or len(numbers) != len(value) or numbers != sorted(set(numbers)):
+        _refuse("thresholds", value, f"numbers in ascending order for attribute {name!r}; or leave them out")
     return tuple(map(float, numbers))
 
 
-def _range(name: str, given: Any) -> tuple[float, float] | None:
-    if given is None:
+def _range(name: str, value: Any) -> tuple[float, float] | None:
+    if value is None:
         return None
-    numbers = [each for each in given if type(each) in (int, float)] if isinstance(given, list) else []
-    if len(numbers) != 2 or len(given) != 2 or not numbers[0] < numbers[1]:
-        _refuse("range", given, f"two numbers, the lower first, for attribute {name!r}; or leave it out")
+    numbers = [number for number in value if type(number) in (int, float)] if isinstance(value, list) else []
+    if len(numbers) != 2 or len(value) != 2 or not numbers[0] < numbers[1]:
+        _refuse("range", value, f"two numbers, the lower first, for attribute {name!r}; or leave it out")
     return float(numbers[0]), float(numbers[1])
 
 
-def _classes(given: Any) -> list[str]:
-    if not isinstance(given, list):
-        _refuse("classes", given, "an array of class names; leave it out to learn them from the labels")
+def _classes(value: Any) -> list[str]:
+    if not isinstance(value, list):
+        _refuse("classes", value, "an array of class names; leave it out to learn them from the labels")
     names: list[str] = []
-    for each in given:
-        name = class_name(each)
+    for class_value in value:
+        name = class_name(class_value)
         if name is None:
             _refuse(
-                "classes", each, "strings that are not empty, whole numbers, true or false; name the class"
+                "classes",
+                class_value,
+                "strings that are not empty, whole numbers, true or false; name the class",
             )
         names.append(name)
     return names
 
 
-def _switch(name: str, given: dict[str, Any], *, default: bool) -> bool:
-    value = given.get(name, default)
+def _switch(name: str, declared: dict[str, Any], *, default: bool) -> bool:
+    value = declared.get(name, default)
     if not isinstance(value, bool):
         _refuse(name, value, "true or false; write it without quotes, or leave it out")
     return value
 
 
-def _known(owner: str, given: dict[str, Any], members: tuple[str, ...]) -> None:
-    for name, value in given.items():
+def _known(owner: str, declared: dict[str, Any], members: tuple[str, ...]) -> None:
+    for name, value in declared.items():
         if name not in members:
             message = f"{name}={_shown(value)} is no member of {owner}; known: {', '.join(members)}"
             raise SchemaError(message)

@@ -47,14 +47,14 @@ def infer_schema(features: Features, row: int, max_classes: int) -> Schema:
     """
     is_text = np.zeros(features.values.shape[1], dtype=np.bool_)
     is_text[[feature for feature, cells in features.strings.items() if cells[row] is not None]] = True
-    given = ~np.isnan(features.values[row]) | is_text
-    if features.names is None or not np.count_nonzero(given):
-        given[:] = True
+    has_value = ~np.isnan(features.values[row]) | is_text
+    if features.names is None or not np.count_nonzero(has_value):
+        has_value[:] = True
     shape = len(is_text) if features.names is None else features.names
-    key = (shape, max_classes, given.tobytes(), is_text.tobytes())
+    key = (shape, max_classes, has_value.tobytes(), is_text.tobytes())
     schema = _inferred.get(key)
     if schema is None:
-        attributes = [attribute_of(features, feature, row) for feature in np.flatnonzero(given).tolist()]
+        attributes = [attribute_of(features, feature, row) for feature in np.flatnonzero(has_value).tolist()]
         schema = Schema.of(attributes, max_classes=max_classes, open_attributes=True)
         _inferred[key] = schema
     return schema

@@ -77,11 +77,11 @@ class Part(NamedTuple):
 
     def given(self, features: Sequence[int]) -> Mask:
         """Return bool[m, len(features)]: whether the row has a value for each of some features."""
-        given: Mask = ~np.isnan(self.values()[:, features])
+        has_value: Mask = ~np.isnan(self.values()[:, features])
         for at, feature in enumerate(features):
             if feature in self.features.strings:
-                given[:, at] |= np.array([cell is not None for cell in self.strings(feature) or ()])
-        return given
+                has_value[:, at] |= np.array([cell is not None for cell in self.strings(feature) or ()])
+        return has_value
 
     def name(self, feature: int) -> str:
         """Return the name of a feature."""
@@ -215,7 +215,7 @@ class Placement:
         room. record: int32[n] of each row; a record's rows are of one part, because they share key and
         layout.
         """
-        traits, found = self._traits, dict[int, list[_Begin]]()
+        traits, begins_of = self._traits, dict[int, list[_Begin]]()
         for part in parts:
             if not part.layout.unknown or not part.columns.open:
                 continue
@@ -224,21 +224,21 @@ class Placement:
                 traits.open[slots] & ~traits.frozen[slots] & (traits.width[slots] < self.max_attributes)
             )
             if np.count_nonzero(takes_in):
-                given = part.given(part.layout.unknown) & takes_in[:, np.newaxis]
-                for slot, begins in _begins(part, given):
-                    found.setdefault(slot, []).extend(begins)
+                has_value = part.given(part.layout.unknown) & takes_in[:, np.newaxis]
+                for slot, begins in _begins(part, has_value):
+                    begins_of.setdefault(slot, []).extend(begins)
         return {
             slot: _taken(begins, record, self.max_attributes - int(traits.width[slot]))
-            for slot, begins in found.items()
+            for slot, begins in begins_of.items()
         }
 
     def ignored(self, parts: Sequence[Part]) -> Iterator[tuple[Part, Mask]]:
         """Yield parts with unknown features, and bool[m, u]: where values of these are given."""
         for part in parts:
             if part.layout.unknown:
-                given = part.given(part.layout.unknown)
-                if given.any():
-                    yield part, given
+                has_value = part.given(part.layout.unknown)
+                if has_value.any():
+                    yield part, has_value
 
     def grow_values(self, placed: Placed, model: Ints64) -> Grown:
         """Give codes to new values of open attributes, in input order; return failures and full attributes.
@@ -246,13 +246,13 @@ class Placement:
         model: int64[n] slot of each row. Values in rows with flaws get no codes.
         """
         traits, flawed = self._traits, [*placed.flaws]
-        cells = [each.within(~np.isin(each.rows, flawed)) for each in placed.new_values]
+        cells = [new_values.within(~np.isin(new_values.rows, flawed)) for new_values in placed.new_values]
         first = _first_rows(cells, model)
-        new = {slot: self._taken_in(slot, found) for slot, found in first.items()}
-        ordered = {slot: _ordered(found) for slot, found in new.items() if found}
+        new = {slot: self._taken_in(slot, rows_of) for slot, rows_of in first.items()}
+        ordered = {slot: _ordered(rows_of) for slot, rows_of in new.items() if rows_of}
         full: list[tuple[int, int, str]] = []
         for slot, cells_of in sorted(
-            ordered.items(), key=lambda each: each[1][0]
+            ordered.items(), key=lambda item: item[1][0]
         ):  # in the order of their first rows
             before = traits.schema(slot)
             after = before.with_values((attribute, value) for _, attribute, value in cells_of)
@@ -263,19 +263,19 @@ class Placement:
                 old, now = before.attributes[attribute], after.attributes[attribute]
                 if len(old.values) < len(now.values) == MAX_VALUES:
                     full.append((rows[now.values[-1]], attribute, now.name))
-        ignored = sum(self._place_new(each, model, placed.x) for each in cells)
+        ignored = sum(self._place_new(new_values, model, placed.x) for new_values in cells)
         return Grown(ignored, [(row, name) for row, _, name in sorted(full)])
 
     # -- inside ---------------------------------------------------------------------------------------------
 
-    def _taken_in(self, slot: int, found: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
+    def _taken_in(self, slot: int, rows_of: dict[int, dict[str, int]]) -> dict[int, dict[str, int]]:
         """Return the new values (attribute → value → row) for which a model may have room."""
         if self._traits.frozen[slot]:
             return {}
         attributes = self._traits.schema(slot).attributes
         return {
             attribute: rows
-            for attribute, rows in found.items()
+            for attribute, rows in rows_of.items()
             if attributes[attribute].open and len(attributes[attribute].values) < MAX_VALUES
         }
 
@@ -287,14 +287,14 @@ class Placement:
             slot: self._traits.schema(slot).attributes[attribute].codes for slot in dict.fromkeys(slots)
         }
         if len(known_of) == 1:
-            (known,) = known_of.values()
-            codes = np.array(_codes_of(known, values), dtype=np.float64)
+            (codes_of_names,) = known_of.values()
+            codes = np.array(_codes_of(codes_of_names, values), dtype=np.float64)
         else:
-            found = (known_of[slot].code(value) for slot, value in zip(slots, values, strict=True))
-            codes = np.fromiter(found, np.float64, len(values))
-        taken = codes >= 0
-        x[rows[taken], attribute] = codes[taken]
-        return len(codes) - int(np.count_nonzero(taken))
+            found_codes = (known_of[slot].code(value) for slot, value in zip(slots, values, strict=True))
+            codes = np.fromiter(found_codes, np.float64, len(values))
+        has_code = codes >= 0
+        x[rows[has_code], attribute] = codes[has_code]
+        return len(codes) - int(np.count_nonzero(has_code))
 
     def _by_columns(self, slots: Ints64) -> Iterator[Ints64 | None]:
         """Yield the rows of a group whose models have the same columns, set after set; None: all rows."""
@@ -304,8 +304,8 @@ class Placement:
         if slots.min() >= 0 and np.count_nonzero(uids == uids[0]) == len(uids):
             yield None
             return
-        known = np.flatnonzero(slots >= 0)
-        order = known[np.argsort(uids[known], kind="stable")]
+        with_model = np.flatnonzero(slots >= 0)
+        order = with_model[np.argsort(uids[with_model], kind="stable")]
         for of_group in np.split(order, np.flatnonzero(np.diff(uids[order])) + 1):
             if len(of_group):
                 yield of_group
@@ -325,8 +325,8 @@ class Placement:
     def _place_numbers(self, part: Part, placed: Placed) -> None:
         target = part.layout.target
         if part.layout.unknown:
-            known = np.flatnonzero(target >= 0)
-            placed.x[part.rows[:, np.newaxis], target[known]] = part.values()[:, known]
+            placed_features = np.flatnonzero(target >= 0)
+            placed.x[part.rows[:, np.newaxis], target[placed_features]] = part.values()[:, placed_features]
         else:
             placed.x[part.rows[:, np.newaxis], target] = part.values()
 
@@ -370,9 +370,9 @@ def _first_rows(cells: Sequence[NewValues], model: Ints64) -> dict[int, dict[int
                 of_slot[attribute] = dict(zip(reversed(values), reversed(rows.tolist()), strict=True))
                 continue
         for slot, row, value in zip(slots.tolist(), rows.tolist(), values, strict=True):
-            known = first.setdefault(slot, {}).setdefault(attribute, {})
-            if known.setdefault(value, row) > row:
-                known[value] = row
+            first_rows = first.setdefault(slot, {}).setdefault(attribute, {})
+            if first_rows.setdefault(value, row) > row:
+                first_rows[value] = row
     return first
 
 
@@ -410,17 +410,17 @@ def named(values: Floats, strings: list[str | None] | None) -> list[str | None]:
     return [texts[i] if cell is None else cell for i, cell in zip(code.tolist(), strings, strict=True)]
 
 
-def _begins(part: Part, given: Mask) -> Iterator[tuple[int, list[_Begin]]]:
+def _begins(part: Part, has_value: Mask) -> Iterator[tuple[int, list[_Begin]]]:
     """Yield each model of a part with values of unknown features, and where each feature begins.
 
-    given: bool[m, u], where the rows of the part have values of its u unknown features.
+    has_value: bool[m, u], where the rows of the part have values of its u unknown features.
     """
-    rows = np.flatnonzero(given.any(axis=1))
+    rows = np.flatnonzero(has_value.any(axis=1))
     rows = rows[np.argsort(part.slots[rows], kind="stable")]
     for mine in np.split(rows, np.flatnonzero(np.diff(part.slots[rows])) + 1) if len(rows) > 1 else [rows]:
         if not len(mine):
             continue
-        cells = given[mine]
+        cells = has_value[mine]
         first = mine[np.argmax(cells, axis=0)].tolist()
         places = np.flatnonzero(cells.any(axis=0)).tolist()
         of_batch = part.rows
@@ -430,18 +430,18 @@ def _begins(part: Part, given: Mask) -> Iterator[tuple[int, list[_Begin]]]:
 
 def _taken(begins: list[_Begin], record: Ints32, room: int) -> list[NewAttribute]:
     """Return the attributes that a model adds, in the order in which their first values come."""
-    taken: dict[str, NewAttribute] = {}
+    added: dict[str, NewAttribute] = {}
     of_record, row = -1, -1
-    for begin in sorted(begins, key=lambda each: each[:2]):
-        if len(taken) == room:
+    for begin in sorted(begins, key=lambda item: item[:2]):
+        if len(added) == room:
             break
         feature = begin.part.layout.unknown[begin.place]
         name = begin.part.name(feature)
-        if name not in taken:
+        if name not in added:
             if record[begin.row] != of_record:
                 of_record, row = int(record[begin.row]), begin.row
-            taken[name] = NewAttribute(row, begin.part.attribute(feature, begin.of_part))
-    return [*taken.values()]
+            added[name] = NewAttribute(row, begin.part.attribute(feature, begin.of_part))
+    return [*added.values()]
 
 
 def _layout(shape: Names | int, columns: Columns) -> FeatureLayout | None:
@@ -462,7 +462,8 @@ def _layout(shape: Names | int, columns: Columns) -> FeatureLayout | None:
     )
 
 
-def _wrong_length(given: int, columns: Columns) -> tuple[Reason, str]:
+def _wrong_length(n_values: int, columns: Columns) -> tuple[Reason, str]:
     return Reason.WRONG_SCHEMA, (
-        f"features has {given} values; it must have {len(columns.attributes)}, one per attribute of the model"
+        f"features has {n_values} values; it must have {len(columns.attributes)}, "
+        "one per attribute of the model"
     )
