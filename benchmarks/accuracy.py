@@ -51,21 +51,21 @@ LEAF_MODELS = ("mc", "nba")
 
 
 def main(arguments: list[str] | None = None) -> int:
-    given = _parser().parse_args(arguments)
+    options = _parser().parse_args(arguments)
     rows: list[dict[str, Any]] = []
     complete = True
-    for stream in given.streams:
-        for seed in range(1, given.seeds + 1) if stream in GENERATORS else (1,):
+    for stream in options.streams:
+        for seed in range(1, options.seeds + 1) if stream in GENERATORS else (1,):
             try:
-                records = open_stream(stream, seed, given.records)
+                records = open_stream(stream, seed, options.records)
             except MissingDatasetError as error:
                 print(f"{stream}: left out: {error}", file=sys.stderr)
                 complete = False
                 break
-            for row in compare(records, seed, given):
+            for row in compare(records, seed, options):
                 rows.append({"stream": stream, "seed": seed, **row})
                 print(json.dumps(rows[-1]), file=sys.stderr)
-    sizes = {"records": given.records, "seeds": given.seeds, "evidence": given.evidence or "default"}
+    sizes = {"records": options.records, "seeds": options.seeds, "evidence": options.evidence or "default"}
     print(json.dumps(sizes | {"rows": rows, "summary": summary(rows)}, indent=1))
     return 0 if complete else 2
 
@@ -79,19 +79,19 @@ def open_stream(name: str, seed: int, records: int) -> Rows:
     return generated(name, generator, options | seeds | {"seed": seed}, records)
 
 
-def compare(records: Rows, seed: int, given: argparse.Namespace) -> Iterator[dict[str, Any]]:
+def compare(records: Rows, seed: int, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Yield the results of all systems on a stream, for each learner and leaf model."""
-    few = records.first(given.river_records)
-    for learner in given.learners:
-        for leaf_model in given.leaf_models:
-            task = Task(learner=learner, leaf_model=leaf_model, evidence=given.evidence)
+    few = records.first(options.river_records)
+    for learner in options.learners:
+        for leaf_model in options.leaf_models:
+            task = Task(learner=learner, leaf_model=leaf_model, evidence=options.evidence)
             row: dict[str, Any] = {"learner": learner, "leaf_model": leaf_model, "records": len(records.y)}
             row["ours"] = percent(grove_tree.run(records, task, repeats=1).accuracy)
-            if "moa" in given.systems and (learner, leaf_model) != ("efdt", "mc"):
+            if "moa" in options.systems and (learner, leaf_model) != ("efdt", "mc"):
                 kind = {"h-tree": "HoeffdingTree", "efdt": "EFDT"}[learner]
-                done = moa.drive(records, moa.options(task), repeats=1, learner=kind)
-                row["moa"] = percent(done.accuracy)
-            if "river" in given.systems and learner == "h-tree" and seed == 1:
+                driven = moa.drive(records, moa.options(task), repeats=1, learner=kind)
+                row["moa"] = percent(driven.accuracy)
+            if "river" in options.systems and learner == "h-tree" and seed == 1:
                 row["river records"] = len(few.y)
                 row["river"] = percent(river_tree.run(few, task, repeats=1).accuracy)
                 row["ours on these"] = percent(grove_tree.run(few, task, repeats=1).accuracy)
@@ -105,7 +105,7 @@ def percent(share: float) -> float:
 
 def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return for each learner, leaf model and peer our lead, in points."""
-    found = []
+    means = []
     for learner, leaf_model in dict.fromkeys((row["learner"], row["leaf_model"]) for row in rows):
         own = [row for row in rows if (row["learner"], row["leaf_model"]) == (learner, leaf_model)]
         for peer, ours in (("moa", "ours"), ("river", "ours on these")):
@@ -116,8 +116,8 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                     for stream in dict.fromkeys(row["stream"] for row in both)
                 }
                 behind = min(streams, key=lambda stream: streams[stream]["ahead"])
-                mean = statistics.fmean(each["ahead"] for each in streams.values())
-                found.append(
+                mean = statistics.fmean(figures["ahead"] for figures in streams.values())
+                means.append(
                     {
                         "learner": learner,
                         "leaf_model": leaf_model,
@@ -127,7 +127,7 @@ def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                         "streams": streams,
                     }
                 )
-    return found
+    return means
 
 
 def lead(rows: list[dict[str, Any]], ours: str, peer: str) -> dict[str, float]:

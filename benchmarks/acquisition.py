@@ -146,7 +146,9 @@ def task_cost(runs: int) -> dict[str, Any]:
                 answers += len(task.process(TaskRun("feature_values", came)).answers)
             spent[name].append(time.thread_time() - began)
             assert task.open_episodes == 0 and answers, (name, answers)
-    micros = {name: statistics.median(found[runs // 4 :]) / RUN * 1e6 for name, found in spent.items()}
+    micros = {
+        name: statistics.median(run_seconds[runs // 4 :]) / RUN * 1e6 for name, run_seconds in spent.items()
+    }
     return {
         "attributes": 10,
         "us_per_record": {name: round(value, 2) for name, value in micros.items()},
@@ -168,22 +170,29 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="latency: of the records lack a feature")
     parser.add_argument("--ufodt", action="store_true", help="latency: UFODT instead of a tree")
     parser.add_argument("--guarantee", choices=("at_least_once", "exactly_once"), default="at_least_once")
-    given = parser.parse_args()
+    options = parser.parse_args()
     warm_kernels()
-    if given.what == "memory":
+    if options.what == "memory":
         # One process for each: a process would first reuse memory that it has freed.
         with ProcessPoolExecutor(1, get_context("spawn"), max_tasks_per_child=1) as processes:
-            for found in processes.map(memory, *zip(*MEMORY, strict=True)):
-                print(json.dumps(found), flush=True)
-    elif given.what == "task":
-        print(json.dumps(task_cost(given.runs)))
+            for measured in processes.map(memory, *zip(*MEMORY, strict=True)):
+                print(json.dumps(measured), flush=True)
+    elif options.what == "task":
+        print(json.dumps(task_cost(options.runs)))
     else:
-        spec = {"learner": UFODT if given.ufodt else TREE, "query": "never", "acquire": ALL}
+        spec = {"learner": UFODT if options.ufodt else TREE, "query": "never", "acquire": ALL}
         with broker() as bootstrap:
             cluster = Cluster(bootstrap)
             with topics(bootstrap, cluster, PARTITIONS) as names:
                 figures = measure_purchases(
-                    cluster, names, bootstrap, spec, given.rate, given.records, given.share, given.guarantee
+                    cluster,
+                    names,
+                    bootstrap,
+                    spec,
+                    options.rate,
+                    options.records,
+                    options.share,
+                    options.guarantee,
                 )
         print(json.dumps(figures))
 

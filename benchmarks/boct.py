@@ -65,13 +65,13 @@ def learn(table: ModelTable, rows: Stream, first: int, last: int) -> float:
 def twin_rate(rows: Stream, seconds: float) -> tuple[float, int]:
     """Return the twin's labels per second, and the number of labels that it reached."""
     twin = twin_of({"learner": "boct"}, rows)
-    began, done = time.process_time(), 0
+    began, n_labels = time.process_time(), 0
     for x, y in zip(rows.x.tolist(), rows.y.tolist(), strict=True):
         twin.answer(x, y)
-        done += 1
+        n_labels += 1
         if time.process_time() - began > seconds:
             break
-    return done / (time.process_time() - began), done
+    return n_labels / (time.process_time() - began), n_labels
 
 
 def labels(seconds: float, most: int) -> Iterator[dict[str, object]]:
@@ -82,7 +82,7 @@ def labels(seconds: float, most: int) -> Iterator[dict[str, object]]:
             rows = records(n, d)
             table = table_of(d)
             ours = n / learn(table, rows, 0, n)
-            theirs, done = twin_rate(rows, seconds)
+            theirs, n_twin = twin_rate(rows, seconds)
             size = table.model(0).summary()
             yield {
                 "labels": n,
@@ -91,7 +91,7 @@ def labels(seconds: float, most: int) -> Iterator[dict[str, object]]:
                 "leaves": size.leaves,
                 "megabytes": round(table.model(0).nbytes / 1e6, 1),
                 "twin_labels_per_s": round(theirs, 2),
-                "twin_came_to": done,
+                "twin_came_to": n_twin,
             }
 
 
@@ -101,7 +101,7 @@ def cost(most: int) -> Iterator[dict[str, object]]:
         rows = records(most, d)
         rows.y = (np.random.default_rng(1).random(most) < 0.3).astype(np.int32)
         for delta in (0.001, 0.01):
-            found = {}
+            micros = {}
             for exhaustive in (False, True):
                 table = table_of(d, delta=delta, exhaustive=exhaustive, capacity=most, max_leaves=1)
                 keep = table.model(0)
@@ -109,35 +109,35 @@ def cost(most: int) -> Iterator[dict[str, object]]:
                 for size in (250, 500, 1_000, 2_000, 4_000):
                     if size <= most:
                         learn(table, rows, before, size - 100)
-                        found[size, exhaustive] = 1e6 * learn(table, rows, size - 100, size) / 100
+                        micros[size, exhaustive] = 1e6 * learn(table, rows, size - 100, size) / 100
                         before = size
                 stopped = keep.summary().growth_stopped
-            for size in sorted({size for size, _ in found}):
+            for size in sorted({size for size, _ in micros}):
                 yield {
                     "attributes": d,
                     "labels": size,
                     "delta": delta,
-                    "us_per_label": round(found[size, False], 1),
-                    "us_per_label_exhaustive": round(found[size, True], 1),
-                    "ratio": round(found[size, True] / found[size, False], 1),
+                    "us_per_label": round(micros[size, False], 1),
+                    "us_per_label_exhaustive": round(micros[size, True], 1),
+                    "ratio": round(micros[size, True] / micros[size, False], 1),
                     "stopped": stopped,
                 }
 
 
-def models(n: int, each: int) -> Iterator[dict[str, object]]:
+def models(n: int, per_model: int) -> Iterator[dict[str, object]]:
     d = 8
-    table, rows = table_of(d, models=n), records(n * each, d)
-    index = np.random.default_rng(0).permutation(np.repeat(np.arange(n), each))
+    table, rows = table_of(d, models=n), records(n * per_model, d)
+    index = np.random.default_rng(0).permutation(np.repeat(np.arange(n), per_model))
     learn(table_of(d), records(2_000, d), 0, 2_000)  # fills the table of bounds
     began = time.process_time()
-    table.answer(index, rows.x, rows.y, np.ones(n * each))
+    table.answer(index, rows.x, rows.y, np.ones(n * per_model))
     seconds = time.process_time() - began
-    taken = sum(table.model(i).nbytes for i in range(n))
+    n_bytes = sum(table.model(i).nbytes for i in range(n))
     yield {
         "models": n,
-        "records_each": each,
-        "records_per_s": round(n * each / seconds),
-        "megabytes": round(taken / 1e6, 1),
+        "records_each": per_model,
+        "records_per_s": round(n * per_model / seconds),
+        "megabytes": round(n_bytes / 1e6, 1),
         "leaves": sum(table.model(i).summary().leaves for i in range(n)),
     }
 
@@ -187,14 +187,14 @@ def main() -> None:
     kept = [BoundTable.of(0, 0, delta) for delta in (0.2, 0.001, 0.01)]  # filled once for all runs
     learn(table_of(2), records(50, 2), 0, 50)  # loads the kernels
     if options.what == "labels":
-        found = labels(options.seconds, options.most)
+        lines = labels(options.seconds, options.most)
     elif options.what == "cost":
-        found = cost(min(options.most, 4_000))
+        lines = cost(min(options.most, 4_000))
     elif options.what == "cap":
-        found = cap(min(options.most, 20_000), options.datasets)
+        lines = cap(min(options.most, 20_000), options.datasets)
     else:
-        found = models(options.models, options.each)
-    for line in found:
+        lines = models(options.models, options.each)
+    for line in lines:
         print(json.dumps(line), flush=True)
     del kept
 

@@ -111,7 +111,7 @@ def size_of(system: Any) -> int:
 def label(system: Any, pool: Records, test: Records, most: int, seed: int) -> tuple[dict[int, float], float]:
     """Return the accuracy at the evaluated numbers of labels, and the seconds of learning."""
     drawn = np.random.default_rng([seed, 1]).random((most, 2))
-    unlabelled, seconds, found = np.arange(len(pool.y)), 0.0, {}
+    unlabelled, seconds, accuracies = np.arange(len(pool.y)), 0.0, {}
     for labels in range(1, most + 1):
         row = system.choose(unlabelled, drawn[labels - 1])
         began = time.process_time()
@@ -123,8 +123,8 @@ def label(system: Any, pool: Records, test: Records, most: int, seed: int) -> tu
             if isinstance(system, BatchSystem):
                 assert system.tree is not None  # built here, not when the test set is predicted
                 seconds += time.process_time() - began
-            found[labels] = float((system.predict(test.x) == test.y).mean())
-    return found, seconds
+            accuracies[labels] = float((system.predict(test.x) == test.y).mean())
+    return accuracies, seconds
 
 
 def compare(records: Records, runs: int, most: int) -> Iterator[dict[str, object]]:
@@ -134,9 +134,9 @@ def compare(records: Records, runs: int, most: int) -> Iterator[dict[str, object
             pool_rows, test_rows = split(len(records.y), 0.5, seed)
             pool, test = records.part(pool_rows), records.part(test_rows)
             system = make(records.schema, pool.x)
-            found, taken = label(system, pool, test, min(most, len(pool.y)), seed)
-            curves.append(found)
-            seconds += taken
+            accuracies, seconds_of_learning = label(system, pool, test, min(most, len(pool.y)), seed)
+            curves.append(accuracies)
+            seconds += seconds_of_learning
             sizes.append(size_of(system))
             leaves.append(system.leaves)
         line: dict[str, object] = {"system": name, "classes": records.schema.n_classes, "runs": runs}

@@ -86,14 +86,14 @@ def runs(
     values: Sequence[bytes], size: int, keys: int, headers: tuple[tuple[str, bytes], ...] = ()
 ) -> list[RawRecords]:
     names = [f"model-{number}" for number in range(keys)]
-    found = []
+    batches = []
     for start in range(0, len(values), size):
         part: list[bytes | None] = [*values[start : start + size]]
         n = len(part)
         key: list[bytes | None] = [names[(start + row) % keys].encode() for row in range(n)]
         offsets = list(range(start, start + n))
-        found.append(RawRecords("instances", 3, offsets, [0] * n, key, part, [headers] * n))
-    return found
+        batches.append(RawRecords("instances", 3, offsets, [0] * n, key, part, [headers] * n))
+    return batches
 
 
 def microseconds(work: Callable[[], Any], rows: int, repeats: int) -> float:
@@ -132,9 +132,9 @@ def main() -> None:
 
     def both(name: str, codec: Decoder, by_shape: Decoder, values: list[bytes], *header: Any) -> None:
         """Measure the codec alone, and the worker's decoder."""
-        given = runs(values, options.run, options.keys, *header)
-        measure(f"{name}_by_codec", each(lambda raw: codec(raw, LIMITS), given))
-        measure(name, each(lambda raw: by_shape(raw, LIMITS), given))
+        batches = runs(values, options.run, options.keys, *header)
+        measure(f"{name}_by_codec", each(lambda raw: codec(raw, LIMITS), batches))
+        measure(name, each(lambda raw: by_shape(raw, LIMITS), batches))
 
     whole = sample.features(0, n)
     plain = encode_instances(whole, labels=sample.labels)

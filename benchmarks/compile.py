@@ -30,15 +30,15 @@ print(json.dumps({"cpu_s": round(time.process_time(), 1), "wall_s": round(second
 
 def warmed(cache: Path, what: str = "all") -> dict[str, float]:
     """Return the seconds in which a new process gets all kernels, or those of the default spec."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", _WARM, what],
         env=os.environ | {"NUMBA_CACHE_DIR": str(cache)},
         capture_output=True,
         text=True,
         check=True,
     )
-    found: dict[str, float] = json.loads(done.stdout)
-    return found
+    seconds: dict[str, float] = json.loads(process.stdout)
+    return seconds
 
 
 def measure() -> dict[str, object]:

@@ -35,24 +35,24 @@ SYSTEMS: dict[str, Callable[..., Result]] = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    given = _parser().parse_args(arguments)
-    chosen = given.systems.split(",")
+    options = _parser().parse_args(arguments)
+    chosen = options.systems.split(",")
     if unknown := set(chosen) - set(SYSTEMS):
         print(f"unknown system {', '.join(sorted(unknown))}; known: {', '.join(SYSTEMS)}", file=sys.stderr)
         return 64
     try:
-        rows = load(given.stream, given.records)
+        rows = load(options.stream, options.records)
     except (MissingDatasetError, GroveError, TopicsError) as error:
-        known = ", ".join([*GENERATED, *REAL, "gen:NAME?option=value&n=N", "a file"])
-        print(f"--stream {given.stream}: {error}; known: {known}", file=sys.stderr)
+        names = ", ".join([*GENERATED, *REAL, "gen:NAME?option=value&n=N", "a file"])
+        print(f"--stream {options.stream}: {error}; known: {names}", file=sys.stderr)
         return 1
-    task = Task(leaf_model=given.leaf_model, compat=given.compat)
+    task = Task(leaf_model=options.leaf_model, compat=options.compat)
     results = []
     for system in chosen:
-        result = _measure(system, rows, task, given.repeats)
+        result = _measure(system, rows, task, options.repeats)
         if result is not None:
             results.append(result)
-    _report(results, rows, task, as_json=given.json)
+    _report(results, rows, task, as_json=options.json)
     return 0 if len(results) == len(chosen) else 1
 
 

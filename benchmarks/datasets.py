@@ -144,8 +144,8 @@ def load(name: str, records: int | None = None) -> Rows:
         return Rows(name, x, y, _attributes(source.schema), source.schema.n_classes)
     if name == MNIST:
         return _mnist().first(records)
-    known = REAL | OTHERS
-    dataset = known[name]() if name in known else open_dataset(name)
+    readers = REAL | OTHERS
+    dataset = readers[name]() if name in readers else open_dataset(name)
     return _read(name, dataset).first(records)
 
 

@@ -101,19 +101,19 @@ def _key(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in ("stream", "learner", "system", "members", "records", "seed"))
 
 
-def wanted(given: argparse.Namespace, stream: str, learner: str, system: str) -> list[dict[str, Any]]:
+def wanted(options: argparse.Namespace, stream: str, learner: str, system: str) -> list[dict[str, Any]]:
     """Return the runs of a system that are required, one for each seed."""
-    seeds = given.river_seeds if system == "river" else given.seeds
-    one = {"stream": stream, "learner": learner, "system": system}
-    one |= {"members": given.members, "records": given.records}
-    return [one | {"seed": seed} for seed in range(1, seeds + 1)]
+    seeds = options.river_seeds if system == "river" else options.seeds
+    required = {"stream": stream, "learner": learner, "system": system}
+    required |= {"members": options.members, "records": options.records}
+    return [required | {"seed": seed} for seed in range(1, seeds + 1)]
 
 
 def summary(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return by stream and learner the means of the systems' runs, in percent."""
-    rows, found = list(rows), []
+    rows, means = list(rows), []
     for stream, learner in dict.fromkeys((row["stream"], row["learner"]) for row in rows):
-        one: dict[str, Any] = {"stream": stream, "learner": learner}
+        line: dict[str, Any] = {"stream": stream, "learner": learner}
         for system in SYSTEMS:
             runs = [
                 row
@@ -122,33 +122,33 @@ def summary(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
             ]
             if runs:
                 percents = [row["accuracy"] for row in runs]
-                one[system] = round(statistics.fmean(percents), 3)
-                one[f"{system} sd"] = round(statistics.stdev(percents), 3) if len(runs) > 1 else 0.0
-                one[f"{system} seeds"] = len(runs)
+                line[system] = round(statistics.fmean(percents), 3)
+                line[f"{system} sd"] = round(statistics.stdev(percents), 3) if len(runs) > 1 else 0.0
+                line[f"{system} seeds"] = len(runs)
         for system in ("compat", "ours"):
-            if system in one and "moa" in one:
-                one[f"{system} ahead"] = round(one[system] - one["moa"], 3)
-        found.append(one)
-    return found
+            if system in line and "moa" in line:
+                line[f"{system} ahead"] = round(line[system] - line["moa"], 3)
+        means.append(line)
+    return means
 
 
 def main(arguments: list[str] | None = None) -> int:
-    given = _parser().parse_args(arguments)
-    kept, runs, complete = Kept(given.kept), [], True
-    for learner in given.learners:
-        for stream in given.streams:
+    options = _parser().parse_args(arguments)
+    kept, runs, complete = Kept(options.kept), [], True
+    for learner in options.learners:
+        for stream in options.streams:
             try:
-                rows = open_stream(stream, given.records)
+                rows = open_stream(stream, options.records)
             except MissingDatasetError as error:
                 print(f"{stream}: left out: {error}", file=sys.stderr)
                 complete = False
                 continue
-            for system in given.systems:
-                of_it = wanted(given, stream, learner, system)
+            for system in options.systems:
+                of_it = wanted(options, stream, learner, system)
                 runs += of_it
                 make([run for run in of_it if run not in kept], rows, kept)
-    found = [kept.rows[_key(run)] for run in runs]
-    print(json.dumps({"rows": found, "summary": summary(found)}, indent=1))
+    results = [kept.rows[_key(run)] for run in runs]
+    print(json.dumps({"rows": results, "summary": summary(results)}, indent=1))
     return 0 if complete else 2
 
 

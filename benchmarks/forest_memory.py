@@ -53,7 +53,7 @@ def run(rows: Rows, learner: str, members: int, seed: int, cap: float, period: i
 
 def mean(runs: list[dict[str, Any]]) -> dict[str, float]:
     """Return the means of the runs' figures."""
-    return {name: round(statistics.mean(each[name] for each in runs), 2) for name in runs[0]}
+    return {name: round(statistics.mean(run_figures[name] for run_figures in runs), 2) for name in runs[0]}
 
 
 def main() -> None:
@@ -63,19 +63,22 @@ def main() -> None:
     parser.add_argument("--members", type=int, default=10)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--share", type=float, default=0.1, help="of what the forest takes without a cap")
-    given = parser.parse_args()
-    for stream in given.streams:
-        rows = open_stream(stream, given.records)
-        for learner in given.learners:
+    options = parser.parse_args()
+    for stream in options.streams:
+        rows = open_stream(stream, options.records)
+        for learner in options.learners:
             runs: dict[str, list[dict[str, Any]]] = {"free": [], "ranked": [], "stopped": []}
-            for seed in range(1, given.seeds + 1):
-                free = run(rows, learner, given.members, seed, float(1 << 34), 0)
+            for seed in range(1, options.seeds + 1):
+                free = run(rows, learner, options.members, seed, float(1 << 34), 0)
                 runs["free"].append(free)
                 for name, period in PERIODS.items():
-                    cap = given.share * free["bytes"] + period  # no plan of the other forest is available
-                    runs[name].append(run(rows, learner, given.members, seed, cap, period))
-            found = {"stream": stream, "learner": learner, "records": len(rows.y), "share": given.share}
-            print(json.dumps(found | {name: mean(each) for name, each in runs.items()}), flush=True)
+                    cap = options.share * free["bytes"] + period  # no plan of the other forest is available
+                    runs[name].append(run(rows, learner, options.members, seed, cap, period))
+            figures = {"stream": stream, "learner": learner, "records": len(rows.y), "share": options.share}
+            print(
+                json.dumps(figures | {name: mean(runs_of_name) for name, runs_of_name in runs.items()}),
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -48,11 +48,11 @@ def ours(rows: Rows, learner: str, members: int, seed: int, compat: str | None) 
     jit.warm(compiled_modules(spec))
     warm, table = ModelTable(), ModelTable()
     gc.freeze()  # as a worker does
-    for each, n in ((warm, 10), (table, len(rows.y))):
-        each.add(Model.create(spec, rows.schema))
+    for table_of_turn, n in ((warm, 10), (table, len(rows.y))):
+        table_of_turn.add(Model.create(spec, rows.schema))
         began = time.process_time()
         which = np.zeros(n, dtype=np.int64)
-        answers = each.answer(which, rows.x[:n], rows.y[:n], np.ones(n))
+        answers = table_of_turn.answer(which, rows.x[:n], rows.y[:n], np.ones(n))
     seconds = time.process_time() - began
     right = int((answers.prediction == rows.y).sum())
     return {"seconds": seconds, "right": right, "bytes": table.model(0).nbytes}
@@ -78,8 +78,8 @@ def compared(
     for seed in range(1, seeds + 1):
         own.append(ours(rows, learner, members, seed, compat))
         options = MOA_OPTIONS[learner].format(members=members)
-        passes, accuracy, held = moa.ensemble(rows, options, repeats=2, seed=seed)
-        theirs.append({"seconds": min(passes[1:]), "right": accuracy * n, "bytes": held})
+        passes, accuracy, n_bytes = moa.ensemble(rows, options, repeats=2, seed=seed)
+        theirs.append({"seconds": min(passes[1:]), "right": accuracy * n, "bytes": n_bytes})
     river = river_rate(rows.first(river_records), learner, members, 1) if river_records else None
     means, spreads = [], []
     for runs in (own, theirs):
@@ -119,12 +119,12 @@ def main() -> None:
     parser.add_argument("--compat", choices=("moa",))
     parser.add_argument("--river-records", type=int, default=2000, help="rows that River gets, 0: none")
     parser.add_argument("--json", action="store_true", help="a JSON object a line")
-    given = parser.parse_args()
-    rows = load(given.stream, given.records)
-    for learner in given.learners:
-        for members in given.members:
-            found = compared(rows, learner, members, given.seeds, given.compat, given.river_records)
-            line = json.dumps(found) if given.json else "  ".join(f"{k} {v}" for k, v in found.items())
+    options = parser.parse_args()
+    rows = load(options.stream, options.records)
+    for learner in options.learners:
+        for members in options.members:
+            figures = compared(rows, learner, members, options.seeds, options.compat, options.river_records)
+            line = json.dumps(figures) if options.json else "  ".join(f"{k} {v}" for k, v in figures.items())
             print(line, flush=True)
 
 

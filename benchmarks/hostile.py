@@ -137,18 +137,18 @@ def memory(max_bytes: int, worst: WorstRecord) -> tuple[int, int]:
     del value
     _, peak = tracemalloc.get_traced_memory()
     gc.collect()
-    held, _ = tracemalloc.get_traced_memory()
+    held_bytes, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     partition.task.close()
-    return held, peak
+    return held_bytes, peak
 
 
-def measure(given: argparse.Namespace, worst: WorstRecord) -> dict[str, Any]:
-    times = [milliseconds(given.bytes, worst) for _ in range(given.times + 1)][1:]
-    ms, size = statistics.median(each for each, _ in times), len(worst.value)
+def measure(options: argparse.Namespace, worst: WorstRecord) -> dict[str, Any]:
+    times = [milliseconds(options.bytes, worst) for _ in range(options.times + 1)][1:]
+    ms, size = statistics.median(ms_of_run for ms_of_run, _ in times), len(worst.value)
     size += sum(len(name) + len(value or b"") for name, value in worst.headers)
-    stood = min(asyncio.run(stall(given.bytes, worst)) for _ in range(given.times))
-    held, peak = memory(given.bytes, worst)
+    stood = min(asyncio.run(stall(options.bytes, worst)) for _ in range(options.times))
+    held_bytes, peak = memory(options.bytes, worst)
     reasons = times[0][1]
     return {
         "input": worst.source,
@@ -159,31 +159,32 @@ def measure(given: argparse.Namespace, worst: WorstRecord) -> dict[str, Any]:
         "ms": round(ms, 1),
         "stall": round(stood, 1),
         "outcome": reasons[0] if reasons else "taken",
-        "held": held,
+        "held": held_bytes,
         "peak": peak,
-        "held_times": round(held / size, 2),
+        "held_times": round(held_bytes / size, 2),
         "peak_times": round(peak / size, 2),
         "within_ms": stood <= GOAL_MS,
-        "within_bytes": held <= GOAL_TIMES * size + GOAL_CONSTANT,
+        "within_bytes": held_bytes <= GOAL_TIMES * size + GOAL_CONSTANT,
     }
 
 
 def main() -> None:
-    given = arguments()
-    found = [
-        measure(given, worst)
-        for worst in worst_records(given.bytes)
-        if any(given.only in text for text in (worst.source, worst.form, worst.name))
+    options = arguments()
+    results = [
+        measure(options, worst)
+        for worst in worst_records(options.bytes)
+        if any(options.only in text for text in (worst.source, worst.form, worst.name))
     ]
     goals = {"ms": GOAL_MS, "times": GOAL_TIMES, "constant": GOAL_CONSTANT}
     missed = [
-        f"{each['input']} {each['format']}: {each['record']}"
-        for each in found
-        if not (each["within_ms"] and each["within_bytes"])
+        f"{result['input']} {result['format']}: {result['record']}"
+        for result in results
+        if not (result["within_ms"] and result["within_bytes"])
     ]
     print(
         json.dumps(
-            {"record.max.bytes": given.bytes, "goals": goals, "records": found, "missed": missed}, indent=1
+            {"record.max.bytes": options.bytes, "goals": goals, "records": results, "missed": missed},
+            indent=1,
         )
     )
 

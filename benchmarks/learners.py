@@ -74,11 +74,11 @@ def measured(rows: Rows, learner: str) -> dict[str, Any] | None:
     }
 
 
-def table_of(found: list[dict[str, Any]]) -> str:
+def table_of(results: list[dict[str, Any]]) -> str:
     """Return the runs as a table of Markdown: means, then accuracy by stream."""
-    streams = list(dict.fromkeys(row["stream"] for row in found))
-    learners = list(dict.fromkeys(row["learner"] for row in found))
-    runs = {(row["learner"], row["stream"]): row for row in found}
+    streams = list(dict.fromkeys(row["stream"] for row in results))
+    learners = list(dict.fromkeys(row["learner"] for row in results))
+    runs = {(row["learner"], row["stream"]): row for row in results}
     common = [stream for stream in streams if all((learner, stream) in runs for learner in learners)]
     lines = [
         f"| learner | accuracy, mean | µs a record | kB | {' | '.join(streams)} |",
@@ -104,15 +104,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--learners", default=",".join(LEARNERS), metavar="A,B")
     parser.add_argument("--records", type=int, default=20_000, help="of a stream at most")
     parser.add_argument("--table", action="store_true", help="Markdown instead of JSON")
-    given = parser.parse_args(arguments)
-    found: list[dict[str, Any]] = []
-    for stream in given.streams.split(","):
-        rows = open_stream(stream, given.records)
-        for learner in given.learners.split(","):
+    options = parser.parse_args(arguments)
+    results: list[dict[str, Any]] = []
+    for stream in options.streams.split(","):
+        rows = open_stream(stream, options.records)
+        for learner in options.learners.split(","):
             if row := measured(rows, learner):
-                found.append(row)
+                results.append(row)
                 print(json.dumps(row), file=sys.stderr)
-    print(table_of(found) if given.table else json.dumps(found, indent=1))
+    print(table_of(results) if options.table else json.dumps(results, indent=1))
     return 0
 
 

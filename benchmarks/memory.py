@@ -49,26 +49,27 @@ def main() -> None:
     parser.add_argument("--attributes", type=int, default=10)
     parser.add_argument("--classes", type=int, default=2)
     parser.add_argument("--limit", type=int, default=0, help="bytes of models in memory, 0: all")
-    given = parser.parse_args()
+    options = parser.parse_args()
     spec = Spec.parse(None)
     schema = Schema.of(
-        [Attribute(f"x{i}") for i in range(given.attributes)], [f"class-{i}" for i in range(given.classes)]
+        [Attribute(f"x{i}") for i in range(options.attributes)],
+        [f"class-{i}" for i in range(options.classes)],
     )
-    store = ModelStore(ModelQuota(given.models + FIRST), ModelMemory(given.limit))
+    store = ModelStore(ModelQuota(options.models + FIRST), ModelMemory(options.limit))
     fill(store, 0, FIRST, spec, schema)
     gc.collect()
     before = resident()
-    fill(store, FIRST, FIRST + given.models, spec, schema)
+    fill(store, FIRST, FIRST + options.models, spec, schema)
     gc.collect()
     grown = resident() - before
     print(
         json.dumps(
             {
-                "models": given.models,
-                "attributes": given.attributes,
-                "classes": given.classes,
+                "models": options.models,
+                "attributes": options.attributes,
+                "classes": options.classes,
                 "bytes": grown,
-                "bytes_per_model": round(grown / given.models),
+                "bytes_per_model": round(grown / options.models),
                 "buffer_bytes": store.cache.peek(0).nbytes,
                 "in_memory": len(store.keys) - store.cache.n_evicted,
             }

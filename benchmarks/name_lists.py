@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Callable, Mapping
 
 
-def add_name_lists(parser: argparse.ArgumentParser, known: Mapping[str, tuple[str, ...]]) -> None:
+def add_name_lists(parser: argparse.ArgumentParser, lists: Mapping[str, tuple[str, ...]]) -> None:
     """Add an option for each list (its name → the allowed values); the default is all of them."""
-    for name, names in known.items():
+    for name, names in lists.items():
         parser.add_argument(
             f"--{name}",
             type=_some_of(names),
@@ -18,12 +18,12 @@ def add_name_lists(parser: argparse.ArgumentParser, known: Mapping[str, tuple[st
         )
 
 
-def _some_of(known: tuple[str, ...]) -> Callable[[str], list[str]]:
+def _some_of(allowed: tuple[str, ...]) -> Callable[[str], list[str]]:
     def parse(text: str) -> list[str]:
         chosen = text.split(",")
         for name in chosen:
-            if name not in known:
-                raise argparse.ArgumentTypeError(f"{name!r} must be one of {', '.join(known)}")
+            if name not in allowed:
+                raise argparse.ArgumentTypeError(f"{name!r} must be one of {', '.join(allowed)}")
         return chosen
 
     return parse

@@ -56,23 +56,23 @@ def arguments() -> argparse.Namespace:
 class Stream:
     """Instances and labels of the same numbers, in runs."""
 
-    def __init__(self, given: argparse.Namespace) -> None:
-        self._given = given
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._given = options
         self._rng = np.random.default_rng(1)
         header = (("content-type", CONTENT_TYPES["packed"].encode()),)
-        self._headers = [header if given.format == "packed" else ()] * RUN
+        self._headers = [header if options.format == "packed" else ()] * RUN
         self._labels: dict[int, list[str]] = {}
         self._x: dict[int, npt.NDArray[np.float64]] = {}
-        self._later = "instances" if given.labels == "early" else "labels"
+        self._later = "instances" if options.labels == "early" else "labels"
 
     def instances(self, number: int) -> RawRecords:
         """Return the run of this number; `labels` has its labels from then on."""
-        given = self._given
-        x = np.round(self._rng.random((RUN, given.attributes)) * 10, 4)
-        self._labels[number] = np.where(x[:, 0] + x[:, 1 % given.attributes] <= 9, "a", "b").tolist()
-        if given.labels == "own":
+        options = self._given
+        x = np.round(self._rng.random((RUN, options.attributes)) * 10, 4)
+        self._labels[number] = np.where(x[:, 0] + x[:, 1 % options.attributes] <= 9, "a", "b").tolist()
+        if options.labels == "own":
             self._x[number] = x
-        values = encode_instances(self._features(x), ids=self._ids(number), format=given.format)
+        values = encode_instances(self._features(x), ids=self._ids(number), format=options.format)
         return self._run("instances", number, values)
 
     def labels(self, number: int) -> RawRecords:
@@ -103,24 +103,24 @@ class Stream:
         return RawRecords.over(topic, 0, RecordSpans.of(offsets, times, keys, values, self._headers))
 
 
-def measure(given: argparse.Namespace) -> dict[str, Any]:
-    asks = given.keep == "requested"
+def measure(options: argparse.Namespace) -> dict[str, Any]:
+    asks = options.keep == "requested"
     spec: dict[str, Any] = {"learner": {"name": "h-tree", "leaf_model": "mc"}}
     if asks:
         spec |= {"query": "always", "budget": {"name": "count", "limit": 1.0}}
-    is_early, is_late = given.labels == "early", given.labels == "late"
+    is_early, is_late = options.labels == "early", options.labels == "late"
     # In milliseconds of event time; ids are kept for twice the time to live.
-    ttl = {"pending_ttl_ms": max(1, given.delay // RECORDS_PER_MS * 2 // 3)} if is_late else {}
+    ttl = {"pending_ttl_ms": max(1, options.delay // RECORDS_PER_MS * 2 // 3)} if is_late else {}
     config = TaskConfig(
         model_spec=json.dumps(spec),
-        pending_keep=given.keep,
-        processing_exception_handler=given.handler,
+        pending_keep=options.keep,
+        processing_exception_handler=options.handler,
         **ttl,
     )
-    task, encoder, watch, stream = Task(0, config), Encoder(TopicNames()), Stopwatch(), Stream(given)
-    runs, lag = given.pairs // RUN, given.delay // RUN
+    task, encoder, watch, stream = Task(0, config), Encoder(TopicNames()), Stopwatch(), Stream(options)
+    runs, lag = options.pairs // RUN, options.delay // RUN
     first_labels, first_instances = (0, lag) if is_early else (lag, 0)
-    came = {"in-time": "learned", "early": "early", "late": "late", "own": "learned"}[given.labels]
+    came = {"in-time": "learned", "early": "early", "late": "late", "own": "learned"}[options.labels]
     gc.freeze()
     found_so = expected = 0
     for number in range(runs + lag):
@@ -138,30 +138,30 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         if first_labels <= number < runs + first_labels:
             labels = stream.labels(number - first_labels)
             with watch("label decode"):
-                found = CODE["labels"].decode(labels, task.config.limits)
+                decoded = CODE["labels"].decode(labels, task.config.limits)
             with watch("label process"):
-                effects = task.process(TaskRun("labels", labels, found))
+                effects = task.process(TaskRun("labels", labels, decoded))
             found_so += effects.counts[f"labels.{came}"]
             expected += RUN
-            if given.repeated:
+            if options.repeated:
                 with watch("repeated label decode"):
-                    found = CODE["labels"].decode(labels, task.config.limits)
+                    decoded = CODE["labels"].decode(labels, task.config.limits)
                 with watch("repeated label process"):
-                    effects = task.process(TaskRun("labels", labels, found))
+                    effects = task.process(TaskRun("labels", labels, decoded))
                 assert effects.counts["labels.duplicate"] == RUN, effects.counts
     assert found_so == expected, (found_so, expected)
-    names = STAGES + REPEATED * given.repeated
+    names = STAGES + REPEATED * options.repeated
     stages = {stage: watch.microseconds(stage, RUN) for stage in names}
     # Forgetting happens from time to time, a sixteenth of the store at once: means include it, medians do
     # not.
     means = {stage: sum(watch.seconds[stage]) / len(watch.seconds[stage]) / RUN * 1e6 for stage in names}
     return {
-        "keys": given.keys,
-        "keep": given.keep,
-        "labels": given.labels,
-        "format": given.format,
+        "keys": options.keys,
+        "keep": options.keep,
+        "labels": options.labels,
+        "format": options.format,
         "remembered": len(task.pending),
-        "pairs": given.pairs,
+        "pairs": options.pairs,
         "us_per_pair": {stage: round(value, 3) for stage, value in stages.items()}
         | {"all": round(sum(stages.values()), 3)},
         "mean_us_per_pair": {stage: round(value, 3) for stage, value in means.items()}

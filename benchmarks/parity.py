@@ -96,22 +96,22 @@ def first_difference(
     ours: list[tuple[int, int, str, float]], theirs: list[tuple[int, int, str, float]]
 ) -> str:
     """Describe the first difference between two lists of splits; empty if there is none."""
-    for one, other in zip(ours, theirs, strict=False):
-        if not _same(one, other):
-            return f"ours {_short(one)}, MOA {_short(other)}"
+    for our_split, their_split in zip(ours, theirs, strict=False):
+        if not _same(our_split, their_split):
+            return f"ours {_short(our_split)}, MOA {_short(their_split)}"
     if len(ours) != len(theirs):
         longer, who = (ours, "ours") if len(ours) > len(theirs) else (theirs, "MOA")
         return f"only {who} {_short(longer[min(len(ours), len(theirs))])}"
     return ""
 
 
-def _same(one: tuple[int, int, str, float], other: tuple[int, int, str, float]) -> bool:
-    if one[:2] != other[:2] or one[2].split()[0] != other[2].split()[0]:
+def _same(ours: tuple[int, int, str, float], theirs: tuple[int, int, str, float]) -> bool:
+    if ours[:2] != theirs[:2] or ours[2].split()[0] != theirs[2].split()[0]:
         return False
-    if one[2].startswith("<="):
-        mine, yours = float(one[2].split()[1]), float(other[2].split()[1])
+    if ours[2].startswith("<="):
+        mine, yours = float(ours[2].split()[1]), float(theirs[2].split()[1])
         return abs(mine - yours) <= 1e-9 * max(1e-300, abs(yours))
-    return one[2] == other[2]
+    return ours[2] == theirs[2]
 
 
 def _short(split: tuple[int, int, str, float]) -> str:
@@ -119,13 +119,13 @@ def _short(split: tuple[int, int, str, float]) -> str:
     return f"record {record}: a{attribute} {test} (n {weight:.3f})"
 
 
-def table(found: Iterator[Parity]) -> Iterator[str]:
+def table(results: Iterator[Parity]) -> Iterator[str]:
     yield (
         "| stream | leaves | records | accuracy MOA | ours | splits MOA | ours | leaves MOA | ours "
         "| predictions that differ | trees part at |"
     )
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
-    for p in found:
+    for p in results:
         verdict = "" if p.holds else " **beyond tolerance**"
         yield (
             f"| {p.stream} | {p.leaf_model} | {p.records:,} | {p.moa_accuracy:.4%} | {p.our_accuracy:.4%} "
@@ -146,32 +146,32 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--records", type=int, help=f"rows to use (generators: {RECORDS:,}; data sets: all)")
     parser.add_argument("--criterion", default="info_gain", choices=["info_gain", "gini"])
     parser.add_argument("--json", action="store_true", help="one object a line")
-    given = parser.parse_args(arguments)
-    leaf_models = given.leaf_models or ("nba" if given.learner == "efdt" else ",".join(LEAF_MODELS))
-    held = True
+    options = parser.parse_args(arguments)
+    leaf_models = options.leaf_models or ("nba" if options.learner == "efdt" else ",".join(LEAF_MODELS))
+    all_hold = True
 
     def results() -> Iterator[Parity]:
-        nonlocal held
-        for stream in given.streams.split(","):
-            limit = given.records or (RECORDS if stream in GENERATED else None)
+        nonlocal all_hold
+        for stream in options.streams.split(","):
+            limit = options.records or (RECORDS if stream in GENERATED else None)
             rows = load(stream, limit)
             for leaf_model in leaf_models.split(","):
-                task = Task(given.learner, leaf_model, compat="moa", criterion=given.criterion)
-                found = compare(rows, task)
-                held &= found.holds
-                yield found
+                task = Task(options.learner, leaf_model, compat="moa", criterion=options.criterion)
+                parity = compare(rows, task)
+                all_hold &= parity.holds
+                yield parity
 
     try:
-        if given.json:
-            for found in results():
-                print(json.dumps(asdict(found) | {"holds": found.holds}), flush=True)
+        if options.json:
+            for parity in results():
+                print(json.dumps(asdict(parity) | {"holds": parity.holds}), flush=True)
         else:
             for line in table(results()):
                 print(line, flush=True)
     except (MissingDatasetError, java.JavaError) as error:
         print(error, file=sys.stderr)
         return 1
-    return 0 if held else 2
+    return 0 if all_hold else 2
 
 
 if __name__ == "__main__":

@@ -94,104 +94,104 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--trace", action="store_true", help="--latency: clocks in our worker, for where a record's time goes"
     )
-    given = parser.parse_args()
-    given.records = given.records or ROWS[given.format]
-    single = given.latency or given.table or given.guarantees or given.peers
-    given.keys = given.keys or ([64] if single else [PARTITIONS, 64])
-    given.guarantees = given.guarantees.replace("-", "_").split(",") if given.guarantees else []
-    given.peers = [peer for peer in given.peers.split(",") if peer]
-    if wrong := sorted(set(given.guarantees) - set(GUARANTEES)):
+    options = parser.parse_args()
+    options.records = options.records or ROWS[options.format]
+    single = options.latency or options.table or options.guarantees or options.peers
+    options.keys = options.keys or ([64] if single else [PARTITIONS, 64])
+    options.guarantees = options.guarantees.replace("-", "_").split(",") if options.guarantees else []
+    options.peers = [peer for peer in options.peers.split(",") if peer]
+    if wrong := sorted(set(options.guarantees) - set(GUARANTEES)):
         parser.error(f"--guarantees {wrong[0]}: known are {', '.join(GUARANTEES)}")
-    if given.latency and (others := sorted(set(given.peers) - {"streams", "loop"})):
+    if options.latency and (others := sorted(set(options.peers) - {"streams", "loop"})):
         parser.error(f"--with {others[0]}: --latency has streams and loop; an echo always runs beside them")
-    unknown = sorted(set(given.peers) - set(PEERS))
+    unknown = sorted(set(options.peers) - set(PEERS))
     if unknown:
         parser.error(f"--with {unknown[0]}: known are {', '.join(PEERS)}")
-    if given.guarantees and (given.table or given.pairs):
+    if options.guarantees and (options.table or options.pairs):
         parser.error("--guarantees is for a backlog or --latency; leave out --table or --pairs")
-    if given.without_us and not given.peers:
+    if options.without_us and not options.peers:
         parser.error("--without-us leaves no system to measure; name peers with --with")
-    if given.spec and given.compat:
+    if options.spec and options.compat:
         parser.error("--compat is of the H-Tree; with --spec write it there")
-    for name, system in [(peer, each) for peer in given.peers for each in PEERS[peer]]:
-        if given.format not in system.formats:
-            parser.error(f"--format {given.format}: {name} has {', '.join(system.formats)}")
-        if lacking := sorted(set(given.guarantees) - set(system.guarantees)):
+    for name, system in [(peer, system_of_peer) for peer in options.peers for system_of_peer in PEERS[peer]]:
+        if options.format not in system.formats:
+            parser.error(f"--format {options.format}: {name} has {', '.join(system.formats)}")
+        if lacking := sorted(set(options.guarantees) - set(system.guarantees)):
             parser.error(f"--guarantees {lacking[0]}: {name} has {', '.join(system.guarantees)}")
-    return given
+    return options
 
 
-def systems_of(given: argparse.Namespace) -> list[System]:
+def systems_of(options: argparse.Namespace) -> list[System]:
     """Return our worker, unless it is left out, and the named peers."""
-    ours = [] if given.without_us else [WORKER]
-    return ours + [system for peer in given.peers for system in PEERS[peer]]
+    ours = [] if options.without_us else [WORKER]
+    return ours + [system for peer in options.peers for system in PEERS[peer]]
 
 
-def throughput(given: argparse.Namespace, bench: Bench, partitions: int, keys: int, report: Report) -> None:
-    systems = systems_of(given)
-    run_length = BLOCK_ROWS if given.format == "arrow" else 1
-    rows = generate(given.records, model_keys(keys, partitions), run_length)
-    if given.table:
-        report.stages(measure_stages(bench, rows, given.format, partitions))
+def throughput(options: argparse.Namespace, bench: Bench, partitions: int, keys: int, report: Report) -> None:
+    systems = systems_of(options)
+    run_length = BLOCK_ROWS if options.format == "arrow" else 1
+    rows = generate(options.records, model_keys(keys, partitions), run_length)
+    if options.table:
+        report.stages(measure_stages(bench, rows, options.format, partitions))
         return
-    bench.backlog = load(bench.options.bootstrap, bench.names.instances, rows, given.format, partitions)
+    bench.backlog = load(bench.options.bootstrap, bench.names.instances, rows, options.format, partitions)
     report.backlog(bench.backlog, keys)
-    if given.guarantees:
+    if options.guarantees:
         report.guarantees(
-            measure_guarantees(bench, systems, given.guarantees, given.repeats, keys, report.progress)
+            measure_guarantees(bench, systems, options.guarantees, options.repeats, keys, report.progress)
         )
     else:
-        report.results(measure(bench, systems, given.repeats, keys, report.progress))
+        report.results(measure(bench, systems, options.repeats, keys, report.progress))
 
 
-def pairs(given: argparse.Namespace, bench: Bench, partitions: int, keys: int, report: Report) -> None:
-    rows = generate(given.records, model_keys(keys, partitions))
-    report.results([measure_pairs(bench, rows, partitions, given.repeats, keys, report.progress)])
+def pairs(options: argparse.Namespace, bench: Bench, partitions: int, keys: int, report: Report) -> None:
+    rows = generate(options.records, model_keys(keys, partitions))
+    report.results([measure_pairs(bench, rows, partitions, options.repeats, keys, report.progress)])
 
 
 def latency(
-    given: argparse.Namespace, cluster: Cluster, options: Options, partitions: int, keys: int, report: Report
+    flags: argparse.Namespace, cluster: Cluster, options: Options, partitions: int, keys: int, report: Report
 ) -> None:
     """Measure each system with each guarantee on new topics, in sequence, beside an echo."""
-    systems, pace = systems_of(given), Pace(keys, given.rate, given.seconds, given.linger_ms)
-    found = []
-    for guarantee, system in itertools.product(given.guarantees or [options.guarantee], systems):
+    systems, pace = systems_of(flags), Pace(keys, flags.rate, flags.seconds, flags.linger_ms)
+    latencies = []
+    for guarantee, system in itertools.product(flags.guarantees or [options.guarantee], systems):
         with topics(options.bootstrap, cluster, partitions) as names:
             chosen = replace(options, guarantee=guarantee)
-            found += measure_latency(cluster, names, chosen, system, partitions, pace, trace=given.trace)
-    report.latencies(found)
+            latencies += measure_latency(cluster, names, chosen, system, partitions, pace, trace=flags.trace)
+    report.latencies(latencies)
 
 
-def options_of(given: argparse.Namespace, bootstrap: str, commit_ms: int) -> Options:
+def options_of(options: argparse.Namespace, bootstrap: str, commit_ms: int) -> Options:
     return Options(
         bootstrap,
-        given.leaf,
-        given.spec,
-        given.headers,
-        compat=given.compat,
-        threads=given.threads,
+        options.leaf,
+        options.spec,
+        options.headers,
+        compat=options.compat,
+        threads=options.threads,
         commit_ms=commit_ms,
     )
 
 
 def main() -> int:
-    given = arguments()
-    report = Report(sys.stdout, as_json=given.json)
+    flags = arguments()
+    report = Report(sys.stdout, as_json=flags.json)
     warm_kernels()  # compiled here once, if at all, so that no measurement waits for it
     with broker() as bootstrap:
         cluster = Cluster(bootstrap)
         for commit_ms, partitions, keys in itertools.product(
-            given.commit_intervals, given.partitions, given.keys
+            flags.commit_intervals, flags.partitions, flags.keys
         ):
-            options = options_of(given, bootstrap, commit_ms)
-            if len(given.commit_intervals) > 1:
+            options = options_of(flags, bootstrap, commit_ms)
+            if len(flags.commit_intervals) > 1:
                 report.progress(f"commit interval {commit_ms} ms")
-            if given.latency:
-                latency(given, cluster, options, partitions, keys, report)
+            if flags.latency:
+                latency(flags, cluster, options, partitions, keys, report)
                 continue
             with topics(bootstrap, cluster, partitions) as names:
-                what = pairs if given.pairs else throughput
-                what(given, Bench(cluster, names, options), partitions, keys, report)
+                what = pairs if flags.pairs else throughput
+                what(flags, Bench(cluster, names, options), partitions, keys, report)
     return 0
 
 

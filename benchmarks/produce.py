@@ -62,7 +62,12 @@ def answers(form: str, headers: str) -> Run:
         columns = np.array(now), Spans.of(keys), own, [()] * RUN
         named = FullHeaders("grove").of("prediction", "json", events, *columns)
     if form == "lists":
-        return Run(values, keys, now, None if named is None else [list(each) for each in named])
+        return Run(
+            values,
+            keys,
+            now,
+            None if named is None else [list(headers_of_record) for headers_of_record in named],
+        )
     return Run(Spans.of(values), Spans.of(keys), np.array(now), named)
 
 
@@ -97,7 +102,7 @@ def pass_once(sender: Sender, topic: str, run: Run, records: int) -> tuple[float
 
 def measure(bootstrap: str, records: int, turns: int) -> dict[str, dict[str, int]]:
     """Return the medians by case and client."""
-    taken: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    costs_by_case: dict[str, list[tuple[float, float]]] = defaultdict(list)
     senders: dict[tuple[str, bool], Sender] = {}
     kafka = {"bootstrap.servers": bootstrap}
     for client, native in CLIENTS.items():
@@ -120,7 +125,7 @@ def measure(bootstrap: str, records: int, turns: int) -> dict[str, dict[str, int
                     cost = pass_once(sender, topic, run, records)
                     if turn:  # the first turn fills caches
                         guarantee = "transaction" if in_transaction else "plain"
-                        taken[f"{guarantee}, {form}, headers {headers}: {client}"].append(cost)
+                        costs_by_case[f"{guarantee}, {form}, headers {headers}: {client}"].append(cost)
     for sender in senders.values():
         sender.close()
     return {
@@ -128,7 +133,7 @@ def measure(bootstrap: str, records: int, turns: int) -> dict[str, dict[str, int
             "calling_thread_ns": round(statistics.median(thread for thread, _ in costs)),
             "all_threads_ns": round(statistics.median(cpu for _, cpu in costs)),
         }
-        for case, costs in sorted(taken.items())
+        for case, costs in sorted(costs_by_case.items())
     }
 
 
@@ -138,12 +143,12 @@ def main() -> None:
     parser.add_argument("--bootstrap")
     parser.add_argument("--records", type=int, default=200_000)
     parser.add_argument("--turns", type=int, default=3)
-    given = parser.parse_args()
+    options = parser.parse_args()
     if librdkafka.bound() is None:
         raise SystemExit("librdkafka cannot be bound: there is nothing to compare")
     with contextlib.ExitStack() as stack:
-        bootstrap = given.bootstrap or stack.enter_context(EmbeddedBroker()).bootstrap_servers
-        print(json.dumps(measure(bootstrap, given.records, given.turns), indent=1))
+        bootstrap = options.bootstrap or stack.enter_context(EmbeddedBroker()).bootstrap_servers
+        print(json.dumps(measure(bootstrap, options.records, options.turns), indent=1))
 
 
 if __name__ == "__main__":

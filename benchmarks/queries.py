@@ -64,9 +64,9 @@ def compare(query: str, limit: float, share: float, leaf: str, rounds: int) -> d
         "limit": limit,
         "share": share,
         "leaf": leaf,
-        "never": round(statistics.median(one for one, _ in pairs), 1),
-        "asking": round(statistics.median(other for _, other in pairs), 1),
-        "ratio": round(statistics.median(other / one for one, other in pairs), 3),
+        "never": round(statistics.median(never for never, _ in pairs), 1),
+        "asking": round(statistics.median(asking for _, asking in pairs), 1),
+        "ratio": round(statistics.median(other / never for never, other in pairs), 3),
     }
 
 
@@ -76,10 +76,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=60)
     parser.add_argument("--leaf", choices=("mc", "nb", "nba"), default="nba")
     parser.add_argument("--queries", default=",".join(registry.names("queries")), help="separated by commas")
-    given = parser.parse_args()
-    for query in given.queries.split(","):
+    options = parser.parse_args()
+    for query in options.queries.split(","):
         for limit, share in SETTINGS:
-            print(json.dumps(compare(query, limit, share, given.leaf, given.rounds)), flush=True)
+            print(json.dumps(compare(query, limit, share, options.leaf, options.rounds)), flush=True)
 
 
 if __name__ == "__main__":

@@ -55,10 +55,10 @@ def measure(name: str, paths: list[Path], goal: int | None) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.readers", description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=500_000)
-    given = parser.parse_args()
+    options = parser.parse_args()
     measure("a9a.gz + a9a.t.gz", [DATA / "a9a.gz", DATA / "a9a.t.gz"], A9A_GOAL)
     with tempfile.TemporaryDirectory() as folder:
-        for name, paths in generated(Path(folder), given.rows):
+        for name, paths in generated(Path(folder), options.rows):
             measure(name, paths, CSV_GOAL)
 
 

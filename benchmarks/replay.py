@@ -67,7 +67,7 @@ def prepared(dataset: Numbers, plan: ReplayPlan) -> list[Outgoing]:
     emitter = (BlockEmitter if plan.format == "arrow" else RowEmitter)(
         plan, dataset, KeyRing(plan, PARTITIONS)
     )
-    timeline, owed, made, first = Timeline(plan), OwedLabels(), [], 0
+    timeline, owed, batches, first = Timeline(plan), OwedLabels(), [], 0
     for x, y in dataset.batches(8 * CHUNK_ROWS if plan.format == "arrow" else CHUNK_ROWS):
         numbers = np.arange(first, first + len(y))
         first += len(y)
@@ -76,19 +76,19 @@ def prepared(dataset: Numbers, plan: ReplayPlan) -> list[Outgoing]:
             owed.add(timeline.labels(numbers, y, 0.0))
         codes = np.full_like(y, -1) if apart else y
         rows = Rows(numbers, x, codes, timeline.places(numbers, 0.0), timeline.timestamps(numbers))
-        made.append(emitter.emit(rows, owed.take(rows.place[-1])))
-    made.append(emitter.emit(Rows.none(FEATURES), owed.take(np.inf)))
-    made.append(emitter.rest())
-    return made
+        batches.append(emitter.emit(rows, owed.take(rows.place[-1])))
+    batches.append(emitter.emit(Rows.none(FEATURES), owed.take(np.inf)))
+    batches.append(emitter.rest())
+    return batches
 
 
 def bare_seconds(kafka: dict[str, str], records: list[Outgoing]) -> float:
     producer = Producer({**DEFAULTS, **kafka, "delivery.report.only.error": True})
     produce = producer.produce
     started = time.perf_counter()
-    for some in records:
+    for outgoing in records:
         for topic, value, key, partition in zip(
-            some.topics, some.values, some.keys, some.partitions, strict=True
+            outgoing.topics, outgoing.values, outgoing.keys, outgoing.partitions, strict=True
         ):
             while True:
                 try:
@@ -134,7 +134,7 @@ def measure(
         "labels": labels,
         "rows": rows,
         "records": sum(map(len, records)),
-        "bytes": sum(len(value) for some in records for value in some.values),
+        "bytes": sum(len(value) for outgoing in records for value in outgoing.values),
         "replay_rows_per_second": round(rate),
         "bare_rows_per_second": round(bare_rate),
         "ratio": round(rate / bare_rate, 3),
@@ -148,12 +148,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, help="default: half a million, with arrow two")
     parser.add_argument("--labels", choices=("with", "apart"), default="with")
     parser.add_argument("--repeats", type=int, default=5)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with broker() as address:
         kafka = {"bootstrap.servers": address}
-        for form in given.format or tuple(ROWS):
-            rows = given.rows or ROWS[form]
-            print(json.dumps(measure(kafka, form, rows, given.labels, given.repeats)), flush=True)
+        for form in options.format or tuple(ROWS):
+            rows = options.rows or ROWS[form]
+            print(json.dumps(measure(kafka, form, rows, options.labels, options.repeats)), flush=True)
 
 
 if __name__ == "__main__":

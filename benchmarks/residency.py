@@ -47,11 +47,11 @@ def arguments() -> argparse.Namespace:
 class Measured:
     """A task, and its time for each run."""
 
-    def __init__(self, given: argparse.Namespace, share: int | None, size: int, directory: Path) -> None:
+    def __init__(self, options: argparse.Namespace, share: int | None, size: int, directory: Path) -> None:
         """`share` is the percentage of `size` bytes that may be in memory, None: no limit."""
         self.share = share
         self.memory = ModelMemory(0 if share is None else max(1, size * share // 100), directory)
-        self.task = Task(0, config(given), None, self.memory)
+        self.task = Task(0, config(options), None, self.memory)
         self.seconds: dict[str, list[float]] = {"wall": [], "cpu": [], "reload": []}
         self._before = (0, 0, 0)
 
@@ -66,8 +66,8 @@ class Measured:
 
     def begin(self) -> None:
         """Forget the measurements so far."""
-        for found in self.seconds.values():
-            found.clear()
+        for seconds in self.seconds.values():
+            seconds.clear()
         self._before = self._counts()
 
     def _counts(self) -> tuple[int, int, int]:
@@ -79,7 +79,7 @@ class Measured:
         )
         runs = len(self.seconds["wall"])
         micros = {
-            name: round(statistics.median(found) / RUN * 1e6, 3) for name, found in self.seconds.items()
+            name: round(statistics.median(seconds) / RUN * 1e6, 3) for name, seconds in self.seconds.items()
         }
         return {
             "share_percent": self.share,
@@ -92,35 +92,35 @@ class Measured:
 
 
 def main() -> int:
-    given = arguments()
-    directory = given.directory or Path(tempfile.gettempdir())
+    options = arguments()
+    directory = options.directory or Path(tempfile.gettempdir())
     loop = asyncio.new_event_loop()
-    free = Measured(given, None, 0, directory)
-    born = birth(given, given.models)
+    free = Measured(options, None, 0, directory)
+    born = birth(options, options.models)
     for raw in born:
         free.process(raw, loop)
     size = sum(scale.nbytes for _, scale in free.task.models.scales())
-    limited = [Measured(given, share, size, directory) for share in given.shares]
-    for each in limited:
+    limited = [Measured(options, share, size, directory) for share in options.shares]
+    for measured in limited:
         for raw in born:
-            each.process(raw, loop)
-    warm_up = max(10, given.runs // 4)
-    for number, raw in enumerate(instances(given, given.models, warm_up + given.runs, labelled=True)):
+            measured.process(raw, loop)
+    warm_up = max(10, options.runs // 4)
+    for number, raw in enumerate(instances(options, options.models, warm_up + options.runs, labelled=True)):
         if number == warm_up:
-            for each in (free, *limited):
-                each.begin()
-        for each in (free, *limited):
-            each.process(raw, loop)
+            for measured in (free, *limited):
+                measured.begin()
+        for measured in (free, *limited):
+            measured.process(raw, loop)
     whole = free.report()
-    reports = [each.report() for each in limited]
+    reports = [measured.report() for measured in limited]
     for report in reports:
         for clock in ("total", "cpu"):
             ratio = whole["us_per_record"][clock] / report["us_per_record"][clock]
             report[f"throughput_to_all_in_memory_{clock}"] = round(ratio, 3)
-    same = all(each.task.digest() == free.task.digest() for each in limited)
+    same = all(measured.task.digest() == free.task.digest() for measured in limited)
     body = {
-        "models": given.models,
-        "attributes": given.attributes,
+        "models": options.models,
+        "attributes": options.attributes,
         "zipf": ZIPF,
         "bytes": size,
         "all_in_memory": whole,

@@ -40,7 +40,7 @@ class Trial:
 
     def __init__(
         self,
-        given: argparse.Namespace,
+        flags: argparse.Namespace,
         bootstrap: str,
         names: TopicNames,
         guarantee: str,
@@ -49,11 +49,11 @@ class Trial:
     ) -> None:
         """`more` holds further variables of the workers."""
         settings = {
-            "GROVE_KAFKA_SESSION_TIMEOUT_MS": str(given.session_ms),
-            "GROVE_COMMIT_INTERVAL_MS": str(given.commit_ms),
+            "GROVE_KAFKA_SESSION_TIMEOUT_MS": str(flags.session_ms),
+            "GROVE_COMMIT_INTERVAL_MS": str(flags.commit_ms),
             **(more or {}),
         }
-        self._given, self._names = given, names
+        self._given, self._names = flags, names
         self._options = Options(bootstrap, guarantee=guarantee, settings=settings)
         self.group = f"bench-{uuid.uuid4().hex[:8]}"
         self._place = place
@@ -92,10 +92,10 @@ class Trial:
 
     def feed(self) -> None:
         """Start a producer that runs longer than the trial."""
-        given, names = self._given, self._names
+        flags, names = self._given, self._names
         words = ["--bootstrap", self._options.bootstrap, "--topic", names.instances]
-        words += ["--rate", str(given.rate), "--seconds", str(given.feed_seconds), "--keys", str(given.keys)]
-        command = python("-m", "benchmarks.rig.paced", *words, "--partitions", str(given.partitions))
+        words += ["--rate", str(flags.rate), "--seconds", str(flags.feed_seconds), "--keys", str(flags.keys)]
+        command = python("-m", "benchmarks.rig.paced", *words, "--partitions", str(flags.partitions))
         self._stack.enter_context(Child(command, self._place / "paced"))
 
     def watch(self) -> AnswerWatch:
@@ -119,20 +119,20 @@ class Trial:
             time.sleep(LOOK_SECONDS)
 
 
-def run(given: argparse.Namespace, bootstrap: str, guarantee: str) -> Iterator[dict[str, Any]]:
+def run(flags: argparse.Namespace, bootstrap: str, guarantee: str) -> Iterator[dict[str, Any]]:
     """Yield the results of the restart and of the scale-up."""
     cluster = Cluster(bootstrap)
     with (
-        topics(bootstrap, cluster, given.partitions) as names,
+        topics(bootstrap, cluster, flags.partitions) as names,
         tempfile.TemporaryDirectory(prefix="grove-bench-") as place,
-        Trial(given, bootstrap, names, guarantee, Path(place)) as trial,
+        Trial(flags, bootstrap, names, guarantee, Path(place)) as trial,
     ):
         killed, _ = trial.add(2)
         trial.wait_until_ready()
         watch = trial.watch()
         trial.feed()
         trial.settle(watch, time.monotonic_ns())
-        head = {"guarantee": guarantee, "rate": given.rate, "session_seconds": given.session_ms / 1000}
+        head = {"guarantee": guarantee, "rate": flags.rate, "session_seconds": flags.session_ms / 1000}
         yield head | restart(trial, watch, killed)
         yield head | scale_up(trial, watch)
 
@@ -191,20 +191,20 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--guarantees", default=",".join(GUARANTEES), help="guarantees, in this order")
     add_trial_arguments(parser, rate=2000)
     parser.add_argument("--json", action="store_true", help="one line for each event, as it is known")
-    given = parser.parse_args()
-    given.guarantees = given.guarantees.split(",")
-    if wrong := sorted(set(given.guarantees) - set(GUARANTEES)):
+    flags = parser.parse_args()
+    flags.guarantees = flags.guarantees.split(",")
+    if wrong := sorted(set(flags.guarantees) - set(GUARANTEES)):
         parser.error(f"--guarantees {wrong[0]}: known are {', '.join(GUARANTEES)}")
-    return given
+    return flags
 
 
 def main() -> int:
-    given = arguments()
+    flags = arguments()
     warm_kernels()
     with broker() as bootstrap:
-        for guarantee in given.guarantees:
-            for line in run(given, bootstrap, guarantee):
-                print(json.dumps(line, indent=None if given.json else 2), flush=True)
+        for guarantee in flags.guarantees:
+            for line in run(flags, bootstrap, guarantee):
+                print(json.dumps(line, indent=None if flags.json else 2), flush=True)
     return 0
 
 

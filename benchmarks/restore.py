@@ -63,13 +63,13 @@ class State:
     learner: dict[str, Any]
 
 
-def states(given: argparse.Namespace) -> dict[str, State]:
+def states(flags: argparse.Namespace) -> dict[str, State]:
     one_leaf = {"name": "h-tree", "leaf_model": "nba"}
     # Splits at almost any difference: the aim is many leaves after few rows.
     eager = {"name": "h-tree", "leaf_model": "nba", "grace_period": 20, "delta": 0.5, "tau": 0.9}
     return {
-        "models": State(given.models, 3, 120, 2, one_leaf),
-        "model": State(1, given.rows, 2000, 20, eager),
+        "models": State(flags.models, 3, 120, 2, one_leaf),
+        "model": State(1, flags.rows, 2000, 20, eager),
     }
 
 
@@ -90,13 +90,13 @@ def produce(bootstrap: str, topic: str, state: State) -> int:
 
 
 def from_snapshots(
-    given: argparse.Namespace, bootstrap: str, what: str, state: State
+    flags: argparse.Namespace, bootstrap: str, what: str, state: State
 ) -> Iterator[dict[str, Any]]:
     """Yield the time of a start on a warm disk, and on a wiped one."""
     cluster = Cluster(bootstrap)
     spec = json.dumps({"learner": state.learner, "query": {"name": "never"}})
     settings = {"GROVE_MODEL_SPEC": spec, "GROVE_SNAPSHOT_INTERVAL_MS": "1000"}
-    options = Options(bootstrap, guarantee=given.guarantee, settings=settings)
+    options = Options(bootstrap, guarantee=flags.guarantee, settings=settings)
     with (
         topics(bootstrap, cluster, 1) as names,
         tempfile.TemporaryDirectory(prefix="grove-bench-") as place,
@@ -119,7 +119,7 @@ def from_snapshots(
                 member.kill()
                 yield {
                     "what": what,
-                    "guarantee": given.guarantee,
+                    "guarantee": flags.guarantee,
                     "disk": disk,
                     "models": int(again),
                     "all_models": again == models,
@@ -137,16 +137,16 @@ def took(start: Start) -> dict[str, Any]:
     }
 
 
-def from_journal(given: argparse.Namespace, bootstrap: str, form: str) -> dict[str, Any]:
+def from_journal(flags: argparse.Namespace, bootstrap: str, form: str) -> dict[str, Any]:
     """Return the speed of replaying the tail, beside the speed of the pass that made it."""
     cluster = Cluster(bootstrap)
-    options = Options(bootstrap, guarantee=given.guarantee, settings=NO_SNAPSHOTS)
+    options = Options(bootstrap, guarantee=flags.guarantee, settings=NO_SNAPSHOTS)
     partitions = TAIL_PARTITIONS
     with (
         topics(bootstrap, cluster, partitions) as names,
         tempfile.TemporaryDirectory(prefix="grove-bench-") as place,
     ):
-        rows = generate(given.records, model_keys(64, partitions))
+        rows = generate(flags.records, model_keys(64, partitions))
         load(bootstrap, names.instances, rows, form, partitions)
         group = f"bench-{uuid.uuid4().hex[:8]}"
         with Member("bench-0", options, names, partitions, group, Path(place)) as member:
@@ -163,7 +163,7 @@ def from_journal(given: argparse.Namespace, bootstrap: str, form: str) -> dict[s
     replay = start.replayed / (start.live - start.assigned)
     return {
         "what": "tail",
-        "guarantee": given.guarantee,
+        "guarantee": flags.guarantee,
         "format": form,
         "live_records_per_second": round(live),
         "replayed_records_per_second": round(replay),
@@ -183,12 +183,12 @@ def await_committed(
     """
     progress = Committed(cluster, group, names.instances, partitions)
     first, begun, cpu, deadline = 0, 0.0, 0.0, time.monotonic() + PATIENCE_SECONDS
-    while (done := progress.visible()) < n:
+    while (committed := progress.visible()) < n:
         member.check()
-        if done and not first:
-            first, begun, cpu = done, time.monotonic(), member.cpu_seconds()
+        if committed and not first:
+            first, begun, cpu = committed, time.monotonic(), member.cpu_seconds()
         if time.monotonic() > deadline:
-            message = f"{done} of {n} instances were committed after {PATIENCE_SECONDS:.0f} s"
+            message = f"{committed} of {n} instances were committed after {PATIENCE_SECONDS:.0f} s"
             raise TimeoutError(message)
         time.sleep(LOOK_SECONDS)
     return first, time.monotonic() - begun, member.cpu_seconds() - cpu
@@ -206,29 +206,29 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--records", type=int, default=500_000, help="of the tail")
     parser.add_argument("--formats", default="json,packed", help="of the tail")
     parser.add_argument("--json", action="store_true", help="one line each, as it is known")
-    given = parser.parse_args()
-    given.what = given.what.split(",")
-    if wrong := sorted(set(given.what) - set(WHAT)):
+    flags = parser.parse_args()
+    flags.what = flags.what.split(",")
+    if wrong := sorted(set(flags.what) - set(WHAT)):
         parser.error(f"--what {wrong[0]}: known are {', '.join(WHAT)}")
-    return given
+    return flags
 
 
 def main() -> int:
-    given = arguments()
+    flags = arguments()
     warm_kernels()
     with broker() as bootstrap:
-        for line in lines(given, bootstrap):
-            print(json.dumps(line, indent=None if given.json else 2), flush=True)
+        for line in lines(flags, bootstrap):
+            print(json.dumps(line, indent=None if flags.json else 2), flush=True)
     return 0
 
 
-def lines(given: argparse.Namespace, bootstrap: str) -> Iterator[dict[str, Any]]:
-    for what in given.what:
+def lines(flags: argparse.Namespace, bootstrap: str) -> Iterator[dict[str, Any]]:
+    for what in flags.what:
         if what == "tail":
-            for form in given.formats.split(","):
-                yield from_journal(given, bootstrap, form)
+            for form in flags.formats.split(","):
+                yield from_journal(flags, bootstrap, form)
         else:
-            yield from from_snapshots(given, bootstrap, what, states(given)[what])
+            yield from from_snapshots(flags, bootstrap, what, states(flags)[what])
 
 
 if __name__ == "__main__":

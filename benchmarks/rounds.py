@@ -71,18 +71,18 @@ class Partitions:
                 self.sender.hand_over()
 
     async def _processed(
-        self, some: list[Run], read: list[Any], watch: Stopwatch, together: bool
+        self, runs: list[Run], read: list[Any], watch: Stopwatch, together: bool
     ) -> list[Results]:
         """Return the results of the runs; with `together`, they are processed in one go."""
-        given = list(zip(self._tasks, some, read, strict=True))
-        outcomes: list[Any] = [None] * len(some)
+        batch = list(zip(self._tasks, runs, read, strict=True))
+        outcomes: list[Any] = [None] * len(runs)
         with watch.measure(PROCESS):
             if together:
-                outcomes = self._pipeline.process_together(given)
-            for number, (task, run, instances) in enumerate(given):
+                outcomes = self._pipeline.process_together(batch)
+            for number, (task, run, instances) in enumerate(batch):
                 if outcomes[number] is None:
                     outcomes[number] = await self._pipeline.process(task, run, lambda: True, instances)
-        assert all(isinstance(each, Results) for each in outcomes)
+        assert all(isinstance(outcome, Results) for outcome in outcomes)
         return outcomes
 
     def _fetch(self, partition: int, batch: bytes) -> Run:
@@ -99,7 +99,7 @@ class Partitions:
 
 async def measure(batches: list[list[bytes]], rounds: int, turns: int) -> dict[bool, list[dict[str, float]]]:
     """Return, for both ways, µs of CPU per run by stage in each turn; a third of the rounds warms up."""
-    found: dict[bool, list[dict[str, float]]] = {True: [], False: []}
+    seconds_by_stage: dict[bool, list[dict[str, float]]] = {True: [], False: []}
     for turn in range(2 * turns):
         together = turn % 2 == 0
         partitions, watch = Partitions(batches), Stopwatch()
@@ -109,8 +109,8 @@ async def measure(batches: list[list[bytes]], rounds: int, turns: int) -> dict[b
             await partitions.round(number, watch, together)
         partitions.sender.close()
         runs = (rounds - rounds // 3) * len(batches)
-        found[together].append({stage: s / runs * 1e6 for stage, s in watch.seconds.items()})
-    return found
+        seconds_by_stage[together].append({stage: s / runs * 1e6 for stage, s in watch.seconds.items()})
+    return seconds_by_stage
 
 
 def main() -> None:
@@ -120,24 +120,24 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=150)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--batch-bytes", type=int, default=3600, help="of the records of a run, about")
-    given = parser.parse_args()
+    options = parser.parse_args()
     logging.getLogger("topics.clients.sender").setLevel(logging.ERROR)  # the broker is away on purpose
     warm_kernels()
-    n = given.rounds * given.partitions * given.batch_bytes // 100
-    rows = generate(n, model_keys(given.keys, given.partitions))
-    made = record_batches(rows, "json", given.partitions, given.batch_bytes)
-    batches = [[batch for at, batch in made if at == partition] for partition in range(given.partitions)]
-    rounds = min(given.rounds, *map(len, batches))
+    n = options.rounds * options.partitions * options.batch_bytes // 100
+    rows = generate(n, model_keys(options.keys, options.partitions))
+    encoded = record_batches(rows, "json", options.partitions, options.batch_bytes)
+    batches = [[batch for at, batch in encoded if at == partition] for partition in range(options.partitions)]
+    rounds = min(options.rounds, *map(len, batches))
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-    found = asyncio.run(measure(batches, rounds, given.turns))
-    for together, turns in found.items():
-        stages = {stage: round(statistics.median(each[stage] for each in turns), 1) for stage in turns[0]}
-        all_ = round(statistics.median(sum(each.values()) for each in turns), 1)
+    measured = asyncio.run(measure(batches, rounds, options.turns))
+    for together, turns in measured.items():
+        stages = {stage: round(statistics.median(turn[stage] for turn in turns), 1) for stage in turns[0]}
+        all_ = round(statistics.median(sum(turn.values()) for turn in turns), 1)
         print(json.dumps({"together": together, "microseconds_per_run": all_, **stages}))
-    ratios = [sum(a.values()) / sum(b.values()) for a, b in zip(found[True], found[False], strict=True)]
-    print(json.dumps({"together_to_alone": [round(each, 2) for each in ratios]}))
+    ratios = [sum(a.values()) / sum(b.values()) for a, b in zip(measured[True], measured[False], strict=True)]
+    print(json.dumps({"together_to_alone": [round(ratio, 2) for ratio in ratios]}))
 
 
 if __name__ == "__main__":

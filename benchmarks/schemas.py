@@ -35,13 +35,13 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=10_000)
     parser.add_argument("--features", type=int, default=3)
     parser.add_argument("--values", type=int, default=50)
-    given = parser.parse_args()
+    options = parser.parse_args()
     task = Task(0, TaskConfig(model_spec='{"learner": "h-tree", "query": "never"}'))
-    feed(task, 0, given)
+    feed(task, 0, options)
     before, steps = resident(), []
-    for number in range(1, given.models + 1):
-        feed(task, number, given)
-        if number % max(1, given.models // STEPS) == 0:
+    for number in range(1, options.models + 1):
+        feed(task, number, options)
+        if number % max(1, options.models // STEPS) == 0:
             words = sum(task.models.cache.model(slot).nbytes for slot in range(number + 1))
             steps.append(
                 {
@@ -51,18 +51,18 @@ def main() -> None:
                     "shared": shared.TALLY.bytes,
                 }
             )
-    for number in range(given.models + 1):
+    for number in range(options.models + 1):
         control(task, number)
     control(task, 0)  # deletions of a run take effect when the next one begins
     gc.collect()
-    ideal = given.models * given.features * given.values * 2 + given.features * given.values * 60
+    ideal = options.models * options.features * options.values * 2 + options.features * options.values * 60
     print(json.dumps({"steps": steps, "ideal": ideal, "freed": {"shared": shared.TALLY.bytes}}, indent=2))
 
 
-def feed(task: Task, number: int, given: argparse.Namespace) -> None:
+def feed(task: Task, number: int, options: argparse.Namespace) -> None:
     """Send a model all values of all features, in its own order."""
     draw = random.Random(number)
-    orders = [draw.sample(range(given.values), given.values) for _ in range(given.features)]
+    orders = [draw.sample(range(options.values), options.values) for _ in range(options.features)]
     values = [
         orjson.dumps(
             {
@@ -70,7 +70,7 @@ def feed(task: Task, number: int, given: argparse.Namespace) -> None:
                 "label": "xy"[row % 2],
             }
         )
-        for row in range(given.values)
+        for row in range(options.values)
     ]
     process(task, "instances", number, values)
 

@@ -52,17 +52,17 @@ class Pass(Cost):
     models_bytes: float
 
 
-def produce(given: argparse.Namespace, bootstrap: str, topic: str) -> None:
+def produce(options: argparse.Namespace, bootstrap: str, topic: str) -> None:
     """Produce one row of each model, then the remaining rows, each of any model."""
     rng = np.random.default_rng(1)
-    names = tuple(f"a{number}" for number in range(given.attributes))
-    keys = [b"model-%d" % number for number in range(given.models)]
-    places = [partition_of(key, given.partitions) for key in keys]
-    order = np.concatenate([np.arange(given.models), rng.integers(given.models, size=given.records)])
+    names = tuple(f"a{number}" for number in range(options.attributes))
+    keys = [b"model-%d" % number for number in range(options.models)]
+    places = [partition_of(key, options.partitions) for key in keys]
+    order = np.concatenate([np.arange(options.models), rng.integers(options.models, size=options.records)])
     with Backfill(bootstrap) as backfill:
         for first in range(0, len(order), PART):
             part = order[first : first + PART].tolist()
-            x = rng.random((len(part), given.attributes))
+            x = rng.random((len(part), options.attributes))
             labels = np.where(x[:, 0] < 0.5, "a", "b").tolist()
             values = encode_instances(Features.of(names, x), format="packed", labels=labels)
             for key, value in zip(part, values, strict=True):
@@ -72,53 +72,55 @@ def produce(given: argparse.Namespace, bootstrap: str, topic: str) -> None:
 class Bench:
     """The backlog, and passes of a new worker over it."""
 
-    def __init__(self, given: argparse.Namespace, bootstrap: str, names: TopicNames) -> None:
-        self._given, self._names = given, names
+    def __init__(self, flags: argparse.Namespace, bootstrap: str, names: TopicNames) -> None:
+        self._given, self._names = flags, names
         self._cluster = Cluster(bootstrap)
         self._bootstrap = bootstrap
-        produce(given, bootstrap, names.instances)
+        produce(flags, bootstrap, names.instances)
 
     def once(self, mode: str) -> Pass:
         """Let a worker process the backlog, as a new group without models."""
-        given, names = self._given, self._names
-        interval = str(int(given.interval * 1000))
+        flags, names = self._given, self._names
+        interval = str(int(flags.interval * 1000))
         chosen = NO_SNAPSHOTS if mode == "off" else NO_SNAPSHOTS | {"GROVE_SNAPSHOT_INTERVAL_MS": interval}
         settings = {"GROVE_MODEL_SPEC": SPEC, "GROVE_COMMIT_INTERVAL_MS": "100", **chosen}
-        options = Options(self._bootstrap, guarantee=given.guarantee, settings=settings)
+        options = Options(self._bootstrap, guarantee=flags.guarantee, settings=settings)
         group = f"bench-{uuid.uuid4().hex[:8]}"
         self._cluster.delete(names.journal, names.snapshots)  # left by the previous pass
-        create({"bootstrap.servers": self._bootstrap}, names, given.partitions, 1)
-        progress = Committed(self._cluster, group, names.instances, given.partitions)
-        total = given.models + given.records
+        create({"bootstrap.servers": self._bootstrap}, names, flags.partitions, 1)
+        progress = Committed(self._cluster, group, names.instances, flags.partitions)
+        total = flags.models + flags.records
         with (
             tempfile.TemporaryDirectory(prefix="grove-bench-") as place,
-            Member("bench-0", options, names, given.partitions, group, Path(place)) as member,
+            Member("bench-0", options, names, flags.partitions, group, Path(place)) as member,
         ):
-            first = self._until(progress, member, min(2 * given.models, total - 1))
-            begun, cpu, made = time.monotonic(), member.cpu_seconds(), _snapshots(member)
+            first = self._until(progress, member, min(2 * flags.models, total - 1))
+            begun, cpu, counts_before = time.monotonic(), member.cpu_seconds(), _snapshots(member)
             last = self._until(progress, member, total)
             seconds, spent = time.monotonic() - begun, member.cpu_seconds() - cpu
-            snapshots, size = (now - then for now, then in zip(_snapshots(member), made, strict=True))
-            found = Pass(
+            snapshots, size = (
+                now - then for now, then in zip(_snapshots(member), counts_before, strict=True)
+            )
+            one_pass = Pass(
                 last - first, seconds, spent, int(snapshots), size, member.metric("grove_model_bytes")
             )
             member.kill()
-        if mode == "on" and not found.snapshots:
+        if mode == "on" and not one_pass.snapshots:
             message = f"no snapshot was complete within {seconds:.1f} s: too few rows; raise --records"
             raise ValueError(message)
-        return found
+        return one_pass
 
     def _until(self, progress: Committed, member: Member, n: int) -> int:
         seen, changed = 0, time.monotonic()
-        while (done := progress.visible()) < n:
+        while (committed := progress.visible()) < n:
             member.check()
-            if done != seen:
-                seen, changed = done, time.monotonic()
+            if committed != seen:
+                seen, changed = committed, time.monotonic()
             if time.monotonic() - changed > PATIENCE_SECONDS:
-                message = f"{done} of {n} instances were committed, no more for {PATIENCE_SECONDS:.0f} s"
+                message = f"{committed} of {n} instances were committed, no more for {PATIENCE_SECONDS:.0f} s"
                 raise TimeoutError(message)
             time.sleep(LOOK_SECONDS)
-        return done
+        return committed
 
 
 def _snapshots(member: Member) -> tuple[float, float]:
@@ -126,26 +128,26 @@ def _snapshots(member: Member) -> tuple[float, float]:
     return member.metric("grove_snapshots_total"), member.metric("grove_snapshot_bytes_total")
 
 
-def summary(given: argparse.Namespace, turns: list[dict[str, Pass]]) -> dict[str, Any]:
+def summary(options: argparse.Namespace, turns: list[dict[str, Pass]]) -> dict[str, Any]:
     off, on = [turn["off"] for turn in turns], [turn["on"] for turn in turns]
-    rounds = statistics.median(each.snapshots / given.partitions for each in on)
+    rounds = statistics.median(one_pass.snapshots / options.partitions for one_pass in on)
     extra = statistics.median(b.cpu_per_million - a.cpu_per_million for a, b in zip(off, on, strict=True))
-    per_round = extra * statistics.median(each.rows for each in on) / 1e6 / rounds
+    per_round = extra * statistics.median(one_pass.rows for one_pass in on) / 1e6 / rounds
     return {
-        "guarantee": given.guarantee,
-        "models": given.models,
+        "guarantee": options.guarantee,
+        "models": options.models,
         "megabytes": round(on[-1].models_bytes / 1e6, 1),
         "repeats": len(turns),
-        "seconds_on": round(statistics.median(each.seconds for each in on), 2),
-        "rows_per_second_off": round(statistics.median(each.rows_per_second for each in off)),
-        "rows_per_second_on": round(statistics.median(each.rows_per_second for each in on)),
+        "seconds_on": round(statistics.median(one_pass.seconds for one_pass in on), 2),
+        "rows_per_second_off": round(statistics.median(one_pass.rows_per_second for one_pass in off)),
+        "rows_per_second_on": round(statistics.median(one_pass.rows_per_second for one_pass in on)),
         "rate_ratio": round(
             statistics.median(b.rows_per_second / a.rows_per_second for a, b in zip(off, on, strict=True)), 3
         ),
-        "cpu_per_million_off": round(statistics.median(each.cpu_per_million for each in off), 2),
-        "cpu_per_million_on": round(statistics.median(each.cpu_per_million for each in on), 2),
+        "cpu_per_million_off": round(statistics.median(one_pass.cpu_per_million for one_pass in off), 2),
+        "cpu_per_million_on": round(statistics.median(one_pass.cpu_per_million for one_pass in on), 2),
         "snapshots_of_all": round(rounds, 2),
-        "megabytes_written": round(statistics.median(each.units_bytes for each in on) / 1e6, 1),
+        "megabytes_written": round(statistics.median(one_pass.units_bytes for one_pass in on) / 1e6, 1),
         "cpu_seconds_a_snapshot_of_all": round(per_round, 3),
         "minute_share": round(per_round / 60, 4),
     }
@@ -167,17 +169,17 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    given = arguments()
+    options = arguments()
     warm_kernels()
-    with broker() as bootstrap, topics(bootstrap, Cluster(bootstrap), given.partitions) as names:
-        bench = Bench(given, bootstrap, names)
+    with broker() as bootstrap, topics(bootstrap, Cluster(bootstrap), options.partitions) as names:
+        bench = Bench(options, bootstrap, names)
         turns = []
-        for number in range(given.repeats):
+        for number in range(options.repeats):
             modes = ("off", "on") if number % 2 == 0 else ("on", "off")
             turns.append({mode: bench.once(mode) for mode in modes})
-            said = {mode: f"{cost.rows_per_second:,.0f} rows/s" for mode, cost in turns[-1].items()}
-            print(f"turn {number + 1} of {given.repeats}: {said}", file=sys.stderr, flush=True)
-    print(json.dumps(summary(given, turns), indent=None if given.json else 2))
+            rates = {mode: f"{cost.rows_per_second:,.0f} rows/s" for mode, cost in turns[-1].items()}
+            print(f"turn {number + 1} of {options.repeats}: {rates}", file=sys.stderr, flush=True)
+    print(json.dumps(summary(options, turns), indent=None if options.json else 2))
     return 0
 
 

@@ -86,7 +86,7 @@ def written(partition: Partition, units: dict[UnitName, Unit], between: Callable
     models = cut.n_models
     with Clock() as copying:
         between()
-    made: list[Unit] = []
+    units_written: list[Unit] = []
     steps: list[float] = []
     step = cut.units()
     with Clock() as writing:
@@ -96,16 +96,16 @@ def written(partition: Partition, units: dict[UnitName, Unit], between: Callable
             if unit is None:
                 break
             steps.append(time.process_time() - begin)
-            made.append(unit)
+            units_written.append(unit)
     with Clock() as ending:
         for name in cut.removed:
             del units[name]
         cut.done()
-    units.update((unit.name, unit) for unit in made)
+    units.update((unit.name, unit) for unit in units_written)
     return {
         "models": models,
-        "units": len(made),
-        "megabytes": round(sum(len(unit.data) for unit in made) / 1e6, 2),
+        "units": len(units_written),
+        "megabytes": round(sum(len(unit.data) for unit in units_written) / 1e6, 2),
         "cut_ms": round(1e3 * cutting.seconds, 3),
         "between_ms": round(1e3 * copying.seconds, 1),
         "write_ms": round(1e3 * writing.seconds, 1),
@@ -131,33 +131,33 @@ def run_cost(partition: Partition, everyone: np.ndarray[Any, Any]) -> float:
     return clock.seconds
 
 
-def measure(given: argparse.Namespace) -> dict[str, Any]:
+def measure(options: argparse.Namespace) -> dict[str, Any]:
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-    partition = Partition(given.models, given.attributes)
-    everyone = np.arange(given.models)
-    few = everyone[:: max(given.models // 100, 1)]
-    for _ in range(given.labels):
+    partition = Partition(options.models, options.attributes)
+    everyone = np.arange(options.models)
+    few = everyone[:: max(options.models // 100, 1)]
+    for _ in range(options.labels):
         partition.feed(everyone, labelled=True)
     partition.feed(everyone, labelled=False)  # instances that wait for their label
     units: dict[UnitName, Unit] = {}
-    found: dict[str, Any] = {"first": written(partition, units, lambda: None)}
+    figures: dict[str, Any] = {"first": written(partition, units, lambda: None)}
     model_bytes = [len(unit.data) for name, unit in units.items() if name.kind == "model"]
-    found["model_bytes"] = {"median": int(statistics.median(model_bytes)), "sum": sum(model_bytes)}
-    found["bare_us_per_model"] = round(1e6 * bare(units) / given.models, 2)
+    figures["model_bytes"] = {"median": int(statistics.median(model_bytes)), "sum": sum(model_bytes)}
+    figures["bare_us_per_model"] = round(1e6 * bare(units) / options.models, 2)
     plain = run_cost(partition, everyone)
-    found["all_change_after_the_cut"] = written(
+    figures["all_change_after_the_cut"] = written(
         partition, units, lambda: partition.feed(everyone, labelled=True)
     )
-    found["all_change_after_the_cut"]["same_runs_without_cut_ms"] = round(1e3 * plain, 1)
+    figures["all_change_after_the_cut"]["same_runs_without_cut_ms"] = round(1e3 * plain, 1)
     latest = written(partition, units, lambda: None)
     partition.feed(few, labelled=True)
-    found["all_again"], found["few"] = latest, written(partition, units, lambda: None)
+    figures["all_again"], figures["few"] = latest, written(partition, units, lambda: None)
     with Clock() as clock:
         again = Task.from_units(0, partition.config, None, units.values())
-    found["restore_us_per_model"] = round(1e6 * clock.seconds / given.models, 2)
-    found["same"] = again.digest() == partition.task.digest()
-    return found
+    figures["restore_us_per_model"] = round(1e6 * clock.seconds / options.models, 2)
+    figures["same"] = again.digest() == partition.task.digest()
+    return figures
 
 
 def main() -> None:
@@ -168,8 +168,8 @@ def main() -> None:
     parser.add_argument("--attributes", type=int, default=30)
     parser.add_argument("--labels", type=int, default=40, help="labels each model has learned")
     parser.add_argument("--json", action="store_true", help="one line")
-    given = parser.parse_args()
-    print(json.dumps(measure(given), indent=None if given.json else 2))
+    options = parser.parse_args()
+    print(json.dumps(measure(options), indent=None if options.json else 2))
 
 
 if __name__ == "__main__":

@@ -118,15 +118,15 @@ def once(rows: Rows, learner: Any, strategy: str, limit: float, seed: int) -> On
 def measure(
     stream: str, learner: Any, strategies: list[str], limits: list[float], seeds: int, records: int
 ) -> Iterator[Measured]:
-    found: dict[tuple[float, str], list[Once]] = {}
+    runs_of: dict[tuple[float, str], list[Once]] = {}
     n = 0
     for seed in range(1, seeds + 1):
         rows = rows_at(STREAMS[stream].format(seed=seed), records)
         n = len(rows.y)
         for limit in limits:
             for strategy in strategies:
-                found.setdefault((limit, strategy), []).append(once(rows, learner, strategy, limit, seed))
-    for (limit, strategy), runs in found.items():
+                runs_of.setdefault((limit, strategy), []).append(once(rows, learner, strategy, limit, seed))
+    for (limit, strategy), runs in runs_of.items():
         accuracies = [run.accuracy for run in runs]
         yield Measured(
             stream,
@@ -142,15 +142,15 @@ def measure(
         )
 
 
-def table(found: list[Measured], limit: float) -> Iterator[str]:
+def table(results: list[Measured], limit: float) -> Iterator[str]:
     """Yield a Markdown table of one limit: a line for each strategy, a column for each stream.
 
     The last columns are the mean over the streams of the difference between a strategy and ``random`` (± its
     deviation between seeds), the least of these differences, and the mean share of refused requests.
     """
-    streams = list(dict.fromkeys(each.stream for each in found))
-    strategies = list(dict.fromkeys(each.strategy for each in found))
-    cells = {(each.strategy, each.stream): each for each in found if each.limit == limit}
+    streams = list(dict.fromkeys(result.stream for result in results))
+    strategies = list(dict.fromkeys(result.strategy for result in results))
+    cells = {(result.strategy, result.stream): result for result in results if result.limit == limit}
     heads = ["strategy", *streams, "over random", "at worst", "refused"]
     yield "| " + " | ".join(heads) + " |"
     yield "|---" * len(heads) + "|"
@@ -170,7 +170,10 @@ def table(found: list[Measured], limit: float) -> Iterator[str]:
 
 def over_random(cell: Measured, random: Measured) -> list[float]:
     """Return the points by which a strategy is above ``random`` on a stream, for each seed."""
-    return [100 * (one - other) for one, other in zip(cell.accuracies, random.accuracies, strict=True)]
+    return [
+        100 * (accuracy - random_accuracy)
+        for accuracy, random_accuracy in zip(cell.accuracies, random.accuracies, strict=True)
+    ]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -186,26 +189,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--records", type=int, default=100_000, help="at most, of each stream")
     parser.add_argument("--table", action="store_true", help="Markdown instead of JSON lines")
-    given = parser.parse_args(arguments)
-    strategies = given.strategies.split(";") if given.strategies else list(STRATEGIES)
-    streams = given.streams.split(",")
+    options = parser.parse_args(arguments)
+    strategies = options.strategies.split(";") if options.strategies else list(STRATEGIES)
+    streams = options.streams.split(",")
     if unknown := (set(strategies) - set(STRATEGIES)) | (set(streams) - set(STREAMS)):
         parser.error(f"unknown {', '.join(sorted(unknown))}; known: {', '.join([*STRATEGIES, *STREAMS])}")
-    found: list[Measured] = []
+    results: list[Measured] = []
     complete = True
     for stream in streams:
         try:
-            for each in measure(
-                stream, json.loads(given.learner), strategies, given.limits, given.seeds, given.records
+            for result in measure(
+                stream,
+                json.loads(options.learner),
+                strategies,
+                options.limits,
+                options.seeds,
+                options.records,
             ):
-                found.append(each)
-                if not given.table:
-                    print(json.dumps(asdict(each)), flush=True)
+                results.append(result)
+                if not options.table:
+                    print(json.dumps(asdict(result)), flush=True)
         except MissingDatasetError as error:
             print(f"{stream} is left out: {error}", file=sys.stderr)
             complete = False
-    for limit in given.limits if given.table else []:
-        print(f"limit {limit}\n\n" + "\n".join(table(found, limit)) + "\n")
+    for limit in options.limits if options.table else []:
+        print(f"limit {limit}\n\n" + "\n".join(table(results, limit)) + "\n")
     return 0 if complete else 1
 
 

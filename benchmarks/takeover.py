@@ -80,27 +80,27 @@ def fill(bootstrap: str, names: TopicNames, models: int, partitions: int) -> int
 
 
 def await_snapshots(
-    given: argparse.Namespace, bootstrap: str, names: TopicNames, trial: Trial, standbys: int
+    flags: argparse.Namespace, bootstrap: str, names: TopicNames, trial: Trial, standbys: int
 ) -> int:
     """Return the number of snapshot parts, once all produced records are in snapshots and the standbys have
     these.
     """
-    first, partitions = trial.members[0], range(given.partitions)
-    rows = [len(range(number, given.models, given.partitions)) * ROWS_PER_MODEL for number in partitions]
+    first, partitions = trial.members[0], range(flags.partitions)
+    rows = [len(range(number, flags.models, flags.partitions)) * ROWS_PER_MODEL for number in partitions]
 
     def whole() -> bool:
-        said = [text for member in trial.members for _, text in member.said() if "is complete" in text]
-        found = [
+        texts = [text for member in trial.members for _, text in member.said() if "is complete" in text]
+        is_complete = [
             any(
                 f"partition {number}: " in text and f" at controls 0, instances {n}, labels 0 " in text
-                for text in said
+                for text in texts
             )
             for number, n in enumerate(rows)
         ]
-        return all(found)
+        return all(is_complete)
 
     first.wait(whole, "and the other worker had not all of it in snapshots")
-    parts = sum(Cluster(bootstrap).ends(names.snapshots, given.partitions))
+    parts = sum(Cluster(bootstrap).ends(names.snapshots, flags.partitions))
     read = "grove_changelog_records_total"
     first.wait(
         lambda: sum(member.metric(read, STANDBY) for member in trial.members) >= parts * standbys,
@@ -109,29 +109,29 @@ def await_snapshots(
     return parts
 
 
-def run(given: argparse.Namespace, bootstrap: str, end: str, replicas: int) -> dict[str, Any]:
+def run(flags: argparse.Namespace, bootstrap: str, end: str, replicas: int) -> dict[str, Any]:
     more = {"GROVE_NUM_STANDBY_REPLICAS": str(replicas), "GROVE_SNAPSHOT_INTERVAL_MS": "1000"}
     with (
-        topics(bootstrap, Cluster(bootstrap), given.partitions) as names,
+        topics(bootstrap, Cluster(bootstrap), flags.partitions) as names,
         tempfile.TemporaryDirectory(prefix="grove-bench-") as place,
-        Trial(given, bootstrap, names, given.guarantee, Path(place), more) as trial,
+        Trial(flags, bootstrap, names, flags.guarantee, Path(place), more) as trial,
     ):
         gone, stays = trial.add(2)
         trial.wait_until_ready()
-        fill(bootstrap, names, given.models, given.partitions)
-        parts = await_snapshots(given, bootstrap, names, trial, replicas)
+        fill(bootstrap, names, flags.models, flags.partitions)
+        parts = await_snapshots(flags, bootstrap, names, trial, replicas)
         watch = trial.watch()
         trial.feed()
         trial.settle(watch, time.monotonic_ns())
         models = int(sum(member.metric("grove_models_loaded") for member in trial.members))
-        found = take_over(trial, watch, gone, stays, end)
+        times = take_over(trial, watch, gone, stays, end)
         return {
             "end": end,
             "standbys": replicas,
-            "guarantee": given.guarantee,
-            "models": given.models,
+            "guarantee": flags.guarantee,
+            "models": flags.models,
             "parts_of_snapshots": parts,
-            **found,
+            **times,
             "models_lost": max(0, models - int(stays.metric("grove_models_loaded"))),
         }
 
@@ -165,21 +165,21 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--guarantee", choices=GUARANTEES, default="exactly_once")
     add_trial_arguments(parser, rate=1000)
     parser.add_argument("--json", action="store_true", help="one line for each, as it is known")
-    given = parser.parse_args()
-    given.ends = given.ends.split(",")
-    if wrong := sorted(set(given.ends) - ENDS.keys()):
+    flags = parser.parse_args()
+    flags.ends = flags.ends.split(",")
+    if wrong := sorted(set(flags.ends) - ENDS.keys()):
         parser.error(f"--ends {wrong[0]}: known are {', '.join(ENDS)}")
-    return given
+    return flags
 
 
 def main() -> int:
-    given = arguments()
+    flags = arguments()
     warm_kernels()
     with broker() as bootstrap:
-        for end in given.ends:
+        for end in flags.ends:
             for replicas in (0, 1):
-                line = run(given, bootstrap, end, replicas)
-                print(json.dumps(line, indent=None if given.json else 2), flush=True)
+                line = run(flags, bootstrap, end, replicas)
+                print(json.dumps(line, indent=None if flags.json else 2), flush=True)
     return 0
 
 

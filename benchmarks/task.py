@@ -49,32 +49,32 @@ def keys_of(n_keys: int, n: int, rng: np.random.Generator) -> list[bytes]:
     return [b"model-%d" % key for key in rng.choice(n_keys, size=n, p=weight / weight.sum())]
 
 
-def instances(given: argparse.Namespace, n_keys: int, runs: int, *, labelled: bool) -> list[RawRecords]:
+def instances(options: argparse.Namespace, n_keys: int, runs: int, *, labelled: bool) -> list[RawRecords]:
     """Return runs of instances whose class depends on two of their features."""
     rng = np.random.default_rng(1)
-    names = tuple(f"x{i}" for i in range(given.attributes))
-    found = []
+    names = tuple(f"x{i}" for i in range(options.attributes))
+    runs_made = []
     for number in range(runs):
-        x = np.round(rng.random((RUN, given.attributes)) * 10, 4)
-        label = np.where(x[:, 0] + x[:, 1 % given.attributes] <= 9, "a", "b").tolist() if labelled else None
+        x = np.round(rng.random((RUN, options.attributes)) * 10, 4)
+        label = np.where(x[:, 0] + x[:, 1 % options.attributes] <= 9, "a", "b").tolist() if labelled else None
         values = encode_instances(Features.of(names, x), labels=label)
-        found.append(as_run("instances", number * RUN, keys_of(n_keys, RUN, rng), values))
-    return found
+        runs_made.append(as_run("instances", number * RUN, keys_of(n_keys, RUN, rng), values))
+    return runs_made
 
 
-def birth(given: argparse.Namespace, n_keys: int) -> list[RawRecords]:
+def birth(options: argparse.Namespace, n_keys: int) -> list[RawRecords]:
     """Return runs that create every model and have both classes for it."""
     values = [
         b'{"features":{%s},"label":"%s"}'
-        % (b",".join(b'"x%d":1.5' % i for i in range(given.attributes)), label)
+        % (b",".join(b'"x%d":1.5' % i for i in range(options.attributes)), label)
         for label in (b"a", b"b")
     ]
     keys = [b"model-%d" % key for key in range(n_keys) for _ in values]
-    found = []
+    runs_made = []
     for start in range(0, len(keys), RUN):
-        some = keys[start : start + RUN]
-        found.append(as_run("instances", start, some, values * (len(some) // 2)))
-    return found
+        keys_of_run = keys[start : start + RUN]
+        runs_made.append(as_run("instances", start, keys_of_run, values * (len(keys_of_run) // 2)))
+    return runs_made
 
 
 def as_run(topic: str, start: int, keys: list[bytes], values: list[bytes]) -> RawRecords:
@@ -106,19 +106,19 @@ class Stopwatch:
         return statistics.median(self.seconds[stage]) / records * 1e6
 
 
-def config(given: argparse.Namespace, **spec: Any) -> TaskConfig:
-    body = {"learner": {"name": "h-tree", "leaf_model": given.leaf}, **spec}
-    return TaskConfig(model_spec=json.dumps(body), processing_exception_handler=given.handler)
+def config(options: argparse.Namespace, **spec: Any) -> TaskConfig:
+    body = {"learner": {"name": "h-tree", "leaf_model": options.leaf}, **spec}
+    return TaskConfig(model_spec=json.dumps(body), processing_exception_handler=options.handler)
 
 
-def measure(given: argparse.Namespace, n_keys: int, *, labelled: bool, **spec: Any) -> dict[str, Any]:
-    task, encoder, watch = Task(0, config(given, **spec)), Encoder(TopicNames()), Stopwatch()
-    warm_up = max(10, given.runs // 4)
+def measure(options: argparse.Namespace, n_keys: int, *, labelled: bool, **spec: Any) -> dict[str, Any]:
+    task, encoder, watch = Task(0, config(options, **spec)), Encoder(TopicNames()), Stopwatch()
+    warm_up = max(10, options.runs // 4)
     with watch("birth"):
-        for raw in birth(given, n_keys):
+        for raw in birth(options, n_keys):
             task.process(TaskRun("instances", raw))
     birth_us = watch.seconds["birth"][0] / n_keys * 1e6
-    backlog = instances(given, n_keys, warm_up + given.runs, labelled=labelled)
+    backlog = instances(options, n_keys, warm_up + options.runs, labelled=labelled)
     table = task.models.table
     table.answer = watch.wrap("kernel", table.answer)  # type: ignore[method-assign]
     requested = 0
@@ -144,11 +144,14 @@ def measure(given: argparse.Namespace, n_keys: int, *, labelled: bool, **spec: A
     }
 
 
-def measure_labels(given: argparse.Namespace, n_keys: int) -> dict[str, Any]:
+def measure_labels(options: argparse.Namespace, n_keys: int) -> dict[str, Any]:
     """Return the cost of a label whose instance is pending."""
-    task, watch = Task(0, config(given, query="always", budget={"name": "count", "limit": 1.0})), Stopwatch()
-    runs = max(10, given.runs // 2)
-    for number, raw in enumerate(instances(given, n_keys, runs, labelled=False)):
+    task, watch = (
+        Task(0, config(options, query="always", budget={"name": "count", "limit": 1.0})),
+        Stopwatch(),
+    )
+    runs = max(10, options.runs // 2)
+    for number, raw in enumerate(instances(options, n_keys, runs, labelled=False)):
         effects = task.process(TaskRun("instances", raw))
         ids = effects.requests[0].requests.instance_ids
         values = encode_labels(ids, ["a" if i % 3 else "b" for i in range(RUN)])
@@ -163,17 +166,17 @@ def measure_labels(given: argparse.Namespace, n_keys: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    given = arguments()
-    some = {"query": "variable_uncertainty", "budget": {"name": "count", "limit": 0.1}}
-    one = measure(given, 1, labelled=True)
-    many = measure(given, 10_000, labelled=True)
+    options = arguments()
+    random_query = {"query": "variable_uncertainty", "budget": {"name": "count", "limit": 0.1}}
+    one_key = measure(options, 1, labelled=True)
+    many = measure(options, 10_000, labelled=True)
     report = {
-        "attributes": given.attributes,
-        "handler": given.handler,
-        "labelled": [one, measure(given, 64, labelled=True), many],
-        "unlabelled": [measure(given, keys, labelled=False, **some) for keys in (1, 64, 10_000)],
-        "labels": [measure_labels(given, keys) for keys in (1, 64)],
-        "many_to_one": round(one["us_per_record"]["process"] / many["us_per_record"]["process"], 3),
+        "attributes": options.attributes,
+        "handler": options.handler,
+        "labelled": [one_key, measure(options, 64, labelled=True), many],
+        "unlabelled": [measure(options, keys, labelled=False, **random_query) for keys in (1, 64, 10_000)],
+        "labels": [measure_labels(options, keys) for keys in (1, 64)],
+        "many_to_one": round(one_key["us_per_record"]["process"] / many["us_per_record"]["process"], 3),
     }
     print(json.dumps(report, indent=1))
     return 0

@@ -60,18 +60,20 @@ def main() -> None:
     parser.add_argument("--intervals", type=float, nargs="+", default=[100, 50, 0], help="ms")
     parser.add_argument("--backoffs", type=int, nargs="+", default=[100, 5], help="ms")
     parser.add_argument("--turns", type=int, default=3)
-    given = parser.parse_args()
-    found: dict[tuple[float, int], list[float]] = defaultdict(list)
+    options = parser.parse_args()
+    milliseconds: dict[tuple[float, int], list[float]] = defaultdict(list)
     with broker() as address:
         kafka = {"bootstrap.servers": address}
         names = TopicNames(f"bench-{uuid.uuid4().hex[:6]}.")
         admin.create(kafka, names, PARTITIONS)
-        commit(kafka, names, min(given.backoffs), 0.0, 3 * given.commits)
-        for interval in given.intervals:
-            for _ in range(given.turns):
-                for backoff in given.backoffs:
-                    found[interval, backoff] += commit(kafka, names, backoff, interval / 1e3, given.commits)
-    for (interval, backoff), took in found.items():
+        commit(kafka, names, min(options.backoffs), 0.0, 3 * options.commits)
+        for interval in options.intervals:
+            for _ in range(options.turns):
+                for backoff in options.backoffs:
+                    milliseconds[interval, backoff] += commit(
+                        kafka, names, backoff, interval / 1e3, options.commits
+                    )
+    for (interval, backoff), took in milliseconds.items():
         p50, p90, p99 = np.percentile(took, [50, 90, 99]).round(1).tolist()
         row = {"interval_ms": interval, "retry_backoff_ms": backoff, "commits": len(took)}
         print(json.dumps({**row, "p50": p50, "p90": p90, "p99": p99, "mean": round(float(np.mean(took)), 1)}))

@@ -47,38 +47,38 @@ COLUMNS = (
 
 
 def main(arguments: list[str] | None = None) -> int:
-    given = _parser().parse_args(arguments)
-    known = presets()
-    chosen = list(known) if given.presets == "all" else given.presets.split(",")
-    peers = given.peers.split(",") if given.peers else []
-    if unknown := (set(chosen) - set(known)) | (set(peers) - set(PEERS)):
-        print(f"unknown {', '.join(sorted(unknown))}; known: {', '.join([*known, *PEERS])}", file=sys.stderr)
+    options = _parser().parse_args(arguments)
+    names = presets()
+    chosen = list(names) if options.presets == "all" else options.presets.split(",")
+    peers = options.peers.split(",") if options.peers else []
+    if unknown := (set(chosen) - set(names)) | (set(peers) - set(PEERS)):
+        print(f"unknown {', '.join(sorted(unknown))}; known: {', '.join([*names, *PEERS])}", file=sys.stderr)
         return 64
-    if not given.json:
+    if not options.json:
         print("| " + " | ".join(COLUMNS) + " |\n" + "|---" * len(COLUMNS) + "|")
     complete = True
-    for stream in given.streams.split(","):
+    for stream in options.streams.split(","):
         try:
-            rows = load(stream, given.records)
+            rows = load(stream, options.records)
         except (MissingDatasetError, GroveError, TopicsError) as error:
             print(f"{stream} is left out: {error}", file=sys.stderr)
             complete = False
             continue
-        for line in lines(rows, chosen, peers, given):
-            print(json.dumps(line) if given.json else row(line), flush=True)
+        for line in lines(rows, chosen, peers, options):
+            print(json.dumps(line) if options.json else row(line), flush=True)
     return 0 if complete else 1
 
 
 def lines(
-    rows: Rows, chosen: list[str], peers: list[str], given: argparse.Namespace
+    rows: Rows, chosen: list[str], peers: list[str], options: argparse.Namespace
 ) -> Iterator[dict[str, object]]:
     """Yield the results, a dictionary by column: peers first, then our presets."""
-    tasks = {"": Task(leaf_model=given.leaf_model), "-efdt": Task(leaf_model="nba")}
+    tasks = {"": Task(leaf_model=options.leaf_model), "-efdt": Task(leaf_model="nba")}
     speed: dict[str, float] = {}
     for peer in peers:
-        some = rows.first(given.river_records) if peer.startswith("river") else rows
+        first_rows = rows.first(options.river_records) if peer.startswith("river") else rows
         try:
-            result = PEERS[peer](some, tasks[_kind(peer)], repeats=given.repeats)
+            result = PEERS[peer](first_rows, tasks[_kind(peer)], repeats=options.repeats)
         except (ImportError, java.JavaError) as error:
             print(f"{peer} is left out: {error}", file=sys.stderr)
             continue
@@ -87,13 +87,13 @@ def lines(
     for preset in chosen:
         kind = _kind(preset)
         task = replace(tasks[kind], learner=preset)
-        result = grove_tree.run(rows, task, repeats=given.repeats)
+        result = grove_tree.run(rows, task, repeats=options.repeats)
         line = _line(rows, preset, result)
         if moa_speed := speed.get("moa" + kind):
             line["over MOA"] = round(result.records_per_second / moa_speed, 1)
         if "river" + kind in speed:
-            some = rows.first(given.river_records)
-            fair = grove_tree.run(some, task, repeats=given.repeats)
+            first_rows = rows.first(options.river_records)
+            fair = grove_tree.run(first_rows, task, repeats=options.repeats)
             line["over River"] = round(fair.records_per_second / speed["river" + kind])
         yield line
 

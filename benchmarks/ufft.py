@@ -90,13 +90,13 @@ def twin_rate(rows: Rows, seconds: float) -> tuple[float, int]:
     """Return the twin's records per second, and the number of records that it reached."""
     stream = Stream(rows.x, rows.y, np.ones(len(rows.y)), rows.attributes, rows.classes)
     twin = twin_of(SPEC, stream)
-    began, done = time.process_time(), 0
+    began, n_records = time.process_time(), 0
     for x, y in zip(rows.x.tolist(), rows.y.tolist(), strict=True):
         twin.answer(x, y)
-        done += 1
+        n_records += 1
         if time.process_time() - began > seconds:
             break
-    return done / (time.process_time() - began), done
+    return n_records / (time.process_time() - began), n_records
 
 
 def cost(records: int) -> Iterator[dict[str, object]]:
@@ -105,22 +105,22 @@ def cost(records: int) -> Iterator[dict[str, object]]:
     first = generator.take(1)
     rows = Rows("waveform", *first, (None,) * first[0].shape[1], 3)
     table = table_of(rows)
-    each = records // STRETCHES
-    found = []
+    per_stretch = records // STRETCHES
+    micros = []
     for stretch in range(STRETCHES):
         spent = 0.0
-        for x, y in generator.batches(each, 50_000, start=stretch * each):
+        for x, y in generator.batches(per_stretch, 50_000, start=stretch * per_stretch):
             spent += learn(table, x, y)[0]
         summary = table.model(0).summary()
-        found.append(1e6 * spent / each)
+        micros.append(1e6 * spent / per_stretch)
         yield {
-            "from_record": stretch * each,
-            "us_per_record": round(found[-1], 3),
+            "from_record": stretch * per_stretch,
+            "us_per_record": round(micros[-1], 3),
             "leaves": summary.leaves,
             "depth": summary.depth,
             "megabytes": round(table.model(0).nbytes / 1e6, 2),
         }
-    yield {"records": records, "last_to_second_stretch": round(found[-1] / found[1], 3)}
+    yield {"records": records, "last_to_second_stretch": round(micros[-1] / micros[1], 3)}
 
 
 def classes(most: int, d: int) -> Iterator[dict[str, object]]:
@@ -164,13 +164,13 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--classes", type=int, default=64)
     parser.add_argument("--attributes", type=int, default=40)
-    given = parser.parse_args()
-    found = {
-        "speed": lambda: speed(given.records or 20_000, given.seconds, given.repeats),
-        "cost": lambda: cost(given.records or 10_000_000),
-        "classes": lambda: classes(given.classes, given.attributes),
+    options = parser.parse_args()
+    parts = {
+        "speed": lambda: speed(options.records or 20_000, options.seconds, options.repeats),
+        "cost": lambda: cost(options.records or 10_000_000),
+        "classes": lambda: classes(options.classes, options.attributes),
     }
-    for line in found[given.what]():
+    for line in parts[options.what]():
         print(json.dumps(line), flush=True)
 
 

@@ -67,16 +67,16 @@ class Transcription:
     def hypotheses(self, theta: Any) -> Any:
         """Run Algorithm 4: draw distinct strings, each with a class drawn evenly (uint8[N, n])."""
         shape = self.shape
-        found: dict[bytes, Any] = {}
-        left = ATTEMPTS * shape.hypotheses
+        distinct: dict[bytes, Any] = {}
+        attempts_left = ATTEMPTS * shape.hypotheses
         for c in self.random.integers(0, shape.classes, shape.hypotheses):
-            while left > 0:
-                left -= 1
+            while attempts_left > 0:
+                attempts_left -= 1
                 h = (self.random.random(shape.bits) < theta[c]).astype(np.uint8)
-                if h.tobytes() not in found:
-                    found[h.tobytes()] = h
+                if h.tobytes() not in distinct:
+                    distinct[h.tobytes()] = h
                     break
-        return np.array(list(found.values()))
+        return np.array(list(distinct.values()))
 
     def episode(self, x: Any, y: int) -> None:
         """Run Algorithms 1 to 3 for a record (uint8[n]) and its label."""
@@ -160,9 +160,9 @@ def compared(shape: Shape, criterion: str, seconds: float) -> dict[str, object]:
         nonlocal hits
         rows = slice(first, first + n)
         began = time.process_time()
-        found = table.answer(np.zeros(n, dtype=np.int64), cells[rows], y[rows], np.ones(n), LABELLED)
+        answers = table.answer(np.zeros(n, dtype=np.int64), cells[rows], y[rows], np.ones(n), LABELLED)
         spent = time.process_time() - began
-        hits += int((found.prediction == y[rows]).sum())
+        hits += int((answers.prediction == y[rows]).sum())
         return spent
 
     def run_twin(first: int, n: int) -> float:
@@ -179,24 +179,24 @@ def compared(shape: Shape, criterion: str, seconds: float) -> dict[str, object]:
         "accuracy": round(hits / COMPARED, 3),
         "numpy_accuracy": round(twin.hits / COMPARED, 3),
     }
-    done, slow = COMPARED, COMPARED
-    while theirs < seconds and done + 40 * PIECE <= len(y):
-        ours += run(done, 40 * PIECE)
+    n_ours, slow = COMPARED, COMPARED
+    while theirs < seconds and n_ours + 40 * PIECE <= len(y):
+        ours += run(n_ours, 40 * PIECE)
         theirs += run_twin(slow, PIECE)
-        done += 40 * PIECE
+        n_ours += 40 * PIECE
         slow += PIECE
-    done, slow = done - COMPARED, slow - COMPARED
+    n_ours, slow = n_ours - COMPARED, slow - COMPARED
     return {
         "shape": shape.name,
         "bits": shape.bits,
         "classes": shape.classes,
         "hypotheses": shape.hypotheses,
         "criterion": criterion,
-        "episodes": done,
-        "episodes_per_second": round(done / ours),
+        "episodes": n_ours,
+        "episodes_per_second": round(n_ours / ours),
         "numpy_episodes": slow,
         "numpy_episodes_per_second": round(slow / theirs, 1),
-        "ratio": round((done / ours) / (slow / theirs), 1),
+        "ratio": round((n_ours / ours) / (slow / theirs), 1),
         **agreement,
     }
 

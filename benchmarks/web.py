@@ -117,8 +117,8 @@ class Annotator:
         self._messages += 1
         self._take(data)
         if self._messages % ACK_EVERY == 0:
-            told = {"client_id": self._query["client_id"], "next_message_id": self._messages}
-            await self._socket.emit("ack", told)
+            acknowledged = {"client_id": self._query["client_id"], "next_message_id": self._messages}
+            await self._socket.emit("ack", acknowledged)
 
     def _take(self, elements: dict[str, Any]) -> None:
         for number, element in elements.items():
@@ -177,7 +177,7 @@ async def people(
     address: str, n: int, heading: str, button: str, *, users: bool
 ) -> AsyncIterator[list[Annotator]]:
     """Yield annotators that have their first card."""
-    found = []
+    annotators = []
     for number in range(n):
         async with httpx.AsyncClient(base_url=address, timeout=WAIT_S) as client:
             if users:
@@ -186,29 +186,29 @@ async def people(
                 assert answer.status_code == 303, answer.text
             annotator = Annotator(address, heading, button)
             await annotator.begin(client)
-            found.append(annotator)
-    for annotator in found:
+            annotators.append(annotator)
+    for annotator in annotators:
         await annotator.ready()
     try:
-        yield found
+        yield annotators
     finally:
-        for annotator in found:
+        for annotator in annotators:
             await annotator.end()
 
 
 async def clicks(annotators: list[Annotator], seconds: float, think_s: float) -> list[float]:
     """Let all annotators answer for this long; return the time of each answer, in seconds."""
     until = time.perf_counter() + seconds
-    taken: list[float] = []
+    seconds_of_answers: list[float] = []
 
     async def one(number: int, annotator: Annotator) -> None:
         await asyncio.sleep(think_s * number / len(annotators))  # people do not click in step
         while time.perf_counter() < until:
-            taken.append(await annotator.click())
+            seconds_of_answers.append(await annotator.click())
             await asyncio.sleep(think_s)
 
-    await asyncio.gather(*(one(number, each) for number, each in enumerate(annotators)))
-    return taken
+    await asyncio.gather(*(one(number, annotator) for number, annotator in enumerate(annotators)))
+    return seconds_of_answers
 
 
 class Asking(threading.Thread):
@@ -267,9 +267,9 @@ def process(command: list[str]) -> Iterator[tuple[str, int]]:
 
 def status(pid: int, name: str) -> float:
     """Return a figure of a process from the kernel, in MB (VmHWM: its peak memory)."""
-    found = re.search(rf"^{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.M)
-    assert found
-    return int(found[1]) / 1024
+    match = re.search(rf"^{name}:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text(), re.M)
+    assert match
+    return int(match[1]) / 1024
 
 
 def cpu_seconds(pid: int) -> float:
@@ -278,39 +278,39 @@ def cpu_seconds(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / 100
 
 
-def summary(taken: list[float]) -> dict[str, float]:
+def summary(seconds_of_answers: list[float]) -> dict[str, float]:
     """Return the number of answers and percentiles of their times, in ms."""
-    at = np.percentile(np.array(taken) * 1000, [50, 95, 99])
-    return {"answers": len(taken)} | {
+    at = np.percentile(np.array(seconds_of_answers) * 1000, [50, 95, 99])
+    return {"answers": len(seconds_of_answers)} | {
         f"p{p}_ms": round(float(ms), 2) for p, ms in zip((50, 95, 99), at, strict=True)
     }
 
 
 async def measured(
-    given: argparse.Namespace, web: tuple[str, int], bare: str, asking: Asking
+    options: argparse.Namespace, web: tuple[str, int], bare: str, asking: Asking
 ) -> dict[str, Any]:
     """Let annotators answer on both pages, in turns; return the figures."""
     address, pid = web
-    taken: dict[str, list[float]] = {"web": [], "bare": []}
+    seconds_of_page: dict[str, list[float]] = {"web": [], "bare": []}
     label = rf"^({'|'.join(CLASSES)}) \("
     memory = []
     async with (
-        people(address, given.annotators, "which class has", label, users=True) as annotators,
-        people(bare, given.annotators, "^number", "^next$", users=False) as clickers,
+        people(address, options.annotators, "which class has", label, users=True) as annotators,
+        people(bare, options.annotators, "^number", "^next$", users=False) as clickers,
     ):
         begun, cpu = time.perf_counter(), cpu_seconds(pid)
-        for _ in range(given.turns):
+        for _ in range(options.turns):
             for name, group in (("bare", clickers), ("web", annotators)):
-                taken[name] += await clicks(group, given.seconds / given.turns, given.think)
+                seconds_of_page[name] += await clicks(group, options.seconds / options.turns, options.think)
             memory.append(round(status(pid, "VmRSS"), 1))
         wall, spent = time.perf_counter() - begun, cpu_seconds(pid) - cpu
-    found = {name: summary(times) for name, times in taken.items()}
+    summaries = {name: summary(times) for name, times in seconds_of_page.items()}
     return {
-        "requests_per_s": given.rate,
-        "annotators": given.annotators,
-        "models": given.models,
-        **found,
-        "p95_ratio": round(found["web"]["p95_ms"] / found["bare"]["p95_ms"], 2),
+        "requests_per_s": options.rate,
+        "annotators": options.annotators,
+        "models": options.models,
+        **summaries,
+        "p95_ratio": round(summaries["web"]["p95_ms"] / summaries["bare"]["p95_ms"], 2),
         "web_cpu_share": round(spent / wall, 3),
         "web_memory_mb": memory,
         "web_memory_most_mb": round(status(pid, "VmHWM"), 1),
@@ -318,22 +318,22 @@ async def measured(
     }
 
 
-def run(given: argparse.Namespace) -> dict[str, Any]:
+def run(options: argparse.Namespace) -> dict[str, Any]:
     """Start everything, measure, stop everything."""
     with tempfile.TemporaryDirectory() as directory, EmbeddedBroker() as broker:
         servers, names = broker.bootstrap_servers, TopicNames("web-benchmark.")
         admin.create({"bootstrap.servers": servers}, names, PARTITIONS)
         users = Path(directory) / "users.txt"
-        for number in range(given.annotators):
+        for number in range(options.annotators):
             add_user(users, f"user{number}", PASSWORD)
         command = [sys.executable, "-m", "streamapp", "web", "--port", "0", "--users", str(users)]
         command += ["--state", str(Path(directory) / "web.sqlite"), "-b", servers]
         command += ["--topics-prefix", names.prefix]
         with process(command) as web, process([sys.executable, "-c", BARE]) as (bare, _):
-            asking = Asking(servers, names, given.rate, given.models)
+            asking = Asking(servers, names, options.rate, options.models)
             asking.start()
             try:
-                return asyncio.run(measured(given, web, bare, asking))
+                return asyncio.run(measured(options, web, bare, asking))
             finally:
                 asking.stop()
 
@@ -349,12 +349,12 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=6)
     parser.add_argument("--think", type=float, default=1.0, help="seconds between a card and its answer")
     parser.add_argument("--json", action="store_true")
-    given = parser.parse_args()
-    found = run(given)
-    if given.json:
-        print(json.dumps(found))
+    options = parser.parse_args()
+    figures = run(options)
+    if options.json:
+        print(json.dumps(figures))
         return
-    for name, figure in found.items():
+    for name, figure in figures.items():
         print(f"{name:20} {figure}")
 
 

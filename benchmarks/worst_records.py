@@ -193,7 +193,7 @@ def _arrow(size: int) -> Iterator[WorstRecord]:
 
     n = min(ROWS, room // 20)
     yield record("rows of numbers", pa.table(numbers(n, room // n)), plain=True)
-    labels = pa.array(["a" if each else "b" for each in draw.random(n) < 0.5]).dictionary_encode()
+    labels = pa.array(["a" if is_first else "b" for is_first in draw.random(n) < 0.5]).dictionary_encode()
     yield record("with labels", pa.table(numbers(n, room // n - 1) | {"label": labels}))
     truth = pa.array(np.zeros(min(10**6, size), dtype=np.bool_))
     yield record("a million rows", pa.table({"x": truth}), "too-many-rows")

@@ -183,13 +183,13 @@ def freezes(faults: Faults) -> list[evidence.Freeze]:
     """Return the freezes of workers, with the log that each worker wrote after it woke up."""
     return [
         evidence.Freeze(
-            each.worker.name,
-            each.longer_than_session,
-            each.began_ms,
-            each.woke_ms,
-            *each.worker.said_from(each.log_size),
+            freeze.worker.name,
+            freeze.longer_than_session,
+            freeze.began_ms,
+            freeze.woke_ms,
+            *freeze.worker.said_from(freeze.log_size),
         )
-        for each in faults.freezes
+        for freeze in faults.freezes
     ]
 
 

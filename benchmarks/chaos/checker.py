@@ -72,17 +72,17 @@ def check(
     instances that were in the log. `buying`: keys of models that buy features, which answer a record once
     they have enough of it.
     """
-    findings = Findings(records=len(sent), rows=sum(len(each.ids) for each in sent.values()))
+    findings = Findings(records=len(sent), rows=sum(len(record.ids) for record in sent.values()))
     for partition, records in (logged or {}).items():
         unknown = [record for record in records if (partition, record.offset) not in sent]
         findings.unacknowledged += len(unknown)
         if unknown:
             findings.note(f"instances[{partition}]: {len(unknown)} unacknowledged, the first {unknown[0]}")
     gone = _check_journal(findings, servers, prefix, journal, deleted or {})
-    left = {place: each for place, each in sent.items() if place not in gone}
+    remaining = {place: record for place, record in sent.items() if place not in gone}
     names = {name for place in gone & sent.keys() for name in sent[place].ids}
-    _check_answers(findings, servers, prefix, partitions, left, names, buying)
-    _check_dead_letters(findings, servers, prefix, partitions, left, gone)
+    _check_answers(findings, servers, prefix, partitions, remaining, names, buying)
+    _check_dead_letters(findings, servers, prefix, partitions, remaining, gone)
     _check_labels(findings, servers, prefix, partitions)
     return findings
 
@@ -96,16 +96,16 @@ def _check_answers(
     gone: set[str],
     buying: Collection[str],
 ) -> None:
-    wanted: dict[tuple[int, str], list[str]] = defaultdict(list)
-    for (partition, _), each in sorted(sent.items()):
-        wanted[partition, each.key] += each.ids
-    given: dict[tuple[int, str], list[str]] = defaultdict(list)
+    ids_sent: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for (partition, _), record in sorted(sent.items()):
+        ids_sent[partition, record.key] += record.ids
+    ids_answered: dict[tuple[int, str], list[str]] = defaultdict(list)
     for message in read(servers, prefix + "predictions", partitions):
-        given[message.partition(), message.key().decode()] += _ids(message)  # type: ignore[index, union-attr]
-    for place in wanted.keys() | given.keys():
-        counts = Counter(given[place])
-        expected = set(wanted[place])
-        missing = [name for name in wanted[place] if name not in counts]
+        ids_answered[message.partition(), message.key().decode()] += _ids(message)  # type: ignore[index, union-attr]
+    for place in ids_sent.keys() | ids_answered.keys():
+        counts = Counter(ids_answered[place])
+        expected = set(ids_sent[place])
+        missing = [name for name in ids_sent[place] if name not in counts]
         findings.lost += len(missing)
         answered = [name for name in counts if name in gone]
         if answered:
@@ -118,8 +118,8 @@ def _check_answers(
             findings.note(f"{place}: {len(twice)} rows answered again, the first is {twice[0]}")
         if missing:
             findings.note(f"{place}: {len(missing)} rows not answered, the first is {missing[0]}")
-        first = [name for name in dict.fromkeys(given[place]) if name in expected]
-        in_order = place[1] in buying or first == [name for name in wanted[place] if name in counts]
+        first = [name for name in dict.fromkeys(ids_answered[place]) if name in expected]
+        in_order = place[1] in buying or first == [name for name in ids_sent[place] if name in counts]
         if not in_order:
             findings.disordered += 1
             findings.note(f"{place}: answers out of order")
@@ -145,18 +145,18 @@ def _check_dead_letters(
     sent: Mapping[tuple[int, int], Sent],
     gone: set[tuple[int, int]],
 ) -> None:
-    wanted = {place for place, each in sent.items() if each.kind == "malformed"}
-    given: Counter[tuple[int, int]] = Counter()
+    malformed = {place for place, record in sent.items() if record.kind == "malformed"}
+    letters: Counter[tuple[int, int]] = Counter()
     for message in read(servers, prefix + "dead-letters", partitions):
         headers = dict(message.headers() or [])
         if str(_text(headers["__streams.errors.topic"])).endswith("instances"):
             partition = int(_text(headers["__streams.errors.partition"]))
-            given[partition, int(_text(headers["__streams.errors.offset"]))] += 1
-    findings.lost += len(wanted - given.keys())
-    findings.doubled += sum(n if place in gone else n - 1 for place, n in given.items())
-    for place in sorted(place for place, n in given.items() if n > 1 or place in gone):
-        findings.note(f"{place}: {given[place]} dead letters{', and deleted unread' * (place in gone)}")
-    findings.invented += len(given.keys() - wanted - gone)
+            letters[partition, int(_text(headers["__streams.errors.offset"]))] += 1
+    findings.lost += len(malformed - letters.keys())
+    findings.doubled += sum(n if place in gone else n - 1 for place, n in letters.items())
+    for place in sorted(place for place, n in letters.items() if n > 1 or place in gone):
+        findings.note(f"{place}: {letters[place]} dead letters{', and deleted unread' * (place in gone)}")
+    findings.invented += len(letters.keys() - malformed - gone)
 
 
 def purchases(
@@ -217,9 +217,9 @@ def _check_journal(
             before, after, steps = entry[5:8]
             _compare(findings, partition, at, before)
             for source, _, *more in steps:
-                taken = deleted.get(partition, 0) if source == "instances" else 0
+                deleted_before = deleted.get(partition, 0) if source == "instances" else 0
                 for first, end in more[0] if more else ():
-                    lost = range(first, max(first, min(end, taken)))
+                    lost = range(first, max(first, min(end, deleted_before)))
                     gone |= {(partition, offset) for offset in lost}
                     findings.deleted += len(lost)
                     findings.not_learned += end - first - len(lost)

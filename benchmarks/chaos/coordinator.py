@@ -52,12 +52,12 @@ def transactions(servers: str) -> list[Transaction]:
 def changes(servers: str) -> list[Change]:
     """Return the coordinator's log; all changes of a producer are in one partition."""
     described = AdminClient({"bootstrap.servers": servers, "log_level": 0}).list_topics(timeout=120)
-    found = []
+    changes_read = []
     for message in read(servers, TOPIC, len(described.topics[TOPIC].partitions)):
         key, value = message.key(), message.value()
         if isinstance(key, bytes) and value is not None:
-            found.append(decode(key, value, message.timestamp()[1]))
-    return found
+            changes_read.append(decode(key, value, message.timestamp()[1]))
+    return changes_read
 
 
 def decode(key: bytes, value: bytes, time_ms: int) -> Change:
@@ -70,10 +70,10 @@ def decode(key: bytes, value: bytes, time_ms: int) -> Change:
     return Change(key[4 : 4 + length].decode(), state, time_ms)
 
 
-def pair_up(found: Iterable[Change]) -> list[Transaction]:
+def pair_up(changes_read: Iterable[Change]) -> list[Transaction]:
     open_ones: dict[str, list[int]] = {}
     over = []
-    for change in found:
+    for change in changes_read:
         if change.state == ONGOING:
             open_ones.setdefault(change.transactional_id, []).append(change.time_ms)
         elif change.state in (COMMITTED, ABORTED):

@@ -48,7 +48,7 @@ class Counts:
             self._ask()
 
     def report(self) -> dict[str, int]:
-        return {name: int(sum(each[name] for each in self._last.values())) for name in METRICS}
+        return {name: int(sum(counts[name] for counts in self._last.values())) for name in METRICS}
 
     def _run(self) -> None:
         while not self._ended.wait(ASK_S):
@@ -69,7 +69,9 @@ def parse(page: str, metrics: Mapping[str, str] = METRICS) -> dict[str, float]:
     lines = [line.rpartition(" ") for line in page.splitlines() if not line.startswith("#")]
     return {
         name: sum(
-            float(value) for metric, _, value in lines if metric == wanted or metric.startswith(wanted + "{")
+            float(value)
+            for metric, _, value in lines
+            if metric == metric_name or metric.startswith(metric_name + "{")
         )
-        for name, wanted in metrics.items()
+        for name, metric_name in metrics.items()
     }

@@ -58,7 +58,7 @@ def torn_snapshots(journal: Iterable[Kept], table: Iterable[Kept]) -> int:
     complete = {(record[2], record[3]) for record in records if record[1] == MANIFEST}
     newest = max((record[2] for record in records if record[1] == ENTRY), default=0)
     later = max(complete, default=(0, 0))
-    return sum(1 for one in begun - complete if one < later or one[0] < newest)
+    return sum(1 for snapshot in begun - complete if snapshot < later or snapshot[0] < newest)
 
 
 def takeover_seconds(
@@ -69,7 +69,7 @@ def takeover_seconds(
     `outages` holds the start and end of each outage of the broker. The second list has the tasks that were
     awaited during an outage, when no worker could take over.
     """
-    found: tuple[list[float], list[float]] = [], []
+    seconds: tuple[list[float], list[float]] = [], []
     last: tuple[int, int] | None = None
     for kept in journal:
         record = msgpack.unpackb(kept.value or b"", use_list=False)
@@ -78,9 +78,9 @@ def takeover_seconds(
         incarnation = record[2]
         if last is not None and incarnation != last[0]:
             during = any(began < kept.time_ms and ended > last[1] for began, ended in outages)
-            found[during].append((kept.time_ms - last[1]) / 1000)
+            seconds[during].append((kept.time_ms - last[1]) / 1000)
         last = incarnation, kept.time_ms
-    return found
+    return seconds
 
 
 def refused(freeze: Freeze) -> bool:
@@ -97,8 +97,10 @@ def wrote(freeze: Freeze, transactions: Iterable[Transaction], group: str) -> bo
     """
     name, until_ms = f"{group}-{freeze.worker}", freeze.until_ms or float("inf")
     return refused(freeze) and any(
-        not each.committed and each.transactional_id == name and freeze.began_ms <= each.ended_ms <= until_ms
-        for each in transactions
+        not transaction.committed
+        and transaction.transactional_id == name
+        and freeze.began_ms <= transaction.ended_ms <= until_ms
+        for transaction in transactions
     )
 
 
@@ -116,8 +118,8 @@ def report(
     takeovers = [seconds for alone, _ in waits for seconds in alone]
     during = [seconds for _, outage in waits for seconds in outage]
     return {
-        "aborted_transactions": sum(not each.committed for each in transactions),
-        "committed_transactions": sum(each.committed for each in transactions),
+        "aborted_transactions": sum(not transaction.committed for transaction in transactions),
+        "committed_transactions": sum(transaction.committed for transaction in transactions),
         "torn_snapshots": sum(torn_snapshots(journal[number], table[number]) for number in journal),
         "zombies": sum(freeze.longer_than_session for freeze in freezes),
         "zombies_refused": sum(map(refused, freezes)),

@@ -209,9 +209,9 @@ class Fleet:
         began = moved = time.monotonic()
         last: list[str] = []
         while not ready():
-            now, said = time.monotonic(), [worker.readiness() for worker in self.workers]
-            if said != last:
-                last, moved = said, now
+            now, readiness = time.monotonic(), [worker.readiness() for worker in self.workers]
+            if readiness != last:
+                last, moved = readiness, now
             if now - moved > READY_S or now - began > READY_MOST_S:
                 logs = "".join(worker.log[-2000:] for worker in self.workers)
                 stood = f"{now - moved:.0f} s without a change"
@@ -220,7 +220,7 @@ class Fleet:
             time.sleep(LOOK_S)
 
 
-def wait_while_it_falls(value: Callable[[], int], seconds: float, said: Callable[[], str]) -> float:
+def wait_while_it_falls(value: Callable[[], int], seconds: float, in_words: Callable[[], str]) -> float:
     """Wait until a value is 0, up to `seconds` after its last new minimum; return the seconds it took."""
     began = lowered = time.monotonic()
     least = value()
@@ -230,15 +230,15 @@ def wait_while_it_falls(value: Callable[[], int], seconds: float, said: Callable
         if now < least:
             least, lowered = now, time.monotonic()
         elif time.monotonic() - lowered > seconds:
-            raise ChaosError(f"{now} for {seconds:.0f} s: {said()}")
+            raise ChaosError(f"{now} for {seconds:.0f} s: {in_words()}")
     return time.monotonic() - began
 
 
-def wait_until(done: Callable[[], bool], seconds: float, said: Callable[[], str]) -> float:
+def wait_until(is_over: Callable[[], bool], seconds: float, in_words: Callable[[], str]) -> float:
     """Wait until a condition holds; return how many seconds it took."""
     began = time.monotonic()
-    while not done():
+    while not is_over():
         if time.monotonic() - began > seconds:
-            raise ChaosError(f"not within {seconds:.0f} s: {said()}")
+            raise ChaosError(f"not within {seconds:.0f} s: {in_words()}")
         time.sleep(LOOK_S)
     return time.monotonic() - began

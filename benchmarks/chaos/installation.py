@@ -89,11 +89,13 @@ class Installation:
 
     def oracles(self, data: Path, *options: str) -> list[list[str]]:
         """Return the options of the oracles; two oracles send each value, equal, one early and one late."""
-        found = [["--data", str(data), *options]]
+        options_of_oracles = [["--data", str(data), *options]]
         for number, delay in enumerate(("~50ms", "~1s") if self.features else ()):
             words = ["--features", "--unavailable", "0.1", "--delay", delay]
-            found.append(["--data", str(data), *words, "--group", f"{self.group}-values-{number}"])
-        return found
+            options_of_oracles.append(
+                ["--data", str(data), *words, "--group", f"{self.group}-values-{number}"]
+            )
+        return options_of_oracles
 
     def environment(self, guarantee: str) -> Mapping[str, str]:
         return {
@@ -154,15 +156,15 @@ def left(partition: admin.PartitionDescription) -> int:
 
 def models(fleet: Fleet, keys: Sequence[str]) -> dict[str, bytes]:
     """Return the models by key once each is on a worker: a rebalance may go on although nothing lags."""
-    found: dict[str, bytes] = {}
+    pages_by_key: dict[str, bytes] = {}
 
     def complete() -> bool:
-        pages = ((key, model_page(fleet, key)) for key in keys if key not in found)
-        found.update({key: page for key, page in pages if page is not None})
-        return len(found) == len(keys)
+        pages = ((key, model_page(fleet, key)) for key in keys if key not in pages_by_key)
+        pages_by_key.update({key: page for key, page in pages if page is not None})
+        return len(pages_by_key) == len(keys)
 
-    wait_until(complete, READY_S, lambda: f"no worker has {sorted(set(keys) - found.keys())}")
-    return found
+    wait_until(complete, READY_S, lambda: f"no worker has {sorted(set(keys) - pages_by_key.keys())}")
+    return pages_by_key
 
 
 def model_page(fleet: Fleet, key: str) -> bytes | None:

@@ -70,9 +70,9 @@ def check_purchases(
 
     `refused` is the number of value records that became dead letters.
     """
-    found = Purchases(refused=refused)
-    asked = _asked(found, requests, prices, brought)
-    came, unavailable = _came(found, values)
+    purchases = Purchases(refused=refused)
+    asked = _asked(purchases, requests, prices, brought)
+    came, unavailable = _came(purchases, values)
     charged = Counter[Feature]()
     stops = dict[tuple[str, str], str]()
     for key, answer in predictions:
@@ -82,67 +82,67 @@ def check_purchases(
         instance, names = str(answer["id"]), list(acquired["features"])
         stops[key, instance] = acquired["stop"]
         charged.update((key, instance, name) for name in names)
-        found.cost += acquired["cost"]
+        purchases.cost += acquired["cost"]
         if not math.isclose(acquired["cost"], sum(prices[name] for name in set(names)), abs_tol=1e-9):
-            found.charged_wrongly += 1
-            found.note(f"{key} {instance}: {names} for {acquired['cost']}")
-    found.answers, found.stops = len(stops), dict(Counter(stops.values()))
-    found.features_charged = charged.total()
-    found.charged_twice = _beyond_first(found, charged, "charged again")
-    for each in charged.keys() - (asked.keys() & came):
-        found.charged_unasked += 1
-        found.note(f"{each}: charged, {'never delivered' if each in asked else 'not asked for'}")
-    for each in asked.keys() & came - unavailable - charged.keys():
-        stop = stops.get(each[:2])
+            purchases.charged_wrongly += 1
+            purchases.note(f"{key} {instance}: {names} for {acquired['cost']}")
+    purchases.answers, purchases.stops = len(stops), dict(Counter(stops.values()))
+    purchases.features_charged = charged.total()
+    purchases.charged_twice = _beyond_first(purchases, charged, "charged again")
+    for feature in charged.keys() - (asked.keys() & came):
+        purchases.charged_unasked += 1
+        purchases.note(f"{feature}: charged, {'never delivered' if feature in asked else 'not asked for'}")
+    for feature in asked.keys() & came - unavailable - charged.keys():
+        stop = stops.get(feature[:2])
         if stop is not None and stop not in CUT_SHORT:
-            found.uncharged += 1
-            found.note(f"{each}: delivered and not charged, the answer ended with {stop}")
-    open_still = {each[:2] for each in asked} - stops.keys()
-    found.unanswered = len(open_still)
+            purchases.uncharged += 1
+            purchases.note(f"{feature}: delivered and not charged, the answer ended with {stop}")
+    open_still = {feature[:2] for feature in asked} - stops.keys()
+    purchases.unanswered = len(open_still)
     for place in sorted(open_still)[:3]:
-        found.note(f"{place}: requested, and not answered")
-    return found
+        purchases.note(f"{place}: requested, and not answered")
+    return purchases
 
 
 def _asked(
-    found: Purchases,
+    purchases: Purchases,
     requests: Iterable[tuple[str, Document]],
     prices: Mapping[str, float],
     brought: Mapping[tuple[str, str], frozenset[str]],
 ) -> Counter[Feature]:
     asked, ids = Counter[Feature](), Counter[str]()
     for key, request in requests:
-        found.requests += 1
+        purchases.requests += 1
         instance, names = str(request["instance_id"]), list(request["features"])
         ids[request["request_id"]] += 1
         asked.update((key, instance, name) for name in names)
         free = brought.get((key, instance), frozenset[str]())
-        if known := sorted({*names} & ({*request["known"]} | free)):
-            found.asked_known += len(known)
-            found.note(f"{key} {instance}: {known} requested, and known")
+        if known_names := sorted({*names} & ({*request["known"]} | free)):
+            purchases.asked_known += len(known_names)
+            purchases.note(f"{key} {instance}: {known_names} requested, and known")
         if not math.isclose(request["cost"], sum(prices[name] for name in names), abs_tol=1e-9):
-            found.asked_wrongly += 1
-            found.note(f"{key} {instance}: {names} offered for {request['cost']}")
-    found.features_asked = asked.total()
-    found.asked_twice = _beyond_first(found, asked, "requested again")
-    found.asked_twice += sum(n - 1 for n in ids.values())
+            purchases.asked_wrongly += 1
+            purchases.note(f"{key} {instance}: {names} offered for {request['cost']}")
+    purchases.features_asked = asked.total()
+    purchases.asked_twice = _beyond_first(purchases, asked, "requested again")
+    purchases.asked_twice += sum(n - 1 for n in ids.values())
     return asked
 
 
-def _came(found: Purchases, values: Iterable[tuple[str, Document]]) -> tuple[set[Feature], set[Feature]]:
+def _came(purchases: Purchases, values: Iterable[tuple[str, Document]]) -> tuple[set[Feature], set[Feature]]:
     came, unavailable = set[Feature](), set[Feature]()
     for key, value in values:
-        found.values += 1
+        purchases.values += 1
         for member, into in (("features", came), ("unavailable", unavailable)):
             for name in value.get(member, ()):
-                each = key, str(value["id"]), name
-                found.values_again += each in came or each in unavailable
-                into.add(each)
+                feature = key, str(value["id"]), name
+                purchases.values_again += feature in came or feature in unavailable
+                into.add(feature)
     return came, unavailable
 
 
-def _beyond_first(found: Purchases, counts: Counter[Feature], what: str) -> int:
-    for each, n in counts.items():
+def _beyond_first(purchases: Purchases, counts: Counter[Feature], what: str) -> int:
+    for feature, n in counts.items():
         if n > 1:
-            found.note(f"{each}: {what}")
+            purchases.note(f"{feature}: {what}")
     return sum(n - 1 for n in counts.values())

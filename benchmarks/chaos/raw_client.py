@@ -98,11 +98,11 @@ class RawClient:
         """Return records from an offset on, if any come within `wait_ms`, and the position after them."""
         fetch = _FETCH.pack(-1, wait_ms, 1, FETCH_BYTES, 0)
         log: bytes = self._ask(FETCH, fetch + self._here() + _FROM.pack(start, FETCH_BYTES), _fetched)
-        found, position = list[Record](), start
+        records_read, position = list[Record](), start
         for behind, records in decode_batches(log):
-            found += [record for record in records if record.offset >= start]
+            records_read += [record for record in records if record.offset >= start]
             position = behind
-        return found, position
+        return records_read, position
 
     def _here(self) -> bytes:
         """Return the encoded topic and partition of a request."""
@@ -115,12 +115,12 @@ class RawClient:
         deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
-                error, found = read(_Answer(self._exchange(kind, body)))
+                error, result = read(_Answer(self._exchange(kind, body)))
                 failure: object = f"error {error}"
             except (OSError, KafkaException) as problem:
                 error, failure = -1, problem
             if error in (0, DUPLICATE_SEQUENCE):
-                return found
+                return result
             self.close()  # another broker may be the leader now
             if time.monotonic() > deadline:
                 message = f"{self._topic}-{self._partition}: request {kind[0]}: {failure}"
@@ -137,24 +137,24 @@ class RawClient:
         return self._receive(size)[_INT.size :]  # after the request's number
 
     def _receive(self, size: int) -> bytes:
-        found = bytearray()
-        while len(found) < size:
+        data = bytearray()
+        while len(data) < size:
             assert self._socket is not None
-            some = self._socket.recv(size - len(found))
-            if not some:
+            chunk = self._socket.recv(size - len(data))
+            if not chunk:
                 message = "the broker closed the connection"
                 raise ConnectionError(message)
-            found += some
-        return bytes(found)
+            data += chunk
+        return bytes(data)
 
     def _leader(self) -> tuple[str, int]:
         client = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
-        told = client.list_topics(self._topic, timeout=ANSWER_S)
-        place = told.topics[self._topic].partitions.get(self._partition)
-        if place is None or place.leader not in told.brokers:
+        metadata = client.list_topics(self._topic, timeout=ANSWER_S)
+        place = metadata.topics[self._topic].partitions.get(self._partition)
+        if place is None or place.leader not in metadata.brokers:
             message = f"{self._topic}-{self._partition} has no leader"
             raise ConnectionError(message)
-        leader = told.brokers[place.leader]
+        leader = metadata.brokers[place.leader]
         assert leader.host is not None
         return leader.host, leader.port
 
@@ -166,9 +166,9 @@ class _Answer:
         self._data, self._at = data, 0
 
     def number(self, kind: Struct) -> int:
-        (found,) = kind.unpack_from(self._data, self._at)
+        (number,) = kind.unpack_from(self._data, self._at)
         self._at += kind.size
-        return int(found)
+        return int(number)
 
     def bytes(self, size: int) -> bytes:
         """Return the next bytes; a negative size means none."""

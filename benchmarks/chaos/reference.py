@@ -47,15 +47,17 @@ class Reference:
 
     def models(self) -> dict[str, bytes]:
         """Return the snapshot of every model by key; raise ChaosError if logs and journal differ."""
-        found: dict[str, bytes] = {}
+        snapshots: dict[str, bytes] = {}
         for number, values in self._journal.items():
             task = Task(number, TaskConfig(), memory=ModelMemory(limit=0))
             for value in values:
                 _, kind, *body = msgpack.unpackb(value, use_list=False)
                 if kind == ENTRY:
                     self._go_through(task, number, body)
-            found |= {key: task.models.cache.model(slot).snapshot() for key, slot in task.models.keys.names()}
-        return found
+            snapshots |= {
+                key: task.models.cache.model(slot).snapshot() for key, slot in task.models.keys.names()
+            }
+        return snapshots
 
     def _go_through(self, task: Task, number: int, body: Sequence[Any]) -> None:
         _, _, _, before, _, steps, config = body

@@ -48,8 +48,8 @@ class Retention:
         client = AdminClient({"bootstrap.servers": self._servers, "log_level": 0})
         if time.monotonic() > until:
             return None
-        for done in client.delete_records([TopicPartition(self._topic, partition, before)]).values():
-            done.result(REQUEST_S)
+        for future in client.delete_records([TopicPartition(self._topic, partition, before)]).values():
+            future.result(REQUEST_S)
         self.deleted[partition] = before
         return partition
 
@@ -63,8 +63,10 @@ class Retention:
             newest = next((body for body in bodies if body[1] == MANIFEST), None)
             return newest is not None and newest[6]["instances"] >= self.deleted[partition]
 
-        said = f"no snapshot of partition {partition} has what was deleted before {self.deleted[partition]}"
-        wait_until(complete, SNAPSHOT_S, lambda: said)
+        problem = (
+            f"no snapshot of partition {partition} has what was deleted before {self.deleted[partition]}"
+        )
+        wait_until(complete, SNAPSHOT_S, lambda: problem)
 
     def _lags(self) -> dict[int, tuple[int, int]]:
         """Return the committed offset of each partition, and the end of its log."""
@@ -73,7 +75,9 @@ class Retention:
         client = Consumer({"bootstrap.servers": self._servers, "group.id": self._group, "log_level": 0})
         try:
             places = [TopicPartition(self._topic, number) for number in range(partitions)]
-            found = client.committed(places, timeout=REQUEST_S)
+            committed = client.committed(places, timeout=REQUEST_S)
         finally:
             client.close()
-        return {each.partition: (max(0, each.offset), ends[each.partition]) for each in found}
+        return {
+            position.partition: (max(0, position.offset), ends[position.partition]) for position in committed
+        }

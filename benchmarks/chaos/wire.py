@@ -103,11 +103,11 @@ def _sized(data: bytes | None) -> bytes:
 
 
 def _varint(number: int) -> bytes:
-    left, found = (number << 1) ^ (number >> 63), bytearray()
-    while left > 0x7F:
-        found.append(left & 0x7F | 0x80)
-        left >>= 7
-    return bytes([*found, left])
+    rest, encoded = (number << 1) ^ (number >> 63), bytearray()
+    while rest > 0x7F:
+        encoded.append(rest & 0x7F | 0x80)
+        rest >>= 7
+    return bytes([*encoded, rest])
 
 
 class _Reader:

@@ -37,15 +37,15 @@ def java() -> str:
 
 def run_java(arguments: Sequence[str]) -> str:
     """Return what a program printed; raise JavaError with the end of its output if it failed."""
-    done = subprocess.run(
+    process = subprocess.run(
         [java(), "-Xmx8g", "-XX:+UseSerialGC", *arguments],
         capture_output=True,
         text=True,
         check=False,
     )
-    if done.returncode != 0:
-        raise JavaError(f"java exited {done.returncode}: {done.stderr.strip()[-2000:]}")
-    return done.stdout
+    if process.returncode != 0:
+        raise JavaError(f"java exited {process.returncode}: {process.stderr.strip()[-2000:]}")
+    return process.stdout
 
 
 def fetch_jar(group: str, artifact: str, version: str, digest: str) -> Path:
@@ -58,9 +58,11 @@ def fetch_jar(group: str, artifact: str, version: str, digest: str) -> Path:
         raise JavaError(
             f"{group}:{artifact}:{version} cannot be fetched from Maven Central: {error}"
         ) from error
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
-    if found != digest:
-        raise JavaError(f"{path} has SHA-256 {found} and must have {digest}; remove the file and try again")
+    checksum = hashlib.sha256(path.read_bytes()).hexdigest()
+    if checksum != digest:
+        raise JavaError(
+            f"{path} has SHA-256 {checksum} and must have {digest}; remove the file and try again"
+        )
     return path
 
 
@@ -74,10 +76,10 @@ def class_path(name: str, sources: Sequence[Path], jars: Sequence[Path]) -> str:
     for source in sources:
         made_of.update(source.name.encode() + b"\0" + source.read_bytes())
     classes = cache() / name / made_of.hexdigest()[:16]
-    done = classes / "compiled"
-    if not done.exists():
+    marker = classes / "compiled"
+    if not marker.exists():
         classes.mkdir(parents=True, exist_ok=True)
         how = ["-source", "17", "-target", "17", "-nowarn", "-cp", libraries, "-d", str(classes)]
         run_java(["-jar", str(fetch_jar(*COMPILER)), *how, *map(str, sources)])
-        done.touch()
+        marker.touch()
     return os.pathsep.join([libraries, str(classes)])

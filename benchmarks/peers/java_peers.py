@@ -54,5 +54,5 @@ def _command(main: str, job: Job, place: Path) -> list[str]:
         "threads": str(job.threads),
         "state": str(place),
     }
-    given = [word for name, value in words.items() for word in (f"--{name}", value)]
-    return [java(), *MACHINE, "-cp", path, main, *given]
+    arguments = [word for name, value in words.items() for word in (f"--{name}", value)]
+    return [java(), *MACHINE, "-cp", path, main, *arguments]

@@ -94,9 +94,15 @@ def run_bare(rows: Rows, task: Task, *, repeats: int = 5) -> Result:
 def _timed(
     system: str, rows: Rows, task: Task, repeats: int, how: str, learner: str = "HoeffdingTree"
 ) -> Result:
-    done = drive(rows, options(task), repeats=repeats + WARM_UP, how=how, learner=learner)
+    driven = drive(rows, options(task), repeats=repeats + WARM_UP, how=how, learner=learner)
     return Result(
-        system, done.seconds[WARM_UP:], done.records, done.accuracy, done.leaves, done.splits, done.depth
+        system,
+        driven.seconds[WARM_UP:],
+        driven.records,
+        driven.accuracy,
+        driven.leaves,
+        driven.splits,
+        driven.depth,
     )
 
 
@@ -245,12 +251,12 @@ def levels(detector: str, inputs: npt.NDArray[np.int8]) -> npt.NDArray[np.int8]:
 
 
 def _installed(path: Path) -> list[tuple[int, int, str, float]]:
-    found = []
+    splits = []
     for line in path.read_text(encoding="utf-8").splitlines():
         record, attribute, rest = line.split(" ", 2)
         test, weight = rest.rsplit(" ", 1)
-        found.append((int(record), int(attribute), test, float(weight)))
-    return found
+        splits.append((int(record), int(attribute), test, float(weight)))
+    return splits
 
 
 def jars() -> list[Path]:

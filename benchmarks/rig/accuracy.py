@@ -56,9 +56,9 @@ def read(bootstrap: str, answers: AnswerTopic) -> list[list[bytes]]:
 def score(backlog: Backlog, answered: list[npt.NDArray[np.int8]]) -> float:
     """Return the share of right answers; answer i of a partition belongs to its row i, -1: no class."""
     right = total = 0
-    for truth, given in zip(backlog.truth, answered, strict=True):
-        right += int(np.count_nonzero(truth[: len(given)] == given))
-        total += len(given)
+    for truth, predicted in zip(backlog.truth, answered, strict=True):
+        right += int(np.count_nonzero(truth[: len(predicted)] == predicted))
+        total += len(predicted)
     return right / total
 
 

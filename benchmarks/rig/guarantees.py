@@ -20,7 +20,7 @@ def measure_guarantees(
     guarantees: list[str],
     repeats: int,
     keys: int,
-    said: Callable[[str], None],
+    progress: Callable[[str], None],
 ) -> list[dict[str, Any]]:
     """Return one line for each guarantee and system: the median pass, beside the pass with the first
     guarantee.
@@ -39,20 +39,22 @@ def measure_guarantees(
         shift = number % len(guarantees)
         for guarantee in guarantees[shift:] + guarantees[:shift]:
             for system in systems:
-                found = benches[guarantee].once(system, committed=True)
-                passes[guarantee, system.name].append(found)
-                said(f"{system.name}, {guarantee}, pass {number + 1} of {repeats}: {in_words(found[0])}")
+                one_pass = benches[guarantee].once(system, committed=True)
+                passes[guarantee, system.name].append(one_pass)
+                progress(
+                    f"{system.name}, {guarantee}, pass {number + 1} of {repeats}: {in_words(one_pass[0])}"
+                )
     return [
-        line(median(benches[guarantee], name, keys, found), found, passes[guarantees[0], name], bench)
-        for (guarantee, name), found in passes.items()
+        line(median(benches[guarantee], name, keys, passes_of), passes_of, passes[guarantees[0], name], bench)
+        for (guarantee, name), passes_of in passes.items()
     ]
 
 
-def line(result: Result, found: Passes, first: Passes, bench: Bench) -> dict[str, Any]:
-    """Return the printed figures of a guarantee; `found` holds its passes, `first` the passes to compare
+def line(result: Result, passes: Passes, first: Passes, bench: Bench) -> dict[str, Any]:
+    """Return the printed figures of a guarantee; `passes` holds its passes, `first` the passes to compare
     with.
     """
-    pairs = [(here, there) for (here, _), (there, _) in zip(found, first, strict=True)]
+    pairs = [(here, there) for (here, _), (there, _) in zip(passes, first, strict=True)]
     return result.to_dict() | {
         "partitions": bench.backlog.partitions,
         "rate_ratio": round(statistics.median(h.rows_per_second / t.rows_per_second for h, t in pairs), 3),

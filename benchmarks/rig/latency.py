@@ -93,8 +93,8 @@ class Pace:
             "partitions": partitions,
             "linger-ms": self.linger_ms,
         }
-        given = [word for name, value in words.items() for word in (f"--{name}", str(value))]
-        return python("-m", "benchmarks.rig.steady", *given)
+        arguments = [word for name, value in words.items() for word in (f"--{name}", str(value))]
+        return python("-m", "benchmarks.rig.steady", *arguments)
 
 
 def measure_latency(
@@ -145,14 +145,14 @@ def measure_latency(
         ages, spent = means(traced.read_text(), *counted) if traced is not None else ({}, {})
     ms = {name: _milliseconds(answers, *counted, start) for name, answers in reader.seen.items()}
     records = pace.rate * (last.at - first.at)
-    found = [
+    latencies = [
         _summary(system.name, options, ms[system.name], first, last, "system", records),
         _summary(ECHO.name, options, ms[ECHO.name], first, last, "echo", records * _share(ms, system.name)),
     ]
     load, threads = load_between(first, last), threads_between(first, last)
     load["load average"] = round(os.getloadavg()[0], 1)
-    found[0] = replace(found[0], load=load, threads=threads, ages=ages, spent=spent)
-    return [replace(each, p99_beyond_echo=each.p99 - found[1].p99) for each in found]
+    latencies[0] = replace(latencies[0], load=load, threads=threads, ages=ages, spent=spent)
+    return [replace(latency, p99_beyond_echo=latency.p99 - latencies[1].p99) for latency in latencies]
 
 
 def _new_group() -> str:
@@ -241,17 +241,17 @@ class Reader:
 
     def until(self, moment: float) -> None:
         """Read up to a moment of the monotonic clock."""
-        while (left := moment - time.monotonic()) > 0:
-            self._read(min(left, 1.0))
+        while (seconds_left := moment - time.monotonic()) > 0:
+            self._read(min(seconds_left, 1.0))
 
-    def read(self, wanted: Mapping[str, int]) -> None:
+    def read(self, counts: Mapping[str, int]) -> None:
         """Read until each system has this many answers."""
-        while any(len(self.seen[name]) < n for name, n in wanted.items()):
+        while any(len(self.seen[name]) < n for name, n in counts.items()):
             self._read(1.0)
             if time.monotonic() - self._last > STALL_SECONDS:
-                name = min(wanted, key=lambda name: len(self.seen[name]) - wanted[name])
+                name = min(counts, key=lambda name: len(self.seen[name]) - counts[name])
                 raise self._children[name].failed(
-                    f"answered {len(self.seen[name])} of {wanted[name]} records"
+                    f"answered {len(self.seen[name])} of {counts[name]} records"
                 )
 
     def _read(self, wait_s: float) -> None:
@@ -261,21 +261,21 @@ class Reader:
             for child in self._children.values():
                 child.check()
             return
-        some = [message, *self._consumer.consume(READ_MOST, 0)]
+        messages = [message, *self._consumer.consume(READ_MOST, 0)]
         now = time.monotonic_ns()
-        for each in some:
-            if (error := each.error()) is not None:
+        for answer in messages:
+            if (error := answer.error()) is not None:
                 raise KafkaException(error)
-            topic, value = each.topic(), each.value()
+            topic, value = answer.topic(), answer.value()
             assert topic is not None and value is not None
             self.seen[self._systems[topic]].append((value, now))
         self._last = time.monotonic()
 
 
-def _start(producer: Child, said: Path) -> float:
+def _start(producer: Child, start_file: Path) -> float:
     """Return when the first record is due, once the producer has written it."""
     deadline = time.monotonic() + START_SECONDS
-    while not (text := said.read_text()).endswith("\n"):
+    while not (text := start_file.read_text()).endswith("\n"):
         producer.check()
         if time.monotonic() > deadline:
             raise producer.failed(f"had not begun after {START_SECONDS:.0f} s")
@@ -294,5 +294,5 @@ def _milliseconds(answers: list[tuple[bytes, int]], first: float, end: float, st
     return np.asarray(took[counts] / 1e6)
 
 
-def _percentile(found: np.ndarray, percent: float) -> float:
-    return float(np.percentile(found, percent))
+def _percentile(milliseconds: np.ndarray, percent: float) -> float:
+    return float(np.percentile(milliseconds, percent))

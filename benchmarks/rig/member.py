@@ -133,16 +133,16 @@ class Member:
         page = self.page("/metrics")
         if page is None:
             raise self._failed("gave no metrics")
-        wanted = (f"{name}{{{labels}",) if labels else (f"{name} ", f"{name}{{")
-        return sum(float(at.rpartition(" ")[2]) for at in page.splitlines() if at.startswith(wanted))
+        prefixes = (f"{name}{{{labels}",) if labels else (f"{name} ", f"{name}{{")
+        return sum(float(at.rpartition(" ")[2]) for at in page.splitlines() if at.startswith(prefixes))
 
     def wait_until_ready(self) -> None:
         self.wait(lambda: self.page("/readyz") is not None, "was not ready")
 
-    def wait(self, done: Callable[[], bool], otherwise: str) -> None:
+    def wait(self, is_over: Callable[[], bool], otherwise: str) -> None:
         """Return when a condition holds; it is polled, because a worker sends no event."""
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while not done():
+        while not is_over():
             self.check()
             if time.monotonic() > deadline:
                 raise self._failed(f"{otherwise} after {PATIENCE_SECONDS:.0f} s")
@@ -155,12 +155,12 @@ class Member:
         with self._log.open("rb") as file:
             file.seek(self._mark)
             lines = file.read().decode(errors="replace").splitlines()
-        found = []
+        lines_said = []
         for line in lines:
             if line.startswith('{"time"') and line.endswith("}"):
                 entry = json.loads(line)
-                found.append((datetime.fromisoformat(entry["time"]).timestamp(), entry["message"]))
-        return found
+                lines_said.append((datetime.fromisoformat(entry["time"]).timestamp(), entry["message"]))
+        return lines_said
 
     def owned(self) -> set[int]:
         """Return the partitions of its newest assignment."""
@@ -169,10 +169,10 @@ class Member:
 
     def began(self) -> Start:
         """Return the times of its start; the worker is ready."""
-        said = self.said()
-        assigned = next(at for at, text in said if ASSIGNED.fullmatch(text))
-        live = max(at for at, text in said if LIVE.fullmatch(text))
-        restored = [match for _, text in said if (match := RESTORED.fullmatch(text))]
+        lines = self.said()
+        assigned = next(at for at, text in lines if ASSIGNED.fullmatch(text))
+        live = max(at for at, text in lines if LIVE.fullmatch(text))
+        restored = [match for _, text in lines if (match := RESTORED.fullmatch(text))]
         return Start(
             assigned - self.started,
             live - self.started,

@@ -19,12 +19,12 @@ def main() -> None:
     parser.add_argument(
         "--lacking", type=float, default=0.0, help="share of records without the last feature"
     )
-    given = parser.parse_args()
-    n = int(given.rate * given.seconds)
-    rows = generate(n, model_keys(given.keys, given.partitions))
+    options = parser.parse_args()
+    n = int(options.rate * options.seconds)
+    rows = generate(n, model_keys(options.keys, options.partitions))
     keys = [key.encode() for key in rows.keys]
-    places = [partition_of(key, given.partitions) for key in keys]
-    every = 1.0 / given.lacking if given.lacking else n + 1.0  # one in this many records lacks it
+    places = [partition_of(key, options.partitions) for key in keys]
+    every = 1.0 / options.lacking if options.lacking else n + 1.0  # one in this many records lacks it
     lacks = [int((number + 1) / every) > int(number / every) for number in range(n)]
     documents = (dict(zip(NAMES, x, strict=True)) for x in rows.x.tolist())
     features = []
@@ -33,19 +33,19 @@ def main() -> None:
             del document[NAMES[-1]]
         features.append(orjson.dumps(document))
     producer = Producer(
-        {"bootstrap.servers": given.bootstrap, "linger.ms": given.linger_ms, "enable.idempotence": True}
+        {"bootstrap.servers": options.bootstrap, "linger.ms": options.linger_ms, "enable.idempotence": True}
     )
     start, sent = time.monotonic(), 0
     while sent < n:
-        due = min(n, int((time.monotonic() - start) * given.rate))
+        due = min(n, int((time.monotonic() - start) * options.rate))
         for number in range(sent, due):
             label, key = int(rows.y[number]), rows.key[number]
             value = b'{"id":"%d","features":%b,"label":"%d"}' % (time.monotonic_ns(), features[number], label)
-            producer.produce(given.topic, value, keys[key], places[key])
+            producer.produce(options.topic, value, keys[key], places[key])
         sent = due
         producer.poll(STEP_SECONDS)
-    if left := producer.flush(30):
-        message = f"{left} records were not delivered"
+    if n_left := producer.flush(30):
+        message = f"{n_left} records were not delivered"
         raise RuntimeError(message)
 
 

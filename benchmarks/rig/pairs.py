@@ -48,14 +48,14 @@ def load_pairs(bootstrap: str, names: TopicNames, rows: Rows, partitions: int) -
 
 
 def measure_pairs(
-    bench: Bench, rows: Rows, partitions: int, repeats: int, keys: int, said: Callable[[str], None]
+    bench: Bench, rows: Rows, partitions: int, repeats: int, keys: int, progress: Callable[[str], None]
 ) -> Result:
     """Return the median of `repeats` passes of our worker over both topics."""
     bench.backlog = load_pairs(bench.options.bootstrap, bench.names, rows, partitions)
     passes: list[tuple[Pass, float | None]] = []
     for number in range(repeats):
         passes.append(once(bench))
-        said(f"pairs, pass {number + 1} of {repeats}: {passes[-1][0].rows_per_second:,.0f} pairs/s")
+        progress(f"pairs, pass {number + 1} of {repeats}: {passes[-1][0].rows_per_second:,.0f} pairs/s")
     return median(bench, OURS, keys, passes)
 
 

@@ -133,7 +133,7 @@ BLOCKS = {"max.message.bytes": str(8 * 1024 * 1024)}
 
 
 def measure(
-    bench: Bench, systems: list[System], repeats: int, keys: int, said: Callable[[str], None]
+    bench: Bench, systems: list[System], repeats: int, keys: int, progress: Callable[[str], None]
 ) -> list[Result]:
     """Return the median of `repeats` passes of each system; they take turns, so that they meet the same
     noise.
@@ -143,8 +143,8 @@ def measure(
         for system in systems:
             cost, accuracy = bench.once(system)
             passes[system.name].append((cost, accuracy))
-            said(f"{system.name}, pass {number + 1} of {repeats}: {in_words(cost)}")
-    return [median(bench, name, keys, found) for name, found in passes.items()]
+            progress(f"{system.name}, pass {number + 1} of {repeats}: {in_words(cost)}")
+    return [median(bench, name, keys, passes_of) for name, passes_of in passes.items()]
 
 
 def in_words(cost: Pass) -> str:
@@ -172,8 +172,8 @@ def by_itself(cost: Pass) -> dict[str, float | None]:
 def median(bench: Bench, name: str, keys: int, passes: list[tuple[Pass, float | None]]) -> Result:
     rates = sorted(cost.rows_per_second for cost, _ in passes)
     middle = statistics.median_low(rates)
-    cost, accuracy = next(found for found in passes if found[0].rows_per_second == middle)
-    last = [found.last_quarter for found, _ in passes if found.last_quarter is not None]
+    cost, accuracy = next(one_pass for one_pass in passes if one_pass[0].rows_per_second == middle)
+    last = [one_pass.last_quarter for one_pass, _ in passes if one_pass.last_quarter is not None]
     return Result(
         system=name,
         format=bench.backlog.format,

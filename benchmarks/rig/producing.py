@@ -34,9 +34,9 @@ class Backfill:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        left = self._producer.flush(FLUSH_SECONDS)
-        if kind is None and (left or self._failures):
-            message = f"{left} records not delivered, {len(self._failures)} failed: {self._failures[:1]}"
+        n_left = self._producer.flush(FLUSH_SECONDS)
+        if kind is None and (n_left or self._failures):
+            message = f"{n_left} records not delivered, {len(self._failures)} failed: {self._failures[:1]}"
             raise RuntimeError(message)
 
     def send(self, topic: str, value: bytes, key: bytes, partition: int, timestamp: int = 0) -> None:

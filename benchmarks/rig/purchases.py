@@ -114,8 +114,8 @@ def _make_models(bootstrap: str, names: TopicNames, spec: Mapping[str, Any]) -> 
     producer = Producer({"bootstrap.servers": bootstrap})
     for key in model_keys(KEYS, PARTITIONS):
         producer.produce(names.controls, control, key, partition_of(key.encode(), PARTITIONS))
-    if left := producer.flush(30):
-        message = f"{left} controls were not delivered"
+    if n_left := producer.flush(30):
+        message = f"{n_left} controls were not delivered"
         raise RuntimeError(message)
 
 
@@ -180,7 +180,7 @@ class _Run:
 def _percentiles(pairs: list[tuple[int, int]]) -> dict[str, float] | None:
     if not pairs:
         return None
-    found = np.array(sorted(pairs)[int(len(pairs) * WARM) :])
-    ms = (found[:, 1] - found[:, 0]) / 1e6
+    steady = np.array(sorted(pairs)[int(len(pairs) * WARM) :])
+    ms = (steady[:, 1] - steady[:, 0]) / 1e6
     p50, p99 = np.percentile(ms, (50, 99)).round(1).tolist()
     return {"p50": p50, "p99": p99, "most": round(float(ms.max()), 1)}

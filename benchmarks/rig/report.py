@@ -50,7 +50,7 @@ class Report:
 
         `ratio` is our rate divided by the system's rate with the same guarantee.
         """
-        ours = {each["guarantee"]: each for each in lines if each["system"] == OURS}
+        ours = {figures["guarantee"]: figures for figures in lines if figures["system"] == OURS}
         if not self._as_json:
             print(
                 f"{'system':<26}{'guarantee':<16}{'partitions':>11}{'rows/s':>12}{'of first':>10}"
@@ -58,25 +58,26 @@ class Report:
                 f"{'accuracy':>10}{'we are':>9}",
                 file=self._out,
             )
-        for each in lines:
-            us = ours.get(each["guarantee"])
-            rate = each["records_per_second"]
+        for figures in lines:
+            us = ours.get(figures["guarantee"])
+            rate = figures["records_per_second"]
             ratio = None if us is None else us["records_per_second"] / rate
             if self._as_json:
                 more = {"ratio": None if ratio is None else round(ratio, 3)}
-                print(orjson.dumps(each | more).decode(), file=self._out)
+                print(orjson.dumps(figures | more).decode(), file=self._out)
                 continue
-            last = each["last_quarter_records_per_second"], each["last_quarter_cpu_seconds_per_million"]
+            last = figures["last_quarter_records_per_second"], figures["last_quarter_cpu_seconds_per_million"]
             print(
-                f"{each['system']:<26}{each['guarantee']:<16}{each['partitions']:>11}{rate:>12,.0f}"
-                f"{each['rate_ratio']:>10.2f}{shown(last[0], ',.0f'):>14}"
-                f"{each['cpu_seconds_per_million']:>9.1f}{each['cpu_ratio']:>10.2f}{shown(last[1], '.1f'):>9}"
-                f"{shown(each['accuracy'], '.4f'):>10}{shown(ratio, '.2f'):>9}",
+                f"{figures['system']:<26}{figures['guarantee']:<16}{figures['partitions']:>11}{rate:>12,.0f}"
+                f"{figures['rate_ratio']:>10.2f}{shown(last[0], ',.0f'):>14}"
+                f"{figures['cpu_seconds_per_million']:>9.1f}{figures['cpu_ratio']:>10.2f}"
+                f"{shown(last[1], '.1f'):>9}"
+                f"{shown(figures['accuracy'], '.4f'):>10}{shown(ratio, '.2f'):>9}",
                 file=self._out,
             )
         self._out.flush()
 
-    def latencies(self, found: list[Latency]) -> None:
+    def latencies(self, lines: list[Latency]) -> None:
         """Print the percentiles of all systems, each followed by the echo that ran at the same time."""
         if not self._as_json:
             print(
@@ -84,14 +85,17 @@ class Report:
                 f"{'p99.9 ms':>10}{'max ms':>9}{'p99 - echo':>12}{'CPU s/M':>9}",
                 file=self._out,
             )
-        for each in found:
+        for latency in lines:
             if self._as_json:
-                print(orjson.dumps(asdict(each)).decode(), file=self._out)
+                print(orjson.dumps(asdict(latency)).decode(), file=self._out)
             else:
-                line = f"{each.system:<26}{each.guarantee:<16}{each.commit_ms:>10}{each.p50:>9.1f}"
-                line += f"{each.p99:>9.1f}{each.p999:>10.1f}{each.most:>9.1f}{each.p99_beyond_echo:>12.1f}"
-                print(f"{line}{each.cpu_seconds_per_million:>9.1f}", file=self._out)
-                for what in (each.load, each.threads, each.ages, each.spent):
+                line = (
+                    f"{latency.system:<26}{latency.guarantee:<16}{latency.commit_ms:>10}{latency.p50:>9.1f}"
+                )
+                line += f"{latency.p99:>9.1f}{latency.p999:>10.1f}{latency.most:>9.1f}"
+                line += f"{latency.p99_beyond_echo:>12.1f}"
+                print(f"{line}{latency.cpu_seconds_per_million:>9.1f}", file=self._out)
+                for what in (latency.load, latency.threads, latency.ages, latency.spent):
                     if what:
                         print(
                             "    " + ", ".join(f"{name} {value}" for name, value in what.items()),
@@ -99,11 +103,11 @@ class Report:
                         )
         self._out.flush()
 
-    def stages(self, found: list[Stage]) -> None:
+    def stages(self, measured: list[Stage]) -> None:
         if not self._as_json:
             print(f"{'stage':<44}{'µs a row':>10}{'share':>8}", file=self._out)
-        total = sum(stage.microseconds for stage in found)
-        for stage in [*found, Stage("all", total)]:
+        total = sum(stage.microseconds for stage in measured)
+        for stage in [*measured, Stage("all", total)]:
             if self._as_json:
                 print(orjson.dumps(asdict(stage)).decode(), file=self._out)
             else:

@@ -143,8 +143,15 @@ def _one_batch(
         with watch.measure(ENCODE):
             outgoing = encoder.encode(run.raw, effects)
         with watch.measure(PRODUCE):
-            for each in outgoing:
-                sender.send_run(each.topic, partition, each.values, each.keys, each.timestamps, each.headers)
+            for sent_run in outgoing:
+                sender.send_run(
+                    sent_run.topic,
+                    partition,
+                    sent_run.values,
+                    sent_run.keys,
+                    sent_run.timestamps,
+                    sent_run.headers,
+                )
 
 
 def record_batches(
@@ -155,14 +162,14 @@ def record_batches(
     places = [partition_of(key, partitions) for key in keys]
     builders: dict[int, Any] = {}
     offsets = [0] * partitions
-    done: list[tuple[int, bytes]] = []
+    batches: list[tuple[int, bytes]] = []
     now = time.time_ns() // 1_000_000
     base = dict.fromkeys(range(partitions), 0)
 
     def close(partition: int) -> None:
         built = builders.pop(partition, None)
         if built is not None:
-            done.append((partition, _with_base_offset(bytes(built.build()), base[partition])))
+            batches.append((partition, _with_base_offset(bytes(built.build()), base[partition])))
             base[partition] = offsets[partition]
 
     for first, value in values(rows, form):
@@ -180,7 +187,7 @@ def record_batches(
         offsets[partition] += 1
     for partition in range(partitions):
         close(partition)
-    return done
+    return batches
 
 
 def _with_base_offset(batch: bytes, offset: int) -> bytes:

@@ -83,15 +83,15 @@ class Link:
         """Process the answers that have arrived; may raise RefusedError."""
         self.socket.settimeout(wait_s)
         try:
-            some = self.socket.recv(1 << 16)
+            chunk = self.socket.recv(1 << 16)
         except (TimeoutError, BlockingIOError):
             return
         finally:
             self.socket.settimeout(ANSWER_SECONDS)
-        if not some:
+        if not chunk:
             message = "the broker closed the connection"
             raise RefusedError(message)
-        self._received += some
+        self._received += chunk
         while len(self._received) >= _INT.size:
             end = _INT.size + _INT.unpack_from(self._received)[0]
             if len(self._received) < end:
@@ -125,19 +125,19 @@ class Link:
 
 def links(bootstrap: str, topic: str) -> list[tuple[Link, set[int]]]:
     """Return a connection to each broker that leads partitions of the topic, with these partitions."""
-    told = AdminClient({"bootstrap.servers": bootstrap}).list_topics(topic, timeout=ANSWER_SECONDS)
+    metadata = AdminClient({"bootstrap.servers": bootstrap}).list_topics(topic, timeout=ANSWER_SECONDS)
     led: dict[int, set[int]] = defaultdict(set)
-    for partition, place in told.topics[topic].partitions.items():
+    for partition, place in metadata.topics[topic].partitions.items():
         led[place.leader].add(partition)
-    found: list[tuple[Link, set[int]]] = []
+    found_links: list[tuple[Link, set[int]]] = []
     producer: Producer | None = None
     for leader, partitions in led.items():
-        broker = told.brokers[leader]
+        broker = metadata.brokers[leader]
         connection = socket.create_connection((broker.host, broker.port), ANSWER_SECONDS)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         producer = producer or _new_producer(connection)
-        found.append((Link(connection, _SHORT.pack(len(topic)) + topic.encode(), producer), partitions))
-    return found
+        found_links.append((Link(connection, _SHORT.pack(len(topic)) + topic.encode(), producer), partitions))
+    return found_links
 
 
 def _new_producer(connection: socket.socket) -> Producer:
@@ -151,14 +151,14 @@ def _new_producer(connection: socket.socket) -> Producer:
 
 
 def _receive(connection: socket.socket, size: int) -> bytes:
-    found = b""
-    while len(found) < size:
-        some = connection.recv(size - len(found))
-        if not some:
+    data = b""
+    while len(data) < size:
+        chunk = connection.recv(size - len(data))
+        if not chunk:
             message = "the broker closed the connection"
             raise RefusedError(message)
-        found += some
-    return found
+        data += chunk
+    return data
 
 
 def _request(kind: tuple[int, int], body: bytes) -> bytes:
@@ -186,16 +186,16 @@ def encoded(rate: int, seconds: float, keys: int, partitions: int, step_s: float
 
 def _parts(due: dict[int, list[Record]]) -> list[Part]:
     return [
-        Part(partition, encode_records(some), len(some), (some[0].time_ms, some[-1].time_ms))
-        for partition, some in due.items()
+        Part(partition, encode_records(records), len(records), (records[0].time_ms, records[-1].time_ms))
+        for partition, records in due.items()
     ]
 
 
 def main() -> None:
-    given = producer_parser().parse_args()
-    step_s = max(given.linger_ms / 1e3, 1 / given.rate)
-    steps = list(encoded(given.rate, given.seconds, given.keys, given.partitions, step_s))
-    brokers = links(given.bootstrap, given.topic)
+    options = producer_parser().parse_args()
+    step_s = max(options.linger_ms / 1e3, 1 / options.rate)
+    steps = list(encoded(options.rate, options.seconds, options.keys, options.partitions, step_s))
+    brokers = links(options.bootstrap, options.topic)
     gc.freeze()  # encoded records are not searched for garbage during the run
     start = time.monotonic() + LEAD_SECONDS
     epoch_ms = int((time.time() + LEAD_SECONDS) * 1e3)

@@ -33,13 +33,13 @@ def model_keys(count: int, partitions: int) -> tuple[str, ...]:
     """Return `count` keys; as many keys as partitions means exactly one key in each partition."""
     if count != partitions:
         return tuple(f"model-{number:02d}" for number in range(count))
-    found: dict[int, str] = {}
+    key_of: dict[int, str] = {}
     number = 0
-    while len(found) < partitions:
+    while len(key_of) < partitions:
         key = f"model-{number:02d}"
-        found.setdefault(partition_of(key.encode(), partitions), key)
+        key_of.setdefault(partition_of(key.encode(), partitions), key)
         number += 1
-    return tuple(found[partition] for partition in range(partitions))
+    return tuple(key_of[partition] for partition in range(partitions))
 
 
 def generate(n: int, keys: tuple[str, ...], run_length: int = 1, seed: int = 1) -> Rows:

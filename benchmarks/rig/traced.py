@@ -65,8 +65,8 @@ class Trace:
 
     def cut(self) -> list[Ints64]:
         """Return the timestamps of the records in the commit that begins."""
-        some, self._sent = self._sent, []
-        return some
+        sent, self._sent = self._sent, []
+        return sent
 
     @contextmanager
     def measure(self, what: str) -> Iterator[None]:
@@ -83,9 +83,9 @@ class Trace:
         method = getattr(owner, name)
 
         @functools.wraps(method)
-        def measured(*given: Any, **named: Any) -> Any:
+        def measured(*arguments: Any, **named: Any) -> Any:
             with self.measure(what):
-                return method(*given, **named)
+                return method(*arguments, **named)
 
         setattr(owner, name, measured)
 
@@ -94,9 +94,9 @@ class Trace:
         method = getattr(owner, name)
 
         @functools.wraps(method)
-        async def measured(*given: Any, **named: Any) -> Any:
+        async def measured(*arguments: Any, **named: Any) -> Any:
             with self.measure(what):
-                return await method(*given, **named)
+                return await method(*arguments, **named)
 
         setattr(owner, name, measured)
 
@@ -121,22 +121,22 @@ def install(trace: Trace, source: str) -> None:
                 trace.note(TAKEN, columns.records.table[TIMESTAMP])
         await feed(self, epoch, fetched)
 
-    async def traced_process(self: Pipeline, task: Any, of: Any, *given: Any) -> Any:
+    async def traced_process(self: Pipeline, task: Any, of: Any, *arguments: Any) -> Any:
         trace.note_raw(BEGUN, of.raw)
         with trace.measure("run: decode, task, encode"):
-            found = await process(self, task, of, *given)
+            results_of_run = await process(self, task, of, *arguments)
         trace.note_raw(COMPUTED, of.raw)
-        return found
+        return results_of_run
 
     def traced_together(self: Pipeline, some: Any) -> Any:
         for _, of, _ in some:
             trace.note_raw(BEGUN, of.raw)
         with trace.measure("runs in one go: task, encode"):
-            found = process_together(self, some)
-        for (_, of, _), results in zip(some, found, strict=True):
+            results_of_runs = process_together(self, some)
+        for (_, of, _), results in zip(some, results_of_runs, strict=True):
             if results is not None:  # else the run is processed separately, from its beginning
                 trace.note_raw(COMPUTED, of.raw)
-        return found
+        return results_of_runs
 
     def traced_send(self: Pipeline, results: Results) -> None:
         with trace.measure("run: hand over"):
@@ -144,12 +144,12 @@ def install(trace: Trace, source: str) -> None:
         trace.sent(results)
 
     async def traced_commit(self: CommitSchedule, transact: Any) -> None:
-        some = trace.cut()
-        for timestamps in some:
+        cut = trace.cut()
+        for timestamps in cut:
             trace.note(CUT, timestamps)
         with trace.measure("commit"):
             await commit(self, transact)
-        for timestamps in some:
+        for timestamps in cut:
             trace.note(COMMITTED, timestamps)
 
     Consumer._feed = traced_feed  # type: ignore[method-assign]
@@ -170,14 +170,14 @@ def means(text: str, first: float, last: float) -> tuple[dict[str, float], dict[
 
     `text` is the output of a worker; `first` and `last` bound the seconds that count, on the monotonic clock.
     """
-    found = json.loads(text)
+    document = json.loads(text)
 
     def summed(by_second: dict[str, list[float]]) -> tuple[float, float]:
-        some = [value for second, value in by_second.items() if first <= int(second) < last]
-        return sum(n for n, _ in some), sum(total for _, total in some)
+        pairs = [value for second, value in by_second.items() if first <= int(second) < last]
+        return sum(n for n, _ in pairs), sum(total for _, total in pairs)
 
-    ages = {station: summed(by_second) for station, by_second in found["ages"].items()}
-    spent = {what: summed(by_second) for what, by_second in found["seconds"].items()}
+    ages = {station: summed(by_second) for station, by_second in document["ages"].items()}
+    spent = {what: summed(by_second) for what, by_second in document["seconds"].items()}
     return (
         {station: round(total / n, 2) for station, (n, total) in ages.items() if n},
         {

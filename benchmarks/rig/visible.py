@@ -45,16 +45,18 @@ class Cluster:
         for future in self._admin.delete_topics(list(topics), request_timeout=REQUEST_SECONDS).values():
             future.result()
         deadline = time.monotonic() + LEADER_SECONDS
-        while left := set(topics) & self._admin.list_topics(timeout=REQUEST_SECONDS).topics.keys():
+        while remaining := set(topics) & self._admin.list_topics(timeout=REQUEST_SECONDS).topics.keys():
             if time.monotonic() > deadline:
-                message = f"topic {min(left)!r} was deleted, but is still named after {LEADER_SECONDS:.0f} s"
+                message = (
+                    f"topic {min(remaining)!r} was deleted, but is still named after {LEADER_SECONDS:.0f} s"
+                )
                 raise TimeoutError(message)
             time.sleep(LOOK_SECONDS)
 
     def delete_prefix(self, prefix: str) -> None:
         """Delete every topic whose name starts with `prefix`."""
-        known = self._admin.list_topics(timeout=REQUEST_SECONDS).topics
-        names = [name for name in known if name.startswith(prefix)]
+        existing = self._admin.list_topics(timeout=REQUEST_SECONDS).topics
+        names = [name for name in existing if name.startswith(prefix)]
         if names:
             self.delete(*names)
 
@@ -76,23 +78,23 @@ class Cluster:
 
     def _ends(self, topic: str, partitions: int) -> list[int]:
         """Return the ends, with one request for all of them."""
-        wanted = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
+        latest = {TopicPartition(topic, partition): OffsetSpec.latest() for partition in range(partitions)}
         futures = self._admin.list_offsets(
-            wanted, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=REQUEST_SECONDS
+            latest, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=REQUEST_SECONDS
         )
-        found = {place.partition: future.result().offset for place, future in futures.items()}
-        return [found[partition] for partition in range(partitions)]
+        ends = {place.partition: future.result().offset for place, future in futures.items()}
+        return [ends[partition] for partition in range(partitions)]
 
     def committed(self, group: str, topic: str, partitions: int) -> int:
         """Return the sum of the committed offsets of `group`, counting 0 for a missing or unknown offset."""
         places = [TopicPartition(topic, partition) for partition in range(partitions)]
         try:
-            found = self._asking_for(group).committed(places, timeout=REQUEST_SECONDS)
+            positions = self._asking_for(group).committed(places, timeout=REQUEST_SECONDS)
         except KafkaException as error:
             if error.args[0].code() not in NO_COORDINATOR_YET:
                 raise
             return 0
-        return sum(max(place.offset, 0) for place in found)
+        return sum(max(place.offset, 0) for place in positions)
 
     def _asking_for(self, group: str) -> Consumer:
         """Return a client that reads the offsets of `group` without waiting for open transactions.
