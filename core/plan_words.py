@@ -122,6 +122,7 @@ class PlanWords:
         plan.slice = spec.evaluation.slice
         plan.sampled_detection = spec.query.sampled_detection
         plan.columns = spec.query.columns
+        plan.score = spec.query.score_kind
         plan.explain = spec.explain
         position = first_parameter
         places.append(offset(PlanRecord, "learner"))

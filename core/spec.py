@@ -9,7 +9,8 @@ With ``explain`` every prediction comes with the path of branches that led to it
 microseconds each. Every part may be left out. A part may be its name alone. The name of a learner alone is a
 spec too: the preset of that learner. Unknown names and parameters are refused with a list of the valid names.
 ``acquire`` names the acquirer, which decides which features of a record are bought before it is answered. Its
-default depends on the learner; for most learners it is ``none``, which ``to_dict`` then leaves out.
+default depends on the learner; for most learners it is ``none``, which ``to_dict`` then leaves out. ``query``
+is ``always`` by default, and ``ask`` with a budget below 100 %.
 ``max_classes`` is lowered to the number of classes that the learner supports (two with criterion km).
 """
 
@@ -35,6 +36,8 @@ from core.plugin import Parameters, check, count, made_of, number
 from core.state_version import STATE_VERSION, upgrade
 
 DEFAULTS = {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none", "acquire": "none"}
+SCARCE = "ask"
+"""The query strategy of a spec that names none and whose budget has a limit below 1."""
 FAMILIES = {"query": "queries", "budget": "budgets", "drift": "drift", "acquire": "acquirers"}
 NOTHING_BOUGHT = none.Plugin()
 MAX_SEED = (1 << 63) - 1
@@ -185,7 +188,8 @@ def _build(text: str) -> Spec:
         if name not in part_names:
             msg = f"{name}={body[name]!r} is no part of a spec; {spelling.known(name, sorted(part_names))}"
             raise ParameterError(msg)
-    parts = {part: _named(part, body.get(part, default)) for part, default in DEFAULTS.items()}
+    parts = {part: _named(part, body.get(part, {})) for part in DEFAULTS}
+    parts["query"] = _query_of(parts)
     evaluation = body.get("evaluation", {})
     if not isinstance(evaluation, dict):
         msg = f"evaluation={evaluation!r} must be an object with 'window', 'every' and 'share'"
@@ -224,7 +228,24 @@ def _named(part: str, value: Any) -> dict[str, Any]:
     if not isinstance(body, dict) or not isinstance(body.get("name", DEFAULTS[part]), str):
         msg = f"{part}={value!r} must be a name or an object with a 'name'"
         raise ParameterError(msg)
-    return {"name": DEFAULTS[part]} | body
+    return body if part == "query" else {"name": DEFAULTS[part]} | body
+
+
+def _query_of(parts: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the strategy of a spec with the defaults that depend on other parts.
+
+    Below a limit of 1 the strategy is ``ask`` unless the spec names one. The score is ``votes`` if the spec
+    names none and its forest has ``"uncertainty": "votes"``.
+    """
+    query, limit = parts["query"], parts["budget"].get("limit", 1.0)
+    if "name" not in query:
+        is_scarce = isinstance(limit, int | float) and limit < 1.0
+        query = {"name": SCARCE if is_scarce else DEFAULTS["query"]} | query
+    if parts["learner"].get("uncertainty") == "votes":
+        plugin = registry.plugin("queries", query["name"])
+        if any(field.name == "score" for field in dataclasses.fields(plugin)):
+            query = {"score": "votes"} | query
+    return query
 
 
 def _plugin(part: str, body: dict[str, Any]) -> Any:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-STATE_VERSION: Final = 8
+STATE_VERSION: Final = 9
 """The version that this release writes."""
 
 
@@ -38,6 +38,15 @@ LEARNERS_OF_4: Final = (
 MAJORITY_LEAVES_OF_7: Final = ("c_tree", "cgd", "corrh_tree", "imac", "mcdiarmid_tree", "osm")
 """Learners whose leaves voted for their majority class if the spec named no leaf model."""
 
+SCORED_AT_LEAVES_OF_8: Final = (
+    "fixed_uncertainty",
+    "randomised_uncertainty",
+    "selective_sampling",
+    "split",
+    "variable_uncertainty",
+)
+"""Strategies that used the class shares at the leaf, whatever the answer was made of."""
+
 MEANT: Final[Mapping[int, Mapping[str, Plugins]]] = {
     4: {
         "learner": {name: {"evidence": evidence_of_4} for name in LEARNERS_OF_4},
@@ -54,8 +63,15 @@ MEANT: Final[Mapping[int, Mapping[str, Plugins]]] = {
         "budget": {},
         "drift": {},
     },
+    8: {
+        "query": {name: {"score": "leaf_share"} for name in SCORED_AT_LEAVES_OF_8}
+        | {"rate": {"score": "variable_uncertainty", "explore": 0.1}, "always": {}},
+    },
 }
-"""Former values of parameters that a spec leaves out, by version and part of the spec."""
+"""Former values of parameters that a spec leaves out, by version and part of the spec.
+
+A plug-in without such parameters is named here if it was the default: the upgrade writes its name.
+"""
 
 MEMBERS_SINCE: Final = 7
 """First version in which the learner parameters of ``MEANT`` apply to the members of forests, too."""
@@ -65,6 +81,7 @@ UNNAMED: Final[Mapping[int, Mapping[str, str]]] = {
     5: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
     6: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
     7: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
+    8: {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none"},
 }
 """By version: the plug-in of a part that a spec leaves out, or whose name it leaves out."""
 
@@ -103,7 +120,7 @@ def upgrade(spec: Mapping[str, Any], version: int) -> dict[str, Any]:
         for part, plugins in MEANT[older].items():
             body = _complete(body, part, UNNAMED[older][part], plugins)
         if older >= MEMBERS_SINCE:
-            body = _complete_member(body, UNNAMED[older]["learner"], MEANT[older]["learner"])
+            body = _complete_member(body, UNNAMED[older]["learner"], MEANT[older].get("learner", {}))
         for part, limits in BOUNDED.get(older, {}).items():
             plugin = body.get(part)
             if isinstance(plugin, dict):
@@ -133,7 +150,7 @@ def _complete(body: dict[str, Any], part: str, unnamed: str, plugins: Plugins) -
     named = {"name": plugin_spec} if isinstance(plugin_spec, str) else plugin_spec
     name = named.get("name", unnamed) if isinstance(named, dict) else None
     defaults = plugins.get(name.replace("-", "_")) if isinstance(name, str) else None
-    if not defaults:
+    if defaults is None:
         return body
     values = {key: value(named) if callable(value) else value for key, value in defaults.items()}
     return body | {part: {**values, **named, "name": name}}

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from core.active import scores
 from core.active.budgets import base as budgets
 from core.active.label_account import NOT_SAMPLED, SAMPLED_BY_STRATEGY, SAMPLED_FOR_EVALUATION
 from core.active.queries import base as queries
@@ -94,11 +95,27 @@ def decide_here(plan: PlanRecord, model: ModelHeader, place: int, shares, scratc
     if plan.columns & LEAVES != 0:
         leaves = leaf_table(plan.learner, plan, block, place)
         return decide_at_leaf(strategy, plan, p, model, state, limit, leaves, model.records)
-    share, lead, weight = 0.5, 0.0, 0.0
-    if plan.columns != 0:
-        share, lead, weight = uncertainty(plan.learner, plan, block, place, shares, scratch, plan.columns)
-    record_uncertainty = queries.Uncertainty(share, lead, weight, known_classes(model), model.records)
-    return decide(strategy, plan, p, model, state, limit, record_uncertainty)
+    doubt = uncertainty_of(plan, model, place, shares, scratch, plan.columns, model.records)
+    return decide(strategy, plan, p, model, state, limit, doubt)
+
+
+@kernel
+def uncertainty_of(
+    plan: PlanRecord, model: ModelHeader, place: int, shares, scratch, columns: int, number: int
+) -> queries.Uncertainty:
+    """Return how sure the first block is of a record.
+
+    ``columns`` are those of the learner's ``uncertainty``, ``number`` is the record's. The share follows from
+    the answer by the score of the plan. If the plan has none, the learner returns the share.
+    """
+    known = known_classes(model)
+    share, lead, weight = 1.0 / known, 0.0, 0.0
+    if columns != 0:
+        share, lead, weight = uncertainty(plan.learner, plan, model.block(0), place, shares, scratch, columns)
+    if plan.score != scores.NONE:
+        share, certainty = scores.sureness(plan.score, shares, model.classes, known)
+        lead = min(lead, certainty)
+    return queries.Uncertainty(share, lead, weight, known, number)
 
 
 @kernel

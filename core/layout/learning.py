@@ -105,3 +105,5 @@ LEAD: Final = 2
 WEIGHT: Final = 4
 LEAVES: Final = 8
 """A table of all leaves, instead of columns of one leaf."""
+VOTES: Final = 16
+"""The share, and with LEAD the lead, follow from the votes of a committee's members."""

@@ -117,6 +117,7 @@ class PlanRecord(Record):
     review: int = word(
         "labels between two reviews of a forest's leaves (core/learners/forest/growth.py); 0: none"
     )
+    score: int = word("kind of the score of the answer that the strategy uses (core/active/scores.py)")
 
     def nominal_column(self, number: int) -> NominalColumn:
         """Return the entry of a nominal attribute, by its number among the nominal attributes."""

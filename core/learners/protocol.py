@@ -32,8 +32,9 @@ the parameter (``block: Tree``).
     lead over the second share among the labels that it rests on; and the weight of these labels (0: none;
     below 0: nothing is learned there). ``shares`` is the answer's, for learners whose votes differ more than
     their places (naive Bayes). ``scratch`` is as ``answer`` left it, for committees. The bits of ``columns``
-    select results: SHARE, LEAD (and weight), WEIGHT. Whether a bound calls the place consistent follows from
-    lead and weight (core/numeric/consistency.py)
+    select results: SHARE, LEAD (and weight), WEIGHT, and for committees VOTES. Whether a bound calls the
+    place consistent follows from lead and weight (core/numeric/consistency.py). Scores of the answer's shares
+    need no kernel of the learner (core/active/scores.py)
 ``leaf_table(plan, block, place) -> LeafTable`` (optional)
     returns the leaves as a table, for strategies that share labels out over all leaves. A row is a
     ``LeafRow``: fields that the learner updates, and words for the strategy, which are zeros in a new leaf
@@ -299,6 +300,8 @@ class Learner(Parameters, ABC):
     """The module of the learner's kernels, which learners may share; None: the plug-in's module."""
     unit_weights: ClassVar[bool] = False
     """The learner counts records: a record whose weight is not 1 is refused."""
+    has_members: ClassVar[bool] = False
+    """The learner is a committee: its ``uncertainty`` supports the column VOTES."""
     has_paths: ClassVar[bool] = False
     """The learner's blocks route a record by tests of one attribute each (``BlockLayout.next_test``)."""
 

@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core import registry, run
-from core.active.label_query import uncertainty
-from core.active.queries import base as queries
+from core.active.label_query import uncertainty_of
 from core.active.queries.rate import score_of
 from core.kernels.jit import kernel, row_of, words_at
 from core.kernels.records import Record, word
@@ -25,7 +24,6 @@ from core.learners.protocol import workspace_of
 from core.model.model import Model
 from core.model.prediction import preparation
 from core.tree.columns import gather
-from core.tree.statistics import known_classes
 
 COLUMNS: Final = SHARE | LEAD | WEIGHT
 
@@ -90,11 +88,6 @@ def look_at(surveyed: Surveyed, x, prediction, place, score, shares, workspace) 
             return True
         prediction[row], place[row] = best, end
         if surveyed.scorer >= 0:
-            share, lead, weight = uncertainty(
-                plan.learner, plan, model.block(0), end, votes, scratch, COLUMNS
-            )
-            score[row] = score_of(
-                surveyed.scorer,
-                queries.Uncertainty(share, lead, weight, known_classes(model), model.labels + 1),
-            )
+            doubt = uncertainty_of(plan, model, end, votes, scratch, COLUMNS | plan.columns, model.labels + 1)
+            score[row] = score_of(surveyed.scorer, doubt)
     return False

@@ -124,6 +124,17 @@ def test_parameters_of_a_learner_s_axes_have_names_of_their_own(name):
     assert len(names) == len(set(names))
 
 
+def assert_shares_are_the_answer(answers):
+    """Shares sum to 1, or are all 0 up to the first label; the answer is a class with the largest share."""
+    shares, has_shares = answers.probability, answers.probability.any(axis=1)
+    assert (shares >= 0.0).all()
+    assert not has_shares[0]
+    assert has_shares[1:].all()
+    assert shares[1:].sum(axis=1) == pytest.approx(np.ones(len(shares) - 1), abs=1e-12)
+    of_the_answer = shares[np.arange(len(shares)), answers.prediction][1:]
+    assert np.array_equal(of_the_answer, shares[1:].max(axis=1))
+
+
 @pytest.mark.parametrize(("what", "spec"), list(specs()), ids=lambda v: v if isinstance(v, str) else "")
 def test_it_learns(what, spec):
     """A stream with a bit of everything: the model stays sound, learns, and is the same when done again."""
@@ -133,7 +144,8 @@ def test_it_learns(what, spec):
         table = ModelTable()
         index = table.add(Model.create(Spec.parse(spec), stream.schema()))
         weight = np.ones(len(stream.y)) if Spec.parse(spec).learner.unit_weights else stream.weight
-        table.answer(np.full(len(stream.y), index), stream.x, stream.y, weight)
+        answers = table.answer(np.full(len(stream.y), index), stream.x, stream.y, weight)
+        assert_shares_are_the_answer(answers)
         validate.check(table.model(index))
         finals.append(table.model(index))
     assert finals[0].snapshot() == finals[1].snapshot()

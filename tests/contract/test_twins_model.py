@@ -15,6 +15,7 @@ from core.model.model import Model as CoreModel
 from core.model_table import LABELLED, ON_REQUEST, ModelTable
 from core.spec import Spec
 from tests.naive.compare import (
+    ANSWER_SCORES,
     SCORES,
     assert_same_splits,
     assert_same_tree,
@@ -147,6 +148,14 @@ def test_ranks_of_every_score(score):
     """A short window, that is full most of the time; weights, missing values, three classes."""
     query = {"name": "rate", "score": score, "window": 60, "explore": 0.3}
     follow(mixed(2500), {"query": query, "budget": {"limit": 0.2}})
+
+
+@pytest.mark.parametrize("score", [*ANSWER_SCORES, "leaf_share"])
+@pytest.mark.parametrize("query", ["conf_tree", "selective_sampling", "split", "rate", "ask"])
+def test_every_score_of_an_answer(query, score):
+    """Three classes, weights, missing values; ``ask`` is at its random start for a part of the stream."""
+    anneal = {"anneal": 100} if query == "ask" else {}
+    follow(mixed(1500), {"query": {"name": query, "score": score, **anneal}, "budget": {"limit": 0.4}})
 
 
 def test_every_strategy_with_a_score_has_a_twin():

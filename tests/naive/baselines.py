@@ -4,7 +4,7 @@ import math
 
 from tests.naive.observers import Gaussian, Nominal, add
 from tests.naive.queries import Place
-from tests.naive.votes import first_maximum, is_usable
+from tests.naive.votes import first_maximum, from_logarithms, is_usable, normalised
 
 
 class Baseline:
@@ -40,6 +40,10 @@ class Baseline:
         votes = self.votes(x)
         return first_maximum(votes) if self.classes else -1, votes
 
+    def shares(self, x):
+        """Return the class shares of the answer for x."""
+        return normalised(self.votes(x))
+
     def place(self, x):
         return Place(self.weights, self.weights, self.classes)
 
@@ -57,6 +61,9 @@ class NoChange(Baseline):
 
     def predict(self, x):
         return self.last, []
+
+    def shares(self, x):
+        return [float(label == self.last) for label in range(self.classes)]
 
     def place(self, x):
         return Place([], [], self.classes)
@@ -90,14 +97,15 @@ class NaiveBayes(Baseline):
                 vote = vote * density if moa else vote + math.log(max(density, 1e-300))
         return vote
 
+    def shares(self, x):
+        votes = self.votes(x)
+        return normalised(votes) if self.options.moa or not votes else from_logarithms(votes)
+
     def place(self, x):
         """Strategies go by what it answers, and the weight of all that it has learned."""
-        votes, labelled = self.votes(x), sum(self.weights)
-        if not self.options.moa and votes:
-            votes = [math.exp(vote - max(votes)) for vote in votes]
-        if not sum(votes):
+        shares, labelled = self.shares(x), sum(self.weights)
+        if not shares:
             return Place([], [], self.classes, labelled=labelled)
-        shares = [vote / sum(votes) for vote in votes]
         return Place(shares, [share * labelled for share in shares], self.classes, labelled=labelled)
 
 

@@ -233,6 +233,10 @@ class Boct:
             return -1, votes
         return int(self.classes > 1 and self.labels > 0 and 2 * positives >= n), votes
 
+    def shares(self, x):
+        """Return the class shares of the leaf's labels."""
+        return self.predict(x)[1]
+
     def place(self, x):
         leaf = self.leaf(x)
         masses = [len(leaf.labelled) - leaf.positives, leaf.positives]

@@ -25,6 +25,8 @@ from tests.naive.tree import Options
 KINDS = {NUMERIC: "numeric", CATEGORY: "binary", MULTIWAY: "multiway"}
 TESTS = {"numeric": "numeric", "category": "binary", "multiway": "multiway"}
 CLOSE = 1e-9
+ANSWER_SCORES = ("least_confidence", "margin", "entropy")
+"""The scores of an answer that its shares give."""
 SCORES = {
     "conf_tree": lambda seed: naive_queries.ConfTree(seed),
     "fixed_uncertainty": lambda seed: naive_queries.FixedUncertainty(),
@@ -43,8 +45,15 @@ QUERIES = {
     "randomised_uncertainty": lambda query, seed: naive_queries.RandomisedUncertainty(seed, query["step"]),
     "selective_sampling": lambda query, seed: naive_queries.SelectiveSampling(seed),
     "conf_tree": lambda query, seed: naive_queries.ConfTree(seed, query["delta"]),
-    "rate": lambda query, seed: naive_queries.Rate(
-        seed, SCORES[query["score"]](seed), query["window"], query["explore"]
+    **dict.fromkeys(
+        ("ask", "rate"),
+        lambda query, seed: naive_queries.Rate(
+            seed,
+            SCORES.get(query["score"], SCORES["variable_uncertainty"])(seed),
+            query["window"],
+            query["explore"],
+            query["anneal"],
+        ),
     ),
     "boct_al": lambda query, seed: BoctAl(seed, query["delta"], query["explore"]),
     "split": lambda query, seed: naive_queries.Split(
@@ -95,6 +104,7 @@ def twin_of(spec, stream):
         window=body["evaluation"]["window"],
         slice_=math.ceil(round(1 / share, 9)) if share else 0,
         seed=body["seed"],
+        score=query.get("score") if query.get("score") in ANSWER_SCORES else None,
     )
 
 

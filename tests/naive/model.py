@@ -31,12 +31,14 @@ class Model:
         window=1000,
         slice_=0,
         seed=1,
+        score=None,
     ):
         self.options = options
         self.tree = LEARNERS[options.algorithm](options)
         self.background = LEARNERS[options.algorithm](options)
         self.background_is_stale = True
         self.query = query or Always()
+        self.score = score  # of the answer, by which the strategy goes; None: by the leaf
         self.budget = budget or CountBudget()
         self.detector = detector or NoDetector()
         self.reaction = reaction
@@ -93,6 +95,8 @@ class Model:
             if self.budget.is_open(spent, returned, self.t):
                 place = self.place(x)
                 place.in_hand = self.budget.limit * self.t - spent
+                place.answered, place.score = self.tree.shares(x), self.score
+                place.learned = self.labels
                 place.reserved = 1 / self.slice if self.slice else 0.0
                 chance = self.query.chance(self.t, place, self.budget.limit)
                 answer = self.query.decide(self.t, place, self.budget.limit)

@@ -51,6 +51,27 @@ class Place:
     reserved: float = 0.0  # share of the records reserved for the evaluation
     labelled: float | None = None  # weight of the labels behind it; None: of those observed
     shares: list[float] | None = None  # of the classes, to the bit; None: as the masses say
+    answered: list[float] = field(default_factory=list)  # class shares of the answer, none: no class known
+    score: str | None = None  # score of the answer that counts; None: the leaf counts
+    learned: int = 0  # labels that the model has learned
+
+    @property
+    def doubt(self):
+        """The score of the answer, from 0 to 1 - 1/K for the least confidence, to 1 for the others."""
+        k, shares = max(self.classes, 2), sorted([*self.answered, 0.0, 0.0], reverse=True)
+        if not any(shares):
+            return 1.0 - 1.0 / k if self.score == "least_confidence" else 1.0
+        return {
+            "least_confidence": 1.0 - shares[0],
+            "margin": 1.0 - (shares[0] - shares[1]),
+            "entropy": sum(-p * math.log(p) for p in shares if p > 0.0) / math.log(k),
+        }[self.score]
+
+    @property
+    def certainty(self):
+        """1 less the doubt on the scale from 0 to 1."""
+        widest = 1.0 - 1.0 / max(self.classes, 2)
+        return 1.0 - self.doubt / (widest if self.score == "least_confidence" else 1.0)
 
     @property
     def weight(self):
@@ -60,6 +81,10 @@ class Place:
     @property
     def share(self):
         """The largest class share, one half without weight."""
+        if self.score == "least_confidence":
+            return 1.0 - self.doubt
+        if self.score is not None:
+            return 1.0 - self.doubt * (1.0 - 1.0 / max(self.classes, 2))
         if self.shares is not None:
             return max(self.shares)
         total = sum(self.masses)
@@ -213,7 +238,8 @@ class ConfTree:
     def gap(self, place):
         shares = place.shares or (count / sum(place.observed) for count in place.observed)
         shares = sorted(shares, reverse=True)
-        return shares[0] - (shares[1] if len(shares) > 1 else 0.0)
+        gap = shares[0] - (shares[1] if len(shares) > 1 else 0.0)
+        return gap if place.score is None else min(gap, place.certainty)
 
     def score(self, t, place):
         if place.observed is None or sum(place.observed) == 0:
@@ -266,11 +292,12 @@ class Split:
 class Rate:
     """The least sure of the last records, at a rate that keeps four labels in hand."""
 
-    def __init__(self, seed, scorer, window=1000, explore=0.1):
+    def __init__(self, seed, scorer, window=1000, explore=0.1, anneal=0):
         self.seed = seed
         self.scorer = scorer
         self.window = window
         self.explore = explore
+        self.anneal = anneal
         self.codes = []
         self.let_go = 0.0
 
@@ -288,7 +315,8 @@ class Rate:
         reserve = max(4 * (1 - rate), rate)
         in_hand = place.in_hand - self.let_go
         let_go = max(in_hand - reserve / rate, 0.0)
-        floor = self.explore * rate
+        explore = max(self.explore, 1 - place.learned / self.anneal) if self.anneal else self.explore
+        floor = explore * rate
         wanted = max(min(rate * in_hand / reserve, 1.0), floor)
         code = self.code(t, place)
         window = self.codes[-self.window :]

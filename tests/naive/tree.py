@@ -19,7 +19,7 @@ from tests.naive.criteria import (
 from tests.naive.idbd import Units
 from tests.naive.imac import Imac
 from tests.naive.observers import Exact, Gaussian, Histogram, Nominal, Qda, add, is_missing
-from tests.naive.votes import first_maximum, log_bayes, moa_bayes
+from tests.naive.votes import first_maximum, from_logarithms, log_bayes, moa_bayes, normalised
 
 
 @dataclass
@@ -207,16 +207,31 @@ class HTree:
 
     def predict(self, x):
         """Return the class (-1 while none is known) and the votes (a list by class) for x."""
+        nodes, model = self.voter(x)
+        votes = self.votes(nodes, x, model)
+        if model == "idbd" and any(outputs := nodes[-1].units.outputs(self.options, x, self.classes)):
+            return first_maximum(outputs), outputs
+        return self.winner(votes, "mc" if model == "idbd" else model) if self.classes else -1, votes
+
+    def voter(self, x):
+        """Return the path of x, and the leaf model that answers at its end."""
         nodes, _ = self.path(x)
         model = self.options.leaf_model
         if nodes[-1].test is not None:
             model = "mc"
         elif model == "nba":
             model = "mc" if nodes[-1].majority_right > nodes[-1].bayes_right else "nb"
-        votes = self.votes(nodes, x, model)
-        if model == "idbd" and any(outputs := nodes[-1].units.outputs(self.options, x, self.classes)):
-            return first_maximum(outputs), outputs
-        return self.winner(votes, "mc" if model == "idbd" else model) if self.classes else -1, votes
+        return nodes, model
+
+    def shares(self, x):
+        """Return the class shares of the answer for x: its votes in proportion, from 0 to 1."""
+        nodes, model = self.voter(x)
+        votes = self.predict(x)[1]
+        if model == "idbd":
+            return normalised([min(max(vote, 0.0), 1.0) for vote in votes])
+        if model == "nb" and not self.options.moa and sum(nodes[-1].distribution) > 0.0:
+            return from_logarithms(votes)
+        return normalised(votes)
 
     def winner(self, votes, model):
         """Return the class with the most votes; of two equals C-Tree and CDT's code take the second."""

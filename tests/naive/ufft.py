@@ -366,6 +366,9 @@ class Ufft(Baseline):
         super().learn(x, label, weight)
         return self.changes
 
+    def shares(self, x):
+        return self.place(x).shares or []
+
     def place(self, x):
         """Strategies go by the fused shares, and the weight of all that it has learned."""
         scores, labelled = self.scores(x), sum(self.weights)

@@ -40,6 +40,17 @@ def log_bayes(leaf, x):
     return votes
 
 
+def normalised(votes):
+    """Return votes divided by their sum; without any vote an empty list."""
+    total = sum(votes)
+    return [vote / total for vote in votes] if total > 0.0 else []
+
+
+def from_logarithms(votes):
+    """Return the shares whose logarithms, up to a summand, are the votes."""
+    return normalised([math.exp(vote - max(votes)) for vote in votes])
+
+
 def moa_bayes(leaf, x):
     """Return MOA's naive Bayes votes: a plain product that may underflow, and may divide by zero."""
     total = sum(leaf.distribution)

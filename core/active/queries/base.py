@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
 from core import registry, spelling
+from core.active import scores
 from core.errors import ParameterError
 from core.kernels.records import name_tuple
-from core.layout.learning import LEAVES
+from core.layout.learning import LEAVES, VOTES
 from core.learners.dispatch import has_leaf_table
 from core.learners.protocol import Learner
 from core.plugin import Parameters
@@ -45,15 +46,33 @@ class Query(Parameters):
     """Whether the drift detector uses a requested label only if it was requested at random."""
 
     @property
-    def columns(self) -> int:
-        """Return the columns that the kernel uses: SHARE, LEAD and WEIGHT (core/layout/learning.py), 0: none.
+    def answer_score(self) -> str | None:
+        """Return the score of an answer that the strategy uses: its parameter ``score``, if it has one."""
+        score: str | None = getattr(self, "score", None)
+        return score
 
-        LEAVES: the table of all leaves.
+    @property
+    def score_kind(self) -> int:
+        """Return the kind of the score (core/active/scores.py), NONE: not from shares of the answer."""
+        return scores.KINDS.get(self.answer_score or "", scores.NONE)
+
+    @property
+    def columns(self) -> int:
+        """Return the columns of the learner's ``uncertainty`` that the strategy needs, 0: none.
+
+        SHARE, LEAD, WEIGHT and VOTES (core/layout/learning.py); LEAVES: the table of all leaves.
         """
-        return 0
+        return scores.columns_of(self.answer_score)
 
     def check(self, learner: Learner) -> None:
         """Raise ParameterError if the strategy does not support a learner."""
+        if self.columns & VOTES and not learner.has_members:
+            having = [name for name in learners() if registry.plugin("learners", name).has_members]
+            msg = (
+                f"score={self.answer_score!r} of query={self.spelled!r} must go with a learner that has "
+                f"members ({', '.join(having)}), not with {learner.spelled!r}; take 'least_confidence'"
+            )
+            raise ParameterError(msg)
         if self.columns & LEAVES and not has_leaf_table(learner):
             having = [name for name in learners() if has_leaf_table(registry.plugin("learners", name)())]
             msg = (
@@ -76,9 +95,10 @@ class Uncertainty(NamedTuple):
     """How sure the model is of a record that it has answered: the input of strategies."""
 
     share: float
-    """Largest class share at the place where the record ended."""
+    """Largest class share by the score of the strategy: p̂ of core/active/scores.py."""
     lead: float
-    """Its lead over the second share, among the labels that it rests on."""
+    """Lead of the largest class share over the second at the place where the record ended, among the labels
+    that it rests on; at most the certainty of the answer by the score."""
     weight: float
     """Weight of these labels."""
     classes: float

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.active.queries.base import NO, YES, Query, Uncertainty
+from core.active.scores import columns_of, score_parameter
 from core.kernels.jit import kernel
-from core.layout.learning import LEAD
+from core.layout.learning import LEAD, VOTES
 from core.layout.model import ModelHeader
 from core.layout.plan import PlanRecord
 from core.numeric import rng
@@ -28,11 +29,13 @@ class Plugin(Query):
 
     delta: float = number(0.0, at_least=0.0, below=1.0)
     """Largest probability that a consistent leaf predicts the wrong class; 0 stands for 1/t."""
+    score: str = score_parameter("leaf_share")
+    """With another score than ``leaf_share`` the gap is at most the certainty of the answer by that score."""
 
     @property
     def columns(self) -> int:
-        """Return LEAD and WEIGHT: the lead, and the labels that it is based on."""
-        return LEAD
+        """Return LEAD and WEIGHT, the lead and the labels that it is based on, and VOTES by the score."""
+        return LEAD | (columns_of(self.score) & VOTES)
 
 
 @kernel

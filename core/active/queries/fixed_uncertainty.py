@@ -1,12 +1,13 @@
-"""FixedUn: request labels where the leaf is new, or its largest class share is below a fixed threshold."""
+"""FixedUn: request labels where the leaf is new, or the answer is less sure than a fixed threshold."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from core.active.queries.base import NO, UNKNOWN, YES, Query, Uncertainty
+from core.active.scores import columns_of, score_parameter
 from core.kernels.jit import kernel
-from core.layout.learning import SHARE, WEIGHT
+from core.layout.learning import WEIGHT
 from core.layout.model import ModelHeader
 from core.layout.plan import PlanRecord
 from core.plugin import number
@@ -14,7 +15,7 @@ from core.plugin import number
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Query):
-    """Request iff a leaf has seen few labels or its largest class share is below a fixed threshold.
+    """Request iff a leaf has seen few labels or the largest class share is below a fixed threshold.
 
     ``{"name": "fixed_uncertainty", "threshold": 0.9, "cold_start": 30}`` (FixedUn; Žliobaitė et al. 2014).
     With ``threshold`` 0 the threshold is 1/K + B·(1 - 1/K) from classes and budget, as in scikit-activeml. A
@@ -26,11 +27,13 @@ class Plugin(Query):
     """Largest class share below which a label is requested; 0: from classes and budget."""
     cold_start: float = number(30.0, at_least=0.0)
     """Labelled weight below which a leaf requests labels for any class shares; 0: none."""
+    score: str = score_parameter("least_confidence")
+    """Measure of doubt about the answer (core/active/scores.py)."""
 
     @property
     def columns(self) -> int:
-        """Return SHARE and WEIGHT: the largest share, and the weight of labels."""
-        return SHARE | WEIGHT
+        """Return WEIGHT, the weight of labels, and the columns of the score."""
+        return WEIGHT | columns_of(self.score)
 
 
 @kernel

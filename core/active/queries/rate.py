@@ -1,9 +1,9 @@
-"""Rate: request all labels that the budget grants, for the least certain of the recent records."""
+"""Rate: request all labels that the budget grants, for the least sure of the recent records."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from core import registry
 from core.active.budgets.base import returned_requests, spent_requests
 from core.active.queries.base import AT_RANDOM, NO, UNKNOWN, YES, Query, Uncertainty, score_dispatcher
+from core.active.scores import SCORES, columns_of
 from core.kernels.jit import bits, kernel, tail
 from core.kernels.records import Record, word, words_after
 from core.layout.model import ModelHeader
@@ -39,10 +40,16 @@ LOWEST: Final = (1022 - OCTAVES + 1) * STEPS
 """Exponent and leading bits of 2^-16, where code 0 begins."""
 
 
+RANKING: Final = ("ask", "rate")
+"""The strategies of this module, which rank records by a score and have none of their own."""
+BY_SHARE: Final = "variable_uncertainty"
+"""The strategy whose own score is 1 - p̂, for p̂ by any score of an answer."""
+
+
 def scored() -> tuple[str, ...]:
     """Return the names of the strategies with a score: a kernel ``score`` in addition to ``decide``."""
-    modules = zip(registry.names("queries"), registry.modules("queries"), strict=True)
-    return tuple(name for name, module in modules if hasattr(module, "score"))
+    names = [name for name in registry.names("queries") if name not in RANKING]
+    return tuple(name for name in names if hasattr(registry.module("queries", name), "score"))
 
 
 class RateState(Record):
@@ -77,17 +84,18 @@ FIXED_WORDS: Final = RateState.SIZE + OCTAVES + CODES
 class Plugin(Query):
     """Rank a record's score in the last ``window`` records; request its label if in the top share.
 
-    ``{"name": "rate", "score": "variable_uncertainty", "window": 1000, "explore": 0.1}`` [D69]. Other
-    strategies request without regard to the budget, which then refuses the excess: the position of a record
-    decides, not its score. This strategy requests all labels that the budget grants, for any scores and any
-    number of equal scores.
+    ``{"name": "rate", "score": "least_confidence", "window": 1000, "explore": 0.35}`` [D69]. Other strategies
+    request without regard to the budget, which then refuses the excess: the position of a record decides, not
+    its score. This strategy requests all labels that the budget grants, for any scores and any number of equal
+    scores. Records are ranked by 1 - p̂ of the answer by ``score`` (core/active/scores.py) [D71].
 
     Among n scores in the window, with G above the record's score and E equal to it, the label is requested
     with the chance (q·(n + 1) - G) / (E + 1), clipped to [0, 1]: a smoothed rank (Vovk, Gammerman, Shafer
     2005, section 2.2). If the scores are exchangeable, a record is in the top share q with probability q
     exactly; the record's random number decides between equal scores. A part ``explore`` of the rate B is
     sampled independently of the score. So each record is requested with a known probability, at least
-    ``explore``·B, and its label has an importance.
+    ``explore``·B, and its label has an importance. The scores of a model that has learned few labels are not
+    worth a rank: with ``anneal`` = n the part is at least 1 - (labels learned)/n.
 
     q follows the reserve, the labels that the budget grants but that were not requested: with c of them the
     rate is B·c/r, r = max(4·(1 - B), B). So c stays near r, the budget is seldom closed, and when all scores
@@ -101,33 +109,38 @@ class Plugin(Query):
     window.
     """
 
-    NUMBERS: ClassVar[tuple[str, ...]] = ("scorer", "window", "explore")
+    NUMBERS: ClassVar[tuple[str, ...]] = ("scorer", "window", "explore", "anneal")
 
-    score: str = choice("variable_uncertainty", *scored())
-    """Strategy whose score ranks the records."""
+    score: str = choice("least_confidence", *SCORES, *scored())
+    """Measure of doubt about the answer; the name of a strategy: that strategy's own rank of leaves."""
     window: int = count(1000, at_least=10, at_most=100_000)
     """Number of last records among which a record is ranked."""
-    explore: float = number(0.1, at_least=0.0, at_most=1.0)
+    explore: float = number(0.35, at_least=0.0, at_most=1.0)
     """Share of the requests that is sampled at random; with 0 the labels have no importance."""
+    anneal: int = count(0)
+    """Labels during which this share falls from 1 to ``explore``; 0: it is ``explore`` from the start."""
 
     @property
     def columns(self) -> int:
-        columns: int = registry.plugin(self.family, self.score)().columns
+        """Return the columns of the score, or those of a strategy with its score at the leaf."""
+        if self.score in SCORES:
+            return columns_of(self.score)
+        plugin = registry.plugin(self.family, self.score)
+        has_score = any(declared.name == "score" for declared in fields(plugin))
+        columns: int = plugin(**({"score": "leaf_share"} if has_score else {})).columns
         return columns
 
     def initial(self) -> tuple[float, ...]:
         return (0.0,) * (FIXED_WORDS + -(-self.window // PER_WORD))
 
     def constants(self) -> tuple[float, ...]:
-        """Return the kind of the strategy that scores, and the other parameters."""
-        return (float(registry.kind(self.family, self.score)), *Query.constants(self))
+        """Return the kind of the strategy whose kernel ranks, and the other parameters."""
+        scorer = BY_SHARE if self.score in SCORES else self.score
+        return (float(registry.kind(self.family, scorer)), *Query.constants(self))
 
     def continues(self, before: Parameters) -> bool:
         """Return whether the window under ``before`` stays valid: the same length, and the same scores."""
         return isinstance(before, Plugin) and (before.score, before.window) == (self.score, self.window)
-
-
-score_of = score_dispatcher()
 
 
 @kernel
@@ -192,12 +205,18 @@ def rate_of(plan: PlanRecord, model: ModelHeader, state: RateState, limit: float
 
 
 @kernel
+def explored(p, labels: int) -> float:
+    """Return the share of the requests that is sampled at random, after this number of labels."""
+    return max(p.explore, 1.0 - labels / p.anneal) if p.anneal > 0.0 else p.explore
+
+
+@kernel
 def decide(
     plan: PlanRecord, p, model: ModelHeader, state: RateState, limit: float, uncertainty: Uncertainty
 ) -> tuple[int, float]:
     """Rank the record, then draw for it."""
     granted = limit - (1.0 / plan.slice if plan.slice > 0 else 0.0)
-    floor = p.explore * granted
+    floor = explored(p, model.labels) * granted
     if granted <= 0.0:  # the evaluation uses the whole limit
         return NO, UNKNOWN
     rate = max(rate_of(plan, model, state, limit, granted), floor)
@@ -232,3 +251,7 @@ def problem(p, state: RateState) -> int:
         if state.by_octave[octave] != total:
             return 3
     return 0
+
+
+# The last statement: the dispatcher imports all strategies, and ``ask`` needs all names above.
+score_of = score_dispatcher()

@@ -1,12 +1,12 @@
-"""Sel-Samp: request labels at random, the more likely the smaller the margin at the leaf."""
+"""Sel-Samp: request labels at random, the more likely the less sure the answer is."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from core.active.queries.base import NO, YES, Query, Uncertainty
+from core.active.scores import score_parameter
 from core.kernels.jit import kernel
-from core.layout.learning import SHARE
 from core.layout.model import ModelHeader
 from core.layout.plan import PlanRecord
 from core.numeric import rng
@@ -14,15 +14,14 @@ from core.numeric import rng
 
 @dataclass(frozen=True, slots=True)
 class Plugin(Query):
-    """Request with probability B / (B + |p̂ - 1/K|), p̂ the largest class share at the leaf.
+    """Request with probability B / (B + |p̂ - 1/K|), p̂ the largest class share by ``score``.
 
     ``{"name": "selective_sampling"}`` (Sel-Samp; Žliobaitė et al. 2014, after Cesa-Bianchi et al. 2006). K is
     the number of known classes, at least 2.
     """
 
-    @property
-    def columns(self) -> int:
-        return SHARE
+    score: str = score_parameter("least_confidence")
+    """Measure of doubt about the answer (core/active/scores.py)."""
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""VarUn: request labels where the largest class share at the leaf is below a threshold that adapts."""
+"""VarUn: request labels where the largest class share is below a threshold that adapts."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from core.active.queries.base import NO, UNKNOWN, YES, Query, Uncertainty
+from core.active.scores import score_parameter
 from core.kernels.jit import kernel
 from core.kernels.records import Record, word
-from core.layout.learning import SHARE
 from core.layout.model import ModelHeader
 from core.layout.plan import PlanRecord
 from core.plugin import number
@@ -28,15 +28,13 @@ class Plugin(Query):
     """Request iff the largest class share is below θ; θ shrinks by s after a request, else it grows.
 
     ``{"name": "variable_uncertainty", "step": 0.01}`` (VarUn; Žliobaitė et al. 2014). θ moves only while the
-    budget is open [D20]; the share is the leaf's, independent of the leaf model's prediction [D22].
+    budget is open [D20]; the share is that of the answer, by ``score`` [D71].
     """
 
     step: float = number(0.01, above=0.0, below=1.0)
     """Relative step by which the threshold moves at each record."""
-
-    @property
-    def columns(self) -> int:
-        return SHARE
+    score: str = score_parameter("least_confidence")
+    """Measure of doubt about the answer (core/active/scores.py)."""
 
     def initial(self) -> tuple[float, ...]:
         return (1.0,)

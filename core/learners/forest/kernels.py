@@ -28,6 +28,7 @@ from core.layout.learning import (
     LEAD,
     LEARNED,
     NOT_ANSWERED,
+    VOTES,
     Row,
     Work,
 )
@@ -240,7 +241,7 @@ def uncertainty(
     committee, lead, agreement = committee_of(plan, scratch), 0.0, 1.0
     if largest <= 0.0:
         largest, agreement = 0.5, 0.0
-    elif forests.entropy != 0:
+    elif forests.entropy != 0 or columns & VOTES != 0:
         n_classes = known_classes(model)
         agreement = 1.0 - vote_entropy(committee, model.classes, n_classes)
         largest = 1.0 - (1.0 - agreement) * (1.0 - 1.0 / n_classes)

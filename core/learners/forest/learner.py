@@ -41,6 +41,7 @@ class Forest(Learner):
     """Defaults of member parameters that the forest changes; ignored where a member lacks the parameter."""
     replaces_worst: ClassVar[bool] = False
     """An alarm of any member replaces the member with the largest error."""
+    has_members: ClassVar[bool] = True
     weights_votes: ClassVar[bool] = True
     """Votes are weighted by accuracy."""
 
@@ -53,7 +54,7 @@ class Forest(Learner):
     max_bytes: float = number(float(1 << 30), at_least=1.0)
     """Bytes of a model; in a full forest the least promising leaves are deactivated (docs/trees.md)."""
     uncertainty: str = choice("shares", "shares", "votes")
-    """Input of query strategies: the weighted vote shares, or the entropy of the members' votes."""
+    """With ``votes``, strategies that name no ``score`` use the entropy of the members' votes."""
     compat: str | None = choice(None, None, "moa")
     """The published code whose forests are grown, including its quirks."""
 

@@ -16,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from core.active.queries.rate import scored
+from core.active.queries.rate import BY_SHARE, RANKING, scored
+from core.active.scores import SCORES
 from core.layout.model import Floats, Ints
 from core.learners.boct import boct
 from core.model.model import Model
@@ -132,14 +133,14 @@ class RiskBounds:
 def ranking_of(spec: Spec) -> tuple[float, str | None]:
     """Return how often a strategy explores, and whose score ranks rows (None: it draws)."""
     query: Any = spec.query
-    if query.name == "rate":
-        return query.explore, query.score
+    if query.name in RANKING:
+        return query.explore, BY_SHARE if query.score in SCORES else query.score
     return 0.0, query.name if query.name in scored() and query.name != BY_LEAF else None
 
 
 def check_spec(spec: Spec) -> None:
     """Refuse parts of a spec that have no meaning in a pool."""
-    usable = (*AT_RANDOM, BY_LEAF, "rate", *scored())
+    usable = (*AT_RANDOM, BY_LEAF, *RANKING, *scored())
     if spec.query.name not in usable:
         message = (
             f"query={spec.query.name!r} cannot rank the rows of a pool; known here: "

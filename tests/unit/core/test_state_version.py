@@ -49,7 +49,7 @@ def test_an_upgraded_spec_can_be_built_and_is_not_changed_by_a_second_upgrade(
 
 @pytest.mark.parametrize("version", [READABLE[0] - 1, STATE_VERSION + 1])
 def test_a_spec_of_another_version_is_refused(version: int) -> None:
-    with pytest.raises(ValueError, match=re.escape(f"version={version} must be one of 4, 5, 6, 7, 8;")):
+    with pytest.raises(ValueError, match=re.escape(f"version={version} must be one of 4, 5, 6, 7, 8, 9;")):
         upgrade({}, version)
 
 
@@ -131,9 +131,46 @@ def test_a_forest_of_pairs_and_a_strategy_of_version_7_are_what_they_were() -> N
     assert Spec.parse(spec).to_dict()["query"]["risk"] == "total"
 
 
+LEAF_SCORES = [
+    ("fixed_uncertainty", "least_confidence"),
+    ("randomised_uncertainty", "least_confidence"),
+    ("selective_sampling", "least_confidence"),
+    ("split", "least_confidence"),
+    ("variable_uncertainty", "least_confidence"),
+    ("conf_tree", "leaf_share"),
+    ("split_conf_tree", "leaf_share"),
+]
+
+
+@pytest.mark.parametrize(("query", "now"), LEAF_SCORES)
+@pytest.mark.parametrize("version", range(4, 9))
+def test_strategies_before_version_9_measure_doubt_at_the_leaf(query: str, now: str, version: int) -> None:
+    scores = {
+        Spec.parse({"query": given}, version).query.to_dict()["score"] for given in (query, {"name": query})
+    }
+    assert scores == {"leaf_share"}
+    assert Spec.parse({"query": query}).query.to_dict()["score"] == now
+
+
+@pytest.mark.parametrize("version", range(4, 9))
+def test_a_rate_of_before_version_9_ranks_leaves_and_explores_a_tenth(version: int) -> None:
+    before = Spec.parse({"query": "rate"}, version).query.to_dict()
+    assert (before["score"], before["explore"], before["anneal"]) == ("variable_uncertainty", 0.1, 0)
+    given = Spec.parse({"query": {"name": "rate", "score": "conf_tree", "explore": 0.5}}, version).query
+    assert given == Spec.parse({"query": {"name": "rate", "score": "conf_tree", "explore": 0.5}}).query
+
+
+@pytest.mark.parametrize("version", range(4, 9))
+def test_a_spec_of_before_version_9_with_a_budget_and_no_strategy_asks_always(version: int) -> None:
+    spec = {"budget": {"limit": 0.1}}
+    assert Spec.parse(spec, version).query.name == "always"
+    assert Spec.parse(spec).query.name == "ask"
+
+
 @pytest.mark.parametrize("part", [7, None, [], {"name": 7}, "no-such"])
 def test_a_part_that_means_nothing_is_left_as_it_is(part: object) -> None:
-    assert upgrade({"learner": part}, 4) == {"learner": part}
+    """Only the strategy is written that a spec without one had."""
+    assert upgrade({"learner": part}, 4) == {"learner": part, "query": {"name": "always"}}
 
 
 @pytest.mark.parametrize(

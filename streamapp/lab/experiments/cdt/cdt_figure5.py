@@ -24,14 +24,15 @@ BUDGETS = {
     "full": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6),
 }
 STRATEGIES = {
-    "Rnd": "random",
-    "VarUn": "variable_uncertainty",
-    "RndVar": "randomised_uncertainty",
-    "Sel-Samp": "selective_sampling",
-    "Split": "split",
-    "ConfTree": "conf_tree",
-    "SplitConfTree": "split_conf_tree",
+    "Rnd": {"name": "random"},
+    "VarUn": {"name": "variable_uncertainty", "score": "leaf_share"},
+    "RndVar": {"name": "randomised_uncertainty", "score": "leaf_share"},
+    "Sel-Samp": {"name": "selective_sampling", "score": "leaf_share"},
+    "Split": {"name": "split", "score": "leaf_share"},
+    "ConfTree": {"name": "conf_tree", "score": "leaf_share"},
+    "SplitConfTree": {"name": "split_conf_tree", "score": "leaf_share"},
 }
+"""The paper measures doubt by the class shares at the leaf, which votes for its majority."""
 BASE = "C-Tree"
 
 # Records of a set at most, values of the grid on which the tree is tuned (with all labels), seeds of a
@@ -49,7 +50,7 @@ def base() -> str:
 
 
 def strategies() -> list[str]:
-    return [name for name, query in STRATEGIES.items() if query in registry.names("queries")]
+    return [name for name, query in STRATEGIES.items() if query["name"] in registry.names("queries")]
 
 
 def cells(size: Size, data: Path | None) -> list[dict[str, Any]]:

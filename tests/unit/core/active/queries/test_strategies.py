@@ -196,10 +196,10 @@ def test_variable_uncertainty_is_neutral_a_little_below_one_half():
     assert model.floats[int(model.plan.record.query)] == pytest.approx(0.75, rel=0.011)
 
 
-def test_the_share_is_the_leaf_s_whatever_predicts():
-    """[D22]: with 3 of 4 labels in one class the share is 0.75, also under naive Bayes."""
+def test_the_leaf_share_is_the_leaf_s_whatever_predicts():
+    """With 3 of 4 labels in one class the share is 0.75, also under naive Bayes."""
     for leaf_model in ("mc", "nb", "nba"):
-        query = {"name": "variable_uncertainty", "step": 0.24}
+        query = {"name": "variable_uncertainty", "step": 0.24, "score": "leaf_share"}
         table = table_of(ONE, spec_of(leaf_model, query=query))
         answer(table, [[0.0], [1.0], [0.2], [0.9]], [0, 0, 0, 1])
         # θ = 1: asked at 0.75, then θ = 0.76: asked, then θ = 0.5776: not asked.

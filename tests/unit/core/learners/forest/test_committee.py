@@ -107,7 +107,9 @@ def test_scores_are_those_of_a_plain_count_of_the_members(name):
     found = survey(model, x, "variable_uncertainty").score
     assert found == pytest.approx(np.array(expected) * (1.0 - 1.0 / k))
     t = int(ModelHeader.over(model.ints).labels) + 1
-    for each, is_by_votes in ((by_shares.model(0), False), (model, True)):
+    leaves, _ = grown(spec_of(name, query="conf_tree"))
+    leaves_and_votes, _ = grown(spec_of(name, query={"name": "conf_tree", "score": "votes"}))
+    for each, is_by_votes in ((leaves.model(0), False), (leaves_and_votes.model(0), True)):
         said = survey(each, x, "conf_tree").score
         for row, record in enumerate(x):
             lead, labels = least_certain(each, record)
