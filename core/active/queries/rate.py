@@ -86,8 +86,8 @@ class Plugin(Query):
 
     ``{"name": "rate", "score": "least_confidence", "window": 1000, "explore": 0.35}`` [D69]. Other strategies
     request without regard to the budget, which then refuses the excess: the position of a record decides, not
-    its score. This strategy requests all labels that the budget grants, for any scores and any number of equal
-    scores. Records are ranked by 1 - p̂ of the answer by ``score`` (core/active/scores.py) [D71].
+    its score. This strategy requests all labels that the budget grants, for any scores and any number of
+    equal scores. Records are ranked by 1 - p̂ of the answer by ``score`` (core/active/scores.py) [D71].
 
     Among n scores in the window, with G above the record's score and E equal to it, the label is requested
     with the chance (q·(n + 1) - G) / (E + 1), clipped to [0, 1]: a smoothed rank (Vovk, Gammerman, Shafer
