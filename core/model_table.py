@@ -69,6 +69,20 @@ class _Rows(NamedTuple):
     """The largest number of classes of the models."""
 
 
+class _Room:
+    """The arrays of a run that do not depend on its rows; a table keeps them for its next run."""
+
+    __slots__ = ("classes", "columns", "cursor", "log", "scratch", "votes", "width", "workspace")
+
+    def __init__(self, width: int, classes: int) -> None:
+        """Take the number of columns of the rows, and the largest number of classes of their models."""
+        self.width, self.classes = width, classes
+        self.workspace = workspace_of(width, classes)
+        self.columns, self.scratch, self.votes = self.workspace
+        self.log = run.log_of(classes)
+        self.cursor = run.new_cursor()
+
+
 def _ready(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
     """Return an array that compiled code accepts: the array itself, or a copy."""
     flags = array.flags
@@ -100,6 +114,7 @@ class ModelTable:
         self._counts_records = np.zeros(FIRST_CAPACITY, dtype=np.bool_)  # weights other than 1 are refused
         self._has_counted = False  # whether any model, now or earlier, counts records
         self._prepared: dict[int, Floats] = {}  # the arrays that _prepared_at points to
+        self._rooms: list[_Room] = []  # those that no run uses now
 
     def __len__(self) -> int:
         return len(self._models) - len(self._free)
@@ -315,7 +330,8 @@ class ModelTable:
         if mode != ANSWER_ONLY and self._prepared:
             for index in np.unique(models[self._prepared_at[models] != 0]).tolist():
                 self._forget_preparation(index)  # the rows of a frozen model are counted
-        workspace, log, cursor = workspace_of(x.shape[1], classes), run.log_of(classes), run.new_cursor()
+        room = self._room(x.shape[1], classes)
+        workspace, log, cursor = room.workspace, room.log, room.cursor
         arrays = Run(
             addresses=self._addresses,
             plans=self._plans,
@@ -330,9 +346,9 @@ class ModelTable:
             sampled=answers.sampled,
             importance=answers.importance,
             version=answers.version,
-            columns=workspace[0],
-            scratch=workspace[1],
-            votes=workspace[2],
+            columns=room.columns,
+            scratch=room.scratch,
+            votes=room.votes,
             log=log,
             cursor=cursor.ints,
             rows=len(models),
@@ -342,8 +358,8 @@ class ModelTable:
             mode=mode,
         )
         ahead: deque[Event] = deque()  # of rows that were learned but not evaluated yet
-        reason = run.run(arrays)
-        go_on = jit.unchecked(run.run)  # this call has checked the arrays
+        go_on = jit.unchecked(run.run)  # _examine and this class have seen to the types of the arrays
+        reason = go_on(arrays)
         while reason != run.END:
             if ahead or cursor.logged:
                 answers.events.extend(self._logged(ahead, log, cursor))
@@ -375,6 +391,18 @@ class ModelTable:
             reason = go_on(arrays)
         if ahead or cursor.logged:
             answers.events.extend(self._logged(ahead, log, cursor))
+        self._rooms.append(room)
+
+    def _room(self, width: int, classes: int) -> _Room:
+        """Return arrays that no other run uses, with the cursor of a run that has not begun."""
+        try:
+            room = self._rooms.pop()
+        except IndexError:
+            return _Room(width, classes)
+        if (room.width, room.classes) != (width, classes):
+            return _Room(width, classes)
+        room.cursor.ints.fill(0)
+        return room
 
     def _play(self, stretch: Stretch, index: int) -> list[Event]:
         """Let a model learn a stretch of rows; return its events."""

@@ -41,6 +41,7 @@ import numpy as np
 
 from core.kernels.native import pointers
 from core.kernels.native.address import Addresses
+from core.kernels.native.arguments import checked
 from core.kernels.native.call_graph import calls
 from core.kernels.native.inner_kernel import OPTIONS, InnerKernel
 from core.kernels.native.signatures import resolved
@@ -162,8 +163,8 @@ def called(function: F) -> F:
 def unchecked(entry: Any) -> Any:
     """Return an entry kernel as a function that does not look at the types of its arguments.
 
-    For repeated calls with the same arguments: numba's look at a tuple of arrays takes longer than a row. The
-    first call has to be an ordinary one.
+    For arrays that the caller has made or checked itself: numba's look at a tuple of arrays takes longer than
+    a row. A kernel that has not been called yet is returned as it is.
     """
     return entry if DISABLED else entry.unchecked
 
@@ -250,7 +251,8 @@ class _Entry:
             self._dispatcher.disable_compile()
             (built,) = self._dispatcher.overloads.values()
             self.unchecked = built.entry_point
-            self._call = self._dispatcher  # the last step: another thread may call at once
+            # The last step: another thread may call at once.
+            self._call = checked(built.entry_point, built.signature.args) or self._dispatcher
 
     def __call__(self, *arguments: Any) -> Any:
         if self._call is None:

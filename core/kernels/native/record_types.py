@@ -22,16 +22,19 @@ types: Any = numba.types
 
 INTS: Final = types.CPointer(types.int64)
 FLOATS: Final = types.CPointer(types.float64)
+ARRAY: Final = types.Array(types.int64, 1, "C")
+"""The words of a record in Python."""
 MEMBERS: Final = {"ints": INTS, "floats": FLOATS, "start": types.int64}
 
 
 class RecordType(types.Type):  # type: ignore[misc]
     """The numba type of the records of one class."""
 
-    def __init__(self, name: str, fields: dict[str, tuple[int, Any]]) -> None:
-        """Take the full name of the class, and the offset and numba type of each field."""
+    def __init__(self, record: type, fields: dict[str, tuple[int, Any]]) -> None:
+        """Take the class, and the offset and numba type of each field."""
+        self.record = record
         self.fields = fields
-        super().__init__(f"Record({name})")
+        super().__init__(f"Record({record.__module__}.{record.__qualname__})")
 
 
 @extending.register_model(RecordType)
@@ -67,7 +70,7 @@ def declare(record: type, fields: dict[str, tuple[int, bool, bool]], is_named: b
         (True, True): FLOATS,
     }
     typed = {name: (offset, kinds[is_float, is_many]) for name, (offset, is_float, is_many) in fields.items()}
-    record_type = RecordType(f"{record.__module__}.{record.__qualname__}", typed)
+    record_type = RecordType(record, typed)
     _types[record] = record_type
     extending.typeof_impl.register(record)(lambda _record, _context: record_type)
     if is_named:
@@ -109,15 +112,18 @@ def _call(key: tuple[str, str], context: Any, builder: Any, signature: Any, argu
 def _unbox(record_type: Any, record: Any, c: Any) -> Any:
     """Make a record of Python one of a kernel; the Python record keeps its words alive meanwhile."""
     proxy = cgutils.create_struct_proxy(record_type)(c.context, c.builder)
-    address, start = (c.pyapi.object_getattr_string(record, name) for name in ("address", "start"))
+    words, start = (c.pyapi.object_getattr_string(record, name) for name in ("ints", "start"))
+    unboxed = c.unbox(ARRAY, words)
+    with c.builder.if_then(c.builder.not_(unboxed.is_error)):
+        proxy.ints = c.context.make_array(ARRAY)(c.context, c.builder, unboxed.value).data
+        c.context.nrt.decref(c.builder, ARRAY, unboxed.value)
     number = c.pyapi.number_long(start)
-    proxy.ints = c.builder.inttoptr(c.pyapi.long_as_longlong(address), c.context.get_value_type(INTS))
     proxy.start = c.pyapi.long_as_longlong(number)
-    for python_object in (address, start, number):
+    for python_object in (words, start, number):
         c.pyapi.decref(python_object)
     return extending.NativeValue(
         proxy._getvalue(),  # noqa: SLF001
-        is_error=cgutils.is_not_null(c.builder, c.pyapi.err_occurred()),
+        is_error=c.builder.or_(unboxed.is_error, cgutils.is_not_null(c.builder, c.pyapi.err_occurred())),
     )
 
 

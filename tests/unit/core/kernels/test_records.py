@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from core.kernels import jit
 from core.kernels.jit import kernel, register, words_at
-from core.kernels.records import Record, offset, word, words_after
+from core.kernels.records import Record, offset, row_type, rows, word, words_after
 
 
 class Shelf(Record):
@@ -57,6 +58,16 @@ def books_of(room: Room) -> int:
     return room.shelf(0).books
 
 
+@kernel("float64(Shelf, float64[::1], int64)")
+def fill(shelf: Shelf, weights: Any, books: int) -> float:
+    """Put the first books of an array on a shelf; return the weight of the shelf."""
+    for book in range(books):
+        shelf.weights[shelf.books] = weights[book]
+        shelf.books += 1
+        shelf.weight += weights[book]
+    return shelf.weight
+
+
 @pytest.fixture
 def words() -> Any:
     """int64[32]: a room of three shelves at word 2."""
@@ -80,6 +91,43 @@ def test_a_kernel_takes_a_record_of_python(words: Any) -> None:
     room = Room(words, words.view(np.float64), 2)
     room.shelf(0).books = 7
     assert books_of(room) == 7
+
+
+def test_an_entry_kernel_takes_records_beside_arrays(words: Any) -> None:
+    shelf = Room(words, words.view(np.float64), 2).shelf(1)
+    assert fill(shelf, np.array([0.5, 2.0, 4.0]), 2) == 2.5
+    assert shelf.weights[:2].tolist() == [0.5, 2.0]
+    assert words[9] == 2
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
+def test_an_entry_kernel_refuses_arguments_of_other_types(words: Any) -> None:
+    room, weights = Room(words, words.view(np.float64), 2), np.ones(3)
+    shelf = room.shelf(1)
+    assert fill(shelf, weights, 0) == 0.0
+    with pytest.raises(TypeError, match="must be of the class Shelf"):
+        fill(room, weights, 1)  # type: ignore[arg-type]
+    for others in (weights.astype(np.float32), np.ones((2, 2)), np.ones(6)[::2]):
+        with pytest.raises(TypeError, match="must be float64"):
+            fill(shelf, others, 1)
+    with pytest.raises(TypeError):
+        fill(Shelf([0, 0, 0, 0], [0.0] * 4, 0), weights, 1)  # a copy, as from Record.read
+    assert not words[9:].any()
+
+
+def test_rows_have_the_fields_as_columns(words: Any) -> None:
+    shelves = rows(words[4:19], row_type(Shelf, 5, after=3))
+    shelves.books = 1
+    shelves.weights[1, 0] = 2.0
+    shelves.weight[1:] = [3.0, 4.0]
+    assert shelves.books.tolist() == [1, 1, 1]
+    assert shelves[1].weights.tolist() == [2.0, 0.0, 0.0]
+    assert Room(words, words.view(np.float64), 2).shelf(2).weight == 4.0
+    shelves[:1] = shelves[1:2]
+    assert shelves[shelves.weight > 2.0].weight.tolist() == [3.0, 3.0, 4.0]
+    assert len(shelves) == 3
+    with pytest.raises(AttributeError, match="pages"):
+        _ = shelves.pages
 
 
 def test_offsets_follow_the_order_of_the_fields() -> None:

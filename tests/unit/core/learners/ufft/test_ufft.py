@@ -416,7 +416,7 @@ def test_wrong_links_are_found(word, value):
     model = table.model(0)
     validate.check(model)
     nodes = node_rows(model.plan.blocks.nodes_of(model.ints, model.first))
-    nodes[word][np.flatnonzero(nodes.left >= 0)[0]] = value
+    getattr(nodes, word)[np.flatnonzero(nodes.left >= 0)[0]] = value
     assert list(validate.problems(model))
 
 
