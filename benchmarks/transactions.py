@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.rig.broker import PARTITIONS, broker
 from streamapp.worker.processing.transactions import group_metadata
-from streamapp.worker.transport.thread import Membership
+from streamapp.worker.transport.membership import Membership
 from topics.clients import admin
 from topics.clients.transactional_sender import TransactionalSender
 from topics.definitions import TopicNames

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from streamapp.cli.main import main as run
+from streamapp.worker.driver.consumer import Consumer
+from streamapp.worker.driver.thread import Fetched
 from streamapp.worker.processing.commit_schedule import CommitSchedule
 from streamapp.worker.processing.committer import Committer
 from streamapp.worker.processing.pipeline import Pipeline, Results
 from streamapp.worker.processing.transactions import Transactions
-from streamapp.worker.transport.consumer import Consumer
-from streamapp.worker.transport.thread import Fetched
 from topics.clients.native_producer import NativeProducer
 from topics.columns.records import RawRecords
 from topics.columns.spans import TIMESTAMP, Ints64

@@ -10,7 +10,9 @@ from mode import CrashingSupervisor
 
 from streamapp.settings import Settings
 from streamapp.settings.clients import faust_arguments, librdkafka_properties
-from streamapp.worker import transport
+from streamapp.worker.driver import kafkabatch
+from streamapp.worker.driver.application import App, DriverOptions, Wiring
+from streamapp.worker.driver.consumer import Consumer
 from streamapp.worker.gauges import manager_gauges
 from streamapp.worker.group_check import check_again
 from streamapp.worker.observability.health import Health
@@ -21,8 +23,6 @@ from streamapp.worker.processing.abandoned_transactions import AbandonedTransact
 from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.task.sources import source_topics
-from streamapp.worker.transport.application import App, DriverOptions, Wiring
-from streamapp.worker.transport.consumer import Consumer
 from streamapp.worker.transport.delivery import DeliverySchema
 from streamapp.worker.transport.log_throttle import throttle_logs
 from topics.clients.access import Access
@@ -51,7 +51,7 @@ def create_app(
     `features`: the topics of feature acquisition exist; `partitions`: number of each topic's partitions at
     the start.
     """
-    transport.register()
+    kafkabatch.register()
     throttle_logs()
     names = TopicNames(settings.topics_prefix, features)
     app = App(

@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from streamapp.worker.processing.transactions import group_metadata
-from streamapp.worker.transport.thread import Membership
+from streamapp.worker.transport.membership import Membership
 from tests.broker.kafka_log import read_topic
 from tests.conftest import Broker
 from topics.clients import admin

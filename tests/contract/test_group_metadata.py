@@ -6,7 +6,7 @@ import pytest
 from confluent_kafka import Consumer
 
 from streamapp.worker.processing.transactions import group_metadata
-from streamapp.worker.transport.thread import Membership
+from streamapp.worker.transport.membership import Membership
 
 
 @pytest.mark.parametrize("instance", [None, "worker-0"])

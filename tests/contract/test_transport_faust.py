@@ -23,9 +23,9 @@ from faust.types import ConsumerMessage
 from mode.threads import ServiceThread
 from mode.utils.queues import FlowControlEvent
 
-from streamapp.worker import transport
-from streamapp.worker.transport.consumer import Consumer
-from streamapp.worker.transport.thread import ConsumerThread
+from streamapp.worker.driver import kafkabatch
+from streamapp.worker.driver.consumer import Consumer
+from streamapp.worker.driver.thread import ConsumerThread
 
 
 def source(thing: Any) -> str:
@@ -41,9 +41,9 @@ def test_versions_are_the_ones_the_driver_was_written_against(package: str, vers
 
 
 def test_the_driver_is_found_by_its_scheme() -> None:
-    transport.register()
-    assert drivers.by_url(f"{transport.SCHEME}://localhost:9092") is transport.Transport
-    assert transport.Transport.Consumer is Consumer
+    kafkabatch.register()
+    assert drivers.by_url(f"{kafkabatch.SCHEME}://localhost:9092") is kafkabatch.Transport
+    assert kafkabatch.Transport.Consumer is Consumer
 
 
 @pytest.mark.parametrize(
@@ -64,6 +64,13 @@ def test_every_method_we_override_is_one_of_fausts_with_the_same_parameters(name
     assert ours is not theirs
     assert list(inspect.signature(ours).parameters) == list(inspect.signature(theirs).parameters)
     assert inspect.iscoroutinefunction(ours) == inspect.iscoroutinefunction(theirs)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"), [("_get_active_partitions", []), ("_to_message", ["tp", "record"])]
+)
+def test_every_private_method_that_changelogs_are_read_by_exists(name: str, parameters: list[str]) -> None:
+    assert [*inspect.signature(getattr(driver.Consumer, name)).parameters][1:] == parameters
 
 
 def test_what_we_override_in_the_consumer_thread_and_the_app_exists() -> None:

@@ -91,7 +91,7 @@ def test_no_module_imports_private_names_of_another_package() -> None:
     assert strangers == []
 
 
-RIGS = {"tests.unit.streamapp.worker.processing.rig", "tests.unit.streamapp.worker.transport.driver"}
+RIGS = {"tests.unit.streamapp.worker.processing.rig", "tests.unit.streamapp.worker.driver.rig"}
 """Helpers by which tests act on a worker as its driver, its group and its broker do."""
 PUT_TOGETHER = {"TaskManager", "Committer", "Assignments", "Partitions", "Consumer"}
 

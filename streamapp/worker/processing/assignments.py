@@ -34,7 +34,7 @@ from streamapp.worker.restore.progress import RestoreProgress
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
 from streamapp.worker.snapshots.writer import SnapshotWriter
 from streamapp.worker.task.sources import SourceName, positions_of
-from streamapp.worker.transport.thread import Membership
+from streamapp.worker.transport.membership import Membership
 from topics.errors import HungError, TopicsError
 
 logger = logging.getLogger(__name__)

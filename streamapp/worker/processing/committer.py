@@ -43,7 +43,7 @@ from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.processing.transactions import Transaction, Transactions
 from streamapp.worker.snapshots.writer import SnapshotWriter, TaskCut
 from streamapp.worker.task.sources import Positions, SourceName
-from streamapp.worker.transport.thread import Membership
+from streamapp.worker.transport.membership import Membership
 from topics.errors import AbortedError, TopicsError
 
 logger = logging.getLogger(__name__)

@@ -1,17 +1,23 @@
-"""Driver: the consumer of `streamapp/worker/transport/consumer.py`, as far as processing uses it."""
+"""Driver: the consumer of `streamapp/worker/driver/consumer.py`, as far as processing uses it.
+
+The consumer is above the processing, which it calls, so that its class cannot be imported here.
+"""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from streamapp.worker.transport.thread import Membership
+from streamapp.worker.transport.membership import Membership
 
 
 class Driver(Protocol):
     """Fetches records, and hands them out in deliveries; belongs to the event loop."""
 
-    epoch: int  # counts assignments and their ends
     membership: Membership | None  # None: between two assignments
+
+    @property
+    def epoch(self) -> int:
+        """The number of assignments and of their ends up to now."""
 
     @property
     def broker_reachable(self) -> bool:

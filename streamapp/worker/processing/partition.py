@@ -13,7 +13,7 @@ from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.snapshots.writer import Base, SnapshotWriter
 from streamapp.worker.task.sources import Positions
 from streamapp.worker.task.task import Task
-from streamapp.worker.transport.thread import Membership
+from streamapp.worker.transport.membership import Membership
 
 logger = logging.getLogger(__name__)
 

@@ -17,7 +17,7 @@ from streamapp.worker import faults
 from streamapp.worker.journal.entry import Record, encode
 from streamapp.worker.journal.offset_metadata import metadata_of
 from streamapp.worker.journal.partition_count import count_headers
-from streamapp.worker.transport.thread import Membership
+from streamapp.worker.transport.membership import Membership
 from topics.clients.transactional_sender import TransactionalSender
 
 

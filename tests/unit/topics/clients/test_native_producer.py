@@ -22,7 +22,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 
 from streamapp.embedded.broker import free_port
 from streamapp.worker.processing.transactions import group_metadata
-from streamapp.worker.transport.thread import Membership
+from streamapp.worker.transport.membership import Membership
 from topics.clients import librdkafka
 from topics.clients.native_producer import NativeProducer, _clients
 from topics.clients.produce import produce_records

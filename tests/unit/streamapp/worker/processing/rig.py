@@ -29,8 +29,8 @@ from streamapp.worker.snapshots.stored import StoredSnapshot
 from streamapp.worker.snapshots.writer import SnapshotWriter
 from streamapp.worker.task.sources import SOURCES, Positions, SourceName
 from streamapp.worker.transport.delivery import Delivery
+from streamapp.worker.transport.membership import Membership
 from streamapp.worker.transport.runs import Run
-from streamapp.worker.transport.thread import Membership
 from tests.positions import at
 from tests.unit.streamapp.worker.processing.outputs import OffsetsTask, Outputs
 from tests.unit.streamapp.worker.snapshots.memory import MemoryJournal, MemoryTable

@@ -18,7 +18,7 @@ from streamapp.worker.restore.restorer import AHEAD_TIMEOUT_S, TIMEOUT_S, Restor
 from streamapp.worker.snapshots.table import Chunks
 from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.sources import Positions
-from streamapp.worker.transport.thread import Membership
+from streamapp.worker.transport.membership import Membership
 from tests.positions import at, committed
 from tests.unit.streamapp.worker.restore.test_tail import Journal
 from topics.definitions import TopicNames

@@ -7,8 +7,8 @@ from faust.types import TP
 from streamapp.worker.journal.entry import Step
 from streamapp.worker.task.sources import SOURCES
 from streamapp.worker.transport.runs import FetchedColumns
+from tests.unit.streamapp.worker.driver.rig import Driver, order_of
 from tests.unit.streamapp.worker.processing.rig import GUARANTEES, Worker, run
-from tests.unit.streamapp.worker.transport.driver import Driver, order_of
 from topics.columns.spans import RecordSpans
 
 INSTANCES = TP("instances", 0)

@@ -29,11 +29,12 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from streamapp.errors import NotYetError, StreamappError
-from streamapp.worker.transport.application import App
+from streamapp.worker.driver.application import App
 from streamapp.worker.transport.authorization import DENIALS, AccessDeniedError, report_denials
 from streamapp.worker.transport.columns import decode, has_more
 from streamapp.worker.transport.connect_retry import retry_connect
 from streamapp.worker.transport.fencing import Fencing, ForeignAssignment
+from streamapp.worker.transport.membership import Membership
 from streamapp.worker.transport.partition_health import NO_LEADER, PartitionHealth
 from streamapp.worker.transport.runs import FetchedColumns
 from streamapp.worker.transport.sources import LOOK_AGAIN, SourceWatch
@@ -50,15 +51,6 @@ RANGE_TIMEOUT_S = 5.0  # seconds for a leader to return where logs begin and end
 _T = TypeVar("_T")
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """An incarnation in the group: a static member that restarts keeps the generation, not the member id."""
-
-    generation: int
-    member: str
-    instance: str | None
 
 
 @dataclass(slots=True)

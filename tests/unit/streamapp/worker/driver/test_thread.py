@@ -14,7 +14,7 @@ from aiokafka.record._crc32c import crc as calc_crc32c_py
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from faust.types import TP
 
-from streamapp.worker.transport.thread import ConsumerThread
+from streamapp.worker.driver.thread import ConsumerThread
 from topics.fetching.fetched_records import FetchedRecords
 
 ASTRAY, BUSY = TopicPartition("topic", 0), TopicPartition("topic", 1)

@@ -27,3 +27,26 @@ FETCH_S: Final = 0.005
 
 ROUND_ROOM: Final = 2.0
 """Room before a commit, in rounds of mean duration."""
+
+
+class RoundTime:
+    """How long a round of runs takes on average."""
+
+    def __init__(self, spent_s: float = 0.0, lasts_s: float = 0.0) -> None:
+        self.spent_s = spent_s  # CPU seconds
+        self.lasts_s = lasts_s  # seconds by the clock
+
+    def note(self, spent_s: float, lasts_s: float) -> None:
+        """Add a round to the means."""
+        self.spent_s += ROUND_WEIGHT * (spent_s - self.spent_s)
+        self.lasts_s += ROUND_WEIGHT * (lasts_s - self.lasts_s)
+
+    @property
+    def between_fetches_s(self) -> float:
+        """Seconds between two fetches, at least."""
+        return min(PACE_SHARE * self.spent_s, PACE_MAX_S)
+
+    @property
+    def room_s(self) -> float:
+        """Seconds that a fetch and a round need before a commit."""
+        return FETCH_S + ROUND_ROOM * self.lasts_s

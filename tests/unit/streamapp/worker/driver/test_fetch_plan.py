@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import pytest
 
-from streamapp.worker.transport import thread
-from streamapp.worker.transport.thread import REST_WAIT_MS, ConsumerThread
+from streamapp.worker.driver import thread
+from streamapp.worker.driver.thread import REST_WAIT_MS, ConsumerThread
 
 FETCH = ("a request",)
 

@@ -7,12 +7,12 @@ import pytest
 from faust.types import TP
 
 from streamapp.errors import ChangelogError, NotYetError
+from streamapp.worker.driver.pace import FETCH_S, PAUSE_MAX_S, ROUND_ROOM
+from streamapp.worker.driver.thread import Fetched
 from streamapp.worker.transport.delivery import Delivery
-from streamapp.worker.transport.pace import FETCH_S, PAUSE_MAX_S, ROUND_ROOM
 from streamapp.worker.transport.rounds import together
 from streamapp.worker.transport.runs import MAX_RUN_BYTES, FetchedColumns, Run
-from streamapp.worker.transport.thread import Fetched
-from tests.unit.streamapp.worker.transport.driver import Driver, order_of
+from tests.unit.streamapp.worker.driver.rig import Driver, order_of
 from topics.columns.records import RawRecords
 from topics.columns.spans import RecordSpans
 

@@ -15,11 +15,15 @@ from typing import Any, cast
 from faust.types import TP
 
 from streamapp.errors import NotYetError
-from streamapp.worker.transport.consumer import Consumer
+from streamapp.worker.driver.changelogs import Changelogs
+from streamapp.worker.driver.consumer import Consumer
+from streamapp.worker.driver.going_live import GoingLive
+from streamapp.worker.driver.live_partitions import LivePartitions
+from streamapp.worker.driver.pace import RoundTime
+from streamapp.worker.driver.thread import Fetched
 from streamapp.worker.transport.delivery import Delivery
 from streamapp.worker.transport.run_size import RunSize
 from streamapp.worker.transport.runs import TimeOrder
-from streamapp.worker.transport.thread import Fetched
 from topics.fetching.batches import Limit
 
 MOST_RECORDS = 2  # of a run
@@ -82,18 +86,17 @@ class Driver:
         self._assigned = assigned
         self._consumer = self._consumer_of(orders, epoch, round_s, round_lasts)
         self._consumer.app = self._app(standbys)
-        self._consumer.options = self._consumer.app.wiring = self._wiring(manager)
+        parts = self._wiring(manager)
+        self._consumer.options = self._consumer.app.options = self._consumer.app.wiring = parts
         self._consumer._active_partitions = {TP("table", number) for number in tables}
 
     def _consumer_of(
         self, orders: tuple[TimeOrder, ...], epoch: int, round_s: float, round_lasts: float
     ) -> Any:
         consumer = cast("Any", Consumer.__new__(Consumer))
-        consumer.epoch, consumer.membership, consumer.flow_active = epoch, object(), True
-        consumer._delivery = consumer._going_live = consumer._lacks_since = None
-        consumer._standbys_read = False
-        consumer._orders, consumer._size = {order.partition: order for order in orders}, RunSize(MOST_RECORDS)
-        consumer._round_s, consumer._round_lasts = round_s, round_lasts
+        consumer.membership, consumer.flow_active = object(), True
+        consumer._delivery, consumer._size = None, RunSize(MOST_RECORDS)
+        consumer._round = RoundTime(round_s, round_lasts)
         consumer.assignment = lambda: {TP("topic", number) for number in range(self._assigned)}
         consumer.callback = self._called
         consumer._thread = SimpleNamespace(
@@ -103,6 +106,10 @@ class Driver:
             interrupt=lambda: None,
             sources=SimpleNamespace(suspects=False),
         )
+        consumer._live = LivePartitions()
+        consumer._live.epoch, consumer._live.orders = epoch, {order.partition: order for order in orders}
+        consumer._going_live = GoingLive(consumer, consumer._thread, consumer._live)
+        consumer._changelogs = Changelogs(consumer, consumer._thread)
         return consumer
 
     def _app(self, standbys: Iterable[int]) -> SimpleNamespace:
@@ -173,16 +180,16 @@ class Driver:
     async def go_live(self) -> None:
         """A rebalance is over; return when the partitions that it has assigned are live."""
         self._consumer.go_live()
-        if self._consumer._going_live is not None:
-            await self._consumer._going_live
+        if self._consumer._going_live.running is not None:
+            await self._consumer._going_live.running
 
     async def bring_to_life(self) -> None:
         """Bring the assigned partitions to life; raise what fails for good."""
-        await self._consumer._bring_to_life(self._consumer.epoch)
+        await self._consumer._going_live._bring_to_life(self._consumer.epoch)
 
     async def changelogs_are_out_of_range(self, lost: Mapping[TP, int]) -> None:
         """A fetch has found that the logs of tables do not have these positions."""
-        await self._consumer._go_on_in_changelogs(lost)
+        await self._consumer._changelogs.go_on(lost)
 
     async def positions_are_out_of_range(self, *partitions: TP) -> None:
         """A fetch has found that these logs do not have the positions it asked for."""
