@@ -88,7 +88,7 @@ def card_of(queue: LabelQueue, who: str) -> Card:
     found: list[Card] = []
 
     def came() -> bool:
-        found.extend(filter(None, [queue.next_card(who, now())]))
+        found.extend(filter(None, [queue.leases.next_card(who, now())]))
         return bool(found)
 
     wait_until(came, PATIENCE, lambda: f"no card for {who}: {queue.counts(now())}")
@@ -106,15 +106,15 @@ def test_what_was_read_answered_and_sent_survives_the_process(
         assert (card.key, card.instance_id) == (KEY.decode(), "first")
         assert card.features == {"amount": 12.5, "country": "<b>DE</b>"}
         wait_until(lambda: "good" in card_of(queue, "ann").classes, PATIENCE, lambda: "no control read")
-        queue.answer("ann", card.number, "good", now())
+        queue.answering.answer("ann", card.number, "good", now())
         wait_until(lambda: queue.counts(now()).sent == 1, PATIENCE, lambda: "not sent")
     with Threads(kafka, names, path, long) as queue:
-        queue.answer("ann", card_of(queue, "ann").number, "fraud", now())
+        queue.answering.answer("ann", card_of(queue, "ann").number, "fraud", now())
         assert card_of(queue, "bob").instance_id == "third"
     # A process dies between giving a label to the broker and noting it; another one of the oracle comes too.
     store = Store(path)
     queue = LabelQueue(store, long)
-    (going,) = queue.due(now() + long.undo_ms)
+    (going,) = queue.outbox.due(now() + long.undo_ms)
     assert going.instance_id == "second"
     send(kafka, names.labels, encode_labels(["second"], ["fraud"], annotators=["ann"]))
     send(kafka, names.labels, encode_labels(["third"], ["good"], annotators=["oracle"]))
@@ -130,7 +130,7 @@ def test_what_was_read_answered_and_sent_survives_the_process(
     with Threads(kafka, names, tmp_path / "another.sqlite", Terms(undo_ms=0)) as queue:
 
         def read() -> bool:
-            return sum(queue.positions(names.labels).values()) == 3
+            return sum(queue.topics.positions(names.labels).values()) == 3
 
         wait_until(read, PATIENCE, lambda: "labels are not read")
         assert card_of(queue, "ann").instance_id == "fourth"

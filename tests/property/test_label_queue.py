@@ -75,12 +75,12 @@ class Queue(RuleBasedStateMachine):
     # -- the process
 
     def read(self, topic: str, most: int) -> int:
-        begin = self.queue.positions(topic).get(0, 0)
+        begin = self.queue.topics.positions(topic).get(0, 0)
         found = self.log[topic][begin : begin + most]
         if found:
             requests = [each for each in found if isinstance(each, Request)]
             labels = [each for each in found if isinstance(each, Label)]
-            self.queue.apply(requests, labels, {(topic, 0): begin + len(found)}, self.now)
+            self.queue.topics.apply(requests, labels, {(topic, 0): begin + len(found)}, self.now)
         return len(found)
 
     @rule(topic=st.sampled_from([REQUESTS, LABELS]), most=st.integers(1, 3))
@@ -89,16 +89,16 @@ class Queue(RuleBasedStateMachine):
 
     @rule()
     def the_reader_catches_up(self) -> None:
-        doubts = self.queue.in_doubt()
+        doubts = self.queue.outbox.in_doubt()
         while self.read(LABELS, 10):
             pass
-        self.queue.caught_up(doubts)
+        self.queue.outbox.caught_up(doubts)
 
     @precondition(lambda self: not self.flying)
     @rule(later=st.sampled_from([0, TERMS.undo_ms]), arrives=st.booleans(), confirmed=st.booleans())
     def the_writer_sends(self, later: int, arrives: bool, confirmed: bool) -> None:
         self.now += later
-        self.flying = self.queue.due(self.now)
+        self.flying = self.queue.outbox.due(self.now)
         if arrives or confirmed:
             for each in self.flying:
                 self.log[LABELS].append(
@@ -107,13 +107,13 @@ class Queue(RuleBasedStateMachine):
                 self.labels_of_ours[each.instance_id] += 1
                 assert each.label == self.said[each.instance_id], "what was undone is not sent"
         if confirmed:
-            self.queue.sent(self.flying, self.now)
+            self.queue.outbox.sent(self.flying, self.now)
             self.flying = []
 
     @precondition(lambda self: self.flying)
     @rule()
     def the_client_fails(self) -> None:
-        self.queue.not_sent(self.flying)
+        self.queue.outbox.not_sent(self.flying)
         self.flying = []
 
     @rule()
@@ -124,70 +124,70 @@ class Queue(RuleBasedStateMachine):
 
     @rule(who=PEOPLE, label=st.sampled_from(["a", "b", None]), late=st.sampled_from([0, 301]))
     def answers(self, who: str, label: str | None, late: int) -> None:
-        card = self.queue.next_card(who, self.now)
+        card = self.queue.leases.next_card(who, self.now)
         if card is None:
             return
         self.now += late
         known = label is None or label in card.classes
         try:
-            self.queue.answer(who, card.number, label, self.now)
+            self.queue.answering.answer(who, card.number, label, self.now)
         except Refused:
             assert not known
             return
         self.said[card.instance_id] = label
         for other in ("ann", "bob"):  # whoever comes late with the same card is told so
             try:
-                self.queue.answer(other, card.number, "a", self.now)
+                self.queue.answering.answer(other, card.number, "a", self.now)
             except Refused:
                 continue
             raise AssertionError(other)
 
     @rule(who=PEOPLE)
     def looks_ahead(self, who: str) -> None:
-        card = self.queue.next_card(who, self.now)
-        ahead = self.queue.card_ahead(who, self.now)
+        card = self.queue.leases.next_card(who, self.now)
+        ahead = self.queue.leases.card_ahead(who, self.now)
         assert ahead is None or (card is not None and ahead.number != card.number)
         if ahead is not None:
-            assert self.queue.card_ahead(who, self.now) == ahead
-            self.queue.skip(who, card.number, self.now)  # type: ignore[union-attr]
-            assert self.queue.next_card(who, self.now) == ahead
+            assert self.queue.leases.card_ahead(who, self.now) == ahead
+            self.queue.answering.skip(who, card.number, self.now)  # type: ignore[union-attr]
+            assert self.queue.leases.next_card(who, self.now) == ahead
 
     @rule(who=PEOPLE)
     def skips(self, who: str) -> None:
-        card = self.queue.next_card(who, self.now)
+        card = self.queue.leases.next_card(who, self.now)
         if card is not None:
-            self.queue.skip(who, card.number, self.now)
-            assert not self.queue.holds(who, card.number)
+            self.queue.answering.skip(who, card.number, self.now)
+            assert not self.queue.leases.holds(who, card.number)
 
     @rule(who=PEOPLE)
     def undoes(self, who: str) -> None:
-        left = self.queue.undoable_ms(who, self.now)
+        left = self.queue.answering.undoable_ms(who, self.now)
         try:
-            card = self.queue.undo(who, self.now)
+            card = self.queue.answering.undo(who, self.now)
         except Refused:
             assert left == 0
             return
         assert left > 0
-        assert self.queue.holds(who, card.number)
+        assert self.queue.leases.holds(who, card.number)
         del self.said[card.instance_id]
 
     @rule()
     def tidies(self) -> None:
-        self.queue.tidy(self.now)
+        self.queue.topics.tidy(self.now)
 
     # -- what always holds
 
     @invariant()
     def no_two_have_the_same_card(self) -> None:
-        ann, bob = self.queue.next_card("ann", self.now), self.queue.next_card("bob", self.now)
+        ann, bob = self.queue.leases.next_card("ann", self.now), self.queue.leases.next_card("bob", self.now)
         assert ann is None or bob is None or ann.instance_id != bob.instance_id
 
     @invariant()
     def nothing_is_asked_of_which_the_label_is_read(self) -> None:
-        read = self.queue.positions(LABELS).get(0, 0)
+        read = self.queue.topics.positions(LABELS).get(0, 0)
         settled = {each.instance_id for each in self.log[LABELS][:read]}
         for who in ("ann", "bob"):
-            card = self.queue.next_card(who, self.now)
+            card = self.queue.leases.next_card(who, self.now)
             assert card is None or card.instance_id not in settled
 
     @invariant()
@@ -196,13 +196,13 @@ class Queue(RuleBasedStateMachine):
 
     def everything_is_answered_in_the_end(self) -> None:
         if self.flying:
-            self.queue.not_sent(self.flying)
+            self.queue.outbox.not_sent(self.flying)
         while self.read(REQUESTS, 10):
             pass
         self.the_reader_catches_up()
         self.now += TERMS.lease_ms + TERMS.undo_ms + 1
-        while (card := self.queue.next_card("ann", self.now)) is not None:
-            self.queue.answer("ann", card.number, None, self.now)
+        while (card := self.queue.leases.next_card("ann", self.now)) is not None:
+            self.queue.answering.answer("ann", card.number, None, self.now)
             self.said[card.instance_id] = None
         self.now += TERMS.undo_ms
         self.flying = []
@@ -275,7 +275,7 @@ class Jury(RuleBasedStateMachine):
         if wants_features:
             asked = replace(asked, wanted=WANTED, prediction=None)
         self.asked.add(name)
-        self.queue.apply([asked], [], {}, self.now, [("k", "b")])
+        self.queue.topics.apply([asked], [], {}, self.now, [("k", "b")])
 
     # -- the process
 
@@ -283,7 +283,7 @@ class Jury(RuleBasedStateMachine):
     @rule(later=st.sampled_from([0, AGREED.undo_ms]), fate=st.sampled_from(["confirmed", "arrived", "lost"]))
     def the_writer_sends(self, later: int, fate: str) -> None:
         self.now += later
-        self.flying = self.queue.due(self.now)
+        self.flying = self.queue.outbox.due(self.now)
         for each in self.flying:
             self.is_what_was_said(each)
             if fate != "lost":
@@ -291,7 +291,7 @@ class Jury(RuleBasedStateMachine):
                 self.sent[each.instance_id] = each
                 self.answers.append(each)
         if fate == "confirmed":
-            self.queue.sent(self.flying, self.now)
+            self.queue.outbox.sent(self.flying, self.now)
             self.flying = []
 
     def is_what_was_said(self, going: Outgoing) -> None:
@@ -315,70 +315,72 @@ class Jury(RuleBasedStateMachine):
         if dies:
             self.queue = LabelQueue(self.store, AGREED)
         else:
-            self.queue.not_sent(self.flying)
+            self.queue.outbox.not_sent(self.flying)
         self.flying = []
 
     @rule()
     def the_reader_catches_up(self) -> None:
-        doubts = self.queue.in_doubt()
+        doubts = self.queue.outbox.in_doubt()
         for each in self.answers[self.read :]:
             about = (each.key, each.instance_id)
             if each.given is None:
                 label = Label(*about, each.label, each.annotator, each.timestamp)
-                self.queue.apply([], [label], {}, self.now)
+                self.queue.topics.apply([], [label], {}, self.now)
             else:
-                self.queue.apply([], [], {}, self.now, values=[Values(*about, each.given, each.timestamp)])
+                self.queue.topics.apply(
+                    [], [], {}, self.now, values=[Values(*about, each.given, each.timestamp)]
+                )
         self.read = len(self.answers)
-        self.queue.caught_up(doubts)
+        self.queue.outbox.caught_up(doubts)
 
     # -- the people
 
     @rule(who=JURORS, label=st.sampled_from(["a", "b", None]), late=st.sampled_from([0, 301]))
     def answers_a_card(self, who: str, label: str | None, late: int) -> None:
-        card = self.queue.next_card(who, self.now)
+        card = self.queue.leases.next_card(who, self.now)
         if card is None:
             return
         self.now += late
         if card.wanted:
             given = Given(dict.fromkeys(card.wanted, 1.0))
-            self.queue.give(who, card.number, given, self.now)
+            self.queue.answering.give(who, card.number, given, self.now)
         else:
-            self.queue.answer(who, card.number, label, self.now)
+            self.queue.answering.answer(who, card.number, label, self.now)
         self.said.append(Said(who, card.instance_id, None if card.wanted else label, self.now))
         with pytest.raises(Refused):
-            self.queue.answer(who, card.number, label, self.now)
+            self.queue.answering.answer(who, card.number, label, self.now)
 
     @rule(who=JURORS, most=st.integers(1, 3), right=st.integers(0, 3))
     def confirms_sure_ones(self, who: str, most: int, right: int) -> None:
-        cards = self.queue.sure(who, self.now, most)
+        cards = self.queue.leases.sure(who, self.now, most)
         assert len(cards) <= most
         assert {card.prediction for card in cards} <= {"a"}
         numbers = [card.number for card in cards]
-        assert self.queue.confirm(who, numbers[:right], numbers[right:], self.now) == []
+        assert self.queue.answering.confirm(who, numbers[:right], numbers[right:], self.now) == []
         self.said += [Said(who, card.instance_id, "a", self.now) for card in cards[:right]]
 
     @rule(who=JURORS)
     def looks_ahead(self, who: str) -> None:
-        card = self.queue.next_card(who, self.now)
-        ahead = self.queue.card_ahead(who, self.now)
+        card = self.queue.leases.next_card(who, self.now)
+        ahead = self.queue.leases.card_ahead(who, self.now)
         assert ahead is None or (card is not None and ahead.number != card.number)
         if ahead is not None:
-            assert self.queue.card_ahead(who, self.now) == ahead
-            self.queue.skip(who, card.number, self.now)  # type: ignore[union-attr]
-            assert self.queue.next_card(who, self.now) == ahead
+            assert self.queue.leases.card_ahead(who, self.now) == ahead
+            self.queue.answering.skip(who, card.number, self.now)  # type: ignore[union-attr]
+            assert self.queue.leases.next_card(who, self.now) == ahead
 
     @rule(who=JURORS)
     def skips(self, who: str) -> None:
-        card = self.queue.next_card(who, self.now)
+        card = self.queue.leases.next_card(who, self.now)
         if card is not None:
-            self.queue.skip(who, card.number, self.now)
+            self.queue.answering.skip(who, card.number, self.now)
 
     @rule(who=JURORS)
     def undoes(self, who: str) -> None:
         mine = [each for each in self.said if each.who == who and each.at + AGREED.undo_ms > self.now]
         mine = [each for each in mine if each.subject not in {going.instance_id for going in self.flying}]
         try:
-            card = self.queue.undo(who, self.now)
+            card = self.queue.answering.undo(who, self.now)
         except Refused:
             assert mine == []
             return
@@ -389,26 +391,26 @@ class Jury(RuleBasedStateMachine):
 
     @rule()
     def tidies(self) -> None:
-        self.queue.tidy(self.now)
+        self.queue.topics.tidy(self.now)
 
     # -- what always holds
 
     @invariant()
     def no_two_have_the_same_card(self) -> None:
-        cards = [self.queue.next_card(who, self.now) for who in JURY]
+        cards = [self.queue.leases.next_card(who, self.now) for who in JURY]
         numbers = [card.number for card in cards if card is not None]
         assert len(numbers) == len(set(numbers))
 
     @invariant()
     def nobody_is_asked_what_he_has_answered(self) -> None:
         for who in JURY:
-            card = self.queue.next_card(who, self.now)
+            card = self.queue.leases.next_card(who, self.now)
             said = {each.subject for each in self.said if each.who == who}
             assert card is None or card.instance_id not in said
 
     def everything_is_answered_in_the_end(self) -> None:
         if self.flying:
-            self.queue.not_sent(self.flying)
+            self.queue.outbox.not_sent(self.flying)
         self.flying = []
         for _ in range(2 * AGREED.agree + 1):
             self.now += AGREED.lease_ms + AGREED.undo_ms + 1

@@ -31,6 +31,7 @@ class LabelPage:
     def __init__(self, around: Surroundings, person: Person) -> None:
         """Make the elements; the first tick shows a card."""
         self._around, self._queue, self._person = around, around.queue, person
+        self._answering = around.queue.answering
         self._card: Card | None = None
         self._ahead: Card | None = None  # the card that comes after the present one
         self._shown_ms = 0
@@ -140,10 +141,10 @@ class LabelPage:
         if message is not None:
             self._messages.say(message)
         before = self._card
-        self._card = await run.io_bound(self._queue.next_card, self._person.annotator, now_ms())
+        self._card = await run.io_bound(self._queue.leases.next_card, self._person.annotator, now_ms())
         if self._card != before or before is not None:
             self._draw()
-        self._ahead = await run.io_bound(self._queue.card_ahead, self._person.annotator, now_ms())
+        self._ahead = await run.io_bound(self._queue.leases.card_ahead, self._person.annotator, now_ms())
 
     # -- actions ------------------------------------------------------------------------------------------
 
@@ -182,7 +183,7 @@ class LabelPage:
         message = f"{card.instance_id}: {'not known' if label is None else label}"
 
         def act() -> None:
-            self._queue.answer(self._person.annotator, card.number, label, now_ms(), new_class=new_class)
+            self._answering.answer(self._person.annotator, card.number, label, now_ms(), new_class=new_class)
 
         await self._do(act, message, ends_card=not new_class)
 
@@ -196,7 +197,9 @@ class LabelPage:
             return
 
         def act() -> None:
-            self._queue.give(self._person.annotator, card.number, self._form.given(card, finish), now_ms())
+            self._answering.give(
+                self._person.annotator, card.number, self._form.given(card, finish), now_ms()
+            )
 
         await self._do(act, f"{card.instance_id}: values given", ends_card=False)
 
@@ -206,13 +209,16 @@ class LabelPage:
         if card is not None:
             annotator = self._person.annotator
             await self._do(
-                lambda: self._queue.skip(annotator, card.number, now_ms()), f"{card.instance_id}: skipped"
+                lambda: self._answering.skip(annotator, card.number, now_ms()),
+                f"{card.instance_id}: skipped",
             )
 
     async def undo(self) -> None:
         """Take back the last answer, and show its card."""
         await self._do(
-            lambda: self._queue.undo(self._person.annotator, now_ms()), "Taken back.", ends_card=False
+            lambda: self._answering.undo(self._person.annotator, now_ms()),
+            "Taken back.",
+            ends_card=False,
         )
 
     def show_guess(self) -> None:

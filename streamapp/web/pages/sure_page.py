@@ -56,14 +56,14 @@ class SurePage:
         """Look for cards if there are none."""
         if not self._messages.tick(self._person):
             return
-        undo_ms = await run.io_bound(self._queue.undoable_ms, self._person.annotator, now_ms())
+        undo_ms = await run.io_bound(self._queue.answering.undoable_ms, self._person.annotator, now_ms())
         self._undo.set_enabled(bool(undo_ms))
         if not self._cards:
             await self._next()
 
     async def _next(self) -> None:
         before = self._cards
-        self._cards = await run.io_bound(self._queue.sure, self._person.annotator, now_ms(), MOST)
+        self._cards = await run.io_bound(self._queue.leases.sure, self._person.annotator, now_ms(), MOST)
         if self._cards or before:
             self._draw()
 
@@ -75,7 +75,9 @@ class SurePage:
         right = [card.number for card, yes in zip(cards, ticked, strict=True) if yes]
         others = [card.number for card, yes in zip(cards, ticked, strict=True) if not yes]
         self._cards = []
-        refused = await run.io_bound(self._queue.confirm, self._person.annotator, right, others, now_ms())
+        refused = await run.io_bound(
+            self._queue.answering.confirm, self._person.annotator, right, others, now_ms()
+        )
         n_taken = len(right) - len(refused)
         also = f" {len(refused)} were not taken: {refused[0]}" if refused else ""
         self._messages.say(f"{n_taken} times {cards[0].prediction}.{also}")
@@ -88,7 +90,7 @@ class SurePage:
         if not self._admitted():
             return
         try:
-            await run.io_bound(self._queue.undo, self._person.annotator, now_ms())
+            await run.io_bound(self._queue.answering.undo, self._person.annotator, now_ms())
         except Refused as refused:
             self._messages.say(str(refused))
             return

@@ -36,12 +36,12 @@ class Outbox:
     """The answers of a store that wait, are being sent, or are in doubt."""
 
     def __init__(self, store: Store, terms: Terms) -> None:
-        self._store, self.terms = store, terms
+        self._store, self._terms = store, terms
 
     def due(self, now: int) -> list[Outgoing]:
         """Return answers whose undo window is over, and mark them as being sent."""
         with self._store.transaction() as db:
-            agreement.decide(db, now, self.terms.agree, self.terms.text_max, weighted=self.terms.weighted)
+            agreement.decide(db, now, self._terms.agree, self._terms.text_max, weighted=self._terms.weighted)
             rows = db.execute(
                 "SELECT number, partition, key, instance_id, label, annotator, max(answered_ms, asked_ms), "
                 "weight, given FROM answer WHERE state = 'waiting' AND due_ms <= ? "

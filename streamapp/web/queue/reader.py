@@ -48,10 +48,10 @@ class Reader(TopicReader):
         super().__init__(kafka, names.prefix, topics, since_ms, whole=(names.controls,))
 
     def _begin(self, origin: dict[str, str]) -> bool:
-        return self._queue.begin(origin)
+        return self._queue.topics.begin(origin)
 
     def _stored(self, topic: str) -> Mapping[int, int]:
-        return self._queue.positions(topic)
+        return self._queue.topics.positions(topic)
 
     def _starts(self, topic: str, partition: int, offset: int) -> None:
         if topic in self._answers:
@@ -77,7 +77,7 @@ class Reader(TopicReader):
                 classes += of_classes
                 attributes += of_features
                 controls += class_controls_of(messages)
-        self._queue.apply(requests, labels, positions, now_ms(), classes, values, attributes, controls)
+        self._queue.topics.apply(requests, labels, positions, now_ms(), classes, values, attributes, controls)
         for (topic, partition), offset in positions.items():
             self._ends(topic, partition, offset)
 
@@ -85,15 +85,15 @@ class Reader(TopicReader):
         self._decide_doubts()
         if time.monotonic() - self._tidied >= TIDY_S:
             self._tidied = time.monotonic()
-            self._queue.tidy(now_ms())
+            self._queue.topics.tidy(now_ms())
 
     def _decide_doubts(self) -> None:
         """Decide answers in doubt once all answers that the topics have now are read."""
-        if not self._doubts and (doubts := self._queue.in_doubt()):
+        if not self._doubts and (doubts := self._queue.outbox.in_doubt()):
             self._awaited = self._answer_ends()  # read after `in_doubt`: no doubt is about a later answer
             self._doubts = doubts if self._awaited else []
         if self._doubts and all(self._reached[place] >= end for place, end in self._awaited.items()):
-            self._queue.caught_up(self._doubts)
+            self._queue.outbox.caught_up(self._doubts)
             self._doubts = []
 
     def _answer_ends(self) -> dict[tuple[str, int], int]:

@@ -2,7 +2,7 @@
 
 An answer is marked before it is handed to the client and marked again when the broker has it. If the
 process dies between the two, the answer is in doubt, and the next process reads the topic first
-(`LabelQueue.caught_up`).
+(`Outbox.caught_up`).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Writer:
         """Send until stopped."""
         try:
             while not self._stop.wait(STEP_S):
-                answers, entries = self._queue.due(now_ms()), self._audit.waiting()
+                answers, entries = self._queue.outbox.due(now_ms()), self._audit.waiting()
                 if answers:
                     self._guarded(partial(self._send, answers), answers)
                 if entries:
@@ -70,7 +70,7 @@ class Writer:
             self.trouble = str(error)
             logger.warning("%d answers are not confirmed: %s", len(answers), error)
             self._sender.close()  # no record of it arrives later
-            self._queue.not_sent(answers)
+            self._queue.outbox.not_sent(answers)
             if not self._stop.wait(AGAIN_S):
                 self._sender = Sender(self._kafka, self._stop.is_set)
             return
@@ -100,7 +100,7 @@ class Writer:
             ),
         )
         self._sender.flush()
-        self._queue.sent(answers, now_ms())
+        self._queue.outbox.sent(answers, now_ms())
 
     def _weights(self, labels: Sequence[Outgoing]) -> Floats | None:
         """Return the weights of labels; None if all are 1, the default."""

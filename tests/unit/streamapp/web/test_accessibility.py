@@ -126,7 +126,9 @@ def test_nothing_is_found_on_any_page(tmp_path: Path) -> None:
                 )
                 for n in range(5)
             ]
-            queue.apply([asked, *sure], [], {}, now, [(key, each) for each in ("fraud", "good", "unclear")])
+            queue.topics.apply(
+                [asked, *sure], [], {}, now, [(key, each) for each in ("fraud", "good", "unclear")]
+            )
             expect(heading).to_contain_text("which class has order-4711")
             page.wait_for_timeout(400)  # a key before the card can have been read is not taken
             page.keyboard.press("g")
@@ -148,7 +150,7 @@ def test_nothing_is_found_on_any_page(tmp_path: Path) -> None:
             )
             wanted = replace(wanted, prediction=None, strategy="acquisition", rules=None, shares={})
             declared = [Attribute(key, "income"), Attribute(key, "bureau", "nominal", ("clean", "entries"))]
-            queue.apply([wanted], [], {}, now_ms(), attributes=declared)
+            queue.topics.apply([wanted], [], {}, now_ms(), attributes=declared)
             expect(heading).to_contain_text("which values has loan-17")
             look_at("features")
             page.get_by_role("button", name="Answer without the rest").click()

@@ -140,7 +140,7 @@ def served(tmp_path: Path) -> Iterator[str]:
     inspector.close()  # no broker is there to be asked; pages show why there is no answer
     queue = LabelQueue(store, Terms(sure_utility=0.3))
     requests, declared, classes = asked()
-    queue.apply(requests, [], {}, now_ms(), classes, attributes=declared)
+    queue.topics.apply(requests, [], {}, now_ms(), classes, attributes=declared)
     watched(made)
     results(tmp_path / "results")
     units = {text("number"): text("unit")}

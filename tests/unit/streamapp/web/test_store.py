@@ -154,8 +154,8 @@ def test_a_file_of_the_release_before_is_taken_over_and_controls_are_read_again(
         )
     with closing(Store(path)) as store:
         queue = LabelQueue(store)
-        assert queue.positions("grove.labels") == {0: 7}
-        assert queue.positions("grove.controls") == {}
+        assert queue.topics.positions("grove.labels") == {0: 7}
+        assert queue.topics.positions("grove.controls") == {}
         with store.reading() as db:
             assert db.execute("SELECT * FROM class").fetchall() == [("k", "a", None)]
             assert db.execute("SELECT * FROM declared").fetchall() == []

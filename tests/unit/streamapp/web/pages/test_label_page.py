@@ -41,7 +41,7 @@ def queue() -> Iterator[LabelQueue]:
         Request(0, "k", f"r{n}", name, now, -1, 1.0 - n, "a", "random", {"colour": NASTY, "size": 2.5})
         for n, name in enumerate((NASTY, "second"))
     ]
-    queue.apply(requests, [], {}, now, [("k", "b")])
+    queue.topics.apply(requests, [], {}, now, [("k", "b")])
     yield queue
     store.close()
 
@@ -88,7 +88,7 @@ def test_a_card_is_answered_undone_and_answered_by_keys(queue: LabelQueue) -> No
         await user.should_see("There is no request now.")
 
     simulate(queue, story)
-    due = queue.due(now_ms() + 60_000)
+    due = queue.outbox.due(now_ms() + 60_000)
     assert {(each.instance_id, each.label, each.annotator) for each in due} == {
         (NASTY, None, "ann"),
         ("second", "a", "ann"),
@@ -105,7 +105,7 @@ def test_buttons_do_the_same_and_a_class_may_be_new(queue: LabelQueue) -> None:
         await user.should_see("There is no request now.", retries=100)
 
     simulate(queue, story, hide_guess=False)
-    assert {each.label for each in queue.due(now_ms() + 60_000)} == {"brand new", None}
+    assert {each.label for each in queue.outbox.due(now_ms() + 60_000)} == {"brand new", None}
 
 
 def test_a_card_that_was_answered_elsewhere_is_taken_away_and_told(queue: LabelQueue) -> None:
@@ -113,7 +113,7 @@ def test_a_card_that_was_answered_elsewhere_is_taken_away_and_told(queue: LabelQ
         (page,) = pages
         number = page.shown_number
         assert number is not None
-        queue.answer("ann", number, "a", now_ms())  # in another window
+        queue.answering.answer("ann", number, "a", now_ms())  # in another window
         await page.press("2")
         await user.should_see("ann has answered this request already.")
         await user.should_see("which class has second?")
@@ -139,7 +139,7 @@ def test_features_that_are_asked_for_are_typed_in(queue: LabelQueue) -> None:
     declared = [Attribute("k", "age"), Attribute("k", "colour", "nominal", ("red", "blue"), open=True)]
     wanted = Request(0, "k", "q1", "loan", now, -1, 2.0, None, "acquisition", {"x": 1.0})
     wanted = replace(wanted, wanted=("age", "colour"), cost=3.5)
-    queue.apply([wanted], [], {}, now, attributes=declared)
+    queue.topics.apply([wanted], [], {}, now, attributes=declared)
 
     async def story(user: Any, pages: list[LabelPage]) -> None:
         await user.should_see("k: which values has loan?")
@@ -156,7 +156,7 @@ def test_features_that_are_asked_for_are_typed_in(queue: LabelQueue) -> None:
         await user.should_see("which class has")
 
     simulate(queue, story, units={"age": "years"})
-    (going,) = queue.due(now_ms() + 60_000)
+    (going,) = queue.outbox.due(now_ms() + 60_000)
     assert going.given == Given({"age": 41.0, "colour": "12"})
 
 
@@ -164,7 +164,7 @@ def test_what_is_not_to_be_had_and_what_is_not_waited_for_is_said(queue: LabelQu
     now = now_ms()
     for name, wanted in (("first", ("a", "b")), ("last", ("c",))):
         request = Request(0, "k", name, name, now, -1, 3.0, None, "s", {}, wanted=wanted, cost=1.0)
-        queue.apply([request], [], {}, now)
+        queue.topics.apply([request], [], {}, now)
 
     async def story(user: Any, pages: list[LabelPage]) -> None:
         await user.should_see("which values has first?")
@@ -176,7 +176,7 @@ def test_what_is_not_to_be_had_and_what_is_not_waited_for_is_said(queue: LabelQu
         await user.should_see("last: values given", retries=100)
 
     simulate(queue, story)
-    given = [each.given for each in queue.due(now_ms() + 60_000)]
+    given = [each.given for each in queue.outbox.due(now_ms() + 60_000)]
     assert given == [Given(unavailable={"a": None, "b": None}), Given(finish=True)]
 
 
@@ -184,7 +184,7 @@ def test_the_guess_comes_with_its_rules_and_what_each_class_would_speak_for(queu
     now = now_ms()
     shares = {"a": 0.75, "b": 0.25}
     request = Request(0, "k", "r", "i", now, -1, 9.0, "a", "s", {}, rules="size <= 2.5", shares=shares)
-    queue.apply([request], [], {}, now)
+    queue.topics.apply([request], [], {}, now)
 
     async def story(user: Any, pages: list[LabelPage]) -> None:
         await user.should_see("which class has i?")
@@ -210,7 +210,7 @@ def test_sure_ones_are_confirmed_together_and_taken_back_together(queue: LabelQu
         Request(0, "k", f"s{n}", f"s{n}", now, -1, 0.01, "a", "random", {"size": float(n), "name": NASTY})
         for n in range(3)
     ]
-    queue.apply([*sure, replace(sure[0], instance_id="other", prediction="b")], [], {}, now)
+    queue.topics.apply([*sure, replace(sure[0], instance_id="other", prediction="b")], [], {}, now)
     pages: list[SurePage] = []
 
     def root() -> None:
@@ -232,6 +232,6 @@ def test_sure_ones_are_confirmed_together_and_taken_back_together(queue: LabelQu
             await user.should_see("times a.", retries=100)
 
     asyncio.run(play())
-    answered = queue.due(now_ms() + 60_000)
+    answered = queue.outbox.due(now_ms() + 60_000)
     assert {each.label for each in answered} == {"a"}
     assert {each.instance_id for each in answered} < {"s0", "s1", "s2", "second"}

@@ -16,7 +16,7 @@ WANTED = replace(REQUEST, request_id="q1", instance_id="loan", wanted=("age", "c
 
 
 def ask(queue: LabelQueue, *requests: Request) -> None:
-    queue.apply(requests, [], {("requests", 0): len(requests)}, NOW)
+    queue.topics.apply(requests, [], {("requests", 0): len(requests)}, NOW)
 
 
 def named(name: str, utility: float = math.nan, **members: int) -> Request:
@@ -24,5 +24,5 @@ def named(name: str, utility: float = math.nan, **members: int) -> Request:
 
 
 def ids(queue: LabelQueue, *people: str) -> list[str | None]:
-    found = [queue.next_card(who, NOW) for who in people]
+    found = [queue.leases.next_card(who, NOW) for who in people]
     return [None if card is None else card.instance_id for card in found]

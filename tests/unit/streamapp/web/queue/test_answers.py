@@ -15,63 +15,63 @@ from tests.unit.streamapp.web.queue.requests import NOW, REQUEST, TERMS, WANTED,
 
 def test_what_has_expired_is_neither_asked_nor_taken(queue: LabelQueue) -> None:
     ask(queue, replace(REQUEST, expires_ms=NOW + 50))
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
     with pytest.raises(Refused, match="has expired"):
-        queue.answer("ann", card.number, "a", NOW + 51)
-    assert queue.next_card("bob", NOW + 400) is None
-    queue.tidy(NOW + 400)
+        queue.answering.answer("ann", card.number, "a", NOW + 51)
+    assert queue.leases.next_card("bob", NOW + 400) is None
+    queue.topics.tidy(NOW + 400)
     assert queue.counts(NOW).open == 0
     with pytest.raises(Refused, match="is closed"):
-        queue.answer("ann", card.number, "a", NOW + 401)
+        queue.answering.answer("ann", card.number, "a", NOW + 401)
 
 
 def test_an_answer_in_the_last_moment_is_taken(queue: LabelQueue) -> None:
     ask(queue, replace(REQUEST, expires_ms=NOW + 50))
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.tidy(NOW + 50)
-    queue.answer("ann", card.number, "a", NOW + 50)
+    queue.topics.tidy(NOW + 50)
+    queue.answering.answer("ann", card.number, "a", NOW + 50)
     assert queue.counts(NOW + 50).undoable == 1
 
 
 def test_a_stream_of_the_past_expires_by_its_own_clock(queue: LabelQueue) -> None:
     ask(queue, named("old", asked_ms=1000, expires_ms=1050))
-    queue.tidy(NOW)
+    queue.topics.tidy(NOW)
     assert ids(queue, "ann") == ["old"]
     ask(queue, named("next", asked_ms=1051, expires_ms=2000))
-    queue.tidy(NOW)
+    queue.topics.tidy(NOW)
     assert ids(queue, "bob") == ["next"]
     assert queue.counts(NOW).open == 1
 
 
 def test_an_answer_can_be_taken_back_until_it_is_sent(queue: LabelQueue) -> None:
     ask(queue, REQUEST)
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answer("ann", card.number, "a", NOW)
-    assert queue.undoable_ms("ann", NOW + 40) == 60
-    assert queue.due(NOW + 99) == []
-    assert queue.undo("ann", NOW + 99) == card
-    queue.answer("ann", card.number, None, NOW + 99)
+    queue.answering.answer("ann", card.number, "a", NOW)
+    assert queue.answering.undoable_ms("ann", NOW + 40) == 60
+    assert queue.outbox.due(NOW + 99) == []
+    assert queue.answering.undo("ann", NOW + 99) == card
+    queue.answering.answer("ann", card.number, None, NOW + 99)
     with pytest.raises(Refused, match="nothing to undo"):
-        queue.undo("bob", NOW + 100)
-    (going,) = queue.due(NOW + 199)
+        queue.answering.undo("bob", NOW + 100)
+    (going,) = queue.outbox.due(NOW + 199)
     assert (going.label, going.annotator, going.timestamp) == (None, "ann", NOW + 99)
     with pytest.raises(Refused, match="nothing to undo"):
-        queue.undo("ann", NOW + 199)
+        queue.answering.undo("ann", NOW + 199)
 
 
 def test_a_label_is_not_older_than_its_request(queue: LabelQueue) -> None:
     ask(queue, named("ahead", asked_ms=NOW + 5000))
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answer("ann", card.number, "a", NOW)
-    assert queue.due(NOW + 100)[0].timestamp == NOW + 5000
+    queue.answering.answer("ann", card.number, "a", NOW)
+    assert queue.outbox.due(NOW + 100)[0].timestamp == NOW + 5000
 
 
 def test_an_id_may_be_asked_again_long_after_its_label(queue: LabelQueue) -> None:
-    queue.apply([], [Label("k", "i", "a", None, NOW)], {}, NOW)
+    queue.topics.apply([], [Label("k", "i", "a", None, NOW)], {}, NOW)
     ask(queue, REQUEST)
     assert ids(queue, "ann") == [None]
     ask(queue, replace(REQUEST, asked_ms=NOW + 100_000))
@@ -80,16 +80,16 @@ def test_an_id_may_be_asked_again_long_after_its_label(queue: LabelQueue) -> Non
 
 def test_what_is_being_sent_stays_ours_though_somebody_else_labels_meanwhile(queue: LabelQueue) -> None:
     ask(queue, REQUEST)
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answer("ann", card.number, "a", NOW)
-    (going,) = queue.due(NOW + TERMS.undo_ms)
-    queue.apply([], [Label("k", "i", "b", "oracle", NOW)], {}, NOW)
+    queue.answering.answer("ann", card.number, "a", NOW)
+    (going,) = queue.outbox.due(NOW + TERMS.undo_ms)
+    queue.topics.apply([], [Label("k", "i", "b", "oracle", NOW)], {}, NOW)
     counts = queue.counts(NOW)
     assert (counts.undoable, counts.sent, counts.overtaken) == (1, 0, 0), "the broker may have it"
-    queue.not_sent([going])
-    assert queue.in_doubt() == [going.number]
-    queue.apply([], [Label("k", "i", "a", "ann", going.timestamp)], {}, NOW)
+    queue.outbox.not_sent([going])
+    assert queue.outbox.in_doubt() == [going.number]
+    queue.topics.apply([], [Label("k", "i", "a", "ann", going.timestamp)], {}, NOW)
     counts = queue.counts(NOW)
     assert (counts.undoable, counts.sent, counts.overtaken) == (0, 1, 0)
 
@@ -99,14 +99,14 @@ def test_a_label_that_is_read_before_the_client_fails_is_not_sent_again(
     queue: LabelQueue, annotator: str, state: str
 ) -> None:
     ask(queue, REQUEST)
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answer("ann", card.number, "a", NOW)
-    going = queue.due(NOW + 100)
-    queue.apply([], [Label("k", "i", "a", annotator, NOW)], {}, NOW + 100)
-    queue.not_sent(going)
-    queue.caught_up(queue.in_doubt())
-    assert queue.due(NOW + 200) == []
+    queue.answering.answer("ann", card.number, "a", NOW)
+    going = queue.outbox.due(NOW + 100)
+    queue.topics.apply([], [Label("k", "i", "a", annotator, NOW)], {}, NOW + 100)
+    queue.outbox.not_sent(going)
+    queue.outbox.caught_up(queue.outbox.in_doubt())
+    assert queue.outbox.due(NOW + 200) == []
     assert getattr(queue.counts(NOW), state) == 1
     assert queue.counts(NOW).open == 0
 
@@ -116,17 +116,17 @@ def test_what_a_dead_process_was_sending_is_looked_for_before_it_is_sent(arrived
     store = Store(":memory:")
     queue = LabelQueue(store, TERMS)
     ask(queue, REQUEST)
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answer("ann", card.number, "a", NOW)
-    (going,) = queue.due(NOW + 100)
+    queue.answering.answer("ann", card.number, "a", NOW)
+    (going,) = queue.outbox.due(NOW + 100)
     queue = LabelQueue(store, TERMS)
-    assert queue.due(NOW + 200) == []
-    doubts = queue.in_doubt()
+    assert queue.outbox.due(NOW + 200) == []
+    doubts = queue.outbox.in_doubt()
     if arrived:
-        queue.apply([], [Label("k", "i", "a", "ann", going.timestamp)], {}, NOW + 200)
-    queue.caught_up(doubts)
-    assert queue.due(NOW + 200) == ([] if arrived else [going])
+        queue.topics.apply([], [Label("k", "i", "a", "ann", going.timestamp)], {}, NOW + 200)
+    queue.outbox.caught_up(doubts)
+    assert queue.outbox.due(NOW + 200) == ([] if arrived else [going])
     assert queue.counts(NOW).sent == int(arrived)
     store.close()
 
@@ -136,16 +136,16 @@ def test_every_action_is_in_the_audit_log_once_and_refusals_are_not() -> None:
     queue, log = LabelQueue(store, TERMS), AuditLog(store)
     ask(queue, named("one", 0.9), named("two", 0.8), WANTED)
     for at, label in ((NOW, "a"), (NOW + 1, None)):
-        card = queue.next_card("ann", NOW)
+        card = queue.leases.next_card("ann", NOW)
         assert card is not None
-        queue.answer("ann", card.number, label, at)
+        queue.answering.answer("ann", card.number, label, at)
         with pytest.raises(Refused):
-            queue.answer("ann", card.number, label, at)
-    queue.undo("ann", NOW)
-    card = queue.next_card("bob", NOW)
+            queue.answering.answer("ann", card.number, label, at)
+    queue.answering.undo("ann", NOW)
+    card = queue.leases.next_card("bob", NOW)
     assert card is not None
-    queue.skip("bob", card.number, NOW)
-    queue.give("bob", card.number, Given(finish=True), NOW)
+    queue.answering.skip("bob", card.number, NOW)
+    queue.answering.give("bob", card.number, Given(finish=True), NOW)
     found = log.waiting()
     assert [(each.user, each.action, each.instance_id, each.detail) for _, each in found][:4] == [
         ("ann", "label", "one", "a"),

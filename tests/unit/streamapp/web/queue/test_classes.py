@@ -15,22 +15,22 @@ from tests.unit.streamapp.web.queue.requests import NOW, REQUEST, TERMS, ask, na
 
 def test_a_class_that_nobody_knows_has_to_be_said_to_be_new(queue: LabelQueue) -> None:
     ask(queue, REQUEST)
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
     assert card.classes == ("a",)
     with pytest.raises(Refused, match="This model has no class 'B'"):
-        queue.answer("ann", card.number, "B", NOW)
+        queue.answering.answer("ann", card.number, "B", NOW)
     for bad in ("", "x" * 1025, "a\nb"):
         with pytest.raises(Refused, match=r"1 to 1,024 bytes"):
-            queue.answer("ann", card.number, bad, NOW, new_class=True)
-    queue.answer("ann", card.number, "B", NOW, new_class=True)
-    assert queue.undo("ann", NOW).classes == ("B", "a")
+            queue.answering.answer("ann", card.number, bad, NOW, new_class=True)
+    queue.answering.answer("ann", card.number, "B", NOW, new_class=True)
+    assert queue.answering.undo("ann", NOW).classes == ("B", "a")
 
 
 def test_classes_come_from_labels_controls_and_predictions_of_the_same_key(queue: LabelQueue) -> None:
     label = Label("k", "z", "seen", None, NOW)
-    queue.apply([REQUEST], [label, replace(label, key="other", label="no")], {}, NOW, [("k", "named")])
-    card = queue.next_card("ann", NOW)
+    queue.topics.apply([REQUEST], [label, replace(label, key="other", label="no")], {}, NOW, [("k", "named")])
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
     assert card.classes == ("a", "named", "seen")
 
@@ -39,26 +39,26 @@ CLOSED = ClassControl("k", "create", NOW - 9, has_schema=True, classes=("a", "b"
 
 
 def control(queue: LabelQueue, *controls: ClassControl) -> None:
-    queue.apply([], [], {}, NOW, controls=controls)
+    queue.topics.apply([], [], {}, NOW, controls=controls)
 
 
 def test_a_class_that_the_schema_shuts_out_is_refused_and_the_card_stays(queue: LabelQueue) -> None:
     ask(queue, REQUEST)
     control(queue, CLOSED)
     stray = Label("k", "z", "stray", "somebody else", NOW)  # which the worker puts aside
-    queue.apply([], [stray], {}, NOW)
-    card = queue.next_card("ann", NOW)
+    queue.topics.apply([], [stray], {}, NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
     assert card.classes == ("a", "b"), "there is no button for a class that the model would not learn"
     for label in ("stray", "new"):
         for new_class in (True, False):
             with pytest.raises(Refused, match=rf"'{label}' must be one of a, b: the schema of this model"):
-                queue.answer("ann", card.number, label, NOW, new_class=new_class)
-    assert queue.holds("ann", card.number)
+                queue.answering.answer("ann", card.number, label, NOW, new_class=new_class)
+    assert queue.leases.holds("ann", card.number)
     assert queue.counts(NOW).undoable == 0
-    assert queue.due(NOW + 1_000) == []
-    queue.answer("ann", card.number, "b", NOW, new_class=True)
-    assert [each.label for each in queue.due(NOW + 1_000)] == ["b"]
+    assert queue.outbox.due(NOW + 1_000) == []
+    queue.answering.answer("ann", card.number, "b", NOW, new_class=True)
+    assert [each.label for each in queue.outbox.due(NOW + 1_000)] == ["b"]
 
 
 def test_a_vote_and_a_confirmation_are_held_to_the_schema_too() -> None:
@@ -67,13 +67,13 @@ def test_a_vote_and_a_confirmation_are_held_to_the_schema_too() -> None:
     gone = replace(named("sure", 0.05), prediction="gone")  # the model knew that class before its reset
     ask(queue, REQUEST)
     control(queue, replace(CLOSED, at_ms=NOW + 1))
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     ask(queue, gone)
     assert card is not None
     with pytest.raises(Refused, match="must be one of a, b"):
-        queue.answer("ann", card.number, "new", NOW, new_class=True)
-    (sure,) = queue.sure("bob", NOW, 9)
-    assert queue.confirm("bob", [sure.number], [], NOW) == [
+        queue.answering.answer("ann", card.number, "new", NOW, new_class=True)
+    (sure,) = queue.leases.sure("bob", NOW, 9)
+    assert queue.answering.confirm("bob", [sure.number], [], NOW) == [
         "'gone' must be one of a, b: the schema of this model closes its classes."
     ]
     store.close()
@@ -109,19 +109,19 @@ def test_controls_open_and_close_classes_in_their_order(
     control(queue, CLOSED)
     for each in later:
         control(queue, each)
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
     if classes is None:
-        queue.answer("ann", card.number, "new", NOW, new_class=True)
+        queue.answering.answer("ann", card.number, "new", NOW, new_class=True)
         return
     assert card.classes == classes
     with pytest.raises(Refused, match=f"must be one of {', '.join(classes)}:"):
-        queue.answer("ann", card.number, "new", NOW, new_class=True)
+        queue.answering.answer("ann", card.number, "new", NOW, new_class=True)
 
 
 def test_a_class_that_the_model_answers_later_shows_that_its_classes_are_open(queue: LabelQueue) -> None:
     control(queue, CLOSED)
     ask(queue, replace(REQUEST, shares={"a": 0.5, "mine": 0.5}))
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answer("ann", card.number, "new", NOW, new_class=True)
+    queue.answering.answer("ann", card.number, "new", NOW, new_class=True)

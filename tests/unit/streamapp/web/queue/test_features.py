@@ -18,18 +18,18 @@ def given_by(name: str = "loan", **members: object) -> Values:
 
 def test_features_are_given_and_sent(queue: LabelQueue) -> None:
     ask(queue, WANTED)
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
     assert (card.wanted, card.cost) == (("age", "colour"), 2.0)
     with pytest.raises(Refused, match="needs features"):
-        queue.answer("ann", card.number, "a", NOW)
+        queue.answering.answer("ann", card.number, "a", NOW)
     with pytest.raises(Refused, match="colour is missing"):
-        queue.give("ann", card.number, Given({"age": 4.0}), NOW)
+        queue.answering.give("ann", card.number, Given({"age": 4.0}), NOW)
     given = Given({"age": 4.0}, {"colour": "nobody looked"})
-    queue.give("ann", card.number, given, NOW)
-    (going,) = queue.due(NOW + 100)
+    queue.answering.give("ann", card.number, given, NOW)
+    (going,) = queue.outbox.due(NOW + 100)
     assert (going.given, going.instance_id) == (given, "loan")
-    queue.sent([going], NOW + 100)
+    queue.outbox.sent([going], NOW + 100)
     ask(queue, WANTED)
     assert queue.counts(NOW).open == 0, "it stands on the topic again, and is answered"
 
@@ -48,12 +48,12 @@ def test_features_are_given_and_sent(queue: LabelQueue) -> None:
 )
 def test_values_that_no_worker_takes_are_refused(queue: LabelQueue, given: Given, said: str) -> None:
     declared = [Attribute("k", "age"), Attribute("k", "colour", "nominal", ("red", "blue"))]
-    queue.apply([WANTED], [], {}, NOW, attributes=declared)
-    card = queue.next_card("ann", NOW)
+    queue.topics.apply([WANTED], [], {}, NOW, attributes=declared)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
     with pytest.raises(Refused, match=said):
-        queue.give("ann", card.number, given, NOW)
-    assert queue.holds("ann", card.number)
+        queue.answering.give("ann", card.number, given, NOW)
+    assert queue.leases.holds("ann", card.number)
 
 
 @pytest.mark.parametrize("first", ["request", "values"])
@@ -61,36 +61,36 @@ def test_a_request_is_closed_when_nothing_is_left_to_be_given(queue: LabelQueue,
     values = [given_by(features={"age": 1.0}), given_by(unavailable={"colour": None})]
     if first == "request":
         ask(queue, WANTED)
-        queue.apply([], [], {}, NOW, values=values[:1])
-        card = queue.next_card("ann", NOW)
+        queue.topics.apply([], [], {}, NOW, values=values[:1])
+        card = queue.leases.next_card("ann", NOW)
         assert card is not None
         assert card.wanted == ("colour",)
-        queue.apply([], [], {}, NOW, values=values[1:])
+        queue.topics.apply([], [], {}, NOW, values=values[1:])
     else:
-        queue.apply([], [], {}, NOW, values=values)
+        queue.topics.apply([], [], {}, NOW, values=values)
         ask(queue, WANTED)
     assert queue.counts(NOW).open == 0
 
 
 def test_the_next_question_about_an_instance_is_another_request(queue: LabelQueue) -> None:
     ask(queue, WANTED)
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.give("ann", card.number, Given({"age": 1.0, "colour": "red"}), NOW)
-    flying = queue.due(NOW + 100)
+    queue.answering.give("ann", card.number, Given({"age": 1.0, "colour": "red"}), NOW)
+    flying = queue.outbox.due(NOW + 100)
     ask(queue, replace(WANTED, request_id="q2", wanted=("income",), asked_ms=NOW + 101))
-    queue.sent(flying, NOW + 102)
-    card = queue.next_card("ann", NOW + 103)
+    queue.outbox.sent(flying, NOW + 102)
+    card = queue.leases.next_card("ann", NOW + 103)
     assert card is not None
     assert card.wanted == ("income",)
 
 
 def test_values_in_doubt_that_are_on_the_topic_were_sent(queue: LabelQueue) -> None:
     ask(queue, WANTED)
-    card = queue.next_card("ann", NOW)
+    card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.give("ann", card.number, Given(finish=True), NOW)
-    queue.not_sent(queue.due(NOW + 100))
-    queue.apply([], [], {}, NOW, values=[given_by(finish=True)])
-    queue.caught_up(queue.in_doubt())
-    assert (queue.counts(NOW).sent, queue.due(NOW + 200)) == (1, [])
+    queue.answering.give("ann", card.number, Given(finish=True), NOW)
+    queue.outbox.not_sent(queue.outbox.due(NOW + 100))
+    queue.topics.apply([], [], {}, NOW, values=[given_by(finish=True)])
+    queue.outbox.caught_up(queue.outbox.in_doubt())
+    assert (queue.counts(NOW).sent, queue.outbox.due(NOW + 200)) == (1, [])

@@ -13,12 +13,12 @@ from tests.unit.streamapp.web.queue.requests import REQUEST, ask, ids
 
 
 def test_topics_made_anew_give_up_what_was_read(queue: LabelQueue) -> None:
-    assert not queue.begin({"cluster": "c", "labels": "1"})
+    assert not queue.topics.begin({"cluster": "c", "labels": "1"})
     ask(queue, REQUEST)
-    assert not queue.begin({"cluster": "c", "labels": "1"})
-    assert queue.positions("requests") == {0: 1}
-    assert queue.begin({"cluster": "c", "labels": "2"})
-    assert queue.positions("requests") == {}
+    assert not queue.topics.begin({"cluster": "c", "labels": "1"})
+    assert queue.topics.positions("requests") == {0: 1}
+    assert queue.topics.begin({"cluster": "c", "labels": "2"})
+    assert queue.topics.positions("requests") == {}
     assert ids(queue, "ann") == [None]
 
 
