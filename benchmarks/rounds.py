@@ -121,7 +121,8 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--batch-bytes", type=int, default=3600, help="of the records of a run, about")
     options = parser.parse_args()
-    logging.getLogger("topics.clients.sender").setLevel(logging.ERROR)  # the broker is away on purpose
+    # The broker is away on purpose.
+    logging.getLogger("topics.clients.delivery_failures").setLevel(logging.ERROR)
     warm_kernels()
     n = options.rounds * options.partitions * options.batch_bytes // 100
     rows = generate(n, model_keys(options.keys, options.partitions))

@@ -14,10 +14,11 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka import KafkaException, Producer
 
 from topics.clients import librdkafka
-from topics.clients.access import Access, denied_kind
+from topics.clients.access import Access
+from topics.clients.delivery_failures import DeliveryFailures, reason_to_end
 from topics.clients.native_producer import NativeProducer, can_carry
 from topics.clients.offered import Offered, joined_where_small
 from topics.columns.records import Headers
@@ -41,80 +42,9 @@ DEFAULTS: Mapping[str, Any] = {
     "partitioner": "murmur2_random",  # not used: every record has its partition
 }
 
-_REMEDIES = {
-    KafkaError.INVALID_RECORD: "; its timestamp may be too far from now (message.timestamp.after.max.ms)",
-    KafkaError.INVALID_TIMESTAMP: "; it is too far from now (message.timestamp.after.max.ms, before.max.ms)",
-    KafkaError.MSG_SIZE_TOO_LARGE: "; raise max.message.bytes of the topic, or send fewer rows a block",
-    KafkaError.UNKNOWN_TOPIC_OR_PART: "; create the topic with 'grove topics create'",
-    KafkaError._UNKNOWN_TOPIC: "; create the topic with 'grove topics create'",  # noqa: SLF001
-}
-
 FLUSH_STEP_S = 0.5
 ROOM_STEP_S = 0.05
 STOP_S = 10.0
-PROBE_S = 10.0
-
-
-class _Failures:
-    """The client's reports: records that were not delivered, and the end of the client itself.
-
-    This is a separate object because the client holds its callbacks: methods of `Sender` would create a
-    reference cycle, and the client with its threads would live until the garbage collector runs.
-    """
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self.failed = 0
-        self.reason = ""
-        self.fatal: BrokerError | None = None
-        self._reason_is_another = False
-
-    def delivered(self, error: KafkaError | None, message: Any) -> None:
-        """Note a record that was not delivered."""
-        if error is None:
-            return
-        self.failed += 1
-        # For most records librdkafka reports only that another record of their batch was refused.
-        if not self.reason or (self._reason_is_another and not _blames_another(error)):
-            self.reason = f"{message.topic()}[{message.partition()}]: {self.explain(error, message.topic())}"
-            self._reason_is_another = _blames_another(error)
-
-    def refused(self, topic: str, partition: int, value: bytes, failure: KafkaException) -> DeliveryError:
-        """Return the error for a record that the client did not take; there is no later report of it."""
-        cause = failure.args[0]
-        if cause.code() == KafkaError._FATAL and self.fatal is not None:  # noqa: SLF001 - librdkafka's own code
-            return self.given_up(str(self.fatal))  # the record is not at fault: the client has failed
-        message = f"{topic}[{partition}]: a record of {len(value)} bytes: {cause.str()}"
-        return self.given_up(message)
-
-    def given_up(self, message: str) -> DeliveryError:
-        """Return the error for records that will not be delivered, and keep it for every later check."""
-        self.fatal = self.fatal or DeliveryError(message)
-        return DeliveryError(message)
-
-    def forget(self) -> None:
-        """Forget undelivered records: their transaction is aborted."""
-        self.failed, self.reason, self._reason_is_another = 0, "", False
-
-    def erred(self, error: KafkaError) -> None:
-        if error.fatal():
-            self.ended(error)
-        else:
-            logger.warning("producer: %s", error.str())
-
-    def ended(self, error: KafkaError | None) -> None:
-        """Note the error that ended the client; None: unknown."""
-        why = "see its lines in the log" if error is None else self.explain(error)
-        self.fatal = self.fatal or BrokerError(f"the producer has failed for good: {why}")
-
-    def explain(self, error: KafkaError, topic: str = "") -> str:
-        """Return the client's message, with a remedy."""
-        denied = denied_kind(error.code())
-        if denied == "topic":
-            return self._access.denied("topic", topic, "Write,Describe")
-        if denied == "cluster":  # a producer that may write to no topic gets no id
-            return f"{self._access.denied('cluster', '', 'IdempotentWrite')}, or grant Write on its topics"
-        return f"{error.str()}{_REMEDIES.get(error.code(), '')}"
 
 
 class Sender:
@@ -150,8 +80,8 @@ class Sender:
         self._kafka = kafka
         self._failures, self._producer = self._new_client()
 
-    def _new_client(self) -> tuple[_Failures, Producer | NativeProducer]:
-        failures = _Failures(Access.of(self._kafka))
+    def _new_client(self) -> tuple[DeliveryFailures, Producer | NativeProducer]:
+        failures = DeliveryFailures(Access.of(self._kafka))
         properties = {**DEFAULTS, **self._kafka}
         library = librdkafka.bound() if self._is_native else None
         try:
@@ -381,7 +311,7 @@ class Sender:
         except KafkaException as failure:
             self._failures.erred(failure.args[0])
         except SystemError:
-            self._failures.ended(_reason_to_end(self._kafka))
+            self._failures.ended(reason_to_end({**DEFAULTS, **self._kafka}))
 
     def is_overdue(self) -> bool:
         """Whether the caller wants to end, and has waited for the broker long enough."""
@@ -401,25 +331,3 @@ class Sender:
                 f"{waiting} records were not delivered within {STOP_S:g} s of the stop: the broker is away"
             )
             raise self._failures.given_up(message)
-
-
-def _reason_to_end(kafka: Mapping[str, Any]) -> KafkaError | None:
-    """Return the error that ends a client with these properties; None if none comes within PROBE_S.
-
-    The client raises its fatal error from its C code, and only once. If it writes a log line in the same
-    call, the exception is lost and a SystemError appears instead. A second client, whose log lines stay in a
-    queue without a reader, meets the same error and can report it.
-    """
-    client = Producer({**DEFAULTS, **kafka, "log.queue": True})
-    deadline = time.monotonic() + PROBE_S
-    try:
-        while time.monotonic() < deadline:
-            client.poll(FLUSH_STEP_S)
-    except KafkaException as failure:
-        error: KafkaError = failure.args[0]
-        return error
-    return None
-
-
-def _blames_another(error: KafkaError) -> bool:
-    return bool(error.code() == KafkaError._INVALID_DIFFERENT_RECORD)  # noqa: SLF001 - such are its own codes

@@ -253,6 +253,7 @@ class Ended:
 
 def test_the_reason_of_a_fatal_error_that_the_client_lost_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("topics.clients.sender.Producer", Ended)
+    monkeypatch.setattr("topics.clients.delivery_failures.Producer", Ended)
     sender = Sender({"bootstrap.servers": "unused"})
     for _ in range(2):
         with pytest.raises(BrokerError, match="has failed for good: .*IdempotentWrite"):
