@@ -183,12 +183,13 @@ class CommittedPositions:
         self._kafka, self._group = kafka, group
         self._topics = source_topics(names)
 
-    def restore(self, wanted: RestoreRequest) -> Restored:
-        with LogReader(self._kafka, self._group, wanted.abandoned) as reader:
-            committed = reader.committed(self._topics.values(), wanted.partition)
-        found = {source: committed[topic] for source, topic in self._topics.items()}
+    def restore(self, request: RestoreRequest) -> Restored:
+        with LogReader(self._kafka, self._group, request.abandoned) as reader:
+            committed = reader.committed(self._topics.values(), request.partition)
+        committed_at = {source: committed[topic] for source, topic in self._topics.items()}
         positions = {
-            source: first if (at := found[source]) is None else at for source, first in wanted.first.items()
+            source: first if (at := committed_at[source]) is None else at
+            for source, first in request.first.items()
         }
         return Restored(None, positions, 0)
 

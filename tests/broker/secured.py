@@ -54,10 +54,10 @@ class SecuredBroker:
 
     def add_users(self, users: Iterable[str]) -> None:
         how = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, ITERATIONS)
-        wanted: list[UserScramCredentialAlteration] = [
+        alterations: list[UserScramCredentialAlteration] = [
             UserScramCredentialUpsertion(user, how, PASSWORD.encode()) for user in users
         ]
-        for done in self._admin.alter_user_scram_credentials(wanted).values():
+        for done in self._admin.alter_user_scram_credentials(alterations).values():
             done.result(PATIENCE)
 
     def _lets_in(self) -> bool:

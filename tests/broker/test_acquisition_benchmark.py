@@ -17,10 +17,10 @@ def test_latency_of_requests_and_predictions_beside_echoes(broker: Broker) -> No
     cluster = Cluster(broker.bootstrap_servers)
     spec = {"learner": TREE, "query": "never", "acquire": ALL}
     with topics(broker.bootstrap_servers, cluster, PARTITIONS) as names:
-        found = measure_purchases(
+        figures = measure_purchases(
             cluster, names, broker.bootstrap_servers, spec, 100, 200, 0.5, "at_least_once"
         )
-    assert (found["records"], found["requests"]) == (200, 100)
-    times = [found[f"{name}_ms"] for name in ("instance_to_request", "value_to_prediction")]
-    times += [found[f"{name}_to_echo_ms"] for name in ("instance", "value")]
-    assert all(0 < each["p50"] <= each["p99"] <= each["most"] for each in times)
+    assert (figures["records"], figures["requests"]) == (200, 100)
+    times = [figures[f"{name}_ms"] for name in ("instance_to_request", "value_to_prediction")]
+    times += [figures[f"{name}_to_echo_ms"] for name in ("instance", "value")]
+    assert all(0 < percentiles["p50"] <= percentiles["p99"] <= percentiles["most"] for percentiles in times)

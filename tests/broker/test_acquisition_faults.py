@@ -106,23 +106,23 @@ def check(place: Installation) -> None:
     """Compare what was asked, what came and what was charged."""
     names = place.names
     answered = place.read(names.predictions)
-    assert sorted(int(each["id"]) for each in answered) == list(range(ROWS))
-    assert all(each["key"] == key_of(int(each["id"])) for each in answered)
+    assert sorted(int(answer["id"]) for answer in answered) == list(range(ROWS))
+    assert all(answer["key"] == key_of(int(answer["id"])) for answer in answered)
     asked = Counter(
-        (each["instance_id"], feature)
-        for each in place.read(names.feature_requests)
-        for feature in each["features"]
+        (request["instance_id"], feature)
+        for request in place.read(names.feature_requests)
+        for feature in request["features"]
     )
     assert set(asked.values()) == {1}, "nothing is asked twice"
     came: set[tuple[str, str]] = set()
     refused: set[tuple[str, str]] = set()
-    for each in place.read(names.feature_values):
-        came |= {(each["id"], feature) for feature in each.get("features", ())}
-        refused |= {(each["id"], feature) for feature in each.get("unavailable", ())}
+    for value in place.read(names.feature_values):
+        came |= {(value["id"], feature) for feature in value.get("features", ())}
+        refused |= {(value["id"], feature) for feature in value.get("unavailable", ())}
     assert came | refused == set(asked) and came and refused
-    charged = Counter((each["id"], name) for each in answered for name in each["acquired"]["features"])
+    charged = Counter((answer["id"], name) for answer in answered for name in answer["acquired"]["features"])
     assert charged == Counter(came), "what came is charged once, and nothing else"
-    assert sum(each["acquired"]["cost"] for each in answered) == len(came)
+    assert sum(answer["acquired"]["cost"] for answer in answered) == len(came)
     assert place.read(names.dead_letters) == []
 
 

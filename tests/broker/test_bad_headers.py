@@ -32,13 +32,13 @@ NAMES: dict[bytes, str] = {  # what becomes of a JSON instance with a header of 
 
 def instances(first: int, n: int) -> list[Record]:
     names, now = list(NAMES), int(time.time() * 1000)
-    found = []
+    records = []
     for i in range(first, first + n):
         document = {"id": str(i), "features": {"x": i % 7}, "label": "ab"[i % 7 > 3]}
         header = names[i % 10] if i % 10 < len(names) else b"x-trace"
         two = [(header, PACKED), (b"traceparent", b"00-1")] if i % 3 else [(header, None), (header, PACKED)]
-        found.append(Record(b"m", orjson.dumps(document), two, now))
-    return found
+        records.append(Record(b"m", orjson.dumps(document), two, now))
+    return records
 
 
 def outcome(i: int) -> str:
@@ -73,7 +73,7 @@ def test_a_worker_that_replays_over_them_goes_on_as_if_it_had_never_died(
         producer.write(instances(200, 100), compressed=True)
         place.wait_for_lag_0(alive=[worker])
         assert worker.terminate() == 0, worker.log
-    answered = Counter(each["id"] for each in place.read(place.names.predictions))
+    answered = Counter(answer["id"] for answer in place.read(place.names.predictions))
     assert answered == {str(i): 1 for i in range(300) if outcome(i) == "answered"}
     letters = Counter(
         (int(headers["__streams.errors.offset"]), headers["grove-dlq-reason"].decode())

@@ -51,7 +51,7 @@ def place_of_bombs(broker: Broker) -> tuple[dict[str, Any], TopicNames]:
     for topic in (names.instances, names.label_requests, names.dead_letters):
         with RawClient(broker.bootstrap_servers, topic, 0) as producer:
             for number in range(3):
-                producer.write([Record(b"m", b"%d" % (2 * number + each), (), NOW_MS) for each in range(2)])
+                producer.write([Record(b"m", b"%d" % (2 * number + at), (), NOW_MS) for at in range(2)])
                 if number < len(bombs):
                     producer.write_body(bombs[number][0], 20, bombs[number][1])
     return kafka, names
@@ -110,8 +110,8 @@ def test_the_web_application_the_oracle_a_replay_and_the_dead_letters_go_on(
     assert [letter.offset for letter in letters] == OFFSETS
 
     assert peak_kb() - before < GROWN_KB
-    told = [record.getMessage() for record in caplog.records if "becomes more than" in record.getMessage()]
-    assert len(told) == 2 * 4, caplog.text
+    lines = [record.getMessage() for record in caplog.records if "becomes more than" in record.getMessage()]
+    assert len(lines) == 2 * 4, caplog.text
 
 
 def test_the_web_application_keeps_a_position_after_a_bomb_at_the_end(broker: Broker) -> None:

@@ -89,15 +89,15 @@ def test_nothing_is_asked_or_sent_twice(broker: Any, tmp_path: Path) -> None:
             wait_until(lambda: len(labels(kafka, names)) == 5, PATIENCE, lambda: str(labels(kafka, names)))
             seen = len(stub.requests)
             wait_until(lambda: len(stub.requests) >= seen + 4, PATIENCE, lambda: str(stub.requests))
-    assert sorted(each["data"]["grove_instance_id"] for each in stub.tasks) == ["a", "b", "c", "d", "e"]
-    found = labels(kafka, names)
-    assert [each["id"] for each in found[:2]] == ["a", "b"]
-    assert found[0]["label"] == "good"
-    assert "label" not in found[1] or found[1]["label"] is None
-    assert sorted(each["id"] for each in found[2:]) == ["a", "b", "c"], (
+    assert sorted(task["data"]["grove_instance_id"] for task in stub.tasks) == ["a", "b", "c", "d", "e"]
+    sent_labels = labels(kafka, names)
+    assert [label["id"] for label in sent_labels[:2]] == ["a", "b"]
+    assert sent_labels[0]["label"] == "good"
+    assert "label" not in sent_labels[1] or sent_labels[1]["label"] is None
+    assert sorted(label["id"] for label in sent_labels[2:]) == ["a", "b", "c"], (
         "a bridge without its state sends again"
     )
-    assert {each["annotator"] for each in found} == {"label-studio:1"}
+    assert {label["annotator"] for label in sent_labels} == {"label-studio:1"}
 
 
 def test_a_refused_batch_at_the_end_is_read_once(
@@ -120,7 +120,7 @@ def test_a_refused_batch_at_the_end_is_read_once(
         (answer,) = admin_client.list_consumer_group_offsets(
             [ConsumerGroupTopicPartitions(plan.group_id, group)]
         ).values()
-        return sorted(each.offset for each in answer.result(PATIENCE).topic_partitions)
+        return sorted(tp.offset for tp in answer.result(PATIENCE).topic_partitions)
 
     with Stub() as stub, running(kafka, plan, stub):
         wait_until(lambda: committed() == [4, 4, 5], PATIENCE, lambda: f"{committed()}\n{caplog.text}")
@@ -152,8 +152,10 @@ def test_replays_are_sent_once_and_a_class_that_is_shut_out_never(
             maybe = stub.annotate(first, ["maybe"])
             for _ in range(3):
                 assert hook(first, maybe) == "0 labels sent"
-            (said,) = [each.getMessage() for each in caplog.records if "is not sent" in each.getMessage()]
-            assert said.startswith(
+            (warning,) = [
+                record.getMessage() for record in caplog.records if "is not sent" in record.getMessage()
+            ]
+            assert warning.startswith(
                 f"annotation {maybe['id']} is not sent: 'maybe' must be one of fraud, good:"
             )
             good = stub.annotate(second, ["good"])
@@ -168,7 +170,7 @@ def test_replays_are_sent_once_and_a_class_that_is_shut_out_never(
             send(kafka, names.controls, encode_controls([("reset", {"schema": schema})]))
             assert hook(first, maybe) == "1 labels sent", "controls are read before each label"
             server.shutdown()
-    assert [(each["id"], each["label"]) for each in labels(kafka, names)] == [
+    assert [(label["id"], label["label"]) for label in labels(kafka, names)] == [
         ("b", "good"),
         ("a", "fraud"),
         ("a", "maybe"),

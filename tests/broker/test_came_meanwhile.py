@@ -82,11 +82,11 @@ def test_who_came_while_a_record_was_skipped_is_named(
     producer = place.producer()
     producer.produce(place.names.instances, b"poison", b"key", 0)
     assert producer.flush(PATIENCE) == 0
-    found = skipping.find(kafka, place.group, place.names, 0, "instances", 0)
+    skippable = skipping.find(kafka, place.group, place.names, 0, "instances", 0)
     with contextlib.ExitStack() as stays:
         meanwhile(monkeypatch, skipping, lambda: stays.enter_context(member(place)))
         with pytest.raises(ResetError, match="partition 0: early joined during the command"):
-            skipping.skip(kafka, place.group, place.names, found)
+            skipping.skip(kafka, place.group, place.names, skippable)
 
 
 def test_who_came_while_a_partition_was_restored_is_named(

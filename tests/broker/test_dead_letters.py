@@ -26,8 +26,8 @@ def test_what_is_mended_is_sent_back_and_counts_on(
 
     def grove(*command: str, code: int = 0) -> str:
         assert main(["dlq", *command, *options]) == code
-        said = capsys.readouterr()
-        return said.err if code else said.out
+        output = capsys.readouterr()
+        return output.err if code else output.out
 
     assert "no dead letter matches" in grove("replay")
     origins = [
@@ -36,7 +36,7 @@ def test_what_is_mended_is_sent_back_and_counts_on(
         Origin(names.instances, 1, 9, 1_700_000_000_002, None, None, ()),
     ]
     reasons = (Reason.WRONG_TYPE, Reason.NOT_JSON, Reason.OUTPUT_TOO_LARGE)
-    letters = [DeadLetter(each, why, f"is {why}") for each, why in zip(origins, reasons, strict=True)]
+    letters = [DeadLetter(origin, why, f"is {why}") for origin, why in zip(origins, reasons, strict=True)]
     given = dead_letters(names.dead_letters, letters, 1 << 20)
     sender = Sender({"bootstrap.servers": place.servers})
     sender.send_run(given.topic, 1, given.values, given.keys, given.timestamps, given.headers)
@@ -57,9 +57,9 @@ def test_what_is_mended_is_sent_back_and_counts_on(
 
     assert f"would go to {names.labels}: 1" in grove("replay", "--key", "m", "--dry-run")
     assert list(place.raw(names.labels)) == []
-    said = json.loads(grove("replay", "--yes", "--json"))
-    assert said["sent"] == {names.labels: 1, names.instances: 1}
-    assert list(said["left"].values()) == [1]
+    result = json.loads(grove("replay", "--yes", "--json"))
+    assert result["sent"] == {names.labels: 1, names.instances: 1}
+    assert list(result["left"].values()) == [1]
     assert f"sent to {names.labels}: 1" in grove("replay", "1:0", "--yes")
     first, second = place.raw(names.labels)
     for back in (first, second):

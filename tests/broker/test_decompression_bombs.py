@@ -39,9 +39,9 @@ def instances(first: int, n: int) -> list[Record]:
     ]
 
 
-def bomb(n: int, each: int) -> bytes:
+def bomb(n: int, size: int) -> bytes:
     """Records of so many zero bytes."""
-    return encode_records([Record(b"m", bytes(each), (), 0)] * n)
+    return encode_records([Record(b"m", bytes(size), (), 0)] * n)
 
 
 def peak_kb(pid: int) -> int:
@@ -81,7 +81,7 @@ def test_a_bomb_is_one_dead_letter_and_the_partition_goes_on_before_and_after_a_
         place.wait_for_lag_0(alive=[worker])
         assert peak_kb(worker.pid) < MOST_KB
         assert worker.terminate() == 0, worker.log
-    answered = Counter(each["id"] for each in place.read(place.names.predictions))
+    answered = Counter(answer["id"] for answer in place.read(place.names.predictions))
     assert answered == {str(i): 1 for i in (*range(100), *range(120, 220), *range(240, 340))}
     kafka = {"bootstrap.servers": place.servers}
     letters = list(DeadLetterLog(kafka, place.group, place.names).read(DeadLetterFilter()))

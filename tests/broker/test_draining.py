@@ -58,9 +58,9 @@ def test_a_drained_worker_commits_leaves_and_another_takes_its_partitions(
 
         assert second.terminate() == 0
         assert place.members() == {"w-2"}, "a restart is expected"
-        status, said = grove(second, "worker", "drain")
+        status, output = grove(second, "worker", "drain")
         assert status == 1
-        assert "no worker 'w-2' and no parent of workers 'w-2'" in said
+        assert "no worker 'w-2' and no parent of workers 'w-2'" in output
     assert len(place.read(place.names.predictions)) >= 400
 
 
@@ -88,9 +88,9 @@ def test_a_parent_grows_and_shrinks_and_is_drained(broker: Broker, tmp_path: Pat
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             taken.bind(("127.0.0.1", port + 2))
             taken.listen()
-            status, said = grove(parent, "worker", "scale", "2")
+            status, output = grove(parent, "worker", "scale", "2")
             assert status == 1
-            assert f"web.port={port + 2} must be free" in said
+            assert f"web.port={port + 2} must be free" in output
         assert place.members() == {"team-1"}
 
         assert grove(parent, "worker", "scale", "2")[0] == 0
@@ -116,9 +116,9 @@ def test_a_second_parent_of_the_same_name_ends_with_78_and_the_signal_alone_drai
     )
     with place.worker("team", GROVE_WEB_PORT=str(free_ports(3))) as parent:
         parent.wait_until_ready()
-        status, said = grove(parent, "worker", "--workers", "2", "--web-port", str(free_ports(1)))
+        status, output = grove(parent, "worker", "--workers", "2", "--web-port", str(free_ports(1)))
         assert status == 78
-        assert f"process {parent.pid} holds" in " ".join(said.split())
+        assert f"process {parent.pid} holds" in " ".join(output.split())
         parent.signal(signal.SIGUSR2)
         assert parent.wait() == 0
         assert place.members() == set()

@@ -50,10 +50,10 @@ def load(installation: Installation, first: int, n: int) -> None:
 
 def answers(installation: Installation) -> dict[str, list[tuple[str, Any]]]:
     """Return id and whole prediction per model, in the order of the log."""
-    found: dict[str, list[tuple[str, Any]]] = {key: [] for key in KEYS}
+    records_of_key: dict[str, list[tuple[str, Any]]] = {key: [] for key in KEYS}
     for record in installation.read(installation.names.predictions):
-        found[record["key"].decode()].append((record["id"], record))
-    return found
+        records_of_key[record["key"].decode()].append((record["id"], record))
+    return records_of_key
 
 
 def expected_ids(key: str) -> list[str]:

@@ -95,8 +95,11 @@ def test_a_worker_killed_in_mid_episode_asks_and_answers_once(broker: Broker, tm
         assert worker.metric("grove_feature_cost_total") == 1, "what was bought before is not counted again"
         assert worker.terminate() == 0
     requests = place.read(names.feature_requests)
-    assert [(each["instance_id"], each["features"]) for each in requests] == [("a", ["x"]), ("b", ["x"])]
-    answers = {each["id"]: (each["label"], each["acquired"]) for each in predictions[40:]}
+    assert [(request["instance_id"], request["features"]) for request in requests] == [
+        ("a", ["x"]),
+        ("b", ["x"]),
+    ]
+    answers = {answer["id"]: (answer["label"], answer["acquired"]) for answer in predictions[40:]}
     bought = {"features": ["x"], "cost": 1.0, "stop": "one_region"}
     assert answers == {"a": ("high", bought), "b": ("low", bought)}
     assert len(place.read(names.predictions)) == 42
@@ -107,7 +110,7 @@ def test_ufodt_killed_in_mid_episode_learns_late_labels_with_what_it_bought(
     broker: Broker, tmp_path: Path
 ) -> None:
     """The same records without a kill lead to the same model."""
-    said = []
+    rounds = []
     for prefix, kills in (("asks.", True), ("asks-on.", False)):
         place = Installation(
             broker.bootstrap_servers, prefix, PARTITIONS, tmp_path, module="streamapp worker"
@@ -122,9 +125,9 @@ def test_ufodt_killed_in_mid_episode_learns_late_labels_with_what_it_bought(
             client.wait_for(names.predictions, 41, worker)
             client.send(names.instances, {"id": "a", "features": {"y": 2}})
             (request,) = [
-                each
-                for each in client.wait_for(names.feature_requests, 1, worker)
-                if each["instance_id"] == "a"
+                request
+                for request in client.wait_for(names.feature_requests, 1, worker)
+                if request["instance_id"] == "a"
             ]
             assert request["features"] == ["x"]
             if kills:
@@ -147,10 +150,12 @@ def test_ufodt_killed_in_mid_episode_learns_late_labels_with_what_it_bought(
         assert predictions[41]["acquired"]["cost"] == 2.0
         assert predictions[42]["version"] == 42
         assert place.read(names.dead_letters) == []
-        asked = [(each["instance_id"], each["features"]) for each in place.read(names.feature_requests)]
+        asked = [
+            (request["instance_id"], request["features"]) for request in place.read(names.feature_requests)
+        ]
         assert len(asked) == len({(name, *features) for name, features in asked}), "nothing is asked twice"
-        said.append(predictions)
-    assert said[0] == said[1]
+        rounds.append(predictions)
+    assert rounds[0] == rounds[1]
 
 
 def test_static_members_take_up_topics_that_were_made_while_they_were_away(
@@ -209,8 +214,8 @@ def test_an_installation_without_the_topics_runs_and_buys_once_they_are_made(
     kafka = {"bootstrap.servers": place.servers}
     with LogReader(kafka, place.group, lambda: False) as reader:
         partition = partition_of(KEY, PARTITIONS)
-        found = look_up(reader, Identity(kafka), there, partition, "instances", 1)
-    assert (found.next, found.key, "feature_values" in found.committed) == (1, KEY, False)
+        skippable = look_up(reader, Identity(kafka), there, partition, "instances", 1)
+    assert (skippable.next, skippable.key, "feature_values" in skippable.committed) == (1, KEY, False)
     (refused,) = place.raw(names.dead_letters)
     assert b"grove topics create" in dict(refused.headers())["__streams.errors.message"]
     done = admin.create({"bootstrap.servers": place.servers}, names, PARTITIONS, 1, PATIENCE)

@@ -39,10 +39,10 @@ class Turning(Stream):
 
     def told(self) -> dict[str, list[dict[str, Any]]]:
         """Return the drift alerts of each model, as they stand in the log."""
-        found: dict[str, list[dict[str, Any]]] = {key: [] for key in KEYS}
+        records_of_key: dict[str, list[dict[str, Any]]] = {key: [] for key in KEYS}
         for record in self.place.read(self.place.names.drift_alerts):
-            found[record["key"].decode()].append(record)
-        return found
+            records_of_key[record["key"].decode()].append(record)
+        return records_of_key
 
 
 def alerts_of(broker: Broker, directory: Path, spec: dict[str, Any]) -> list[dict[str, Any]]:
@@ -73,17 +73,17 @@ def alerts_of(broker: Broker, directory: Path, spec: dict[str, Any]) -> list[dic
         assert any(summary.splits > 0 for summary in summaries)
         assert fetch_model(worker.web.removeprefix("http://"), KEYS[0]) == models[KEYS[0]]
         assert worker.terminate() == 0, worker.log
-    told = stream.told()
+    alerts_told = stream.told()
     expected: dict[str, list[DriftAlert]] = {key: [] for key in KEYS}
     for alert in effects.alerts:
         expected[Stream.key(alert.record)].append(alert.alert)
-    assert sum(map(len, told.values())) > 0
+    assert sum(map(len, alerts_told.values())) > 0
     names = ("node", "depth", "member", "classes", "level", "detector", "action", "version", "instance_id")
     for key in KEYS:
-        assert [[alert.get(name) for name in names] for alert in told[key]] == [
+        assert [[alert.get(name) for name in names] for alert in alerts_told[key]] == [
             [getattr(alert, name) for name in names] for alert in expected[key]
         ]
-    return [alert for alerts in told.values() for alert in alerts]
+    return [alert for alerts in alerts_told.values() for alert in alerts]
 
 
 def test_nodes_of_ufft_raise_alerts(broker: Broker, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_while_the_queue_is_full_the_loop_turns_nothing_is_lost_and_the_worker_c
         assert worker.page("/livez")[0] == 200
         private_broker.start()
         place.wait_for_lag_0(alive=[worker])
-        ids = [each["id"] for each in place.read(place.names.predictions)]
+        ids = [answer["id"] for answer in place.read(place.names.predictions)]
         assert list(dict.fromkeys(ids)) == [f"a{i}" for i in range(N)], (
             "all of them, first in the order of the input"
         )

@@ -38,10 +38,10 @@ def test_groups_of_other_topics_and_topics_that_have_grown(broker: Broker, tmp_p
         assert "a worker of other topics had its name; joining the group once more" in after.log
         with old.worker("v") as beside:
             assert beside.wait() == 1, beside.log
-            told = (
+            message = (
                 f"application.id={old.group} must be one installation's own: its group has the member w at "
             )
-            assert told in beside.log
+            assert message in beside.log
         after.signal(signal.SIGUSR2)
         assert after.wait() == 0, after.log
 

@@ -77,5 +77,5 @@ def test_records_of_a_weight_out_of_range_are_dead_letters_and_all_others_are_an
     letters = [dict(message.headers()) for message in place.raw(place.names.dead_letters)]
     reasons = Counter(headers["grove-dlq-reason"].decode() for headers in letters)
     assert reasons == {"bad-weight": 5, "bad-rows": 2}
-    said = {headers["__streams.errors.message"].decode() for headers in letters}
-    assert any(text.startswith("weight=1e+20 must be above 0 and at most 1e+09; scale") for text in said)
+    details = {headers["__streams.errors.message"].decode() for headers in letters}
+    assert any(text.startswith("weight=1e+20 must be above 0 and at most 1e+09; scale") for text in details)

@@ -126,7 +126,7 @@ def test_no_page_runs_or_draws_what_came_through_a_worker(place: Installation, t
         pytest.skip(f"{CHROMIUM} is not here")
     from playwright.sync_api import expect, sync_playwright
 
-    found: list[str] = []
+    dialogs: list[str] = []
     sent: list[str] = []
     send(place)
     kafka = {"bootstrap.servers": place.servers}
@@ -134,12 +134,14 @@ def test_no_page_runs_or_draws_what_came_through_a_worker(place: Installation, t
     with place.worker("w") as worker:
         worker.wait_until_ready()
         place.wait_for_lag_0(alive=[worker])
-        answered = {orjson.loads(each.value())["id"] for each in read_topic(kafka, place.names.predictions)}
+        answered = {
+            orjson.loads(message.value())["id"] for message in read_topic(kafka, place.names.predictions)
+        }
         assert {f"p{n}" for n in range(300)} <= answered, "plain records are answered after the hostile ones"
         imported = [
-            each.key()
-            for each in read_topic(kafka, place.names.model_events)
-            if orjson.loads(each.value())["event"] == "imported"
+            message.key()
+            for message in read_topic(kafka, place.names.model_events)
+            if orjson.loads(message.value())["event"] == "imported"
         ]
         assert imported == [b"whole"], "no damaged file became a model"
         with (
@@ -151,15 +153,15 @@ def test_no_page_runs_or_draws_what_came_through_a_worker(place: Installation, t
             expect.set_options(timeout=PATIENCE * 1000)
             browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             page = browser.new_page(viewport={"width": 1200, "height": 900})
-            page.on("request", lambda each: sent.append(each.url))
-            page.on("dialog", lambda dialog: (found.append(dialog.message), dialog.dismiss()))
-            page.on("pageerror", lambda error: found.append(f"{page.url[:80]}: {error}"))
+            page.on("request", lambda page_request: sent.append(page_request.url))
+            page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+            page.on("pageerror", lambda error: dialogs.append(f"{page.url[:80]}: {error}"))
 
             def check(*shown: str) -> None:
-                for each in shown:
-                    expect(page.get_by_text(each).first).to_be_visible()
+                for text in shown:
+                    expect(page.get_by_text(text).first).to_be_visible()
                 hover_charts(page)
-                found.extend(look(page, address, sent))
+                dialogs.extend(look(page, address, sent))
 
             page.goto(address)
             check(f"key {START}", f"number {START}", "The model says", f"high {START}")
@@ -200,6 +202,6 @@ def test_no_page_runs_or_draws_what_came_through_a_worker(place: Installation, t
                 "livez",
             ):
                 page.goto(own + way)
-                found.extend(look(page, own, sent))
+                dialogs.extend(look(page, own, sent))
             browser.close()
-    assert found == []
+    assert dialogs == []

@@ -69,8 +69,8 @@ def test_what_was_aborted_is_no_record_of_a_journal(kafka: dict[str, str], names
     assert identity.has_open_transaction(names.journal, OPEN)
     with LogReader(kafka, "nobody", lambda: False) as log:
         assert log.of(names.journal, ABORTED).range() == (0, 2), "the record and the marker"
-        found = [log.of(names.journal, partition).is_empty() for partition in (ABORTED, OPEN, COMMITTED)]
-        assert found == [True, True, False]
+        are_empty = [log.of(names.journal, partition).is_empty() for partition in (ABORTED, OPEN, COMMITTED)]
+        assert are_empty == [True, True, False]
     journal = JournalLog(kafka, names.journal)
     assert [journal.end(partition) for partition in (ABORTED, OPEN, COMMITTED)] == [2, 1, 2]
     with StoredPartition(kafka, "nobody", names, TaskConfig(), ABORTED) as stored:

@@ -79,9 +79,11 @@ class Tool:
 
     def tasks(self, project: int) -> dict[str, dict[str, Any]]:
         """Return the tasks of a project by their instances."""
-        found = list(LabelStudio(self.url, TOKEN, project).tasks())
-        assert len({each["data"]["grove_request_id"] for each in found}) == len(found), "none is there twice"
-        return {each["data"]["grove_instance_id"]: each for each in found}
+        all_tasks = list(LabelStudio(self.url, TOKEN, project).tasks())
+        assert len({task["data"]["grove_request_id"] for task in all_tasks}) == len(all_tasks), (
+            "none is there twice"
+        )
+        return {task["data"]["grove_instance_id"]: task for task in all_tasks}
 
     def annotate(self, task: dict[str, Any], choice: str | None) -> dict[str, Any]:
         """Answer a task as its page does; None: skip it."""
@@ -159,8 +161,8 @@ def bridged(plan: BridgePlan, kafka: dict[str, str], client: LabelStudio, port: 
         raise error
 
 
-def said(found: Sequence[dict[str, Any]]) -> list[tuple[str, str | None]]:
-    return [(each["id"], each.get("label")) for each in found]
+def said(documents: Sequence[dict[str, Any]]) -> list[tuple[str, str | None]]:
+    return [(document["id"], document.get("label")) for document in documents]
 
 
 def test_requests_go_out_and_labels_come_back_once(broker: Any, tmp_path: Path, tool: Tool) -> None:
@@ -194,17 +196,17 @@ def test_requests_go_out_and_labels_come_back_once(broker: Any, tmp_path: Path, 
 
     ask(kafka, names, "a", "b", "c")
     with bridged(by_hooks, kafka, client, port) as bridge:
-        found = tasks("a", "b", "c")
-        assert [each["feature"] for each in found["a"]["data"]["record"]]
-        made = tool.annotate(found["a"], "good")
+        tasks_by_id = tasks("a", "b", "c")
+        assert [row["feature"] for row in tasks_by_id["a"]["data"]["record"]]
+        made = tool.annotate(tasks_by_id["a"], "good")
         came(("a", "good"))  # by the webhook: the next sweep is an hour away
         task = tool.tasks(project)["a"]
         assert bridge.taken(task, task["annotations"]) == 0
         tool.change(made, "fraud")
         came(("a", "good"), ("a", "fraud"))
-        tool.annotate(found["b"], None)
+        tool.annotate(tasks_by_id["b"], None)
         came(("a", "good"), ("a", "fraud"), ("b", None))
-    tool.annotate(found["c"], "fraud")  # while there is no bridge
+    tool.annotate(tasks_by_id["c"], "fraud")  # while there is no bridge
     ask(kafka, names, "a", "d")  # what is asked again is there already
     with bridged(by_hooks, kafka, client, port):
         tasks("a", "b", "c", "d")
@@ -213,7 +215,7 @@ def test_requests_go_out_and_labels_come_back_once(broker: Any, tmp_path: Path, 
     with bridged(other, kafka, client):  # another group reads all requests again
         tool.annotate(tasks("a", "b", "c", "d")["d"], "good")
         came(("a", "good"), ("a", "fraud"), ("b", None), ("c", "fraud"), ("d", "good"))
-    assert {each["annotator"] for each in labels(kafka, names)} == {"label-studio:1"}
+    assert {label["annotator"] for label in labels(kafka, names)} == {"label-studio:1"}
     tasks("a", "b", "c", "d")
 
 
@@ -230,8 +232,8 @@ def test_what_label_studio_refuses_is_said_in_one_line(tool: Tool) -> None:
 def test_pages_of_tasks_are_read_to_their_end(tool: Tool) -> None:
     project = tool.project()
     client = LabelStudio(tool.url, TOKEN, project)
-    wanted = {f"q{number}" for number in range(203)}
-    tasks = [{"data": {"grove_request_id": each, "record": []}} for each in sorted(wanted)]
+    request_ids = {f"q{number}" for number in range(203)}
+    tasks = [{"data": {"grove_request_id": request_id, "record": []}} for request_id in sorted(request_ids)]
     assert client.add(tasks) == 203
-    assert sorted(each["data"]["grove_request_id"] for each in client.tasks()) == sorted(wanted)
+    assert sorted(task["data"]["grove_request_id"] for task in client.tasks()) == sorted(request_ids)
     assert list(LabelStudio(tool.url, TOKEN, tool.project()).tasks()) == []

@@ -50,7 +50,7 @@ def load(place: Installation, first: int) -> Iterator[str]:
 def answered(place: Installation) -> Counter[str]:
     """The ids of all answers; a block has its answers in one record."""
     values = [message.value() for message in place.raw(place.names.predictions)]
-    return Counter(str(each) for value in values for each in decode_predictions([value]).ids)
+    return Counter(str(id_) for value in values for id_ in decode_predictions([value]).ids)
 
 
 @pytest.mark.parametrize("guarantee", ["exactly_once", "at_least_once"])
@@ -61,13 +61,13 @@ def test_each_row_has_its_outcome_and_a_restored_model_is_the_one_that_died(
     place = Installation(
         broker.bootstrap_servers, "blocks.", 2, tmp_path, settings, module="streamapp worker"
     )
-    wanted = Counter(load(place, 0))
+    expected = Counter(load(place, 0))
     with place.worker("w") as worker:
         wait_until(lambda: bool(answered(place)), PATIENCE, lambda: worker.log)
         worker.kill()
         worker.start()
         worker.wait_until_ready()
-        wanted += Counter(load(place, BLOCKS))
+        expected += Counter(load(place, BLOCKS))
         place.wait_for_lag_0(alive=[worker])
         address = worker.web.removeprefix("http://")
         before = [fetch_model(address, f"model-{number}") for number in range(2)]
@@ -76,11 +76,11 @@ def test_each_row_has_its_outcome_and_a_restored_model_is_the_one_that_died(
         worker.start()
         worker.wait_until_ready()
         assert [fetch_model(address, f"model-{number}") for number in range(2)] == before
-        wanted += Counter(load(place, 2 * BLOCKS))
+        expected += Counter(load(place, 2 * BLOCKS))
         place.wait_for_lag_0(alive=[worker])
         assert worker.terminate() == 0, worker.log
         assert "nothing can be committed" not in worker.log
-    found = answered(place)
-    assert found.keys() == wanted.keys()
+    answered_rows = answered(place)
+    assert answered_rows.keys() == expected.keys()
     if guarantee == "exactly_once":
-        assert found == wanted
+        assert answered_rows == expected

@@ -50,7 +50,7 @@ def learn(place: Installation, key: str, shift: int) -> None:
         {"id": f"l{n}", "features": {"size": (n + shift) % 17, "colour": "red"}, "label": n % 17 > 8}
         for n in range(200)
     )
-    rows = [each | {"label": "high" if each.pop("label") else "low"} for each in learned]
+    rows = [row | {"label": "high" if row.pop("label") else "low"} for row in learned]
     send(place, "instances", key, *rows, *({"id": f"w{n}", "features": {"size": n}} for n in range(2)))
 
 
@@ -69,8 +69,8 @@ def test_workers_on_more_partitions_or_at_another_cluster_answer_as_the_old_mode
 
     def grove(*arguments: str, code: int = 0) -> str:
         assert main(list(arguments)) == code, capsys.readouterr().err
-        said = capsys.readouterr()
-        return said.out or said.err
+        output = capsys.readouterr()
+        return output.out or output.err
 
     with old.worker("w0") as worker:
         worker.wait_until_ready()
@@ -98,10 +98,10 @@ def test_workers_on_more_partitions_or_at_another_cluster_answer_as_the_old_mode
     send(busy, "controls", KEYS[0], {"command": "freeze"})
     into = ["migrate", *place, "--from-prefix", old.prefix, "--to-prefix", busy.prefix, "--leave-behind"]
     where = partition_of(KEYS[0].encode(), 3)
-    said = (
+    problem = (
         f"{busy.names.controls} has 1 records that no migration has sent, the first is {where}:0: instances"
     )
-    assert said in grove(*into, "--partitions", "3", code=1)
+    assert problem in grove(*into, "--partitions", "3", code=1)
     done = json.loads(grove(*command, "--leave-behind", "--json"))
     assert (done["models"], done["awaited"], done["sent"], done["verified"]) == (5, 1, 6, 6)
     assert done["unprocessed"]["instances"] == 1
@@ -116,12 +116,14 @@ def test_workers_on_more_partitions_or_at_another_cluster_answer_as_the_old_mode
         new.wait_for_lag_0(alive=[worker])
         for key, file in files.items():
             if key != KEYS[1]:
-                wanted = read_exported(file.read_bytes())
-                close_open_requests(wanted.model)
-                assert fetch_model(worker.web.removeprefix("http://"), key) == wanted.model.snapshot()
+                exported = read_exported(file.read_bytes())
+                close_open_requests(exported.model)
+                assert fetch_model(worker.web.removeprefix("http://"), key) == exported.model.snapshot()
                 ask(new, key)
         new.wait_for_lag_0(alive=[worker])
-        answers = {(each["key"].decode(), each["id"]): each for each in new.read(new.names.predictions)}
+        answers = {
+            (answer["key"].decode(), answer["id"]): answer for answer in new.read(new.names.predictions)
+        }
         for key, file in files.items():
             model = core.Model.load(file)
             for n, question in enumerate(QUESTIONS):
@@ -153,7 +155,7 @@ def test_workers_on_more_partitions_or_at_another_cluster_answer_as_the_old_mode
         worker.wait_until_ready()
         away.wait_for_lag_0(alive=[worker])
         for key, file in files.items():
-            wanted = read_exported(file.read_bytes())
-            close_open_requests(wanted.model)
-            assert fetch_model(worker.web.removeprefix("http://"), key) == wanted.model.snapshot()
+            exported = read_exported(file.read_bytes())
+            close_open_requests(exported.model)
+            assert fetch_model(worker.web.removeprefix("http://"), key) == exported.model.snapshot()
         assert worker.terminate() == 0, worker.log

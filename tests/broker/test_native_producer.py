@@ -74,10 +74,11 @@ def test_a_transaction_is_seen_with_its_offsets_and_what_is_noted_with_them(
     sender.send_run(topic, 1, [b"behind"], [b"k"], [5])
     sender.commit()
     sender.close()
-    found = [
-        (each.value(), each.key(), each.timestamp()[1], each.headers()) for each in read_topic(kafka, topic)
+    messages = [
+        (message.value(), message.key(), message.timestamp()[1], message.headers())
+        for message in read_topic(kafka, topic)
     ]
-    assert found == [
+    assert messages == [
         (b"a", b"k", 1, HEADERS[0]),
         (None, None, 2, None),
         (b"", b"", 3, HEADERS[2]),
@@ -86,7 +87,7 @@ def test_a_transaction_is_seen_with_its_offsets_and_what_is_noted_with_them(
     consumer = Consumer({**kafka, "group.id": topic})
     committed = consumer.committed([TopicPartition(topic, number) for number in range(2)], timeout=20)
     consumer.close()
-    noted = [(each.partition, each.offset, each.metadata or "") for each in committed]
+    noted = [(position.partition, position.offset, position.metadata or "") for position in committed]
     assert noted == [(0, 7, "topic-id=x"), (1, 8, "")]
 
 

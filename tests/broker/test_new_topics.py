@@ -46,11 +46,11 @@ def test_so_does_who_trims_the_journal(broker: Any, prefix: str) -> None:
     with pytest.raises(KafkaException):
         log.end(0)
     rig.create(prefix + "journal", partitions=1)
-    found: list[int] = []
+    ends: list[int] = []
 
     def told() -> bool:
         try:
-            found.append(log.end(0))
+            ends.append(log.end(0))
         except KafkaException as failure:
             assert failure.args[0].code() in (
                 KafkaError._NOENT,
@@ -58,10 +58,10 @@ def test_so_does_who_trims_the_journal(broker: Any, prefix: str) -> None:
                 KafkaError.UNKNOWN_TOPIC_OR_PART,
                 KafkaError.LEADER_NOT_AVAILABLE,
             )
-        return bool(found)
+        return bool(ends)
 
     wait_until(told, PATIENCE, lambda: "the journal's end is not told")
-    assert found == [0]
+    assert ends == [0]
     rig.delete(prefix + "known", prefix + "journal")
 
 

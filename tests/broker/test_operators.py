@@ -57,32 +57,32 @@ def test_what_is_denied_is_named_with_the_right_to_grant(
         grant = "grant it with kafka-acls --add --allow-principal User:grove --operation"
 
         wrong = settings | {"GROVE_KAFKA_SASL_PASSWORD": "wrong"}
-        code, said = run(wrong, "topics", "check")
+        code, output = run(wrong, "topics", "check")
         assert code == 1
-        assert "does not let this client in" in said
-        assert said.endswith("correct sasl.mechanism, sasl.username and sasl.password")
+        assert "does not let this client in" in output
+        assert output.endswith("correct sasl.mechanism, sasl.username and sasl.password")
 
         hidden = f"topic '{names.instances}' must allow Describe to user 'grove'; {grant} Describe --topic"
         for command in (["topics", "check"], ["replay", *DATA], ["worker"]):
-            code, said = run(settings, *command)
+            code, output = run(settings, *command)
             assert code == (78 if command == ["worker"] else 1)
-            assert f"{hidden} {names.instances}" in said, command
-        code, said = run(settings, "topics", "create")
-        assert (code, f"{grant} Create --topic" in said) == (1, True), said
+            assert f"{hidden} {names.instances}" in output, command
+        code, output = run(settings, "topics", "create")
+        assert (code, f"{grant} Create --topic" in output) == (1, True), output
 
         broker.allow(TOPIC, place.prefix + "*", May.DESCRIBE)
-        code, said = run(settings, "topics", "check")
-        assert (code, f"{grant} DescribeConfigs --topic {names.labels}" in said) == (1, True), said
-        code, said = run(settings, "replay", *DATA)
-        assert (code, len(said.splitlines())) == (1, 1), said
-        assert f"{grant} IdempotentWrite --cluster, or grant Write on its topics" in said
+        code, output = run(settings, "topics", "check")
+        assert (code, f"{grant} DescribeConfigs --topic {names.labels}" in output) == (1, True), output
+        code, output = run(settings, "replay", *DATA)
+        assert (code, len(output.splitlines())) == (1, 1), output
+        assert f"{grant} IdempotentWrite --cluster, or grant Write on its topics" in output
         broker.allow(TOPIC, names.labels, May.WRITE)
-        code, said = run(settings, "oracle", *DATA)
-        assert (code, f"group '{group}-oracle' must allow Read" in said) == (1, True), said
+        code, output = run(settings, "oracle", *DATA)
+        assert (code, f"group '{group}-oracle' must allow Read" in output) == (1, True), output
         refused_by_worker(place, broker, f"group '{group}' must allow Read to user 'grove'")
         broker.allow(GROUP, group + "*", May.READ)
-        code, said = run(settings, "oracle", *DATA)
-        assert (code, f"{grant} Read --topic {names.label_requests}" in said) == (1, True), said
+        code, output = run(settings, "oracle", *DATA)
+        assert (code, f"{grant} Read --topic {names.label_requests}" in output) == (1, True), output
         ours = f"{grant} Write --operation Describe --transactional-id {group}-w"
         refused_by_worker(place, broker, ours)
         broker.allow(ResourceType.TRANSACTIONAL_ID, group + "*", May.WRITE, May.DESCRIBE)

@@ -85,8 +85,8 @@ def test_a_worker_reports_the_partition_and_processes_the_others(broker: Broker,
         worker.wait_until_ready()
         large = orjson.dumps({"id": "large", "features": {"x": 1}, "note": LARGE})
         first.write([Record(b"m", large, (), NOW_MS)])
-        told = f"topic {place.names.instances} partition 0 is not read: a batch makes an answer of "
-        wait_until(lambda: told in worker.log, PATIENCE, lambda: worker.log)
+        message = f"topic {place.names.instances} partition 0 is not read: a batch makes an answer of "
+        wait_until(lambda: message in worker.log, PATIENCE, lambda: worker.log)
         for number in range(20):
             second.write([Record(b"m", orjson.dumps({"id": str(number), "features": {"x": 1}}), (), NOW_MS)])
             wait_until(
@@ -94,6 +94,6 @@ def test_a_worker_reports_the_partition_and_processes_the_others(broker: Broker,
                 PATIENCE,
                 lambda: worker.log,
             )
-        assert worker.log.count(told) == 1
+        assert worker.log.count(message) == 1
         assert "raise receive.message.max.bytes" in worker.page("/livez?verbose")[1]
         assert worker.terminate() == 0, worker.log

@@ -98,9 +98,9 @@ FIGURES = (
 def run_java_peers(broker, *words, rows=200_000):
     """Run with as many rows as it takes to see the last quarter of them by itself."""
     size = ("--records", str(rows), "--repeats", "1")
-    found = run(broker, *words, *size, "--with", "streams,loop", "--compat", "moa")
-    if all(line["last_quarter_records_per_second"] for line in found) or rows > 1_000_000:
-        return found
+    lines = run(broker, *words, *size, "--with", "streams,loop", "--compat", "moa")
+    if all(line["last_quarter_records_per_second"] for line in lines) or rows > 1_000_000:
+        return lines
     return run_java_peers(broker, *words, rows=5 * rows)
 
 
@@ -108,10 +108,10 @@ def is_measured(line):
     assert line["rows"] > 0
     assert all(line[name] > 0 for name in FIGURES)
     assert len(line["passes"]) == line["repeats"] == 1
-    (found,) = line["passes"]
-    assert {name: found[name] for name in FIGURES} == {name: line[name] for name in FIGURES}
-    assert found["others_cores"] >= 0
-    assert found["load_average"] > 0
+    (only_pass,) = line["passes"]
+    assert {name: only_pass[name] for name in FIGURES} == {name: line[name] for name in FIGURES}
+    assert only_pass["others_cores"] >= 0
+    assert only_pass["load_average"] > 0
 
 
 @pytest.mark.nightly
@@ -128,16 +128,16 @@ def test_java_peers_do_the_same_work(broker, form):
 
 @pytest.mark.nightly
 def test_java_peers_in_both_guarantees(broker):
-    found = run_java_peers(broker, "--guarantees", "at-least-once,exactly-once")
-    assert [(line["guarantee"], line["system"].split()[0]) for line in found] == [
+    lines = run_java_peers(broker, "--guarantees", "at-least-once,exactly-once")
+    assert [(line["guarantee"], line["system"].split()[0]) for line in lines] == [
         (guarantee, system)
         for guarantee in ("at_least_once", "exactly_once")
         for system in ("streamgrove", "streams", "loop")
     ]
-    assert len({line["accuracy"] for line in found}) == 1
-    for line in found:
+    assert len({line["accuracy"] for line in lines}) == 1
+    for line in lines:
         is_measured(line)
-        ours = next(each for each in found if each["guarantee"] == line["guarantee"])
+        ours = next(other for other in lines if other["guarantee"] == line["guarantee"])
         assert line["ratio"] == pytest.approx(ours["records_per_second"] / line["records_per_second"], 0.01)
 
 

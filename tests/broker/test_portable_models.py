@@ -60,12 +60,12 @@ class Stream:
         self.send(key, *({"id": f"{name}{n}", "features": x} for n, x in enumerate(QUESTIONS)))
 
     def answers(self, key: str, name: str) -> list[tuple[str, dict[str, float], int]]:
-        found = {
-            each["id"]: (each["label"], each["probabilities"], each["version"])
-            for each in self.place.read(self.place.names.predictions)
-            if each["key"] == key.encode()
+        answer_of = {
+            answer["id"]: (answer["label"], answer["probabilities"], answer["version"])
+            for answer in self.place.read(self.place.names.predictions)
+            if answer["key"] == key.encode()
         }
-        return [found[f"{name}{n}"] for n in range(len(QUESTIONS))]
+        return [answer_of[f"{name}{n}"] for n in range(len(QUESTIONS))]
 
 
 @pytest.fixture
@@ -87,8 +87,8 @@ def test_a_model_goes_where_it_is_wanted(
 
     def grove(*command: str, code: int = 0) -> str:
         assert main([*command, *options]) == code, capsys.readouterr().err
-        said = capsys.readouterr()
-        return said.err if code else said.out
+        output = capsys.readouterr()
+        return output.err if code else output.out
 
     with place.worker("w0") as worker:
         worker.wait_until_ready()
@@ -109,11 +109,11 @@ def test_a_model_goes_where_it_is_wanted(
         place.wait_for_lag_0(alive=[worker])
         predicted = [model.predict(question) for question in QUESTIONS]
         rounded = [
-            (each.label, {name: round(share, 4) for name, share in each.probabilities.items()}, each.version)
-            for each in predicted
+            (row.label, {name: round(share, 4) for name, share in row.probabilities.items()}, row.version)
+            for row in predicted
         ]
         assert rounded == stream.answers(KEY, "q")
-        assert len({each.label for each in predicted}) == 2
+        assert len({row.label for row in predicted}) == 2
 
         assert grove("models", "import", str(file), "--key", COPY).startswith(
             f"in effect: the model of '{COPY}'"
@@ -129,10 +129,12 @@ def test_a_model_goes_where_it_is_wanted(
         place.wait_for_lag_0(alive=[worker])
         taken = exported.head["taken"]
         at = f"{taken['partition']}:{taken['positions']['instances']}"
-        found = json.loads(grove("models", "rebuild", "--key", KEY, "--at", at, "--to", str(then), "--json"))
+        rebuilt = json.loads(
+            grove("models", "rebuild", "--key", KEY, "--at", at, "--to", str(then), "--json")
+        )
         assert model_file.unwrap(then.read_bytes()).snapshot == exported.snapshot
-        (answer,) = found["prediction"]["answers"]
-        assert (answer["id"], answer["label"], found["prediction"]["sent"]) == (
+        (answer,) = rebuilt["prediction"]["answers"]
+        assert (answer["id"], answer["label"], rebuilt["prediction"]["sent"]) == (
             "q0",
             predicted[0].label,
             "equal",
@@ -142,14 +144,14 @@ def test_a_model_goes_where_it_is_wanted(
         assert "was not processed yet; journal and snapshots reach from" in grove(
             "models", "rebuild", "--key", KEY, "--at", far, code=1
         )
-        said = main(["models", "diff", str(file), KEY, *options])
-        assert (said, "counts  labels: 400 | 800" in capsys.readouterr().out) == (1, True)
+        status = main(["models", "diff", str(file), KEY, *options])
+        assert (status, "counts  labels: 400 | 800" in capsys.readouterr().out) == (1, True)
         grove("models", "diff", str(file), str(then))
         worker.signal(signal.SIGUSR2)  # leaves the group
         assert worker.wait() == 0, worker.log
     wait_until(lambda: not place.members(), PATIENCE, lambda: worker.log)
-    listed = {each["key"]: each for each in json.loads(grove("models", "list", "--json"))}
-    assert {key: each["labels"] for key, each in listed.items()} == {KEY: 800, COPY: 400}
+    listed = {row["key"]: row for row in json.loads(grove("models", "list", "--json"))}
+    assert {key: row["labels"] for key, row in listed.items()} == {KEY: 800, COPY: 400}
     assert "no worker runs: in effect once one has read" in grove(
         "models", "import", str(file), "--key", COPY, "--replace"
     )
@@ -159,14 +161,14 @@ def test_a_model_goes_where_it_is_wanted(
     assert all(at <= newest for at in times[1:]), "the first one came before any instance of its partition"
     assert "spec       " in grove("models", "show", KEY)
     lost = partition_of(KEY.encode(), PARTITIONS)
-    place.delete_before(place.names.instances, lost, found["positions"]["instances"] + 400)
+    place.delete_before(place.names.instances, lost, rebuilt["positions"]["instances"] + 400)
     said_of = grove("models", "restore", "--partition", str(lost), "--yes")
     assert said_of.startswith(f"partition {lost} goes on where it stood"), "it ended with a snapshot"
     with place.worker("w0") as worker:
         worker.wait_until_ready()
         stream.learn(KEY, 800, 1)
         place.wait_for_lag_0(alive=[worker])
-        left = {each["key"]: each["labels"] for each in json.loads(grove("models", "list", "--json"))}
+        left = {row["key"]: row["labels"] for row in json.loads(grove("models", "list", "--json"))}
         assert left == {KEY: 801, COPY: 400}
         assert "imported: the model of" in worker.log
         assert worker.terminate() == 0, worker.log

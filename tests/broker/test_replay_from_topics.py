@@ -82,16 +82,18 @@ def test_records_of_a_time_go_to_the_partitions_of_their_keys_in_order(
         assert main(words) == 0, capsys.readouterr().err
         return dict(json.loads(capsys.readouterr().out))
 
-    wanted = [each for each in sent if begin <= each[0] < end]
+    in_time = [entry for entry in sent if begin <= entry[0] < end]
     first = replay(f"--from={iso(begin)}", "--records=100")
-    assert (first["records"], first["next_ms"], first["left_out"]) == (100, wanted[100][0], 1)
+    assert (first["records"], first["next_ms"], first["left_out"]) == (100, in_time[100][0], 1)
     rest = replay(f"--from={iso(first['next_ms'])}")
-    assert (rest["records"], rest["next_ms"], rest["left_out"]) == (len(wanted) - 100, None, 0)
+    assert (rest["records"], rest["next_ms"], rest["left_out"]) == (len(in_time) - 100, None, 0)
     for ours, theirs in ((new.instances, old.instances), (new.labels, old.labels)):
-        found = list(read_topic(kafka, ours))
+        messages = list(read_topic(kafka, ours))
         for partition in range(2):
-            there = [m for m in found if m.partition() == partition]
-            here = [each for each in wanted if each[1] == theirs and partition_of(each[2], 2) == partition]
+            there = [m for m in messages if m.partition() == partition]
+            here = [
+                entry for entry in in_time if entry[1] == theirs and partition_of(entry[2], 2) == partition
+            ]
             assert [(m.timestamp()[1], m.key(), m.value()) for m in there] == [
                 (at, key, value) for at, _, key, value in here
             ]

@@ -50,7 +50,7 @@ KINDS = {
     "group": ResourceType.GROUP,
     "transactional-id": ResourceType.TRANSACTIONAL_ID,
 }
-OPERATIONS = {each.name.replace("_", "").lower(): each for each in AclOperation}
+OPERATIONS = {operation.name.replace("_", "").lower(): operation for operation in AclOperation}
 
 
 @dataclass
@@ -62,12 +62,12 @@ class Clerk:
     ran: int = 0
 
     def grant(self, command: str, rights: Sequence[Right], prefix: str = "", group: str = "") -> None:
-        found = []
+        bindings = []
         prefix, group = prefix or self.place.prefix, group or self.place.group
         for right in rights:
             pattern = ResourcePatternType.PREFIXED if right.prefixed else ResourcePatternType.LITERAL
             name = right.resource(prefix, group)
-            found += [
+            bindings += [
                 AclBinding(
                     KINDS[right.kind],
                     name,
@@ -79,8 +79,8 @@ class Clerk:
                 )
                 for operation in right.operations
             ]
-        if found:
-            self.broker.grant(found)
+        if bindings:
+            self.broker.grant(bindings)
 
     def is_given_by(self, case: Case, right: Right) -> bool:
         """Whether the other entry of a case has the right, too."""
@@ -125,16 +125,16 @@ def user_of(command: str) -> str:
     return re.sub(r"\W+", "-", command).strip("-")
 
 
-def denied(code: int, said: str) -> str:
+def denied(code: int, output: str) -> str:
     """What is wrong with the end of a command that lacks a right; "": nothing."""
     if code not in (1, 78):
-        return f"exit code {code}: {said}"
-    lines = said.splitlines()
+        return f"exit code {code}: {output}"
+    lines = output.splitlines()
     errors = [
         line for line in lines if line.startswith("grove: ")
     ] or lines  # topics check lists all there is
     is_clear = all(map(CLEAR.fullmatch, errors)) and (len(errors) == 1 or errors is lines)
-    return "" if errors and is_clear and "Traceback" not in said else f"no clear line: {said}"
+    return "" if errors and is_clear and "Traceback" not in output else f"no clear line: {output}"
 
 
 @dataclass
@@ -163,7 +163,9 @@ def test_the_stream_runs_with_its_rights_in_both_guarantees(clerk: Clerk, tmp_pa
     learn(clerk, "exactly_once", "at_least_once")
     place = clerk.place
     assert len(place.read(place.names.predictions)) == 2 * 2 * ROWS
-    assert {each["annotator"] for each in place.read(place.names.labels) if "annotator" in each} == {"oracle"}
+    assert {label["annotator"] for label in place.read(place.names.labels) if "annotator" in label} == {
+        "oracle"
+    }
     for topic in (place.names.journal, place.names.snapshots, place.names.dead_letters):
         assert list(place.raw(topic)), topic
 
@@ -178,8 +180,8 @@ def learn(clerk: Clerk, *guarantees: str) -> None:
         with place.worker("w", fresh=False, **settings) as worker:
             worker.wait_until_ready()
             for case in (SEND, SEND_LABELS, ANSWER, ANSWER_FEATURES):
-                code, said = clerk.run(case)
-                assert code == 0, (case, said)
+                code, output = clerk.run(case)
+                assert code == 0, (case, output)
             producer = place.producer()
             producer.produce(place.names.instances, b"no JSON", b"shop", partition_of(b"shop", 2))
             assert producer.flush(PATIENCE) == 0
@@ -210,7 +212,7 @@ def test_people_answer_with_the_rights_of_web(clerk: Clerk, tmp_path: Path) -> N
 def test_a_label_tool_is_bridged_with_the_rights_of_its_bridge(clerk: Clerk, tmp_path: Path) -> None:
     learn(clerk)
     place, command = clerk.place, "bridge label-studio"
-    asked = len({each["request_id"] for each in place.read(place.names.label_requests)})
+    asked = len({request["request_id"] for request in place.read(place.names.label_requests)})
     with Stub() as stub:
         options = (f"--url={stub.url}", "--project=7", "--sweep-seconds=1", f"--state={tmp_path / 'sent'}")
         token = {"GROVE_LABEL_STUDIO_TOKEN": LEGACY}
@@ -224,13 +226,13 @@ def test_a_label_tool_is_bridged_with_the_rights_of_its_bridge(clerk: Clerk, tmp
             wait_until(lambda: len(stub.tasks) == asked, PATIENCE, lambda: f"{len(stub.tasks)}; {bridge()}")
             stub.annotate(stub.tasks[0], ["good"])
             wait_until(lambda: bool(tool_labels(place)), PATIENCE, bridge)
-    assert [each["id"] for each in tool_labels(place)] == [stub.tasks[0]["data"]["grove_instance_id"]]
+    assert [label["id"] for label in tool_labels(place)] == [stub.tasks[0]["data"]["grove_instance_id"]]
 
 
 def tool_labels(place: Installation) -> list[Any]:
     """Return the labels that came from the label tool."""
-    found = place.read(place.names.labels)
-    return [each for each in found if str(each.get("annotator")).startswith("label-studio:")]
+    all_labels = place.read(place.names.labels)
+    return [label for label in all_labels if str(label.get("annotator")).startswith("label-studio:")]
 
 
 @pytest.mark.nightly
@@ -238,9 +240,9 @@ def test_the_demo_runs_on_a_broker_of_others_with_its_rights(clerk: Clerk) -> No
     case = Case("demo", ("--data=gen:sea?n=200", "--records=200", "--json"))
     assert denied(*clerk.run(case)) == ""
     clerk.grant("demo", RIGHTS["demo"], "grove.demo-", "grove-demo-")
-    code, said = clerk.run(case)
-    assert code == 0, said
-    summary = orjson.loads(said[said.index("{") :])
+    code, output = clerk.run(case)
+    assert code == 0, output
+    summary = orjson.loads(output[output.index("{") :])
     assert summary["predictions"] == summary["instances"] == 600
     assert summary["labels_learned"] > 0
     topics = AdminClient({"bootstrap.servers": clerk.broker.bootstrap_servers}).list_topics(timeout=PATIENCE)
@@ -252,7 +254,7 @@ def test_pages_on_an_installation_are_answered_with_the_rights_of_their_commands
     learn(clerk)
     place, user = clerk.place, "inspection"
     partition = partition_of(b"shop", 2)
-    end = sum(each.partition() == partition for each in place.raw(place.names.instances))
+    end = sum(message.partition() == partition for message in place.raw(place.names.instances))
     producer = place.producer()
     producer.produce(place.names.instances, b"{}", b"shop", partition)
     assert producer.flush(PATIENCE) == 0
@@ -287,10 +289,10 @@ def test_operators_do_their_work_with_their_rights_and_no_others(clerk: Clerk, t
             wrong[f"{case.command}, without rights"] = problem
         clerk.grant(case.command, RIGHTS[case.command], case.prefix)
         clerk.grant_also(case)
-        code, said = clerk.run(case)
+        code, output = clerk.run(case)
         if code:
-            wrong[case.command] = f"exit code {code}: {said}"
-    assert wrong == {}, "\n".join(f"--- {name}\n{said}" for name, said in wrong.items())
+            wrong[case.command] = f"exit code {code}: {output}"
+    assert wrong == {}, "\n".join(f"--- {name}\n{text}" for name, text in wrong.items())
 
 
 @pytest.mark.nightly
@@ -302,8 +304,8 @@ def test_no_right_of_the_table_is_more_than_is_needed(clerk: Clerk, tmp_path: Pa
         rights = RIGHTS[case.command]
         for right in rights:
             for operation in () if right.without or clerk.is_given_by(case, right) else right.operations:
-                others = [each for each in rights if each != right]
-                left = tuple(each for each in right.operations if each != operation)
+                others = [other for other in rights if other != right]
+                left = tuple(name for name in right.operations if name != operation)
                 clerk.broker.revoke_everything()
                 clerk.grant(case.command, [*others, replace(right, operations=left)], case.prefix)
                 clerk.grant_also(case)
@@ -312,9 +314,9 @@ def test_no_right_of_the_table_is_more_than_is_needed(clerk: Clerk, tmp_path: Pa
         clerk.broker.revoke_everything()
         clerk.grant(case.command, rights, case.prefix)
         clerk.grant_also(case)
-        code, said = clerk.run(case)
-        assert code == 0, (case, said)
-    assert wrong == {}, "\n".join(f"--- {name}\n{said}" for name, said in wrong.items())
+        code, output = clerk.run(case)
+        assert code == 0, (case, output)
+    assert wrong == {}, "\n".join(f"--- {name}\n{text}" for name, text in wrong.items())
 
 
 SEND = Case("replay", (DATA, "--labels=none", "--key=shop"))
@@ -331,7 +333,9 @@ def operators(place: Installation, directory: Path) -> list[Case]:
     file = directory / "model.grove"
     partition, new = partition_of(b"shop", 2), f"moved-{place.prefix}"
     fresh = f"new-{uuid.uuid4().hex[:8]}."
-    unprocessed = len([each for each in place.raw(place.names.instances) if each.partition() == partition])
+    unprocessed = len(
+        [message for message in place.raw(place.names.instances) if message.partition() == partition]
+    )
     producer = place.producer()
     producer.produce(place.names.instances, b"{}", b"shop", partition)
     assert producer.flush(PATIENCE) == 0

@@ -36,8 +36,8 @@ def test_a_partition_that_is_stopped_by_a_record_goes_on_without_it(
 
     def grove(*command: str, code: int = 0) -> str:
         assert main([*command, *options]) == code
-        said = capsys.readouterr()
-        return said.err if code else said.out
+        output = capsys.readouterr()
+        return output.err if code else output.out
 
     def leave(worker: WorkerProcess) -> None:
         worker.signal(signal.SIGUSR2)
@@ -66,7 +66,7 @@ def test_a_partition_that_is_stopped_by_a_record_goes_on_without_it(
     (letter,) = place.raw(place.names.dead_letters)
     assert (letter.key(), letter.value()) == (b"m", POISON)
     assert dict(letter.headers())["grove-dlq-reason"] == b"skipped"
-    assert [each["id"] for each in place.read(place.names.predictions)] == [f"i{i}" for i in range(100)]
+    assert [answer["id"] for answer in place.read(place.names.predictions)] == [f"i{i}" for i in range(100)]
     kinds = [json.loads(line)["kind"] for line in grove("journal", "show", "-p", "0", "--json").splitlines()]
     assert kinds.count("skip") == 1, "nothing lay ahead any more when the last snapshot was written"
     assert "was processed already" in grove(*skip, "--yes", code=1)

@@ -90,16 +90,16 @@ class Stream:
     def check(self, worker: WorkerProcess) -> None:
         """Compare answers and models with what they must be."""
         self.place.wait_for_lag_0(SECONDS, [worker])
-        found: dict[str, list[tuple[str, int]]] = {key: [] for key in KEYS}
+        versions_of_key: dict[str, list[tuple[str, int]]] = {key: [] for key in KEYS}
         for record in self.place.read(self.place.names.predictions):
-            found[record["key"].decode()].append((record["id"], record["version"]))
-        for key, answers in found.items():
+            versions_of_key[record["key"].decode()].append((record["id"], record["version"]))
+        for key, answers in versions_of_key.items():
             numbers = [str(number) for number in range(self.n) if self.key(number) == key]
             assert answers == list(zip(numbers, range(len(numbers)), strict=True)), key
         web = worker.web.removeprefix("http://")
         for key, expected in self.undisturbed().items():
             found_model = fetch_model(web, key)
-            assert Model.restore(found_model).summary().labels == len(found[key])
+            assert Model.restore(found_model).summary().labels == len(versions_of_key[key])
             assert found_model == expected, f"model {key} is not the one of an undisturbed task"
 
 
@@ -175,7 +175,7 @@ def test_a_standby_takes_over_without_reading_the_snapshots_from_their_beginning
             for worker in (owner, other):
                 assert worker.code is None, worker.log
             pages = [worker.page("/readyz?verbose") for worker in (owner, other)]
-            return all(status == 200 and said.count("partition-") == 1 for status, said in pages)
+            return all(status == 200 and text.count("partition-") == 1 for status, text in pages)
 
         wait_until(shared, SECONDS, lambda: owner.log + other.log)
         lost = 0 if "partition-0" in owner.page("/readyz?verbose")[1] else 1
@@ -255,9 +255,9 @@ def test_a_partition_whose_snapshots_are_gone_is_stopped_until_it_is_reset(
         tombstones(place, lost)
         worker.start()
         wait_until(lambda: "cannot be restored" in worker.log, SECONDS, lambda: worker.log)
-        status, said = worker.page("/readyz?verbose")
+        status, text = worker.page("/readyz?verbose")
         assert status == 503
-        assert f"grove models reset --partition {lost}" in said
+        assert f"grove models reset --partition {lost}" in text
         assert worker.terminate() == 0, worker.log
     options = ["-b", place.servers, "--topics-prefix", place.prefix, "--set", f"application.id={place.group}"]
     reset = ["models", "reset", "--partition", str(lost), "--yes", *options]

@@ -89,10 +89,10 @@ def metadata(place: Installation) -> list[str]:
     """What is noted with the group's offsets of partition 0."""
     consumer = Consumer({"bootstrap.servers": place.servers, "group.id": place.group})
     asked = [TopicPartition(topic, 0) for topic in source_topics(place.names).values()]
-    found = [each for each in consumer.committed(asked, timeout=PATIENCE) if each.offset >= 0]
+    positions = [position for position in consumer.committed(asked, timeout=PATIENCE) if position.offset >= 0]
     consumer.close()
-    assert {each.topic for each in found} >= {place.names.instances}
-    return [each.metadata or "" for each in found]
+    assert {position.topic for position in positions} >= {place.names.instances}
+    return [position.metadata or "" for position in positions]
 
 
 def test_offsets_that_are_gone_are_taken_from_the_journal_by_a_restore(

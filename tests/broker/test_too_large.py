@@ -61,7 +61,7 @@ def test_outputs_and_records_that_are_too_large_end_no_worker(broker: Broker, tm
         assert worker.metric_of("grove_dlq_records_total", reason="output-too-large") == 1
         assert worker.metric("grove_outputs_too_large_total") == 1
         assert worker.terminate() == 0
-    assert [each["id"] for each in place.read(place.names.predictions)] == ["before", "behind"]
+    assert [answer["id"] for answer in place.read(place.names.predictions)] == ["before", "behind"]
     output, record = place.raw(place.names.dead_letters)
     headers = dict(output.headers())
     assert headers["grove-dlq-reason"] == b"output-too-large"

@@ -302,8 +302,8 @@ class Loop:
 
     def ends(self, topic):
         places = [TopicPartition(topic, p) for p in range(PARTITIONS)]
-        found = self.cluster.offsets(places, OffsetSpec.latest())
-        return [found[topic, p] for p in range(PARTITIONS)]
+        offsets = self.cluster.offsets(places, OffsetSpec.latest())
+        return [offsets[topic, p] for p in range(PARTITIONS)]
 
     def sent(self):
         return sum(self.ends(self.names.instances))
@@ -320,16 +320,16 @@ class Loop:
 
 
 def test_a_replay_waits_for_the_label_loop_and_is_never_further_ahead_than_it_may(kafka, names):
-    loop, told = Loop(kafka, names), threading.Event()
+    loop, has_told = Loop(kafka, names), threading.Event()
     plan = ReplayPlan(names=names, labels="none", max_outstanding=10)
-    replay = Replay(counting(40), plan, kafka, loop.groups, lambda line: told.set())
+    replay = Replay(counting(40), plan, kafka, loop.groups, lambda line: has_told.set())
     thread = threading.Thread(target=replay.run)
     thread.start()
     wait_until(lambda: loop.sent() == 10, PATIENCE, loop.sent)
     loop.put(names.label_requests)
     loop.commit(loop.groups.workers, names.instances)
     assert loop.sent() == 10, "the oracle has a request before it"
-    assert told.wait(PATIENCE), "a person hears that it waits"
+    assert has_told.wait(PATIENCE), "a person hears that it waits"
     assert loop.sent() == 10
     loop.put(names.labels)
     loop.commit(loop.groups.oracle, names.label_requests)

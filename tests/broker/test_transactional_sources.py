@@ -82,12 +82,12 @@ class Writers:
 def undisturbed(place: Installation) -> Model:
     """Return the model that one task makes of what is visible."""
     task = Task(0, TaskConfig(model_spec=SPEC))
-    found = [m for m in place.raw(place.names.instances) if m.partition() == 0]
-    places: tuple[list[Any], list[int]] = [m.offset() for m in found], [m.timestamp()[1] for m in found]
+    messages = [m for m in place.raw(place.names.instances) if m.partition() == 0]
+    places: tuple[list[Any], list[int]] = [m.offset() for m in messages], [m.timestamp()[1] for m in messages]
     rest: tuple[list[Any], list[Any], list[Any]] = (
-        [m.key() for m in found],
-        [m.value() for m in found],
-        [m.headers() or () for m in found],
+        [m.key() for m in messages],
+        [m.value() for m in messages],
+        [m.headers() or () for m in messages],
     )
     task.process(TaskRun("instances", RawRecords(place.names.instances, 0, *places, *rest)))
     return task.models.cache.model(task.models.keys.slot(KEY.decode()))

@@ -60,7 +60,7 @@ class Log:
         return self.loop.run_until_complete(self._fetched(start, end))
 
     async def _fetched(self, start: int, end: int) -> list[tuple[object, ...]]:
-        place, found, at = TopicPartition(self.topic, 0), list[tuple[object, ...]](), start
+        place, fetched_rows, at = TopicPartition(self.topic, 0), list[tuple[object, ...]](), start
         self.live.seek(place, start)
         fetcher = self.live._fetcher
         async with asyncio.timeout(PATIENCE):
@@ -76,8 +76,8 @@ class Log:
                 at = columns.position
                 fetcher._subscriptions.subscription.assignment.state_value(place).consumed_to(at)
                 fetcher._notify(fetcher._wait_consume_future)
-                found += rows(columns.records)
-        return found
+                fetched_rows += rows(columns.records)
+        return fetched_rows
 
     def read_again(self, start: int, end: int) -> list[tuple[object, ...]]:
         self.replay.open(self.topic, 0, start)
@@ -85,7 +85,7 @@ class Log:
 
 
 def rows(columns) -> list[tuple[object, ...]]:
-    headers = [tuple(each) for each in columns.headers]
+    headers = [tuple(pairs) for pairs in columns.headers]
     return list(zip(columns.offsets, columns.timestamps, columns.keys, columns.values, headers, strict=True))
 
 
@@ -143,12 +143,12 @@ def test_both_make_the_same_columns_of_the_same_bytes(
     log: Log, batches: list[tuple[list[Record], bool]]
 ) -> None:
     starts = [log.writer.write(records, compressed=compressed) for records, compressed in batches]
-    wanted = [
+    rows_wanted = [
         expected(record, start + at)
         for start, (records, _) in zip(starts, batches, strict=True)
         for at, record in enumerate(records)
     ]
     end = starts[-1] + len(batches[-1][0])
-    assert log.read_live(starts[0], end) == wanted
-    assert log.read_again(starts[0], end) == wanted
-    assert [expected(record, record.offset) for record in log.writer.read(starts[0], end)] == wanted
+    assert log.read_live(starts[0], end) == rows_wanted
+    assert log.read_again(starts[0], end) == rows_wanted
+    assert [expected(record, record.offset) for record in log.writer.read(starts[0], end)] == rows_wanted

@@ -64,7 +64,7 @@ def test_people_teach_a_model_whatever_dies_meanwhile(broker: Broker, tmp_path: 
     options = ("--users", str(users), "--undo-seconds", "0")
 
     def learned() -> int:
-        return max((each["labels"] for each in place.read(place.names.evaluations)), default=0)
+        return max((evaluation["labels"] for evaluation in place.read(place.names.evaluations)), default=0)
 
     def wait_for(n: int) -> None:
         wait_until(lambda: learned() == n, PATIENCE, lambda: f"{learned()} of {n} labels are learned")
@@ -103,10 +103,10 @@ def test_people_teach_a_model_whatever_dies_meanwhile(broker: Broker, tmp_path: 
                 wait_for(3 * N)
             assert worker.terminate() == 0
     evaluations = place.read(place.names.evaluations)
-    curve = {each["labels"]: each["accuracy"] for each in evaluations}
+    curve = {evaluation["labels"]: evaluation["accuracy"] for evaluation in evaluations}
     assert sorted(curve) == list(range(1, 3 * N + 1)), "each label was learned, and once"
     assert curve[3 * N] > curve[N], "the curve rises"
     given = place.read(place.names.labels)
-    assert sorted(each["id"] for each in given) == sorted(f"i{n}" for n in range(3 * N))
-    assert {each["annotator"] for each in given} == {"ann", "bob"}
-    assert all(each["label"] == ("even", "odd")[int(each["id"][1:]) % 2] for each in given)
+    assert sorted(label["id"] for label in given) == sorted(f"i{n}" for n in range(3 * N))
+    assert {label["annotator"] for label in given} == {"ann", "bob"}
+    assert all(label["label"] == ("even", "odd")[int(label["id"][1:]) % 2] for label in given)

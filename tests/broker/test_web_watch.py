@@ -59,7 +59,7 @@ def stuck(place: Installation) -> str:
     value = orjson.dumps({"id": "stuck", "features": {"amount": 1.0}})
     producer.produce(place.names.instances, value, code, partition_of(code, PARTITIONS))
     assert producer.flush(PATIENCE) == 0
-    (sent,) = [each for each in place.raw(place.names.instances) if each.value() == value]
+    (sent,) = [message for message in place.raw(place.names.instances) if message.value() == value]
     return f"{sent.partition()}:{sent.offset()}"
 
 
@@ -78,8 +78,8 @@ def shoot(page: Any, name: str, size: str) -> None:
 
 
 def events(place: Installation) -> list[tuple[bytes, dict[str, Any]]]:
-    found = read_topic({"bootstrap.servers": place.servers}, place.names.model_events)
-    return [(message.key(), orjson.loads(message.value())) for message in found]
+    messages = read_topic({"bootstrap.servers": place.servers}, place.names.model_events)
+    return [(message.key(), orjson.loads(message.value())) for message in messages]
 
 
 @pytest.mark.nightly
@@ -102,7 +102,12 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport=SIZES["desktop"])
         complaints: list[str] = []
-        page.on("console", lambda said: complaints.append(said.text) if said.type == "error" else None)
+        page.on(
+            "console",
+            lambda console_message: (
+                complaints.append(console_message.text) if console_message.type == "error" else None
+            ),
+        )
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(f"{address}models")
         expect(page.get_by_role("cell", name=KEY)).to_be_visible(timeout=patience)
@@ -125,9 +130,12 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
             again.wait_until_ready()
             place.wait_for_lag_0(alive=[again])
             expect(page.get_by_text("ddm: drift at error rate").first).to_be_visible(timeout=patience)
-            said = events(place)
-            assert len(said) > before > 2
-            names = [(key, each["event"], each["offset"], each["detail"].get("node")) for key, each in said]
+            events_seen = events(place)
+            assert len(events_seen) > before > 2
+            names = [
+                (key, event["event"], event["offset"], event["detail"].get("node"))
+                for key, event in events_seen
+            ]
             assert len(names) == len(set(names)), "exactly once"
 
             page.get_by_role("button", name="Look again").click()

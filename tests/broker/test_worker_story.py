@@ -26,8 +26,8 @@ def files_of_kernels() -> dict[Path, int]:
     Tests that run beside this one may compile kernels of their own.
     """
     directories = [directory for half in (False, True) if (directory := cache_directory(half))]
-    found = (path for directory in directories for path in directory.rglob("*.nb[ci]"))
-    return {path: path.stat().st_mtime_ns for path in found if not path.name.startswith("test_")}
+    paths = (path for directory in directories for path in directory.rglob("*.nb[ci]"))
+    return {path: path.stat().st_mtime_ns for path in paths if not path.name.startswith("test_")}
 
 
 def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker, tmp_path: Path) -> None:

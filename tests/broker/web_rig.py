@@ -60,8 +60,8 @@ def labels(kafka: dict[str, str], names: TopicNames) -> list[dict[str, Any]]:
     return [orjson.loads(message.value()) for message in read_topic(kafka, names.labels)]
 
 
-def ask_for_features(kafka: dict[str, str], names: TopicNames, name: str, *wanted: str) -> None:
-    request = FeatureRequest(f"q-{name}", name, list(wanted), 2.5, 0.5, {"amount": 9.0}, 2**53)
+def ask_for_features(kafka: dict[str, str], names: TopicNames, name: str, *features: str) -> None:
+    request = FeatureRequest(f"q-{name}", name, list(features), 2.5, 0.5, {"amount": 9.0}, 2**53)
     send(kafka, names.feature_requests, encode_feature_requests([request]))
 
 

@@ -107,8 +107,8 @@ class Installation:
         Its `poll` or `flush` raises when a record was not delivered.
         """
         kept = {"linger.ms": 5, "log_level": 0, "enable.idempotence": True}
-        told = {"on_delivery": delivered, "delivery.report.only.error": True}
-        return Producer({"bootstrap.servers": self.servers, **kept, **told, **properties})
+        reports = {"on_delivery": delivered, "delivery.report.only.error": True}
+        return Producer({"bootstrap.servers": self.servers, **kept, **reports, **properties})
 
     @functools.cached_property
     def cluster(self) -> Cluster:
@@ -135,22 +135,22 @@ class Installation:
         level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
     ) -> dict[TopicPartition, int]:
         """The offsets that leaders tell; a topic made a moment ago may have none yet that acts as one."""
-        found: dict[TopicPartition, int] = {}
+        offset_of: dict[TopicPartition, int] = {}
 
         def told() -> bool:
-            asked = {place: spec for place in places if place not in found}
+            asked = {place: spec for place in places if place not in offset_of}
             futures = self.cluster.client.list_offsets(asked, isolation_level=level, request_timeout=PATIENCE)
             for place, future in futures.items():
                 try:
-                    found[place] = future.result(PATIENCE).offset
+                    offset_of[place] = future.result(PATIENCE).offset
                 except KafkaException as failure:
                     if failure.args[0].code() not in NOT_YET:
                         raise
-            return len(found) == len(places)
+            return len(offset_of) == len(places)
 
         if places:
-            wait_until(told, PATIENCE, lambda: f"{len(found)} of {len(places)} leaders answered")
-        return found
+            wait_until(told, PATIENCE, lambda: f"{len(offset_of)} of {len(places)} leaders answered")
+        return offset_of
 
     def _committed_offsets(self, places: list[TopicPartition]) -> list[TopicPartition]:
         """The positions of the group; who coordinates it changes while a broker begins."""
@@ -223,8 +223,10 @@ class Installation:
             answer.result(PATIENCE)
 
         def done() -> bool:
-            found = client.list_topics(topic, timeout=PATIENCE).topics[topic].partitions
-            return len(found) == partitions and all(each.leader >= 0 for each in found.values())
+            partitions_there = client.list_topics(topic, timeout=PATIENCE).topics[topic].partitions
+            return len(partitions_there) == partitions and all(
+                partition.leader >= 0 for partition in partitions_there.values()
+            )
 
         wait_until(done, PATIENCE, lambda: f"{topic} has not {partitions} partitions with leaders")
 
@@ -410,9 +412,11 @@ def delivered(error: KafkaError | None, message: Message) -> None:
     assert error is None, f"{message.topic()}: {error}"
 
 
-def wait_until(done: Callable[[], bool], seconds: float, said: Callable[[], str], every: float = 0.1) -> None:
+def wait_until(
+    done: Callable[[], bool], seconds: float, in_words: Callable[[], str], every: float = 0.1
+) -> None:
     """Ask a process or broker, which has no event to wait for, until it says so."""
     deadline = time.monotonic() + seconds
     while not done():
-        assert time.monotonic() < deadline, said()
+        assert time.monotonic() < deadline, in_words()
         time.sleep(every)

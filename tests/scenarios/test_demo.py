@@ -61,7 +61,7 @@ def start(
 def processes_of(tmp_path: Path) -> list[int]:
     """Processes that a demo with this temporary directory started, itself included."""
     mark = f"TMPDIR={tmp_path}\0".encode()
-    found = []
+    numbers = []
     for directory in Path("/proc").iterdir():
         if directory.name.isdecimal():
             try:
@@ -70,8 +70,8 @@ def processes_of(tmp_path: Path) -> list[int]:
             except OSError:
                 continue  # it has ended meanwhile, or belongs to somebody else
             if ours and state != "Z":
-                found.append(int(directory.name))
-    return found
+                numbers.append(int(directory.name))
+    return numbers
 
 
 def wait_until_gone(tmp_path: Path, seconds: float = 120) -> list[int]:
@@ -182,9 +182,9 @@ def test_the_web_application_comes_up_beside_a_file_of_ones_own_and_is_gone_afte
     address = status = ""
     try:
         for line in demo.stdout:
-            found = re.search(r"grove web is at (http://127\.0\.0\.1:\d+/)", line)
-            if found and not address:
-                address = found[1]
+            match = re.search(r"grove web is at (http://127\.0\.0\.1:\d+/)", line)
+            if match and not address:
+                address = match[1]
                 with urllib.request.urlopen(address, timeout=120) as response:
                     status = f"{response.status} {response.read().decode()}"
             if "the replay is over" in line:

@@ -175,7 +175,7 @@ def of_controls(v: int) -> Iterator[tuple[str, bytes | None]]:
 
 def all_kinds() -> list[Bad]:
     """Return a few hundred bad records."""
-    found = []
+    storms = []
     sound = {
         "instances": b'{"features": {"a": 1, "b": 2, "c": 3}}',
         "labels": b'{"id": "g1", "label": "yes"}',
@@ -188,9 +188,9 @@ def all_kinds() -> list[Bad]:
             for reason, value in (*of_any_source(v), *own(v)):
                 if source == "controls" and value and value[:1] == b"\xd6" and len(value) <= MAX_BYTES:
                     reason = "unknown-content-type"
-                found.append(Bad(source, reason, value, key, [("trace", b"%d" % v)] if v % 2 else []))
+                storms.append(Bad(source, reason, value, key, [("trace", b"%d" % v)] if v % 2 else []))
             good = sound[source]
-            found += [
+            storms += [
                 Bad(source, "missing-key", good, None, []),
                 Bad(source, "missing-key", good, b"", []),
                 Bad(source, "bad-key", good, b"\xff\xfe%d" % v, []),
@@ -201,8 +201,8 @@ def all_kinds() -> list[Bad]:
             ]
         for kind, reason in ((b"vnd.grove.packed", "bad-header"), (b"vnd.apache.arrow.stream", "bad-block")):
             header = ("content-type", b"application/" + kind)
-            found.append(Bad("instances", reason, sound["instances"], key, [header]))
-    return found
+            storms.append(Bad("instances", reason, sound["instances"], key, [header]))
+    return storms
 
 
 def good_value(i: int) -> bytes:
@@ -236,22 +236,28 @@ def send(place: Installation, kinds: list[Bad]) -> None:
             producer.produce(names.instances, good_value(good), key, homes[key])
             good += 1
         else:
-            each = kinds[bad % len(kinds)]
-            partition = homes.get(each.key or b"", bad % PARTITIONS)
-            headers: list[tuple[str, str | bytes | None]] = [*each.headers, ("storm", b"%d" % bad)]
-            producer.produce(getattr(names, each.source), each.value, each.key, partition, headers=headers)
+            bad_record = kinds[bad % len(kinds)]
+            partition = homes.get(bad_record.key or b"", bad % PARTITIONS)
+            headers: list[tuple[str, str | bytes | None]] = [*bad_record.headers, ("storm", b"%d" % bad)]
+            producer.produce(
+                getattr(names, bad_record.source),
+                bad_record.value,
+                bad_record.key,
+                partition,
+                headers=headers,
+            )
             bad += 1
     assert producer.flush(PATIENCE) == 0
 
 
 def sent(place: Installation) -> dict[Place, Any]:
     """Return the bad records as they lie on their topics."""
-    found = {}
+    message_at = {}
     for topic in (place.names.instances, place.names.labels, place.names.controls):
         for message in place.raw(topic):
             if message.headers() and message.headers()[-1][0] == "storm":
-                found[topic, message.partition(), message.offset()] = message
-    return found
+                message_at[topic, message.partition(), message.offset()] = message
+    return message_at
 
 
 def test_every_good_record_is_answered_and_every_bad_one_kept_aside(broker: Broker, tmp_path: Path) -> None:
@@ -259,7 +265,7 @@ def test_every_good_record_is_answered_and_every_bad_one_kept_aside(broker: Brok
         broker.bootstrap_servers, "storm.", PARTITIONS, tmp_path, module="streamapp worker", settings=SETTINGS
     )
     kinds = all_kinds()
-    assert len(kinds) > 500 and len({each.reason for each in kinds}) > 15
+    assert len(kinds) > 500 and len({kind.reason for kind in kinds}) > 15
     send(place, kinds)
     with place.worker("w") as worker:
         worker.wait_until_ready()

@@ -76,8 +76,8 @@ def offline(dataset: Dataset) -> tuple[list[Answer], list[dict[str, Any]], Model
         answers.append((known[code] if code >= 0 else None, version))
         if (version + 1) % EVERY == 0:
             measures = table.model(index).evaluation().to_dict() | {"version": version + 1}
-            told = {name: _as_json(value) for name, value in measures.items()}
-            evaluations.append(told | {"classes": dict(seen)})
+            members = {name: _as_json(value) for name, value in measures.items()}
+            evaluations.append(members | {"classes": dict(seen)})
     return answers, evaluations, table.model(index)
 
 
@@ -110,19 +110,19 @@ def test_a_replayed_data_set_is_answered_as_without_kafka(
     for key, home in homes.items():
         mine = [message for message in predictions if message.key() == key]
         assert {message.partition() for message in mine} == {home}
-        told = decode_predictions([message.value() for message in mine])
-        assert told.malformed == []
-        assert told.ids == [str(row) for row in range(ROWS)], "each once, in order"
+        answers_read = decode_predictions([message.value() for message in mine])
+        assert answers_read.malformed == []
+        assert answers_read.ids == [str(row) for row in range(ROWS)], "each once, in order"
         differing = (
             row
-            for row, each in enumerate(zip(told.labels, told.version.tolist(), strict=True))
-            if each != answers[row]
+            for row, answer in enumerate(zip(answers_read.labels, answers_read.version.tolist(), strict=True))
+            if answer != answers[row]
         )
         assert next(differing, None) is None
     reported = place.read(place.names.evaluations)
     for key, home in homes.items():
-        mine = [each for each in reported if each["key"] == key]
-        assert {each.pop("partition") for each in mine} == {home}
-        assert [each["labels"] for each in mine] == list(range(EVERY, ROWS + 1, EVERY))
-        assert mine == [{"key": key} | each for each in evaluations]
+        mine = [report for report in reported if report["key"] == key]
+        assert {report.pop("partition") for report in mine} == {home}
+        assert [report["labels"] for report in mine] == list(range(EVERY, ROWS + 1, EVERY))
+        assert mine == [{"key": key} | evaluation for evaluation in evaluations]
     assert list(place.raw(place.names.dead_letters)) == []

@@ -74,11 +74,11 @@ def check(place: Installation, sent: int, *, once: bool) -> None:
     """Every record is answered, the first answers of a key are in its order, and the newest are right."""
     assert list(place.raw(place.names.dead_letters)) == []
     messages = list(place.raw(place.names.predictions))
-    told = decode_predictions([message.value() for message in messages])
-    assert told.malformed == []
+    answers_read = decode_predictions([message.value() for message in messages])
+    assert answers_read.malformed == []
     answers: dict[bytes, list[int]] = {key: [] for key in KEYS}
     right: dict[int, bool] = {}
-    for message, name, label in zip(messages, map(str, told.ids), told.labels, strict=True):
+    for message, name, label in zip(messages, map(str, answers_read.ids), answers_read.labels, strict=True):
         assert message.partition() == partition_of(message.key(), place.partitions)
         answers[message.key()].append(int(name))
         right[int(name)] = label == instance(int(name))[1]

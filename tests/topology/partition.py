@@ -91,12 +91,14 @@ class Partition:
         run = TaskRun(source, raw, position=self._offsets[source])
         skipped = frozenset(offset for offset in raw.offsets if (source, offset) in self.to_skip)
         effects, sent = process_isolated(self.task, run, self.encoder.encode, skipped)
-        for each in sent:
-            headers: Sequence[Headers] = [()] * len(each) if each.headers is None else each.headers
-            self.sent[each.topic.removeprefix("t.")] += [
+        for sent_record in sent:
+            headers: Sequence[Headers] = (
+                [()] * len(sent_record) if sent_record.headers is None else sent_record.headers
+            )
+            self.sent[sent_record.topic.removeprefix("t.")] += [
                 Sent(key, value, timestamp, tuple(given))
                 for key, value, timestamp, given in zip(
-                    each.keys, each.values, each.timestamps, headers, strict=True
+                    sent_record.keys, sent_record.values, sent_record.timestamps, headers, strict=True
                 )
             ]
         self.notices += effects.notices

@@ -29,24 +29,24 @@ def value(document: dict[str, Any], *, key: str = "m", at: int = 0) -> Record:
 
 def partition(spec: dict[str, Any] | None = None, *, acquire: Any = None, **settings: Any) -> Partition:
     """Return a partition whose model `m` has one split, at x = 5."""
-    found = Partition(config({"acquire": acquire or BUYS} | (spec or ALWAYS), **settings))
-    trained(found, "m")
-    return found
+    trained_partition = Partition(config({"acquire": acquire or BUYS} | (spec or ALWAYS), **settings))
+    trained(trained_partition, "m")
+    return trained_partition
 
 
-def trained(found: Partition, key: str) -> None:
-    found.control("create", key=key, schema=SCHEMA)
+def trained(here: Partition, key: str) -> None:
+    here.control("create", key=key, schema=SCHEMA)
     draw = random.Random(1)
     for number in range(40):
         x = draw.choice([draw.uniform(0, 4), draw.uniform(6, 10)])
         cells = {"x": x, "y": draw.uniform(0, 10), "c": draw.choice(["red", "blue"])}
-        found.instances({"id": f"t{number}", "features": cells, "label": "high" if x > 5 else "low"}, key=key)
-    assert found.model(key).summary().splits == 1
-    assert not found.feature_requests
+        here.instances({"id": f"t{number}", "features": cells, "label": "high" if x > 5 else "low"}, key=key)
+    assert here.model(key).summary().splits == 1
+    assert not here.feature_requests
 
 
-def counted(found: Partition, *names: str) -> list[int]:
-    return [found.counts.get(name, 0) for name in names]
+def counted(here: Partition, *names: str) -> list[int]:
+    return [here.counts.get(name, 0) for name in names]
 
 
 # -- the course of an episode -------------------------------------------------------------------------------
@@ -90,8 +90,8 @@ def test_several_episodes_of_a_model_are_open_and_answered_in_any_order() -> Non
     assert here.task.open_episodes == 3
     for name, x in (("c", 9.0), ("a", 1.0), ("b", 8.0)):
         here.feed(value({"id": name, "features": {"x": x}}))
-    said = [(each["id"], each["label"]) for each in here.predictions[-3:]]
-    assert said == [("c", "high"), ("a", "low"), ("b", "high")]
+    answers = [(answer["id"], answer["label"]) for answer in here.predictions[-3:]]
+    assert answers == [("c", "high"), ("a", "low"), ("b", "high")]
 
 
 def test_what_is_not_to_be_had_costs_nothing_and_the_record_goes_where_most_go() -> None:
@@ -167,13 +167,13 @@ def test_bytes_are_bounded_too() -> None:
 def test_a_label_that_comes_before_the_prediction_waits_and_the_episode_never_sees_it() -> None:
     here = partition()
     plain = partition()
-    for each in (here, plain):
-        each.instances({"id": "a", "features": {"y": 1.0}})
+    for one_partition in (here, plain):
+        one_partition.instances({"id": "a", "features": {"y": 1.0}})
     here.labels({"id": "a", "label": "low"})
     assert here.task.early_labels == 1
     assert counted(here, "labels.early") == [1]
-    for each in (here, plain):
-        each.feed(value({"id": "a", "features": {"x": 9.0}}))
+    for one_partition in (here, plain):
+        one_partition.feed(value({"id": "a", "features": {"x": 9.0}}))
     assert here.predictions[-1] == plain.predictions[-1]
     assert counted(here, "early.learned", "labels.learned") == [1, 1]
     assert here.requests == []  # its label is here
@@ -234,7 +234,9 @@ def test_a_record_that_is_explored_is_bought_whole_and_weighs_the_inverse_probab
         request = here.feature_requests[-1]
         before = here.model().summary()
         cells = {"x": 9.0, "c": "red"}
-        here.feed(value({"id": name, "features": {each: cells[each] for each in request["features"]}}))
+        here.feed(
+            value({"id": name, "features": {feature: cells[feature] for feature in request["features"]}})
+        )
         acquired = here.predictions[-1]["acquired"]
         pending = here.task.pending
         serial, _ = pending.find(("m", name), NOW)
@@ -254,11 +256,11 @@ def test_the_draw_is_that_of_the_record_whatever_else_happens() -> None:
     first, again = (partition(acquire=BUYS | {"explore": 0.5}) for _ in range(2))
     again.control("freeze")
     again.control("freeze", frozen=False)
-    for each in (first, again):
+    for one_partition in (first, again):
         for number in range(20):
-            each.instances({"id": f"e{number}", "features": {"y": 1.0}})
-    assert [each["features"] for each in first.feature_requests] == [
-        each["features"] for each in again.feature_requests
+            one_partition.instances({"id": f"e{number}", "features": {"y": 1.0}})
+    assert [request["features"] for request in first.feature_requests] == [
+        request["features"] for request in again.feature_requests
     ]
 
 
@@ -273,7 +275,10 @@ def test_a_tree_that_begins_with_nothing_splits_by_what_it_explores() -> None:
             if request["instance_id"] == f"n{number}":
                 here.feed(
                     value(
-                        {"id": f"n{number}", "features": {each: cells[each] for each in request["features"]}}
+                        {
+                            "id": f"n{number}",
+                            "features": {feature: cells[feature] for feature in request["features"]},
+                        }
                     )
                 )
         here.labels({"id": f"n{number}", "label": "high" if cells["x"] > 5 else "low"})
@@ -319,8 +324,8 @@ def test_a_value_that_comes_twice_is_paid_for_once() -> None:
 
 def test_values_of_one_request_may_come_one_by_one_in_any_order() -> None:
     together, apart = (partition(acquire=BUYS | {"explore": 1.0}) for _ in range(2))
-    for each in (together, apart):
-        each.instances({"id": "a", "features": {"y": 1.0}})
+    for one_partition in (together, apart):
+        one_partition.instances({"id": "a", "features": {"y": 1.0}})
     together.feed(value({"id": "a", "features": {"x": 9.0, "c": "green"}}))
     apart.feed(value({"id": "a", "features": {"c": "green"}}))
     assert len(apart.feature_requests) == 1  # nothing is asked twice
@@ -378,12 +383,12 @@ def test_the_episodes_of_a_model_that_begins_anew_or_goes_are_dropped(command: s
     trained(here, "other")
     for key in ("m", "other"):
         here.instances({"id": "a", "features": {"y": 1.0}}, key=key)
-    said = len(here.predictions)
+    n_answers = len(here.predictions)
     here.control(command)
     assert here.task.open_episodes == 1
     assert counted(here, "episodes.dropped") == [1]
     here.feed(value({"id": "a", "features": {"x": 9.0}}))
-    assert len(here.predictions) == said
+    assert len(here.predictions) == n_answers
     assert counted(here, "feature_values.late") == [1]
 
 

@@ -48,11 +48,11 @@ def test_the_culprits_are_put_aside_and_the_state_is_as_if_they_had_never_come(e
     assert "__streams.errors.stacktrace" not in dict(letter.headers)
     assert hit.predictions == spared.predictions
     assert hit.requests[-1]["instance_id"] == spared.requests[-1]["instance_id"]
-    found, expected = state(hit), state(spared)
-    assert found.pop("next") == {"instances": 42}
-    assert found.pop("counters") == expected.pop("counters") | {"instances.dead-letter": 2}
+    hit_state, expected = state(hit), state(spared)
+    assert hit_state.pop("next") == {"instances": 42}
+    assert hit_state.pop("counters") == expected.pop("counters") | {"instances.dead-letter": 2}
     expected.pop("next")
-    assert_same(found, expected)
+    assert_same(hit_state, expected)
     assert [(notice.level, notice.offset) for notice in hit.notices] == [("error", 17), ("error", 31)]
 
 
@@ -91,7 +91,7 @@ def test_stop_partition_names_topic_partition_offset_and_model(explosive: str) -
 
 def test_the_position_behind_a_gap_in_the_log_is_kept_when_records_are_repeated(explosive: str) -> None:
     partition = Partition(config(spec(explosive), processing_exception_handler="dead-letter"))
-    raw = partition._raw("instances", [instance(each) for each in (*rows(3), POISON)])
+    raw = partition._raw("instances", [instance(row) for row in (*rows(3), POISON)])
     process_isolated(partition.task, TaskRun("instances", raw, position=29), partition.encoder.encode)
     assert partition.task.next == {"instances": 29}
 
@@ -105,7 +105,7 @@ class Torn(bytes):
 
 def test_a_codec_that_fails_on_a_record_costs_that_record() -> None:
     partition = Partition(config(processing_exception_handler="dead-letter"))
-    good = [instance(each) for each in rows(4)]
+    good = [instance(row) for row in rows(4)]
     partition.feed(*good[:2], Record("instances", b"m", Torn(b"{}")), *good[2:])
     assert [letter.reason for letter in partition.dead_letters] == ["processing-error"]
     assert partition.dead_letters[0].value == b"{}"
@@ -151,11 +151,13 @@ def test_what_cannot_be_encoded_is_put_aside_and_leaves_nothing_behind() -> None
     assert letter.reason == "processing-error"
     assert dict(letter.headers)["__streams.errors.offset"] == b"17"
     assert hit.predictions == spared.predictions
-    assert [each["instance_id"] for each in hit.requests] == [each["instance_id"] for each in spared.requests]
-    found, expected = state(hit), state(spared)
-    assert found.pop("next") == {"instances": 41}
-    assert found.pop("counters") == expected.pop("counters") | {"instances.dead-letter": 1}
+    assert [request["instance_id"] for request in hit.requests] == [
+        request["instance_id"] for request in spared.requests
+    ]
+    hit_state, expected = state(hit), state(spared)
+    assert hit_state.pop("next") == {"instances": 41}
+    assert hit_state.pop("counters") == expected.pop("counters") | {"instances.dead-letter": 1}
     expected.pop("next")
-    assert_same(found, expected)
+    assert_same(hit_state, expected)
     hit.labels({"id": "poison", "label": "a"})
     assert hit.counts["labels.early"] == 1, "the instance is not known"

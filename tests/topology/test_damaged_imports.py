@@ -112,19 +112,19 @@ def test_flipped_bits_below_checksums_that_fit_are_refused_or_a_model(sample: in
 
 
 def test_sizes_that_lie_take_no_memory() -> None:
-    found = model_file.unwrap(FILE)
-    head = canonical(found.head)
+    contents = model_file.unwrap(FILE)
+    head = canonical(contents.head)
     with little_memory():
         for size in SIZES:
             for field in (2, 3):  # of the file: bytes of head and body
-                fields = [model_file.MAGIC, 1, len(head), len(found.snapshot)]
+                fields = [model_file.MAGIC, 1, len(head), len(contents.snapshot)]
                 fields[field] = size & (2**32 - 1) if field == 2 else size
-                lying = FRAME_FIXED.pack(*fields) + head + found.snapshot
+                lying = FRAME_FIXED.pack(*fields) + head + contents.snapshot
                 assert is_refused(lying + hashlib.blake2b(lying, digest_size=8).digest()), (field, size)
             for field in (3, 4, 5, 6):  # of the model: bytes of its texts, words
-                fields = list(MODEL_FIXED.unpack_from(found.snapshot))
+                fields = list(MODEL_FIXED.unpack_from(contents.snapshot))
                 fields[field] = size & (2**32 - 1) if field < 6 else size
-                lying = MODEL_FIXED.pack(*fields) + found.snapshot[MODEL_FIXED.size :]
+                lying = MODEL_FIXED.pack(*fields) + contents.snapshot[MODEL_FIXED.size :]
                 assert is_refused(resealed(lying)), (field, size)
 
 
@@ -132,12 +132,12 @@ ODD: tuple[Any, ...] = (None, True, -1, 2**63, 1.5, "", "x", [], [[]], {}, "9" *
 
 
 def test_odd_members_of_a_head_are_refused_or_said() -> None:
-    found = model_file.unwrap(FILE)
-    for member in [*found.head, "more"]:
+    contents = model_file.unwrap(FILE)
+    for member in [*contents.head, "more"]:
         for odd in ODD:
-            is_refused(sealed(canonical(found.head | {member: odd}), found.snapshot))
-        less = {name: value for name, value in found.head.items() if name != member}
-        is_refused(sealed(canonical(less), found.snapshot))
+            is_refused(sealed(canonical(contents.head | {member: odd}), contents.snapshot))
+        less = {name: value for name, value in contents.head.items() if name != member}
+        is_refused(sealed(canonical(less), contents.snapshot))
 
 
 @pytest.mark.parametrize(

@@ -49,13 +49,13 @@ def test_a_request_has_the_path_and_the_shares_of_a_model_that_explains(explain:
     partition = Partition(config(ALWAYS | {"explain": explain}))
     partition.instances(*rows(100))
     partition.instances(*({"id": f"n{i}", "features": {"size": i % 10}} for i in range(50)))
-    told = {each["id"]: each for each in partition.predictions}
+    answers = {answer["id"]: answer for answer in partition.predictions}
     assert partition.requests
     for request in partition.requests:
         if not explain:
             assert {"explanation", "probabilities", "ranges"}.isdisjoint(request)
             continue
-        prediction = told[request["instance_id"]]
+        prediction = answers[request["instance_id"]]
         assert request["explanation"] == prediction["explanation"]
         assert request["probabilities"] == prediction["probabilities"]
 

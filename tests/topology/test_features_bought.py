@@ -24,10 +24,10 @@ TAKEN: dict[str, Any] = {"prefix": "t.", "partition": 3, "positions": {"instance
 
 
 def features(number: int) -> dict[str, Any]:
-    found: dict[str, Any] = {"age": number * 7 % 100, "dose": number % 5, "smoker": ["no", "yes"][number % 2]}
+    cells: dict[str, Any] = {"age": number * 7 % 100, "dose": number % 5, "smoker": ["no", "yes"][number % 2]}
     if number % 6 == 0:
-        del found["dose"]
-    return found
+        del cells["dose"]
+    return cells
 
 
 def feed(partition: Partition, first: int, last: int, key: str = "m") -> None:

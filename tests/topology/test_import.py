@@ -54,7 +54,10 @@ def feed(partition: Partition, values: list[bytes], key: str = "k") -> None:
 def answers(partition: Partition, key: str) -> list[Any]:
     documents = [{"id": f"q{n}", "features": {"x": n, "colour": "red"}} for n in range(10)]
     partition.instances(*documents, key=key)
-    return [(each["label"], each["probabilities"], each["version"]) for each in partition.predictions[-10:]]
+    return [
+        (answer["label"], answer["probabilities"], answer["version"])
+        for answer in partition.predictions[-10:]
+    ]
 
 
 def refused(partition: Partition) -> list[str]:

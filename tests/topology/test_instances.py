@@ -59,7 +59,7 @@ def test_answers_have_key_and_timestamp_of_their_instance() -> None:
         instance({"features": [1]}, key="b", at=7),
         instance({"features": [1, 2]}, key="c", at=6),
     )
-    sent = [(each.key, each.timestamp, each.headers) for each in partition.sent["predictions"]]
+    sent = [(message.key, message.timestamp, message.headers) for message in partition.sent["predictions"]]
     assert sent == [(b"a", NOW + 5, ()), (b"b", NOW + 7, ()), (b"c", NOW + 6, ())]
 
 
@@ -251,8 +251,13 @@ def test_each_answer_has_the_format_of_its_question_and_its_place() -> None:
     values = [b'{"features":[1]}', *packed([[1.0]]), block, b'{"features":[2]}']
     partition.feed(*(Record("instances", b"m", value) for value in values))
     sent = partition.sent["predictions"]
-    assert [each.value[0] if each.value else None for each in sent] == [ord("{"), 0xD6, 0xFF, ord("{")]
-    decoded = decode_predictions([each.value for each in sent if each.value])
+    assert [message.value[0] if message.value else None for message in sent] == [
+        ord("{"),
+        0xD6,
+        0xFF,
+        ord("{"),
+    ]
+    decoded = decode_predictions([message.value for message in sent if message.value])
     assert decoded.ids == ["3-0", "3-1", "3-2-0", "3-2-1", "3-3"]
     assert decoded.version.tolist() == [0, 0, 0, 1, 2]
 

@@ -45,7 +45,7 @@ def test_evaluation_judges_the_prediction_that_was_given() -> None:
     partition.labels({"id": "a", "label": "yes"})
     after = partition.model().evaluation()
     assert after.labels == before.labels + 1
-    hits = [round(each.accuracy * (each.labels - 1)) for each in (before, after)]
+    hits = [round(summary.accuracy * (summary.labels - 1)) for summary in (before, after)]
     assert hits[1] == hits[0] + 1, judged
 
 
@@ -307,8 +307,8 @@ def test_many_labels_are_learned_in_one_call_in_their_order() -> None:
     learn = table.learn
     table.learn = lambda *arguments: calls.append(len(arguments[0])) or learn(*arguments)  # type: ignore
     partition.feed(*labels)
-    for each in labels:
-        one_by_one.feed(each)
+    for one_label in labels:
+        one_by_one.feed(one_label)
     assert calls == [300]
     for key in "ab":
         assert partition.model(key).summary().splits >= 1

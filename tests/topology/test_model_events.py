@@ -14,7 +14,7 @@ DEFAULTS = {"learner": "h-tree", "query": "never", "budget": "count", "drift": "
 
 
 def events(partition: Partition) -> list[dict[str, Any]]:
-    return [each.json for each in partition.sent["model-events"]]
+    return [message.json for message in partition.sent["model-events"]]
 
 
 def grown(spec: dict[str, Any], n: int = 900, at: int = 500) -> Partition:
@@ -32,28 +32,28 @@ def test_a_model_is_made_splits_and_drifts_and_each_is_an_event_of_its_record() 
     assert (made["event"], made["offset"], made["instance_id"]) == ("created", 0, "i0")
     assert made["detail"].keys() == parts.keys()
     assert made["detail"]["drift"] == "ddm"
-    assert {each["event"] for each in others} == {"split", "drift"}
-    for each, record in zip(events(partition), sent, strict=True):
-        number = each["offset"]
-        assert each["topic"] == "t.instances"
-        assert each["instance_id"] == f"i{number}"
-        assert record.timestamp == each["time_ms"] == NOW + number
+    assert {event["event"] for event in others} == {"split", "drift"}
+    for event, record in zip(events(partition), sent, strict=True):
+        number = event["offset"]
+        assert event["topic"] == "t.instances"
+        assert event["instance_id"] == f"i{number}"
+        assert record.timestamp == event["time_ms"] == NOW + number
         assert record.key == b"m"
-        if each["event"] != "created":
-            assert (each["records"], each["version"]) == (number + 1, number)
-    drifts = [each["detail"] for each in others if each["event"] == "drift"]
-    alerts = [each.json for each in partition.sent["drift-alerts"]]
-    assert [each["error_rate"] for each in drifts] == [
+        if event["event"] != "created":
+            assert (event["records"], event["version"]) == (number + 1, number)
+    drifts = [event["detail"] for event in others if event["event"] == "drift"]
+    alerts = [message.json for message in partition.sent["drift-alerts"]]
+    assert [drift["error_rate"] for drift in drifts] == [
         alert["error_rate"] for alert in alerts if alert["level"] == "drift" or alert["action"] != "none"
     ]
 
 
 def test_a_split_says_what_was_decided_and_what_the_leaf_had() -> None:
     partition = grown(NEVER, 400, 999)
-    splits = [each for each in events(partition) if each["event"] == "split"]
+    splits = [event for event in events(partition) if event["event"] == "split"]
     assert len(splits) == partition.model().summary().splits > 1
-    for each in splits:
-        detail = each["detail"]
+    for split in splits:
+        detail = split["detail"]
         assert detail["attribute"] == "x"
         assert (detail["test"], detail["category"], detail["former"]) == ("numeric", None, None)
         assert 0 < detail["threshold"] < 10
@@ -72,11 +72,11 @@ def test_revisions_have_the_test_that_was_there() -> None:
     values = np.random.default_rng(3).uniform(0, 10, (6000, 2)).round(1).tolist()
     for i, (x, y) in enumerate(values):
         partition.instances({"features": {"x": x, "y": y}, "label": str((x if i < 1500 else y) > 5)})
-    changed = [each for each in events(partition) if each["event"] in ("revised", "pruned")]
+    changed = [event for event in events(partition) if event["event"] in ("revised", "pruned")]
     assert changed
-    for each in changed:
-        assert each["detail"]["former"]["attribute"] in ("x", "y")
-        assert each["detail"]["depth"] >= 0
+    for event in changed:
+        assert event["detail"]["former"]["attribute"] in ("x", "y")
+        assert event["detail"]["depth"] >= 0
 
 
 def test_controls_are_events_and_what_only_has_a_spec_has_none() -> None:
@@ -91,10 +91,11 @@ def test_controls_are_events_and_what_only_has_a_spec_has_none() -> None:
     partition.control("freeze", key="waits")
     partition.control("freeze", key="waits", frozen=False)
     partition.control("freeze", key="nobody")
-    said = [
-        (each.key, each.json["event"], each.json["instance_id"]) for each in partition.sent["model-events"]
+    rows = [
+        (message.key, message.json["event"], message.json["instance_id"])
+        for message in partition.sent["model-events"]
     ]
-    assert said == [
+    assert rows == [
         (b"m", "created", None),
         (b"waits", "created", "i"),
         (b"m", "configured", None),
@@ -109,7 +110,7 @@ def test_controls_are_events_and_what_only_has_a_spec_has_none() -> None:
 
 def test_a_tree_that_may_not_grow_is_an_event_once() -> None:
     partition = grown(NEVER | {"learner": QUICK | {"max_leaves": 1}}, 400, 999)
-    assert [each["detail"] for each in events(partition) if each["event"] == "growth-stopped"] == [
+    assert [event["detail"] for event in events(partition) if event["event"] == "growth-stopped"] == [
         {"leaves": 1}
     ]
 
@@ -122,7 +123,7 @@ def test_labels_that_come_later_lead_to_the_same_events() -> None:
         later.instances({"features": row["features"], "id": f"i{i}"})
         later.labels({"id": f"i{i}", "label": row["label"]})
     mine, other = (
-        [{k: v for k, v in each.items() if k != "topic"} for each in events(partition)]
+        [{k: v for k, v in event.items() if k != "topic"} for event in events(partition)]
         for partition in (at_once, later)
     )
     assert mine == other
@@ -132,7 +133,7 @@ def test_labels_that_come_later_lead_to_the_same_events() -> None:
 def test_of_many_classes_the_heaviest_are_named() -> None:
     partition = Partition(config(NEVER | {"learner": QUICK | {"grace_period": 400}, "max_classes": 200}))
     partition.instances(*({"features": {"x": i % 100}, "label": f"c{i % 100}"} for i in range(3000)))
-    splits = [each["detail"] for each in events(partition) if each["event"] == "split"]
+    splits = [event["detail"] for event in events(partition) if event["event"] == "split"]
     assert splits
     assert len(splits[0]["counts"]) == 64
     total = sum(splits[0]["counts"].values()) + splits[0]["counts_of_others"]

@@ -50,7 +50,7 @@ def run_around(partition: Logged, source: SourceName, batch: RefusedBatch, posit
     batches = {batch.first: batch}
     run = TaskRun(source, raw, position=position)
     effects, _ = process_isolated(partition.task, run, partition.encoder.encode, frozenset(), batches)
-    (letter,) = [each for each in effects.dead_letters if each.reason is Reason.BATCH_TOO_LARGE]
+    (letter,) = [letter for letter in effects.dead_letters if letter.reason is Reason.BATCH_TOO_LARGE]
     assert (letter.origin.offset, letter.last_offset) == (batch.first, batch.last)
     assert letter.origin.value == batch.head
     assert effects.counts[f"{source}.dead-letter"] == 1

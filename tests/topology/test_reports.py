@@ -26,8 +26,8 @@ def test_an_evaluation_comes_every_so_many_labels() -> None:
     rows = turned(25, 99)
     partition.feed(*(instance(row, key="a", at=i) for i, row in enumerate(rows)))
     sent = partition.sent["evaluations"]
-    assert [each.json["labels"] for each in sent] == [10, 20]
-    assert [(each.key, each.timestamp) for each in sent] == [(b"a", NOW + 9), (b"a", NOW + 19)]
+    assert [message.json["labels"] for message in sent] == [10, 20]
+    assert [(message.key, message.timestamp) for message in sent] == [(b"a", NOW + 9), (b"a", NOW + 19)]
     assert sent[-1].json["version"] == 20
     labels = Counter(str(row["label"]) for row in rows[1:20])  # before the first no class was known
     assert list(sent[-1].json["classes"].items()) == labels.most_common()
@@ -43,7 +43,7 @@ def test_evaluations_count_labels_that_come_later_too() -> None:
     partition.instances(*({"features": {"x": i}, "id": f"j{i}"} for i in range(6)))
     partition.labels(*({"id": f"j{i}", "label": "a"} for i in range(6)), at=50)
     later = partition.sent["evaluations"][1:]
-    assert [(each.json["labels"], each.json["accuracy"], each.timestamp) for each in later] == [
+    assert [(message.json["labels"], message.json["accuracy"], message.timestamp) for message in later] == [
         (8, 1.0, NOW + 50),
         (12, 1.0, NOW + 50),
     ]
@@ -53,18 +53,18 @@ def test_a_turn_of_the_concept_raises_alerts_in_order() -> None:
     partition = Partition(config(DDM))
     rows = turned(900, 500)
     partition.feed(*(instance(row | {"id": f"i{i}"}, at=i) for i, row in enumerate(rows)))
-    alerts = [each.json for each in partition.sent["drift-alerts"]]
+    alerts = [message.json for message in partition.sent["drift-alerts"]]
     assert "drift" in [alert["level"] for alert in alerts]
     drift = next(alert for alert in alerts if alert["level"] == "drift")
     number = int(drift["instance_id"][1:])
     assert 500 <= number < 700
     assert drift["version"] == number  # every instance before it was labelled
     assert drift["detector"] == "ddm"
-    times = [each.timestamp for each in partition.sent["drift-alerts"]]
+    times = [message.timestamp for message in partition.sent["drift-alerts"]]
     assert times == sorted(times)
-    said = [notice for notice in partition.notices if notice.text.startswith("ddm: ")]
-    assert len(said) == len(alerts)
-    for alert, notice in zip(alerts, said, strict=True):
+    notices = [notice for notice in partition.notices if notice.text.startswith("ddm: ")]
+    assert len(notices) == len(alerts)
+    for alert, notice in zip(alerts, notices, strict=True):
         assert notice.level == ("info" if alert["level"] == "drift" else "debug"), "one line a drift"
     assert partition.predictions[-1]["version"] == 899
 
@@ -76,7 +76,7 @@ def test_an_alert_from_a_late_label_knows_the_version_of_its_moment() -> None:
     for i, row in enumerate(rows):
         later.instances({"features": row["features"], "id": f"i{i}"})
         later.labels({"id": f"i{i}", "label": row["label"]})
-    alerts = [[each.json for each in each_.sent["drift-alerts"]] for each_ in (at_once, later)]
+    alerts = [[message.json for message in each_.sent["drift-alerts"]] for each_ in (at_once, later)]
     assert alerts[0] == alerts[1] != []
     assert at_once.model().summary().leaves == later.model().summary().leaves
 
@@ -92,9 +92,9 @@ def test_splits_are_counted_and_said_once_each() -> None:
         if "split on 'x'" in notice.text
     )
     assert partition.counts["models.splits"] == splits > 0
-    said = [notice for notice in partition.notices if "split on 'x'" in notice.text]
-    assert len(said) == splits
-    assert {notice.level for notice in said} == {"info"}
+    notices = [notice for notice in partition.notices if "split on 'x'" in notice.text]
+    assert len(notices) == splits
+    assert {notice.level for notice in notices} == {"info"}
 
 
 def gauges_of(partition: Partition) -> dict[tuple[str, ...], float]:
@@ -108,15 +108,15 @@ def test_gauges_sum_up_the_models_that_are_there() -> None:
     rows = turned(400, 999)
     partition.instances(*rows, key="a")
     partition.instances(*({"features": row["features"]} for row in rows[:200]), key="b")
-    found = gauges_of(partition)
+    gauges = gauges_of(partition)
     models = [partition.model(key) for key in "ab"]
     assert models[0].summary().nodes > models[1].summary().nodes == 1
-    assert found["grove_tree_nodes",] == sum(model.summary().nodes for model in models)
-    assert found["grove_model_bytes",] == sum(model.nbytes for model in models)
+    assert gauges["grove_tree_nodes",] == sum(model.summary().nodes for model in models)
+    assert gauges["grove_model_bytes",] == sum(model.nbytes for model in models)
     requests = models[1].summary().requests
     assert models[0].summary().requests == 0 < requests, "a has all its labels"
-    assert found["grove_label_budget_ratio", "nominal"] == pytest.approx(0.3)
-    assert found["grove_label_budget_ratio", "spent"] == requests / 600
+    assert gauges["grove_label_budget_ratio", "nominal"] == pytest.approx(0.3)
+    assert gauges["grove_label_budget_ratio", "spent"] == requests / 600
     partition.control("delete", key="b")
     assert gauges_of(partition)["grove_label_budget_ratio", "spent"] == 0
 
@@ -128,9 +128,9 @@ def test_a_tree_that_may_not_grow_says_so() -> None:
     assert [notice.level for notice in partition.notices] == ["warning"]
     assert "1 leaves" in partition.notices[0].text
     assert partition.counts["models.growth-stopped"] == 1
-    said = [each.json["growth_stopped"] for each in partition.sent["evaluations"]]
-    assert (said[0], said[-1]) == (False, True)
-    assert said == sorted(said)
+    stopped = [message.json["growth_stopped"] for message in partition.sent["evaluations"]]
+    assert (stopped[0], stopped[-1]) == (False, True)
+    assert stopped == sorted(stopped)
 
 
 def test_every_request_ends_once_and_labels_say_how_long_they_took() -> None:
@@ -142,10 +142,10 @@ def test_every_request_ends_once_and_labels_say_how_long_they_took() -> None:
     effects.append(partition.labels({"id": "i3", "label": "a"}, at=90))
     effects.append(partition.instances({"features": {"x": 1}, "id": "later"}, at=5_000))
     effects.append(partition.labels({"id": "i4", "label": "a"}, at=5_001))
-    closed = sum((each.closed for each in effects), Counter[tuple[str, str]]())
+    closed = sum((effect.closed for effect in effects), Counter[tuple[str, str]]())
     assert closed == {("always", "answered"): 3, ("always", "declined"): 1, ("always", "expired"): 2}
     assert partition.task.pending.outstanding == 1
-    delays = [delay for each in effects for delays in each.label_delays for delay in delays.tolist()]
+    delays = [delay for effect in effects for delays in effect.label_delays for delay in delays.tolist()]
     assert delays == [70, 70, 90]
     account = Account.of(partition.model().ints)
     assert account.answered + account.declined + account.expired == closed.total()
@@ -158,6 +158,8 @@ def test_an_attribute_that_is_full_is_said_once_and_its_other_values_are_counted
     for i in range(1020, 1030):
         partition.labels({"id": f"i{i}", "features": {"c": f"v{i}"}, "label": "b"})
     partition.instances({"id": "last", "features": {"c": "v1029"}, "label": "b"})
-    said = [notice for notice in partition.notices if "takes in no more" in notice.text]
-    assert [(notice.level, "'c' has 1,024 values" in notice.text) for notice in said] == [("warning", True)]
+    notices = [notice for notice in partition.notices if "takes in no more" in notice.text]
+    assert [(notice.level, "'c' has 1,024 values" in notice.text) for notice in notices] == [
+        ("warning", True)
+    ]
     assert partition.counts["features.unknown-values"] == 7

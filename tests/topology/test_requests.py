@@ -14,9 +14,9 @@ TICK = TTL // TICKS
 
 def account(partition: Partition) -> tuple[int, int, int, int, int]:
     """Return asked, answered, declined, expired and outstanding requests."""
-    found = partition.model().summary()
+    summary = partition.model().summary()
     evaluation = partition.model().evaluation()
-    counts = (found.requests, found.answered, found.declined, found.expired, found.outstanding)
+    counts = (summary.requests, summary.answered, summary.declined, summary.expired, summary.outstanding)
     assert counts == (
         evaluation.asked,
         evaluation.answered,

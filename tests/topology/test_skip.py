@@ -67,7 +67,7 @@ def test_in_a_run_it_is_a_dead_letter_and_the_others_are_processed(at: tuple[int
     effects = partition.instances(*labelled(12))
     assert [letter.reason for letter in partition.dead_letters] == ["skipped"] * len(at)
     assert [letter.record for letter in effects.dead_letters] == list(at)
-    assert [each["id"] for each in partition.predictions] == [f"i{i}" for i in range(12) if i not in at]
+    assert [answer["id"] for answer in partition.predictions] == [f"i{i}" for i in range(12) if i not in at]
     assert partition.counts["instances.dead-letter"] == len(at)
     assert partition.task.next == {"instances": 12}
     assert partition.replayed().digest() == partition.task.digest()
@@ -81,12 +81,12 @@ def test_the_dead_letter_is_the_untouched_record_and_says_who_decided() -> None:
         *(Record("instances", b"m", value, 5, headers) for value in (b'{"features":{"x":1}}', b"any\xff"))
     )
     (letter,) = partition.dead_letters
-    found = dict(letter.headers)
+    header_of = dict(letter.headers)
     assert (letter.key, letter.value, letter.timestamp) == (b"m", b"any\xff", NOW + 5)
-    assert (found["mine"], found["grove-dlq-reason"]) == (b"1", b"skipped")
-    assert found["__streams.errors.offset"] == b"1"
-    assert found["__streams.errors.message"] == b"an operator skipped it (grove dlq skip)"
-    assert found["__streams.errors.exception"] == b"SkippedRecord"
+    assert (header_of["mine"], header_of["grove-dlq-reason"]) == (b"1", b"skipped")
+    assert header_of["__streams.errors.offset"] == b"1"
+    assert header_of["__streams.errors.message"] == b"an operator skipped it (grove dlq skip)"
+    assert header_of["__streams.errors.exception"] == b"SkippedRecord"
     (notice,) = partition.notices
     assert (notice.level, notice.offset, notice.model) == ("warning", 1, "m")
 
@@ -141,10 +141,10 @@ def test_a_control_that_is_skipped_is_not_in_the_journal(at: tuple[int, ...]) ->
         {"command": "freeze"},
         {"command": "reset"},
     ]
-    partition.feed(*(Record("controls", b"m", orjson.dumps(each), 0) for each in commands))
+    partition.feed(*(Record("controls", b"m", orjson.dumps(command), 0) for command in commands))
     assert [letter.reason for letter in partition.dead_letters][: len(at)] == ["skipped"] * len(at)
-    said = [step.records for step in partition.ledger._steps]
-    written = [offset for raw in said if raw is not None for offset in raw.offsets]
+    skipped = [step.records for step in partition.ledger._steps]
+    written = [offset for raw in skipped if raw is not None for offset in raw.offsets]
     assert written == [offset for offset in range(3) if offset not in at]
     assert partition.replayed().digest() == partition.task.digest()
 
@@ -157,7 +157,7 @@ def test_a_block_is_skipped_as_a_whole() -> None:
     (letter,) = partition.dead_letters
     assert letter.value == block
     assert partition.counts["instances.dead-letter"] == 1
-    assert [each["id"] for each in partition.predictions] == ["b0", "b1"]
+    assert [answer["id"] for answer in partition.predictions] == ["b0", "b1"]
     assert partition.replayed().digest() == partition.task.digest()
 
 

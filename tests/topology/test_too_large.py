@@ -153,7 +153,7 @@ def test_names_that_packed_has_no_room_for_are_too_large() -> None:
     limits = Limits(text_max_bytes=1 << 20, class_max_bytes=1 << 20)
     partition = Partition(config(NEVER, limits=limits), encoder=Encoder(NAMES, form="packed"))
     name = "é" * 40_000
-    partition.instances(*({"id": each, "features": {"x": 1}} for each in ("a", name, "b")))
+    partition.instances(*({"id": id_, "features": {"x": 1}} for id_ in ("a", name, "b")))
     answered = decode_predictions([sent.value or b"" for sent in partition.sent["predictions"]])
     assert answered.ids == ["a", "b"]
     assert "an id of 80000 bytes must have at most 65535 in packed" in only(partition).message
@@ -200,7 +200,7 @@ def test_small_records_lead_to_no_megabytes_of_answers(form: Any) -> None:
     given = [{"id": f"i{i}", "features": {"x": 1}} for i in range(200)]
     effects = partition.instances(*given)
     written = sum(len(sent.value or b"") for topic in partition.sent.values() for sent in topic)
-    sent = sum(len(instance(each).value or b"") for each in given)
+    sent = sum(len(instance(row).value or b"") for row in given)
     if form == "packed":  # it escapes nothing
         assert written < 700 * sent
         return

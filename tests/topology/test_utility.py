@@ -39,7 +39,7 @@ EVERY_PARAMETER: list[dict[str, Any]] = [
 
 def records(n: int) -> list[tuple[dict[str, Any], str]]:
     """Return records with all features, and their classes: ill are old smokers, and who takes much."""
-    draw, found = random.Random(5), []
+    draw, rows = random.Random(5), []
     for _ in range(n):
         cells: dict[str, Any] = {
             "age": draw.randrange(100),
@@ -47,8 +47,8 @@ def records(n: int) -> list[tuple[dict[str, Any], str]]:
             "smoker": draw.choice(["no", "yes"]),
         }
         ill = (cells["age"] > 50 and cells["smoker"] == "yes") or cells["dose"] == 4
-        found.append((cells, "ill" if ill else "well"))
-    return found
+        rows.append((cells, "ill" if ill else "well"))
+    return rows
 
 
 def partition(acquire: Any = None, spec: dict[str, Any] = ALWAYS, **learner: Any) -> Partition:
@@ -71,16 +71,18 @@ def buy(here: Partition, name: str, cells: dict[str, Any]) -> list[str]:
         request = here.feature_requests[-1]
         assert request["instance_id"] == name
         asked += request["features"]
-        send_values(here, {"id": name, "features": {each: cells[each] for each in request["features"]}})
+        send_values(
+            here, {"id": name, "features": {feature: cells[feature] for feature in request["features"]}}
+        )
     return asked
 
 
 def learned(here: Partition) -> dict[str, list[Any]]:
     """Return all that the model of a partition has learned of the classes."""
     model = here.model()
-    found = model.plan.blocks.named(model.ints, model.block_places[0])
+    named = model.plan.blocks.named(model.ints, model.block_places[0])
     names = ("labels", "nominal", "above", "below", "used", "gains", "weights")
-    return {name: np.asarray(found[name]).tolist() for name in names}
+    return {name: np.asarray(named[name]).tolist() for name in names}
 
 
 @pytest.mark.parametrize("learner", EVERY_PARAMETER, ids=str)
@@ -97,7 +99,7 @@ def test_who_asks_for_everything_in_a_stream_is_who_has_everything_at_once(learn
         acquired = mine.pop("acquired")
         assert mine == other
         assert acquired["cost"] == sum(
-            {"age": 2.5, "dose": 1, "smoker": 4}[each] for each in acquired["features"]
+            {"age": 2.5, "dose": 1, "smoker": 4}[feature] for feature in acquired["features"]
         )
     assert 0 < asked < 3 * 60
     assert feature_account(asking.model()) == feature_account(whole.model())
@@ -123,19 +125,19 @@ def test_what_is_bought_is_what_the_posterior_says_is_worth_it() -> None:
         twin.observe(question.feature, {"age": 80.0, "smoker": 1.0}[asked[-1]])
         send_values(here, {"id": "a", "features": {asked[-1]: {"age": 80, "smoker": "yes"}[asked[-1]]}})
     code, shares = twin.finish(model)
-    said = here.predictions[-1]
-    assert said["acquired"] == {"features": asked, "cost": twin.cost, "stop": question.reason}
+    answer = here.predictions[-1]
+    assert answer["acquired"] == {"features": asked, "cost": twin.cost, "stop": question.reason}
     assert asked
-    assert said["label"] == model.schema.classes[code]
+    assert answer["label"] == model.schema.classes[code]
     expected = dict(zip(model.schema.classes, shares.tolist(), strict=False))
-    assert said["probabilities"] == pytest.approx(expected, abs=1e-4)
+    assert answer["probabilities"] == pytest.approx(expected, abs=1e-4)
 
 
 def test_a_label_is_learned_with_the_episode_of_its_record_however_late_it_comes() -> None:
     here, twin = partition(), partition()
-    for each in (here, twin):
+    for one_partition in (here, twin):
         for number, (cells, label) in enumerate(records(40)):
-            each.instances({"id": f"i{number}", "features": cells, "label": label})
+            one_partition.instances({"id": f"i{number}", "features": cells, "label": label})
     later = records(60)[40:]
     episodes = []
     for number, (cells, _) in enumerate(later):
@@ -173,14 +175,14 @@ def test_a_label_is_learned_with_the_episode_of_its_record_however_late_it_comes
 
 def test_an_early_label_is_learned_at_the_answer_and_the_episode_never_sees_it() -> None:
     here, other = partition(), partition()
-    for each in (here, other):
+    for one_partition in (here, other):
         for number, (cells, label) in enumerate(records(30)):
-            each.instances({"id": f"i{number}", "features": cells, "label": label})
+            one_partition.instances({"id": f"i{number}", "features": cells, "label": label})
     cells = {"age": 80, "dose": 2, "smoker": "yes"}
     here.labels({"id": "a", "label": "ill"})
-    for each in (here, other):
-        each.instances({"id": "a", "features": {"unrelated": 1.0}})
-        buy(each, "a", cells)
+    for one_partition in (here, other):
+        one_partition.instances({"id": "a", "features": {"unrelated": 1.0}})
+        buy(one_partition, "a", cells)
     other.labels({"id": "a", "label": "ill"})
     assert here.predictions[-1] == other.predictions[-1]
     assert here.counts["early.learned"] == 1
@@ -230,7 +232,7 @@ def test_what_ends_before_it_knew_enough_counts_as_finished_and_is_learned() -> 
         here.instances({"id": f"i{number}", "features": cells, "label": label})
     here.instances({"id": "a", "features": {"unrelated": 1.0}})
     here.instances({"id": "b", "features": {"age": 1, "dose": 1, "smoker": "no"}}, at=5000)
-    answers = {each["id"]: each["acquired"] for each in here.predictions}
+    answers = {answer["id"]: answer["acquired"] for answer in here.predictions}
     assert answers["a"] == {"features": [], "cost": 0.0, "stop": "deadline"}
     assert feature_account(here.model()).stopped["finish"] == 1
     here.labels({"id": "a", "label": "ill"}, {"id": "b", "label": "well"}, at=5000)
@@ -241,10 +243,10 @@ def test_what_ends_before_it_knew_enough_counts_as_finished_and_is_learned() -> 
 def test_several_features_are_asked_for_at_once() -> None:
     one, two = partition(), partition(acquire={"name": "utility", "batch": 2})
     dear = partition(acquire={"name": "utility", "batch": 3}, record_budget=3.5)
-    for each in (one, two, dear):
+    for one_partition in (one, two, dear):
         for number, (cells, label) in enumerate(records(30)):
-            each.instances({"id": f"i{number}", "features": cells, "label": label})
-        each.instances({"id": "a", "features": {"unrelated": 1.0}})
+            one_partition.instances({"id": f"i{number}", "features": cells, "label": label})
+        one_partition.instances({"id": "a", "features": {"unrelated": 1.0}})
     (first,) = one.feature_requests[-1]["features"]
     request = two.feature_requests[-1]
     assert request["features"][0] == first
@@ -307,11 +309,13 @@ def test_a_model_in_mid_episode_is_exported_and_a_restored_task_asks_on() -> Non
     again._offsets.update(here._offsets)
     assert again.task.digest() == here.task.digest()
     before = len(here.predictions)
-    for each in (here, again):
+    for one_partition in (here, again):
         request = here.feature_requests[-1]
         cells = {"age": 80, "dose": 2, "smoker": "yes"}
-        send_values(each, {"id": "a", "features": {name: cells[name] for name in request["features"]}})
-        each.labels({"id": "waits", "label": "ill"})
+        send_values(
+            one_partition, {"id": "a", "features": {name: cells[name] for name in request["features"]}}
+        )
+        one_partition.labels({"id": "waits", "label": "ill"})
     assert again.task.digest() == here.task.digest()
     assert again.predictions == here.predictions[before:]
 

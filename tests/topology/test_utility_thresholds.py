@@ -23,18 +23,18 @@ SET = {"attributes": 2, "left": 0}
 def rows(n: int) -> list[dict[str, Any]]:
     """Return instances of two numbers and nothing else; the first one decides the class."""
     draw = random.Random(4)
-    found = []
+    made_rows = []
     for number in range(n):
         age = draw.gauss(50, 9)
         label = "old" if age > 52 else "young"
         cells = {"age": age, "dose": draw.choice([1, 2, 3])}
-        found.append({"id": f"i{number}", "features": cells, "label": label})
-    return found
+        made_rows.append({"id": f"i{number}", "features": cells, "label": label})
+    return made_rows
 
 
 def made(here: Partition) -> list[dict[str, Any]]:
     return [
-        each.json["detail"] for each in here.sent["model-events"] if each.json["event"] == "thresholds-set"
+        event.json["detail"] for event in here.sent["model-events"] if event.json["event"] == "thresholds-set"
     ]
 
 
@@ -43,9 +43,9 @@ def test_numbers_without_any_schema_are_learned_and_their_thresholds_are_said_on
     here.instances(*rows(120))
     assert here.dead_letters == []
     assert made(here) == [SET]
-    (notice,) = [each.text for each in here.notices if "thresholds" in each.text]
+    (notice,) = [notice.text for notice in here.notices if "thresholds" in notice.text]
     assert notice == "numeric attributes that got thresholds of their first values (warm_up): 2"
-    right = [each["label"] == row["label"] for each, row in zip(here.predictions, rows(120), strict=True)]
+    right = [answer["label"] == row["label"] for answer, row in zip(here.predictions, rows(120), strict=True)]
     assert np.mean(right[WARM_UP + 20 :]) > 0.75
     cuts = thresholds_of(here.model())
     ages = sorted(row["features"]["age"] for row in rows(WARM_UP))
@@ -55,8 +55,8 @@ def test_numbers_without_any_schema_are_learned_and_their_thresholds_are_said_on
 def test_a_stream_that_brings_no_features_is_asked_for_all_of_them_until_there_are_thresholds() -> None:
     schema = {"attributes": [{"name": "age"}, {"name": "dose", "cost": 2}], "classes": ["young", "old"]}
     asking, whole = (Partition(config(ALWAYS)) for _ in range(2))
-    for each, acquire in ((asking, "utility"), (whole, "none")):
-        each.control("create", spec=ALWAYS | {"learner": LEARNER, "acquire": acquire}, schema=schema)
+    for one_partition, acquire in ((asking, "utility"), (whole, "none")):
+        one_partition.control("create", spec=ALWAYS | {"learner": LEARNER, "acquire": acquire}, schema=schema)
     for number, row in enumerate(rows(60)):
         asking.instances(row | {"features": {"unrelated": 1}})
         asked = []
@@ -86,8 +86,8 @@ def test_thresholds_survive_a_restore_and_an_export(cut: int) -> None:
     values = control_values(write_exported(store.record(store.keys.slot("m")), taken), "moved", size=1500)
     there.feed(*(Record("controls", b"m", value) for value in values))
     assert thresholds_of(there.model()) == thresholds_of(here.model())
-    for each in (here, again, there):
-        each.instances(*rows(60)[cut:])
+    for one_partition in (here, again, there):
+        one_partition.instances(*rows(60)[cut:])
     assert again.task.digest() == here.task.digest()
     assert np.array_equal(there.model().ints, here.model().ints)
     assert made(here) == [SET]

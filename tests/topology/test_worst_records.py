@@ -36,7 +36,7 @@ def held(partition: Partition) -> int:
     """Return the bytes a partition counts as held, those that models share included."""
     task = partition.task
     models = sum(scale.nbytes for _, scale in task.models.scales())
-    imports = sum(each.size for each in task._state.imports.image().values())
+    imports = sum(incoming.size for incoming in task._state.imports.image().values())
     return models + imports + task.pending.bytes + task._state.early.bytes + shared.TALLY.bytes
 
 
@@ -75,8 +75,8 @@ def count_steps(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def test_the_corpus_has_all_inputs_and_formats_with_a_plain_record_of_each() -> None:
-    found = {(worst.source, worst.form) for worst in CORPUS}
-    assert {source for source, _ in found} == {"instances", "labels", "controls"}
-    assert {form for _, form in found} == {"json", "packed", "arrow"}
+    inputs = {(worst.source, worst.form) for worst in CORPUS}
+    assert {source for source, _ in inputs} == {"instances", "labels", "controls"}
+    assert {form for _, form in inputs} == {"json", "packed", "arrow"}
     assert len([worst for worst in CORPUS if worst.plain]) >= 5
     assert all(len(worst.value) <= SIZE for worst in CORPUS)
