@@ -33,26 +33,24 @@ def look(page: Any, address: str, sent: list[str]) -> list[str]:
 
     sent: where its requests went, filled by the caller; anything but the page's own address is a hit.
     """
-    found = []
+    problems = []
     hit = page.evaluate("String(window.__hit)")
     if hit != "undefined":
-        found.append(f"{page.url[:80]}: trick {hit} ran")
+        problems.append(f"{page.url[:80]}: trick {hit} ran")
     made = page.evaluate("[...document.querySelectorAll('[data-hit]')].map(e => e.outerHTML.slice(0, 200))")
-    found += [f"{page.url[:80]}: {each}" for each in made]
+    problems += [f"{page.url[:80]}: {text}" for text in made]
     foreign = [
-        each
-        for each in sent
-        if not each.startswith((address, "data:", "blob:", address.replace("http", "ws")))
+        url for url in sent if not url.startswith((address, "data:", "blob:", address.replace("http", "ws")))
     ]
-    found += [f"{page.url[:80]}: asked {each[:80]}" for each in foreign]
+    problems += [f"{page.url[:80]}: asked {url[:80]}" for url in foreign]
     names = page.evaluate(
         "[...document.querySelectorAll('*')].flatMap(e => e.getAttributeNames())"
         ".filter(n => n.startsWith('on') || n.startsWith('v-'))"
     )
-    found += [f"{page.url[:80]}: attribute {each}" for each in names]
+    problems += [f"{page.url[:80]}: attribute {name}" for name in names]
     links = page.evaluate("[...document.querySelectorAll('a')].map(e => e.href)")
-    found += [f"{page.url[:80]}: link {each[:80]}" for each in links if each.startswith("javascript:")]
-    return found
+    problems += [f"{page.url[:80]}: link {link[:80]}" for link in links if link.startswith("javascript:")]
+    return problems
 
 
 def hover_charts(page: Any) -> None:

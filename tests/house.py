@@ -127,11 +127,11 @@ def _imported(path: Path, root: Path) -> Iterator[Path]:
         for name in names:
             parts = name.split(".")
             for place in (root.joinpath(*parts), root.joinpath(*parts[:-1])):
-                found = (
+                path_of = (
                     place.with_suffix(".py") if place.with_suffix(".py").is_file() else place / "__init__.py"
                 )
-                if parts[0] in PACKAGES and found.is_file():
-                    yield found
+                if parts[0] in PACKAGES and path_of.is_file():
+                    yield path_of
                     break
 
 

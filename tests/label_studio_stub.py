@@ -39,7 +39,7 @@ class Stub(ThreadingHTTPServer):
         ]
         with self.lock:
             annotation = {
-                "id": 1000 + sum(len(each["annotations"]) for each in self.tasks),
+                "id": 1000 + sum(len(task["annotations"]) for task in self.tasks),
                 "result": result if choices else [],
                 "was_cancelled": cancelled,
                 "completed_by": 1,
@@ -90,9 +90,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif where.path == "/api/tasks" and asked["project"] == ["7"]:
             size, page = int(asked["page_size"][0]), int(asked["page"][0])
             with stub.lock:
-                found = stub.tasks[(page - 1) * size : page * size]
-            if found or page == 1:
-                self._say(200, {"tasks": found, "total": len(stub.tasks)})
+                page_of_tasks = stub.tasks[(page - 1) * size : page * size]
+            if page_of_tasks or page == 1:
+                self._say(200, {"tasks": page_of_tasks, "total": len(stub.tasks)})
             else:
                 self._say(404, {"detail": "Invalid page."})
         else:

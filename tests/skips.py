@@ -58,5 +58,5 @@ class SkipBudget:
         for reason, n in sorted(self.reasons.items()):
             terminalreporter.line(f"{n:5} {reason}")
         for reason in self.unexpected:
-            said = f"FAILED: {reason!r} is no reason to skip a test (tests/skips.py)"
-            terminalreporter.line(said, red=True)
+            problem = f"FAILED: {reason!r} is no reason to skip a test (tests/skips.py)"
+            terminalreporter.line(problem, red=True)

@@ -62,9 +62,9 @@ def run(spec: dict[str, Any]) -> Counter[str]:
             label = "ab"[int((x > 0.5) != turned)]
             rows.append({"id": str(i), "features": {"x": x, "y": y, "c": colour}, "truth": label})
         labelled, asked = rows[:60], rows[60:]
-        partition.instances(*({**each, "label": each["truth"]} for each in labelled))
+        partition.instances(*({**row, "label": row["truth"]} for row in labelled))
         partition.instances(*asked)
-        partition.labels(*({"id": each["id"], "label": each["truth"]} for each in asked[:30]))
+        partition.labels(*({"id": request["id"], "label": request["truth"]} for request in asked[:30]))
         partition.labels({"id": asked[30]["id"], "declined": True})
     model = partition.model()
     restored = Model.restore(model.snapshot())
@@ -86,8 +86,8 @@ def main(given: str) -> int:
     warm_kernels(*([Spec.parse(given)] if given else []))
     recorder = event.RecordingListener()
     event.register("numba:compile", recorder)
-    wanted = [json.loads(given)] if given else specs()
-    happened = sum((run(spec) for spec in wanted), Counter[str]())
+    chosen = [json.loads(given)] if given else specs()
+    happened = sum((run(spec) for spec in chosen), Counter[str]())
     compiled = {done.data["dispatcher"].py_func for _, done in recorder.buffer}
     names = sorted(f"{function.__module__}.{function.__qualname__}" for function in compiled)
     json.dump({"happened": happened, "compiled": names}, sys.stdout)

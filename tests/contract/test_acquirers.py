@@ -58,12 +58,12 @@ def test_what_the_path_buys_leads_where_the_whole_record_leads(name):
         whole, part = (
             table.answer(
                 np.array([index]),
-                each[np.newaxis].copy(),
+                cells[np.newaxis].copy(),
                 np.array([-1], dtype=np.int32),
                 np.ones(1),
                 ANSWER_ONLY,
             )
-            for each in (row, x)
+            for cells in (row, x)
         )
         assert whole.prediction.tolist() == part.prediction.tolist()
     assert 0 < spent < 150 * len(stream.x[0]), "it buys something, and not everything"

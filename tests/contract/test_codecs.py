@@ -42,10 +42,10 @@ def names(n: int = N) -> list[str | None]:
 
 
 def values_of(decoded: Any) -> np.ndarray:
-    found = np.full((len(decoded), decoded.features[0].values.shape[1]), -1.0)
+    values = np.full((len(decoded), decoded.features[0].values.shape[1]), -1.0)
     for group in decoded.features:
-        found[group.rows] = group.values
-    return found
+        values[group.rows] = group.values
+    return values
 
 
 @pytest.mark.parametrize("form", FORMATS)
@@ -169,7 +169,10 @@ def test_a_run_says_the_same_however_it_is_cut() -> None:
                 strict=True,
             )
         ]
-        bad += [(each.record + start, each.reason, each.detail, each.rows) for each in decoded.malformed]
+        bad += [
+            (malformed.record + start, malformed.reason, malformed.detail, malformed.rows)
+            for malformed in decoded.malformed
+        ]
     assert rows == list(
         zip(
             whole.record.tolist(),
@@ -182,7 +185,10 @@ def test_a_run_says_the_same_however_it_is_cut() -> None:
             strict=True,
         )
     )
-    assert bad == [(each.record, each.reason, each.detail, each.rows) for each in whole.malformed]
+    assert bad == [
+        (malformed.record, malformed.reason, malformed.detail, malformed.rows)
+        for malformed in whole.malformed
+    ]
 
 
 def test_malformed_storm() -> None:
@@ -213,5 +219,5 @@ def test_malformed_storm() -> None:
         decoded = decode_instances(run)
         assert decoded.ids == [f"g{row}" for row in range(1000)]
         assert decoded.record.tolist() == list(range(0, 2000, 2))
-        counts.update(str(each.reason) for each in decoded.malformed)
+        counts.update(str(malformed.reason) for malformed in decoded.malformed)
     assert counts == dict.fromkeys(slugs, 10_000)

@@ -213,14 +213,14 @@ def test_a_criterion_gains_by_splitting(name):
     module = registry.module("criteria", name)
     draw = np.random.default_rng(0)
     left, right = draw.integers(0, 30, (2, 2, 500)).astype(np.float64)
-    found = []
+    impurities = []
     for masses in (left, right, left + right):
         out, total = np.empty(500), np.empty(500)
         module.impurity(masses, 2, 500, out, total)
         assert (out >= -1e-9).all()
         assert np.array_equal(total, masses.sum(axis=0))
-        found.append(out)
-    assert (found[2] - found[0] - found[1] >= -1e-9).all()
+        impurities.append(out)
+    assert (impurities[2] - impurities[0] - impurities[1] >= -1e-9).all()
 
 
 @pytest.mark.parametrize("name", registry.names("schedules"))

@@ -24,9 +24,9 @@ AWAY = {"bootstrap.servers": "127.0.0.1:1", "log_level": "0"}
 
 @pytest.fixture(scope="module")
 def library() -> Library:
-    found = librdkafka.bound()
-    assert found is not None
-    return found
+    bound = librdkafka.bound()
+    assert bound is not None
+    return bound
 
 
 @pytest.fixture(scope="module")
@@ -190,8 +190,10 @@ def test_produceva_reads_its_arguments_as_they_are_laid_out(library: Library, cl
     consumer.assign([TopicPartition("arguments", 2, 0)])
     messages = consumer.consume(2, timeout=10)
     consumer.close()
-    found = [(each.key(), each.value(), each.timestamp()[1], each.headers()) for each in messages]
-    assert found == [(b"key", b"a\0value", 1_700_000_000_001, [("name", b"content")])] * 2
+    rows = [
+        (message.key(), message.value(), message.timestamp()[1], message.headers()) for message in messages
+    ]
+    assert rows == [(b"key", b"a\0value", 1_700_000_000_001, [("name", b"content")])] * 2
 
 
 def test_an_error_tells_its_code_what_it_says_and_what_to_do(library: Library) -> None:

@@ -21,10 +21,10 @@ def test_ten_thousand_models_of_one_leaf_have_their_share_of_the_limit() -> None
         text=True,
         check=True,
     )
-    told = json.loads(done.stdout)
-    assert (told["models"], told["attributes"], told["classes"]) == (MODELS, 10, 2)
-    assert told["bytes_per_model"] <= min(LIMIT, ONE)
-    assert told["bytes_per_model"] >= told["buffer_bytes"], "the buffers alone take that much"
+    figures = json.loads(done.stdout)
+    assert (figures["models"], figures["attributes"], figures["classes"]) == (MODELS, 10, 2)
+    assert figures["bytes_per_model"] <= min(LIMIT, ONE)
+    assert figures["bytes_per_model"] >= figures["buffer_bytes"], "the buffers alone take that much"
 
 
 @pytest.mark.nightly
@@ -37,14 +37,14 @@ def test_models_that_met_values_in_orders_of_their_own_share_what_they_know() ->
         text=True,
         check=True,
     )
-    told = json.loads(done.stdout)
-    half, whole = told["steps"][1], told["steps"][-1]
+    figures = json.loads(done.stdout)
+    half, whole = figures["steps"][1], figures["steps"][-1]
     assert (half["number"], whole["number"]) == (models // 2, models)
     a_model = (whole["rss"] - half["rss"]) / (models - models // 2)
     assert a_model <= 2 * 100 * 10**6 / 10_000, "twice the share of one: pages come in pieces"
     assert whole["models"] > models * 1_000
     assert whole["shared"] > models * 3 * 50
-    assert told["freed"]["shared"] < whole["shared"] / 2
+    assert figures["freed"]["shared"] < whole["shared"] / 2
 
 
 TRIAL = """

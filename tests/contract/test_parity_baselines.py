@@ -67,8 +67,8 @@ def test_the_kappas_of_moa(stream, learner):
         n = len(rows.y[part])
         answers = table.answer(np.zeros(n, dtype=np.int64), rows.x[part], rows.y[part], np.ones(n))
         assert answers.prediction[n - 1] >= 0
-        found = table.model(0).evaluation()
-        ours = [getattr(found, name + suffix) for suffix in ("", "_windowed") for name in KAPPAS]
+        evaluation = table.model(0).evaluation()
+        ours = [getattr(evaluation, name + suffix) for suffix in ("", "_windowed") for name in KAPPAS]
         point = np.nan_to_num(point, neginf=0.0).tolist()  # a baseline that is always right: MOA divides by 0
         if learner == "no-change":  # whose first prediction is MOA's alone: it counts one more record
             assert ours == pytest.approx(point[1:], abs=4.0 / point[0])
@@ -79,10 +79,10 @@ def test_the_kappas_of_moa(stream, learner):
 
 def test_naive_bayes_with_logarithms_says_the_same_where_nothing_underflows():
     rows = load("sea", RECORDS)
-    found = []
+    answers = []
     for compat in (None, "moa"):
         table, n = table_of(rows, {"name": "naive-bayes", "compat": compat}), len(rows.y)
-        found.append(table.answer(np.zeros(n, dtype=np.int64), rows.x, rows.y, np.ones(n)))
+        answers.append(table.answer(np.zeros(n, dtype=np.int64), rows.x, rows.y, np.ones(n)))
     later = slice(100, None)  # at first a class has one value, whose density elsewhere is 0
-    assert np.array_equal(found[0].prediction[later], found[1].prediction[later])
-    assert found[0].probability[later] == pytest.approx(found[1].probability[later], abs=1e-6)
+    assert np.array_equal(answers[0].prediction[later], answers[1].prediction[later])
+    assert answers[0].probability[later] == pytest.approx(answers[1].probability[later], abs=1e-6)

@@ -104,9 +104,9 @@ class RealLog:
         self._producer.begin_transaction()
         self._producer.produce(self.topic, value, partition=0)
         self._producer.commit_transaction(PATIENCE)
-        found = self._reader.poll(PATIENCE)
-        assert found is not None, "the transaction has no marker yet"
-        assert (found.error(), found.value()) == (None, value)
+        marker = self._reader.poll(PATIENCE)
+        assert marker is not None, "the transaction has no marker yet"
+        assert (marker.error(), marker.value()) == (None, value)
 
     def close(self) -> None:
         self._reader.close()
@@ -133,7 +133,7 @@ def log(request: pytest.FixtureRequest) -> Iterator[CutLog]:
 
         def cut_off(before: int) -> None:
             here.first = before
-            here.records = [each for each in here.records if each[0] >= before]
+            here.records = [record for record in here.records if record[0] >= before]
 
         yield here, "j", lambda: [here.add(record) for record in RECORDS], cut_off
         return
@@ -188,9 +188,9 @@ def test_a_source_is_read_in_pieces_up_to_a_position(kind: str, request: pytest.
 
 
 def check_pieces(log: Any) -> None:
-    for position, found in ((3, [2]), (3, []), (7, [4, 6]), (10, [8])):
+    for position, offsets in ((3, [2]), (3, []), (7, [4, 6]), (10, [8])):
         pieces = list(log.up_to(position))
-        assert [offset for raw in pieces for offset in raw.offsets] == found
+        assert [offset for raw in pieces for offset in raw.offsets] == offsets
         assert all(len(raw) for raw in pieces), "no empty pieces"
 
 

@@ -84,5 +84,7 @@ def test_the_shares_of_naive_bayes():
             None if np.isnan(value) or (kind is not None and value < 0) else value
             for value, kind in zip(x.tolist(), rows.attributes, strict=True)
         ]
-        found = model.predict(record)
-        assert list(found.probabilities.values()) == pytest.approx((votes / votes.sum()).tolist(), abs=1e-9)
+        prediction = model.predict(record)
+        assert list(prediction.probabilities.values()) == pytest.approx(
+            (votes / votes.sum()).tolist(), abs=1e-9
+        )

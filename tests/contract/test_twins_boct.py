@@ -45,16 +45,16 @@ def rows_of(name, n=200):
 
 def assert_same_leaves(model, twin):
     """Compare the leaves: size, labels, class 1; and which records are in which."""
-    found = boct.leaves(model)
+    own_leaves = boct.leaves(model)
     leaves = [(number, node) for number, node in enumerate(twin.tree.numbers) if not node.children]
-    assert found.node.tolist() == [number for number, _ in leaves]
-    assert found.labels.tolist() == [len(leaf.labelled) for _, leaf in leaves]
-    assert found.positives.tolist() == [leaf.positives for _, leaf in leaves]
+    assert own_leaves.node.tolist() == [number for number, _ in leaves]
+    assert own_leaves.labels.tolist() == [len(leaf.labelled) for _, leaf in leaves]
+    assert own_leaves.positives.tolist() == [leaf.positives for _, leaf in leaves]
     if model.spec.learner.sizes == "stream":
-        assert found.size == pytest.approx([leaf.routed for _, leaf in leaves], rel=1e-12)
+        assert own_leaves.size == pytest.approx([leaf.routed for _, leaf in leaves], rel=1e-12)
     else:
         sizes = [len(leaf.labelled) + len(leaf.unlabelled) for _, leaf in leaves]
-        assert found.size.tolist() == sizes
+        assert own_leaves.size.tolist() == sizes
 
 
 def run_both(spec, rows, label=None, on_request=False):

@@ -40,7 +40,7 @@ def test_trees_change_as_the_twin_changes_them(compat):
     for start in range(0, N, 137):
         rows = slice(start, start + 137)
         n = len(stream.y[rows])
-        found = table.learn(
+        learned = table.learn(
             np.full(n, index),
             stream.x[rows],
             stream.y[rows],
@@ -48,7 +48,7 @@ def test_trees_change_as_the_twin_changes_them(compat):
             answers[rows],
             np.zeros(n, dtype=bool),
         )
-        events += [(start + event.row, event) for event in found if isinstance(event, Drift)]
+        events += [(start + event.row, event) for event in learned if isinstance(event, Drift)]
     levels, before = [], "in-control"
     stale = False  # a background tree is left over from a false alarm
     taken_over_stale = 0

@@ -71,10 +71,10 @@ def coverage(runs, query, budget, share):
     """Return the share of runs whose interval covers the truth, and that of the naive interval."""
     covered, naive = [], []
     for seed in range(runs):
-        truth, found = once(seed, query, budget, share)
-        assert found.drawn_labels >= 38
-        covered.append(found.accuracy_unbiased_low <= truth <= found.accuracy_unbiased_high)
-        low, high = wilson(round(found.accuracy * found.labels), found.labels)
+        truth, evaluation = once(seed, query, budget, share)
+        assert evaluation.drawn_labels >= 38
+        covered.append(evaluation.accuracy_unbiased_low <= truth <= evaluation.accuracy_unbiased_high)
+        low, high = wilson(round(evaluation.accuracy * evaluation.labels), evaluation.labels)
         naive.append(low <= truth <= high)
     return np.mean(covered), np.mean(naive)
 
@@ -96,7 +96,9 @@ def test_the_naive_interval_misses():
     query = {"name": "fixed_uncertainty", "cold_start": 0}
     covered, naive = coverage(100, query, "count", 0.02)
     assert naive < 0.8 < covered
-    gaps = [found.accuracy - truth for truth, found in (once(s, query, "count", 0) for s in range(60))]
+    gaps = [
+        evaluation.accuracy - truth for truth, evaluation in (once(s, query, "count", 0) for s in range(60))
+    ]
     assert np.mean(gaps) < -0.02
 
 
@@ -116,6 +118,6 @@ def test_wilson(hits, n, low, high):
 
 def test_nothing_drawn_nothing_said():
     assert all(np.isnan(value) for value in wilson(0, 0))
-    _, found = once(0, "variable_uncertainty", "count", 0.0)
-    assert found.drawn_labels == 0
-    assert np.isnan(found.accuracy_unbiased)
+    _, evaluation = once(0, "variable_uncertainty", "count", 0.0)
+    assert evaluation.drawn_labels == 0
+    assert np.isnan(evaluation.accuracy_unbiased)

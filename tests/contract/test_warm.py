@@ -21,7 +21,7 @@ def test_a_run_compiles_nothing_after_warm(spec: list[str]) -> None:
         [sys.executable, "-m", "tests.contract.cold_run", *spec], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    figures = json.loads(done.stdout)
     expected = {
         "models.created",
         "models.splits",
@@ -30,5 +30,5 @@ def test_a_run_compiles_nothing_after_warm(spec: list[str]) -> None:
         "evaluations",
         "labels.learned",
     }
-    assert expected <= told["happened"].keys()
-    assert told["compiled"] == []
+    assert expected <= figures["happened"].keys()
+    assert figures["compiled"] == []

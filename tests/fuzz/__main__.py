@@ -61,7 +61,7 @@ def main() -> int:
     draw = np.random.default_rng(options.seed)
     signal.signal(signal.SIGVTALRM, _ring)
     counts: collections.Counter[str] = collections.Counter()
-    found: set[str] = set()
+    signatures: set[str] = set()
     start = last = time.process_time()
     while time.process_time() - start < options.seconds:
         name = names[int(draw.integers(len(names)))]
@@ -73,8 +73,8 @@ def main() -> int:
         except Exception as error:  # noqa: BLE001 - any is a find
             outcome = "found"
             signature = signature_of(error)
-            if signature not in found:
-                found.add(signature)
+            if signature not in signatures:
+                signatures.add(signature)
                 find = {"model": name, "changes": changes, "why": f"{signature}: {error.__cause__ or error}"}
                 print(f"FOUND {name} {find['why']}", flush=True)
                 with options.corpus.open("a") as file:
@@ -84,9 +84,9 @@ def main() -> int:
         counts[outcome] += 1
         if time.process_time() - last > 60.0:
             last = time.process_time()
-            print(f"{last - start:.0f} s: {dict(counts)}, {len(found)} kinds of finds", flush=True)
-    print(f"{time.process_time() - start:.0f} s: {dict(counts)}, {len(found)} kinds of finds")
-    return 1 if found else 0
+            print(f"{last - start:.0f} s: {dict(counts)}, {len(signatures)} kinds of finds", flush=True)
+    print(f"{time.process_time() - start:.0f} s: {dict(counts)}, {len(signatures)} kinds of finds")
+    return 1 if signatures else 0
 
 
 def replay(corpus: Path) -> int:

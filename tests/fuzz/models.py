@@ -76,7 +76,7 @@ MEETINGS: dict[str, dict[str, Any]] = {
 @functools.cache
 def specs() -> dict[str, dict[str, Any]]:
     """Return, by name, a spec for each plug-in, all else default but eager to split; then the meetings."""
-    found: dict[str, dict[str, Any]] = {}
+    specs: dict[str, dict[str, Any]] = {}
     for family in registry.FAMILIES:
         for name in registry.names(family):
             given = EAGER | FITTING.get(name, {}) | SIZES.get(name, {})
@@ -84,15 +84,15 @@ def specs() -> dict[str, dict[str, Any]]:
             if family == "observers":
                 axes = [f"{registry.plugin(family, name).kind}_observer"]
             for axis in axes:
-                found[f"{axis}={name}"] = {"learner": given | {axis: name}}
+                specs[f"{axis}={name}"] = {"learner": given | {axis: name}}
             if family == "learners":
                 is_tree = issubclass(registry.plugin(family, name), HoeffdingLearner)
-                found[f"learner={name}"] = {"learner": (given if is_tree else {}) | {"name": name}}
+                specs[f"learner={name}"] = {"learner": (given if is_tree else {}) | {"name": name}}
             for part, its_family in (("query", "queries"), ("budget", "budgets"), ("drift", "drift")):
                 if family == its_family:
                     leafy = part == "query" and registry.plugin(family, name)().columns & LEAVES
-                    found[f"{part}={name}"] = {"learner": {"name": "boct"} if leafy else EAGER, part: name}
-    return found | MEETINGS
+                    specs[f"{part}={name}"] = {"learner": {"name": "boct"} if leafy else EAGER, part: name}
+    return specs | MEETINGS
 
 
 def schema_of(name: str, max_classes: int) -> Schema:

@@ -62,7 +62,7 @@ def solve(mp: Any, function: Any, low: Any, high: Any) -> Any:
 def row(labels, fewer, delta):
     mp = importlib.import_module("mpmath").mp
     mp.dps = 80
-    a, b, found = fewer + 1, labels - fewer + 1, []
+    a, b, widths = fewer + 1, labels - fewer + 1, []
     d, least, half = mp.mpf(delta), mp.mpf(10) ** -36, mp.mpf(1) / 2
 
     def lower(s):
@@ -72,10 +72,10 @@ def row(labels, fewer, delta):
         return lower_tail(mp, b, a, 1 - s)
 
     # Logarithms: a chord of what falls from 1 to 1e-25 is no guide.
-    found.append(solve(mp, lambda s: mp.log(d / (upper(s) - upper(1 - s))), least, half - least))
-    found.append(solve(mp, lambda s: mp.log((lower(s) + upper(1 - s)) / d), least, half))
-    found.append(solve(mp, lambda x: mp.log(d / upper(x)), least, 1 - least))
-    return [labels, fewer, delta, *map(float, found)]
+    widths.append(solve(mp, lambda s: mp.log(d / (upper(s) - upper(1 - s))), least, half - least))
+    widths.append(solve(mp, lambda s: mp.log((lower(s) + upper(1 - s)) / d), least, half))
+    widths.append(solve(mp, lambda x: mp.log(d / upper(x)), least, 1 - least))
+    return [labels, fewer, delta, *map(float, widths)]
 
 
 if __name__ == "__main__":

@@ -58,12 +58,12 @@ def drifts_of_river(call, stream):
 
     made = {"ADWIN": ADWIN, "PageHinkley": PageHinkley, "DDM": DDM, "EDDM": EDDM}
     detector = eval(call, made)
-    found = []
+    positions = []
     for position, error in enumerate(stream.tolist()):
         detector.update(error)
         if detector.drift_detected:
-            found.append(position)
-    return found
+            positions.append(position)
+    return positions
 
 
 def main():

@@ -48,21 +48,21 @@ def written() -> bytes:
 
 def described(data: bytes) -> dict[str, Any]:
     """Return what can be compared across machines."""
-    found = model_file.unwrap(data)
-    model = Model.restore(found.snapshot)
+    contents = model_file.unwrap(data)
+    model = Model.restore(contents.snapshot)
     return {
-        "head": found.head,
+        "head": contents.head,
         "summary": dataclasses.asdict(model.summary()),
         "answers": [answer(model, question) for question in QUESTIONS],
     }
 
 
 def answer(model: Model, question: dict[str, Any]) -> list[Any]:
-    found = model.predict(question)
+    prediction = model.predict(question)
     return [
-        found.label,
-        {name: round(share, 9) for name, share in found.probabilities.items()},
-        found.version,
+        prediction.label,
+        {name: round(share, 9) for name, share in prediction.probabilities.items()},
+        prediction.version,
     ]
 
 

@@ -46,11 +46,11 @@ def main():
     held = {}
     for seed in SEEDS:
         stream = errors(seed)
-        found = {name: moa.levels(theirs, stream) for name, (_, theirs) in DETECTORS.items()}
+        levels_of = {name: moa.levels(theirs, stream) for name, (_, theirs) in DETECTORS.items()}
         held[str(seed)] = {
             "crc": zlib.crc32(stream.tobytes()),
-            "levels": {name: zlib.crc32(levels.tobytes()) for name, levels in found.items()},
-            "drifts": {name: np.flatnonzero(levels == 2).tolist() for name, levels in found.items()},
+            "levels": {name: zlib.crc32(levels.tobytes()) for name, levels in levels_of.items()},
+            "drifts": {name: np.flatnonzero(levels == 2).tolist() for name, levels in levels_of.items()},
         }
     FILE.write_text(json.dumps(held) + "\n", encoding="utf-8")
 

@@ -82,11 +82,11 @@ def moa_hat(rows, leaf_model):
 
 
 def renew_hat():
-    found = {
+    curves = {
         stream: {leaf_model: moa_hat(hat_rows(stream), leaf_model) for leaf_model in LEAF_MODELS}
         for stream in HAT_STREAMS
     }
-    (HERE / "moa_hat.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (HERE / "moa_hat.json").write_text(json.dumps(curves, indent=1) + "\n", encoding="utf-8")
 
 
 def cdt_options(name, delta):
@@ -138,13 +138,13 @@ WHAT: dict[str, tuple[str, Callable[..., object]]] = {
 
 
 def renew_cdt():
-    found = {
+    trees = {
         name: {
             stream: [cdt_tree(load(stream, RECORDS), name, delta) for delta in deltas] for stream in streams
         }
         for name, (deltas, streams) in CDT_TREES.items()
     }
-    (HERE / "cdt_trees.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (HERE / "cdt_trees.json").write_text(json.dumps(trees, indent=1) + "\n", encoding="utf-8")
 
 
 BASELINES = {
@@ -158,21 +158,21 @@ LAST = 20
 
 
 def baseline(rows, learner):
-    found = moa.evaluate(rows, BASELINES[learner], window=WINDOW, every=EVERY)
-    votes = found.votes[-LAST:]
+    evaluated = moa.evaluate(rows, BASELINES[learner], window=WINDOW, every=EVERY)
+    votes = evaluated.votes[-LAST:]
     return {
-        "predictions": crc(found.predictions),
+        "predictions": crc(evaluated.predictions),
         "votes": (votes / votes.sum(axis=1, keepdims=True)).tolist(),
-        "measures": found.measures.tolist(),
+        "measures": evaluated.measures.tolist(),
     }
 
 
 def renew_baselines():
-    found = {
+    baselines_of = {
         stream: {learner: baseline(load(stream, RECORDS), learner) for learner in BASELINES}
         for stream in (*GENERATED, *REAL)
     }
-    (HERE / "moa_baselines.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (HERE / "moa_baselines.json").write_text(json.dumps(baselines_of, indent=1) + "\n", encoding="utf-8")
 
 
 def main(what):
@@ -186,14 +186,14 @@ def main(what):
         renew_cdt()
         return
     name, make = WHAT[what]
-    found = {}
+    rows_of = {}
     for stream in (*GENERATED, *REAL):
         rows = load(stream, RECORDS)
         if what == "efdt":  # which predicts nba, whatever it is told
-            found[stream] = make(rows)
+            rows_of[stream] = make(rows)
         else:
-            found[stream] = {leaf_model: make(rows, leaf_model) for leaf_model in LEAF_MODELS}
-    (HERE / name).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            rows_of[stream] = {leaf_model: make(rows, leaf_model) for leaf_model in LEAF_MODELS}
+    (HERE / name).write_text(json.dumps(rows_of, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

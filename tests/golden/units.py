@@ -109,7 +109,7 @@ def goes_on(task: Task, offsets: dict[Any, int]) -> list[Any]:
         *(instance({"id": f"n{n}", "features": x}, key=key, at=1310) for n, (x, key) in enumerate(given))
     )
     partition.instances({"id": "soon", "features": {"x": 1}}, at=1320)
-    return [[each["label"] for each in partition.predictions], partition.counts]
+    return [[answer["label"] for answer in partition.predictions], partition.counts]
 
 
 def main() -> None:

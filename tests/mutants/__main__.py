@@ -109,13 +109,13 @@ def _parser() -> argparse.ArgumentParser:
 
 def _mutants(pattern: str) -> list[Mutant]:
     """Return all mutants of the modules that a pattern names, in the order of the sample."""
-    found = []
+    mutants = []
     for path in sorted((ROOT / "core").rglob("*.py")):
         file = path.relative_to(ROOT).as_posix()
-        left_out = any(fnmatch.fnmatch(file, each) for each in LEFT_OUT)
+        left_out = any(fnmatch.fnmatch(file, pattern) for pattern in LEFT_OUT)
         if fnmatch.fnmatch(file, pattern) and not left_out:
-            found += mutants_of(file, path.read_text(encoding="utf-8"))
-    return sorted(found, key=lambda mutant: mutant.rank)
+            mutants += mutants_of(file, path.read_text(encoding="utf-8"))
+    return sorted(mutants, key=lambda mutant: mutant.rank)
 
 
 def _reached(fresh: bool) -> tuple[Reached, dict[str, float]]:
@@ -139,9 +139,9 @@ def _measure(file: Path) -> None:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise SystemExit(f"the tests must pass before mutants are tried:\n{done.stdout[-3000:]}")
-    found = re.findall(r"^([\d.]+)s (?:call|setup) +(\S.*)$", done.stdout, re.MULTILINE)
+    durations = re.findall(r"^([\d.]+)s (?:call|setup) +(\S.*)$", done.stdout, re.MULTILINE)
     seconds: Counter[str] = Counter()
-    for taken, test in found:
+    for taken, test in durations:
         seconds[test] += float(taken)  # type: ignore[assignment]
     lines: dict[str, dict[int, list[str]]] = {}
     measured = coverage.CoverageData(str(data))
@@ -159,8 +159,8 @@ def _read() -> dict[str, str]:
     file = KEPT / "results.jsonl"
     if not file.exists():
         return {}
-    found = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
-    return {each["mutant"]: each["result"] for each in found}
+    documents = (json.loads(line) for line in file.read_text(encoding="utf-8").splitlines())
+    return {document["mutant"]: document["result"] for document in documents}
 
 
 def _run(
@@ -245,8 +245,8 @@ def _load_what_is_not_core() -> None:
     import pytest
 
     assert all((numba, numpy, pytest))  # not hypothesis, whose assertions pytest means to rewrite
-    found = [name for name in sys.modules if name == "core" or name.startswith("core.")]
-    assert not found, found
+    core_modules = [name for name in sys.modules if name == "core" or name.startswith("core.")]
+    assert not core_modules, core_modules
 
 
 def _report(

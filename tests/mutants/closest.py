@@ -96,7 +96,9 @@ def run(
                         print(f"{results[key]}: {shown(mutant, text)}", flush=True)
                 counts = Counter(results[key] for key, _, _ in mutants if key in results)
                 if counts:
-                    rows.append((folder, sum(counts.values()), *(counts[each] for each in _RESULTS)))
+                    rows.append(
+                        (folder, sum(counts.values()), *(counts[result_name] for result_name in _RESULTS))
+                    )
     for row in [("folder", "places", *_RESULTS), *rows]:
         print("| " + " | ".join(map(str, row)) + " |")
     return 0
@@ -121,7 +123,7 @@ def _tried(
         )
     tests = sorted(beside)
     if not tests:
-        yield from ((each, UNREACHED) for each in mutants)
+        yield from ((mutant, UNREACHED) for mutant in mutants)
         return
     fields = [[m.file, m.line, m.column, m.before, m.after] for _, m, _ in mutants]
     request = {"tests": tests, "mutants": fields, "budget": budget}
@@ -182,7 +184,7 @@ def _read(file: Path) -> dict[str, str]:
     if not file.exists():
         return {}
     lines = map(json.loads, file.read_text(encoding="utf-8").splitlines())
-    return {each["mutant"]: each["result"] for each in lines}
+    return {line["mutant"]: line["result"] for line in lines}
 
 
 def _with_modules(folder: str) -> list[str]:

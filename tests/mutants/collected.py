@@ -53,7 +53,7 @@ class Trials:
 
     def __init__(self, request: dict[str, Any], files: Sequence[str], note: Callable[..., None]) -> None:
         self._budget: float = request["budget"]
-        self._mutants = [Mutant(*each) for each in request["mutants"]]
+        self._mutants = [Mutant(*words) for words in request["mutants"]]
         self._note = note
         self._files = files
         self._coverage = self._new_coverage()
@@ -200,7 +200,7 @@ def main() -> int:
         results.flush()
 
     os.chdir(ROOT)
-    files = sorted({each[0] for each in request["mutants"]})
+    files = sorted({words[0] for words in request["mutants"]})
     return int(pytest.main([*OPTIONS, *request["tests"]], plugins=[Trials(request, files, note)]))
 
 

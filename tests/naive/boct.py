@@ -165,7 +165,7 @@ class Boct:
         score, column, kind, value = self.best_cut(leaf)
         if not score < bounds(self.learner, len(leaf.labelled), leaf.positives)[1]:
             return []
-        found = [Split(column, kind, value, float(len(leaf.labelled)))]
+        splits = [Split(column, kind, value, float(len(leaf.labelled)))]
         left = self.missing_side(leaf, column, kind, value) == 0
         leaf.test = (column, kind, value)
 
@@ -186,8 +186,8 @@ class Boct:
         leaf.routed = 0.0
         self.splits += 1
         for child in leaf.children:
-            found += self.update(child)
-        return found
+            splits += self.update(child)
+        return splits
 
     def missing_side(self, leaf, column, kind, value):
         there = [x[column] for x in leaf.rows if not is_absent(x[column], self.kinds[column])]
@@ -275,12 +275,12 @@ class BoctAl:
         scores = {id(leaf): leaf.routed * self.risk(leaf) for leaf in leaves}
         order = sorted(leaves, key=lambda leaf: (-scores[id(leaf)], tree.numbers.index(leaf)))
         total = sum(leaf.routed for leaf in leaves)
-        left, found = (limit - floor) / (1 - floor) * total, {}
+        left, chance_of = (limit - floor) / (1 - floor) * total, {}
         for leaf in order:
             taken = min(leaf.routed, left)
-            found[id(leaf)] = floor + (1 - floor) * (taken / leaf.routed if leaf.routed else 0.0)
+            chance_of[id(leaf)] = floor + (1 - floor) * (taken / leaf.routed if leaf.routed else 0.0)
             left -= taken
-        return found
+        return chance_of
 
     def risk(self, leaf):
         n = len(leaf.labelled)
@@ -312,5 +312,5 @@ def is_absent(value, values):
 
 
 def middle(one, other):
-    found = 0.5 * one + 0.5 * other
-    return found if one <= found < other else one
+    halfway = 0.5 * one + 0.5 * other
+    return halfway if one <= halfway < other else one

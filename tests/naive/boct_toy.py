@@ -101,9 +101,9 @@ class NaiveToyBoct:
                 self.update(child)
 
     def labels(self) -> list[int]:
-        found = [0] * CELLS
+        labels = [0] * CELLS
         for node in self.tree:
             t, k = self.counts(node)
             for cell in self.cells_of(node):
-                found[cell] = int(2 * k >= t) if self.known > 1 else 0
-        return found
+                labels[cell] = int(2 * k >= t) if self.known > 1 else 0
+        return labels

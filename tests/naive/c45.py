@@ -72,10 +72,10 @@ class C45:
         return Node(counts.index(max(counts)) if rows else otherwise, counts)
 
     def parts(self, node, rows):
-        found: list[list[int]] = [[] for _ in range(max(self.values[node.attribute], 2))]
+        parts: list[list[int]] = [[] for _ in range(max(self.values[node.attribute], 2))]
         for r in rows:
-            found[node.branch(self.x[r][node.attribute], self.values[node.attribute])].append(r)
-        return found
+            parts[node.branch(self.x[r][node.attribute], self.values[node.attribute])].append(r)
+        return parts
 
     def tests(self, rows, a):
         """All tests of an attribute: (gain, split information, threshold)."""
@@ -83,9 +83,9 @@ class C45:
         if self.values[a]:
             cuts = [(0.0, [[r for r in known if self.x[r][a] == v] for v in range(self.values[a])])]
         else:
-            found = sorted({self.x[r][a] for r in known})
+            values = sorted({self.x[r][a] for r in known})
             cuts = []
-            for low, high in pairwise(found):
+            for low, high in pairwise(values):
                 middle = (low + high) / 2
                 sides = [
                     [r for r in known if self.x[r][a] <= middle],

@@ -161,12 +161,12 @@ def core_answers(spec, stream, label=None, mode=LABELLED, size=173):
 
 def splits_of(events):
     """Return the splits as (record, attribute, test, value, weight)."""
-    found = [(record, event) for record, event in events if isinstance(event, Split | Pruned)]
+    splits = [(record, event) for record, event in events if isinstance(event, Split | Pruned)]
     return [
         (record, -1, "null", 0.0, e.n)
         if isinstance(e, Pruned)
         else (record, e.attribute, TESTS[e.test], e.value, e.n)
-        for record, e in found
+        for record, e in splits
     ]
 
 
@@ -177,9 +177,9 @@ def naive_answers(twin, stream, label=None, on_request=False):
     for record, (x, y, weight) in enumerate(
         zip(stream.x.tolist(), label.tolist(), stream.weight.tolist(), strict=True)
     ):
-        prediction, wanted, split = twin.answer(x, y if y >= 0 else None, weight, on_request)
+        prediction, is_asked, split = twin.answer(x, y if y >= 0 else None, weight, on_request)
         predictions.append(prediction)
-        asked.append(wanted)
+        asked.append(is_asked)
         for change in split if isinstance(split, list) else [split]:
             if change is not None:
                 splits.append((record, change.attribute, change.kind, change.value, change.weight))
@@ -281,15 +281,15 @@ def assert_same_units(model, sections, units):
     """Compare scales, weights, step sizes and traces of the units of a leaf."""
     scale, bias, numeric, nominal = sections
     columns = [i for i, values in enumerate(model.schema.attributes) if values.kind == "numeric"]
-    for column, found in zip(columns, scale.T.tolist(), strict=True):
-        assert found == pytest.approx(units.scale.get(column, [0.0] * 3), rel=1e-7, abs=1e-7)
+    for column, row in zip(columns, scale.T.tolist(), strict=True):
+        assert row == pytest.approx(units.scale.get(column, [0.0] * 3), rel=1e-7, abs=1e-7)
     for label in range(len(bias)):
         parts: dict[Any, Any] = {(): bias[label]}
         parts |= {column: numeric[label][:, i] for i, column in enumerate(columns)}
         for attribute, (first, size) in model.plan.values_index.items():
             parts |= {(attribute, code): nominal[label][first + code] for code in range(size)}
-        for name, found in parts.items():
-            assert found.tolist() == pytest.approx(units.unit(label, name), rel=1e-6, abs=1e-7)
+        for name, row in parts.items():
+            assert row.tolist() == pytest.approx(units.unit(label, name), rel=1e-6, abs=1e-7)
 
 
 def assert_same_candidates(model, tree, slot, node):

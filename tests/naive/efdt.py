@@ -226,11 +226,11 @@ class Efdt(HTree):
             return None
         leaf.attempts += 1
         self.attempts += 1
-        found = self.evaluate(leaf)
-        best = self.best(leaf, found)
+        suggestions = self.evaluate(leaf)
+        best = self.best(leaf, suggestions)
         bound = self.bound(leaf, len(leaf.distribution) if self.options.moa else self.classes)
         if self.options.moa and best is None:
-            if not found or (leaf.null_sum > 0.0 and bound < self.options.tau):
+            if not suggestions or (leaf.null_sum > 0.0 and bound < self.options.tau):
                 leaf.forget()
                 leaf.used = frozenset()
             return None
@@ -246,9 +246,9 @@ class Efdt(HTree):
         node.revisit_at = node.observed_weight() + self.options.revisit
         node.attempts += 1
         self.attempts += 1
-        found = self.evaluate(node)
+        suggestions = self.evaluate(node)
         bound = self.bound(node, node.reach if self.options.moa else self.classes)
-        best = self.best(node, found)
+        best = self.best(node, suggestions)
         best_average = 0.0 if best is None else self.average(node, best.attribute)
         current = (
             self.average(node, node.test.attribute) if self.options.moa else node.test_sum / node.evaluations
@@ -276,19 +276,19 @@ class Efdt(HTree):
         node.evaluations += 1
         if self.options.moa and self.options.criterion == "gini":
             node.null_sum += 1.0 - gini(node.distribution)
-        found = []
+        suggestions = []
         for attribute in range(len(self.options.attributes)):
             if attribute in node.used and not self.options.moa:
                 continue
             suggestion = self.best_test(node, attribute)
             if suggestion is not None:
-                found.append(suggestion)
+                suggestions.append(suggestion)
                 node.sums[attribute] = node.sums.get(attribute, 0.0) + suggestion.merit
-        self.suggestions = found
+        self.suggestions = suggestions
         if node.test is not None and not self.options.moa:
             merit = self.merit(node, node.observers[node.test.attribute], self.current_branches(node))
             node.test_sum += merit or 0.0  # none if a branch has become too small
-        return found
+        return suggestions
 
     def current_branches(self, node):
         """Return what the test of an inner node makes of all it has observed."""
@@ -298,16 +298,16 @@ class Efdt(HTree):
     def average(self, node, attribute):
         return node.sums[attribute] / node.evaluations
 
-    def best(self, node, found):
+    def best(self, node, suggestions):
         """Return the suggestion to compare with no split or the test that is there, None: not to split.
 
         The one with the largest average that is above 0; for MOA that with the largest merit now.
         """
         if self.options.moa:
-            last = max(reversed(found), key=java_order) if found else None
+            last = max(reversed(suggestions), key=java_order) if suggestions else None
             return None if last is None or last.merit < self.null_merit(node) else last
         best, largest = None, 0.0
-        for suggestion in found:
+        for suggestion in suggestions:
             if self.average(node, suggestion.attribute) > largest:
                 best, largest = suggestion, self.average(node, suggestion.attribute)
         return best

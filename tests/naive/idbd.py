@@ -31,28 +31,28 @@ class Units:
         return made
 
     def inputs(self, options, x):
-        found: dict[Any, float] = {(): 1.0}
+        values: dict[Any, float] = {(): 1.0}
         for column, value in enumerate(x):
             if math.isnan(value):
                 continue
             if options.attributes[column] is not None:
                 if 0 <= value < options.attributes[column]:
-                    found[column, int(value)] = 1.0
+                    values[column, int(value)] = 1.0
                 continue
             n, mean, m2 = self.scale.get(column, (0.0, 0.0, 0.0))
             deviation = math.sqrt(m2 / (n - 1.0)) if n > 1.0 else 0.0
             if deviation > 0.0 and value != mean:
-                found[column] = min(max((value - mean) / deviation, -5.0), 5.0)
-        return found
+                values[column] = min(max((value - mean) / deviation, -5.0), 5.0)
+        return values
 
     def output(self, label, inputs):
         return sum(self.unit(label, name)[0] * value for name, value in inputs.items())
 
     def outputs(self, options, x, classes):
         inputs = self.inputs(options, x)
-        found = [min(max(self.output(label, inputs), 0.0), 1.0) for label in range(classes)]
-        total = sum(found)
-        return [value / total for value in found] if total > 0.0 else found
+        outputs = [min(max(self.output(label, inputs), 0.0), 1.0) for label in range(classes)]
+        total = sum(outputs)
+        return [value / total for value in outputs] if total > 0.0 else outputs
 
     def learn(self, options, x, label, weight, classes):
         left = weight

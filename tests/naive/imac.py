@@ -178,8 +178,8 @@ class Imac:
         d = len(self.options.attributes)
         if not self.authors:
             return min(d, min(max(d // 10, 5), 10))
-        wanted = min(max(suggestions // 10, 5), 10)
-        return min(d, 2 if wanted > suggestions // 2 else wanted)
+        room = min(max(suggestions // 10, 5), 10)
+        return min(d, 2 if room > suggestions // 2 else room)
 
     def best_now(self, attribute):
         """Return the best test of an attribute now, None if it has none; merits as candidates reckon them."""

@@ -71,12 +71,12 @@ class Gaussian:
         if not self.weight:
             return []
         low, high = min(self.low.values()), max(self.high.values())
-        found = []
+        thresholds = []
         for i in range(1, self.bins + 1):
             value = (high - low) / (self.bins + 1.0) * i + low
-            if low < value < high and value not in found:
-                found.append(value)
-        return sorted(found)
+            if low < value < high and value not in thresholds:
+                thresholds.append(value)
+        return sorted(thresholds)
 
     def branches(self, threshold):
         """Return the class distributions at or below the threshold and above it."""
@@ -123,13 +123,13 @@ class Qda(Gaussian):
 
     def candidates(self):
         classes = sorted(self.weight)
-        found = [self.cut(label, [other for other in classes if other != label]) for label in classes]
-        return sorted({value for value in found if value is not None})
+        cuts = [self.cut(label, [other for other in classes if other != label]) for label in classes]
+        return sorted({value for value in cuts if value is not None})
 
     def cut(self, label, others):
         """Return the threshold between a class and others together, None if there is none (section 22.3)."""
         getcontext().prec = 50
-        n, mean, m2 = (Decimal(each[label]) for each in (self.weight, self.mean, self.m2))
+        n, mean, m2 = (Decimal(column[label]) for column in (self.weight, self.mean, self.m2))
         nothing = Decimal(0)
         weight = sum((Decimal(self.weight[other]) for other in others), nothing)
         if n < 2 or weight < 2:
@@ -204,11 +204,11 @@ class Nominal:
 
     def multiway(self):
         """Return one class distribution per value: declared ones, or for MOA up to the largest seen."""
-        found: list[list[float]] = [[] for _ in range(self.seen() if self.moa else self.values)]
+        branches: list[list[float]] = [[] for _ in range(self.seen() if self.moa else self.values)]
         for label in sorted(self.counts):
             for value, weight in enumerate(self.counts[label]):
-                add(found[value], label, weight)
-        return found
+                add(branches[value], label, weight)
+        return branches
 
     def branches(self, value):
         """Return the class distributions equal to a value and all others."""
@@ -240,15 +240,15 @@ class Histogram:
             return [self.low * (1.0 - share) + self.high * share for share in shares]
         if len(self.values) < n:
             return None
-        found, ordered = [], sorted(self.values)
+        edges, ordered = [], sorted(self.values)
         for j in range(1, bins):
             i = j * n // bins
             if i == 0:
                 continue
             edge = (ordered[i - 1] + ordered[i]) / 2.0
-            if edge < ordered[-1] and edge not in found:
-                found.append(edge)
-        return found
+            if edge < ordered[-1] and edge not in edges:
+                edges.append(edge)
+        return edges
 
     def observe(self, value, label, weight):
         """Count a value; return False if it goes to the edges instead."""

@@ -222,8 +222,8 @@ class SelectiveSampling:
         return self.probability(place, limit)
 
     def decide(self, t, place, limit):
-        wanted = uniform(self.seed, QUERY_DECISION, t * DRAWS) < self.probability(place, limit)
-        return "yes" if wanted else "no"
+        is_asked = uniform(self.seed, QUERY_DECISION, t * DRAWS) < self.probability(place, limit)
+        return "yes" if is_asked else "no"
 
 
 class ConfTree:
@@ -262,8 +262,8 @@ class ConfTree:
     def decide(self, t, place, limit):
         if not self.is_consistent(place, t):
             return "yes"
-        wanted = uniform(self.seed, QUERY_DECISION, t * DRAWS) < self.probability(place, limit, t)
-        return "yes" if wanted else "no"
+        is_asked = uniform(self.seed, QUERY_DECISION, t * DRAWS) < self.probability(place, limit, t)
+        return "yes" if is_asked else "no"
 
 
 class Split:
@@ -279,10 +279,10 @@ class Split:
 
     def chance(self, t, place, limit):
         if hasattr(self.other, "is_unsure"):
-            wanted = float(self.other.is_unsure(place))
+            share = float(self.other.is_unsure(place))
         else:
-            wanted = self.other.chance(t, place, limit)
-        return self.share * limit + (1.0 - self.share) * wanted
+            share = self.other.chance(t, place, limit)
+        return self.share * limit + (1.0 - self.share) * share
 
     def decide(self, t, place, limit):
         coin = uniform(self.seed, SPLIT_COIN, t * DRAWS)
@@ -317,11 +317,11 @@ class Rate:
         let_go = max(in_hand - reserve / rate, 0.0)
         explore = max(self.explore, 1 - place.learned / self.anneal) if self.anneal else self.explore
         floor = explore * rate
-        wanted = max(min(rate * in_hand / reserve, 1.0), floor)
+        share = max(min(rate * in_hand / reserve, 1.0), floor)
         code = self.code(t, place)
         window = self.codes[-self.window :]
-        top = (wanted - floor) / (1 - floor) * (len(window) + 1) if floor < 1 else 0.0
-        top -= sum(each > code for each in window)
+        top = (share - floor) / (1 - floor) * (len(window) + 1) if floor < 1 else 0.0
+        top -= sum(other_code > code for other_code in window)
         top /= 1 + window.count(code)
         return floor + (1 - floor) * min(max(top, 0.0), 1.0), floor, let_go, code
 

@@ -56,9 +56,9 @@ def interval(tree, leaf, ranking):
         return grace
     factor = options.bound_factor
     if options.schedule == "cgd":
-        wanted = cgd(best.merit - second.merit, n, lambda gap: square * factor**2 / gap**2)
+        wait = cgd(best.merit - second.merit, n, lambda gap: square * factor**2 / gap**2)
     else:
-        wanted = osm(
+        wait = osm(
             best.branches,
             best.merit - second.merit,
             tree.impurity(),
@@ -66,4 +66,4 @@ def interval(tree, leaf, ranking):
             lambda weight: factor * math.sqrt(square / weight),
             grace,
         )
-    return max(1, math.ceil(min(tie, wanted)))
+    return max(1, math.ceil(min(tie, wait)))

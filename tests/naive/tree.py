@@ -453,7 +453,7 @@ class HTree:
 
     def nodes(self):
         """Return all nodes, parents before children."""
-        found = [self.root]
-        for node in found:
-            found += [child for child in node.children if child is not None]
-        return found
+        nodes = [self.root]
+        for node in nodes:
+            nodes += [child for child in node.children if child is not None]
+        return nodes

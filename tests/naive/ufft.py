@@ -112,7 +112,7 @@ class Node:
         return math.fsum(terms)
 
     def inputs(self, cells, columns):
-        found = [1.0]
+        inputs = [1.0]
         for column in columns:
             both = Moments()
             for m in self.moments(column):
@@ -122,8 +122,8 @@ class Node:
                         n, both.mean + delta * m.n / n, both.m2 + m.m2 + delta**2 * both.n * m.n / n
                     )
             score = (cells[column] - both.mean) / both.sd if column in cells and both.sd > 0.0 else 0.0
-            found.append(min(max(score, -5.0), 5.0))
-        return found
+            inputs.append(min(max(score, -5.0), 5.0))
+        return inputs
 
 
 def discriminant(p, one, q, other):
@@ -191,10 +191,10 @@ class Tree:
         return node.children[cells[column] > cut]
 
     def path(self, cells):
-        found = [self.root]
-        while found[-1].children:
-            found.append(self.child(found[-1], cells))
-        return found
+        path = [self.root]
+        while path[-1].children:
+            path.append(self.child(path[-1], cells))
+        return path
 
     def share(self, cells):
         """Return the probability of the first class."""
@@ -235,7 +235,9 @@ class Tree:
         self.forest.restarts += 1
         since = record[0] if node.warning is None else node.warning
         rows = [row for row in self.memory or [record] if row[0] >= since]
-        reaching = [row for row in rows if any(node is each for each in self.path(self.forest.cells(row[1])))]
+        reaching = [
+            row for row in rows if any(node is passed for passed in self.path(self.forest.cells(row[1])))
+        ]
         routed, fresh = node.routed, self.leaf(node.depth)
         vars(node).update(vars(fresh))
         node.routed = routed
@@ -248,7 +250,7 @@ class Tree:
         if n < leaf.due or not all(leaf.weight):
             return None
         self.forest.attempts += 1
-        found: dict[int, Any] = {}  # by attribute
+        best_of: dict[int, Any] = {}  # by attribute
         for column in self.forest.columns():
             one, other = leaf.moments(column)
             if min(one.n, other.n) >= 2.0:
@@ -256,9 +258,9 @@ class Tree:
                 if cut is not None and (not isinstance(column, tuple) or 0.0 <= cut < 1.0):
                     its = gain(one.n, one, other.n, other, cut)
                     attribute = column[0] if isinstance(column, tuple) else column
-                    if its > found.get(attribute, (0.0,))[0] * (1 + 1e-9):
-                        found[attribute] = (its, column, cut)
-        ranked = sorted(found.values(), key=lambda candidate: -candidate[0])
+                    if its > best_of.get(attribute, (0.0,))[0] * (1 + 1e-9):
+                        best_of[attribute] = (its, column, cut)
+        ranked = sorted(best_of.values(), key=lambda candidate: -candidate[0])
         best, second = (ranked[i][0] if i < len(ranked) else 0.0 for i in (0, 1))
         gap = best - second
         bound = math.sqrt(math.log(1 / given["delta"]) / (2 * n))
@@ -313,28 +315,28 @@ class Ufft(Baseline):
 
     def cells(self, x):
         """Return the values of the columns that are not missing, and that an attribute has some value."""
-        found: dict[Any, float] = {}
+        cells: dict[Any, float] = {}
         for attribute, values in enumerate(self.options.attributes):
             value = x[attribute]
             if values is None:
                 if math.isfinite(value):
-                    found[attribute] = value
+                    cells[attribute] = value
             elif 0.0 <= value < values:
-                found |= {(attribute, v): float(v == value) for v in range(values)}
-                found[attribute, None] = 0.0  # behind them: it counts the records before, for values to come
-        return found
+                cells |= {(attribute, v): float(v == value) for v in range(values)}
+                cells[attribute, None] = 0.0  # behind them: it counts the records before, for values to come
+        return cells
 
     def scores(self, x):
         met = [c for c, weight in enumerate(self.weights) if weight > 0.0]
         if len(met) < 2:
             return [float(c in met) for c in range(self.classes)]
-        cells, found = self.cells(x), [0.0] * self.classes
+        cells, votes = self.cells(x), [0.0] * self.classes
         for j in range(self.classes):
             for i in range(j):
                 share = self.trees[i, j].share(cells) if (i, j) in self.trees else 0.5
-                found[i] += share
-                found[j] += 1.0 - share
-        return found
+                votes[i] += share
+                votes[j] += 1.0 - share
+        return votes
 
     def votes(self, x):
         return self.scores(x)
@@ -350,8 +352,8 @@ class Ufft(Baseline):
             if values is None and math.isfinite(x[attribute]):
                 before = self.met.get(attribute, x[attribute])
                 if abs(x[attribute] - before) > 1e-9 * max(abs(x[attribute]), abs(before)):
-                    found = abs(x[attribute] - before)
-                    self.step[attribute] = min(self.step.get(attribute, found), found)
+                    distance = abs(x[attribute] - before)
+                    self.step[attribute] = min(self.step.get(attribute, distance), distance)
                 self.met[attribute] = x[attribute]
         for other, known in enumerate(self.weights):
             if other != label and known > 0.0:

@@ -78,7 +78,7 @@ class Ufodt:
 
     def sample(self, number=None):
         """Algorithm 1, line 2: theta[class][feature][threshold] = chances of the outcomes."""
-        key, found = self.key(rng.THETA_SAMPLING, number), []
+        key, rows = self.key(rng.THETA_SAMPLING, number), []
         for c in range(self.m):
             row = []
             for i, f in enumerate(self.features):
@@ -94,8 +94,8 @@ class Ufodt:
                         drawn = [rng.gamma(key, first[v], counts[v]) for v in range(f.values)]
                         table[k] = np.array(drawn) / sum(drawn)
                 row.append(table)
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
     def choose_thresholds(self, theta):
         key = self.key(rng.EXPLORATION)
@@ -124,7 +124,7 @@ class Ufodt:
         everything = list(product(*[range(1 if f.gathers else f.values) for f in self.features]))
         if self.enumerate and len(everything) <= max(self.n, 4096):
             return everything
-        key, found, c = self.key(rng.HYPOTHESIS_SAMPLING), [], None
+        key, hypotheses, c = self.key(rng.HYPOTHESIS_SAMPLING), [], None
         for attempt in range(64 * self.n):
             draw = attempt * (len(self.features) + 1)
             if c is None:  # a string drawn again is drawn anew for the same class
@@ -135,12 +135,12 @@ class Ufodt:
                 else min(int((rng.uniform(key, draw + 1 + i) >= np.cumsum(mean[c][i])).sum()), f.values - 1)
                 for i, f in enumerate(self.features)
             )
-            if h not in found:
-                found.append(h)
+            if h not in hypotheses:
+                hypotheses.append(h)
                 c = None
-            if len(found) == self.n:
+            if len(hypotheses) == self.n:
                 break
-        return found
+        return hypotheses
 
     def posterior(self, theta, prior, observed):
         p = np.array(prior)
@@ -152,15 +152,15 @@ class Ufodt:
         """Return theta[class][feature][threshold] that the posterior is answered by."""
         if self.answer == "sampled":
             return self.sample((1 << 62) + self.learned)  # beyond the numbers of all episodes
-        found = []
+        theta = []
         for row in self.counts:
             totals = [counts.sum(axis=1, keepdims=True) for counts in row]
             if self.answer == "mean":
-                found.append([counts / total for counts, total in zip(row, totals, strict=True)])
+                theta.append([counts / total for counts, total in zip(row, totals, strict=True)])
             else:
                 pairs = zip(row, totals, strict=True)
-                found.append([np.exp(digamma(counts) - digamma(total)) for counts, total in pairs])
-        return found
+                theta.append([np.exp(digamma(counts) - digamma(total)) for counts, total in pairs])
+        return theta
 
     def play(self, x):
         """Algorithm 3 over a record; return the class."""
@@ -256,14 +256,14 @@ class Ufodt:
         """Return the expected gain of an answer to i."""
         if self.criterion == "random":
             return 1.0 - rng.uniform(self.key(rng.EXPLORATION), (4 << 32) + i)
-        found = 0.0
+        gain = 0.0
         for v in range(self.features[i].values):
             chance = float(rho @ likelihood[:, v])
             if chance > 0.0:
                 after = rho * likelihood[:, v] / chance
                 rest = [h for h in alive if h[i] == v]
-                found += chance * (most - potential(self.criterion, rest, region, weight, after))
-        return found
+                gain += chance * (most - potential(self.criterion, rest, region, weight, after))
+        return gain
 
     def learn(self, label, weight=1.0):
         """Algorithms 2, 5 and 6, with what the last episode has observed."""

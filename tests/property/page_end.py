@@ -49,9 +49,9 @@ class PageEnd:
 
     def holding(self, data: bytes) -> Any:
         """Return the bytes, uint8, the last of which is the last one that may be read."""
-        found = self.all[SIZE - len(data) :]
-        found[:] = np.frombuffer(data, dtype=np.uint8)
-        return found
+        room = self.all[SIZE - len(data) :]
+        room[:] = np.frombuffer(data, dtype=np.uint8)
+        return room
 
     def read_beyond(self) -> int:
         return ctypes.string_at(self._address + SIZE, 1)[0]
@@ -81,8 +81,8 @@ def json(pages: PageEnd) -> None:
     for seed in range(200):
         producer = test_columnar.Producer(rng, 0.3 if seed % 2 else 0.0)
         whole = [producer.record() for _ in range(4)]
-        found = (shape_of_or_none(value) for value in whole)
-        known = _Known.of(tuple({shape for shape in found if shape is not None}))
+        shapes = (shape_of_or_none(value) for value in whole)
+        known = _Known.of(tuple({shape for shape in shapes if shape is not None}))
         if not known.shapes:
             continue
         for value in whole:
@@ -121,7 +121,7 @@ def beyond(pages: PageEnd) -> None:
 
 
 PROGRAMS: dict[str, Callable[[PageEnd], None]] = {
-    each.__name__: each for each in (records, checksum, json, packed, beyond)
+    module.__name__: module for module in (records, checksum, json, packed, beyond)
 }
 
 if __name__ == "__main__":

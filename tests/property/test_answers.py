@@ -94,9 +94,9 @@ class Answered:
 
 def compare(predictions: Predictions, form: Format) -> None:
     written = encode_answers(predictions, form)
-    wanted = encode_predictions(predictions, form)
-    assert list(written) == wanted
-    assert written.lengths.tolist() == [*map(len, wanted)]
+    expected = encode_predictions(predictions, form)
+    assert list(written) == expected
+    assert written.lengths.tolist() == [*map(len, expected)]
 
 
 @settings(max_examples=examples(200))
@@ -147,7 +147,9 @@ def test_usual_answers_take_the_short_way(form: Format, monkeypatch: pytest.Monk
     """Else the comparison compares the codec with itself."""
     by_codec: list[int] = []
     monkeypatch.setattr(
-        encode, "encode_predictions", lambda each, _: by_codec.append(len(each)) or [b""] * len(each)
+        encode,
+        "encode_predictions",
+        lambda predictions, _: by_codec.append(len(predictions)) or [b""] * len(predictions),
     )
     for predictions in (usual(8), usual(1), usual(8, ["é", "日本", *"abcdef"])):
         encode_answers(predictions, form)

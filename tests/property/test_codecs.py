@@ -95,14 +95,14 @@ def good_values(draw: st.DrawFn) -> list[bytes]:
 @st.composite
 def damaged_values(draw: st.DrawFn) -> list[bytes]:
     """Records of any format with a few bytes changed, removed or added."""
-    found = []
+    damaged = []
     for value in draw(good_values()):
         content = bytearray(value)
         for _ in range(draw(st.integers(1, 3))):
             at = draw(st.integers(0, len(content)))
             content[at : at + draw(st.integers(0, 8))] = draw(st.binary(max_size=8))
-        found.append(bytes(content))
-    return found
+        damaged.append(bytes(content))
+    return damaged
 
 
 one_value = st.none() | st.binary(max_size=40) | documents
@@ -127,14 +127,14 @@ def runs(draw: st.DrawFn) -> tuple[Sequence[bytes | None], Sequence[bytes | None
 
 def check_outcomes(decoded: Instances | Labels, n: int) -> None:
     """Every record has rows or a Malformed without rows; with bad rows it may have both."""
-    bad = [each.record for each in decoded.malformed]
+    bad = [malformed.record for malformed in decoded.malformed]
     assert bad == sorted(set(bad))
     good = set(decoded.record.tolist())
     assert good | set(bad) == set(range(n))
-    for each in decoded.malformed:
-        assert len(each.detail) <= 300
-        if each.record in good:
-            assert each.rows
+    for malformed in decoded.malformed:
+        assert len(malformed.detail) <= 300
+        if malformed.record in good:
+            assert malformed.rows
     rows = len(decoded)
     assert (np.diff(decoded.record) >= 0).all()
     lengths = {
@@ -161,7 +161,7 @@ def test_every_record_has_exactly_one_outcome(run: tuple) -> None:  # type: igno
     assert sum(rows for _, _, rows in instances.blocks.tolist()) <= len(instances)
     check_outcomes(decode_labels(raw, limits), len(values))
     controls = decode_controls(raw, limits)
-    outcomes = [each.record for each in controls.items] + [each.record for each in controls.malformed]
+    outcomes = [item.record for item in controls.items] + [item.record for item in controls.malformed]
     assert sorted(outcomes) == list(range(len(values)))
 
 
@@ -187,7 +187,7 @@ def test_a_run_is_the_sum_of_its_records(run: tuple) -> None:  # type: ignore[ty
                 alone.row.tolist(), ids, keys_of(alone), classes(alone), weights, cells(alone), strict=True
             )
         ]
-        bad += [(record, each.reason, each.detail, each.rows) for each in alone.malformed]
+        bad += [(record, malformed.reason, malformed.detail, malformed.rows) for malformed in alone.malformed]
     assert rows == list(
         zip(
             whole.record.tolist(),
@@ -200,7 +200,10 @@ def test_a_run_is_the_sum_of_its_records(run: tuple) -> None:  # type: ignore[ty
             strict=True,
         )
     )
-    assert bad == [(each.record, each.reason, each.detail, each.rows) for each in whole.malformed]
+    assert bad == [
+        (malformed.record, malformed.reason, malformed.detail, malformed.rows)
+        for malformed in whole.malformed
+    ]
 
 
 @settings(max_examples=examples(200))
@@ -286,11 +289,13 @@ def test_label_requests_round_trip(sent: tuple, utilities: list[float]) -> None:
 def test_reading_outputs_never_raises(values: list[bytes]) -> None:
     n = len(values)
     predictions = decode_predictions(values)
-    assert set(predictions.record.tolist()) | {each.record for each in predictions.malformed} == set(range(n))
+    assert set(predictions.record.tolist()) | {
+        malformed.record for malformed in predictions.malformed
+    } == set(range(n))
     requests = decode_label_requests(values)
     assert requests.record is not None
-    assert sorted([*requests.record.tolist(), *(each.record for each in requests.malformed)]) == list(
-        range(n)
-    )
+    assert sorted(
+        [*requests.record.tolist(), *(malformed.record for malformed in requests.malformed)]
+    ) == list(range(n))
     assert len(decode_drift_alerts(values)) == len(decode_evaluations(values)) == n
     assert len(decode_model_events(values)) == n

@@ -140,9 +140,9 @@ class Both:
             run_of(values, keys=keys, headers=headers),
         ]
         instances, labels = decode_instances(raw, LIMITS), decode_labels(raw, LIMITS)
-        for each in ours if len(values) % 2 else reversed(ours):
-            assert_same(self._instances(each, LIMITS), instances)
-            assert_same(self._labels(each, LIMITS), labels)
+        for decoder in ours if len(values) % 2 else reversed(ours):
+            assert_same(self._instances(decoder, LIMITS), instances)
+            assert_same(self._labels(decoder, LIMITS), labels)
 
 
 def compare_many(
@@ -215,8 +215,8 @@ def test_most_records_of_a_steady_producer_take_the_short_way() -> None:
     values = [record % (i, i / 7) for i in range(100)]
     first = decode(run_of(values), LIMITS)
     assert len(decode._shapes) == 1
-    found = decode._shapes.scan(values, LIMITS)
-    assert [len(rows) for rows, _ in found] == [100]
+    plain_rows = decode._shapes.scan(values, LIMITS)
+    assert [len(rows) for rows, _ in plain_rows] == [100]
     assert_same(decode(run_of(values), LIMITS), first)
     labels = LabelDecoder()
     values = [b'{"id":%d,"label":"yes","annotator":"a%d"}' % (i, i % 3) for i in range(100)]
@@ -240,10 +240,10 @@ def test_a_text_that_is_spelled_in_several_ways_is_one() -> None:
     cells = ['"é"', '"\\u00e9"', '"e"', '"\\u00E9"', '"\\u0065"'] * 4
     values: list[bytes | None] = [f'{{"features":[{cell}],"label":{cell}}}'.encode() for cell in cells]
     for _ in range(2):
-        found = decode(run_of(values), LIMITS)
-    assert found.label_values == ["é", "e"]
-    assert found.label.tolist() == [0, 0, 1, 0, 1] * 4
-    assert found.features[0].strings == {0: ["é", "é", "e", "é", "e"] * 4}
+        decoded = decode(run_of(values), LIMITS)
+    assert decoded.label_values == ["é", "e"]
+    assert decoded.label.tolist() == [0, 0, 1, 0, 1] * 4
+    assert decoded.features[0].strings == {0: ["é", "é", "e", "é", "e"] * 4}
 
 
 def test_a_shape_that_is_not_used_gives_way() -> None:
@@ -264,6 +264,6 @@ def test_a_buffer_is_not_read_past_its_end() -> None:
     decode(run_of([whole] * 8), LIMITS)
     cut = [whole[:n] for n in range(1, len(whole) + 1)]
     raw = run_of(cut)
-    found = decode(raw, LIMITS)
-    assert_same(found, decode_instances(raw, LIMITS))
-    assert np.array_equal(found.record, [len(cut) - 1])
+    decoded = decode(raw, LIMITS)
+    assert_same(decoded, decode_instances(raw, LIMITS))
+    assert np.array_equal(decoded.record, [len(cut) - 1])

@@ -129,7 +129,9 @@ def learners(draw):
     schedule = draw(st.sampled_from(registry.names("schedules")))
     own = {"check_period": draw(st.sampled_from([3, 15]))} if schedule == "imac" else {}
     published = [
-        each for each in (None, "moa", "imac") if fits({"name": name, "schedule": schedule, "compat": each})
+        compat
+        for compat in (None, "moa", "imac")
+        if fits({"name": name, "schedule": schedule, "compat": compat})
     ]
     return {
         "name": name,
@@ -311,6 +313,6 @@ def test_a_restored_model_goes_on_as_if_nothing_had_happened(run, stop):
     validate.check(restored)
     assert restored.snapshot() == data
     other.add(restored)
-    for each in (table, other):
-        each.answer(one[stop:], x[stop:], label[stop:], weight[stop:], run.mode)
+    for one_table in (table, other):
+        one_table.answer(one[stop:], x[stop:], label[stop:], weight[stop:], run.mode)
     assert table.model(0).snapshot() == other.model(0).snapshot()

@@ -57,11 +57,11 @@ class Growth(RuleBasedStateMachine):
 
     def masses(self):
         """Return class masses and leaf records' class weights of all trees."""
-        found = []
+        arrays = []
         for t in self.model.block_places:
             tree = views.tree_view(self.model.plan, self.model.ints, t)
-            found += [tree.masses.copy(), tree.seen.copy()]
-        return found
+            arrays += [tree.masses.copy(), tree.seen.copy()]
+        return arrays
 
     @rule(n=st.integers(1, 40), wrong=st.sampled_from([0.0, 0.1, 0.9]))
     def learn(self, n, wrong):

@@ -131,9 +131,9 @@ def test_an_attribute_that_is_always_missing_is_nothing(seed, criterion):
     x, label = stream(seed)
     plain, splits = grow(x, label, criterion=criterion, leaf_model="nba")
     wider = np.hstack([x, np.full((ROWS, 2), np.nan)])
-    found, others = grow(wider, label, kinds=(None, None, 3, None, 4), criterion=criterion, leaf_model="nba")
+    wide, others = grow(wider, label, kinds=(None, None, 3, None, 4), criterion=criterion, leaf_model="nba")
     assert others == splits != []
-    assert np.array_equal(plain.probability, found.probability)
+    assert np.array_equal(plain.probability, wide.probability)
 
 
 @settings(max_examples=examples(15))

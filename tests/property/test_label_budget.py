@@ -61,31 +61,31 @@ def events(law: Law, seed: int) -> list[tuple[int, str, int]]:
     A label comes for every record; those that nobody asked for find no instance that waits.
     """
     draw = random.Random(seed)
-    found, clock = [], 0
+    in_order, clock = [], 0
     for record in range(RECORDS):
         clock += draw.choice([0, 1, 3, 9, 40])
-        found.append((clock, "instance", record))
+        in_order.append((clock, "instance", record))
         if draw.random() < law.lost:
             continue
         what = "declined" if draw.random() < law.declined else "label"
         for _ in range(1 + (draw.random() < law.twice)):
-            found.append((clock + 1 + law.delay(draw), what, record))
-    return sorted(found, key=lambda event: event[0])
+            in_order.append((clock + 1 + law.delay(draw), what, record))
+    return sorted(in_order, key=lambda event: event[0])
 
 
 def record_of(event: tuple[int, str, int]) -> Record:
     at, what, number = event
     if what == "instance":
         return instance({"features": {"x": number % 7}, "id": f"i{number}"}, at=at)
-    said: dict[str, Any] = {"declined": True} if what == "declined" else {"label": "ab"[number % 7 > 3]}
-    return label({"id": f"i{number}"} | said, at=at)
+    outcome: dict[str, Any] = {"declined": True} if what == "declined" else {"label": "ab"[number % 7 > 3]}
+    return label({"id": f"i{number}"} | outcome, at=at)
 
 
-def played(found: list[tuple[int, str, int]], spec: dict[str, Any], longest: int) -> Partition:
+def played(stream: list[tuple[int, str, int]], spec: dict[str, Any], longest: int) -> Partition:
     """Return a partition after the events, in runs of one source with at most so many records."""
     partition = Partition(config(spec, pending_ttl_ms=TTL))
     run: list[Record] = []
-    for event in found:
+    for event in stream:
         record = record_of(event)
         if run and (run[0].source != record.source or len(run) == longest):
             partition.feed(*run)
@@ -148,11 +148,11 @@ def test_a_budget_of_counts(
         "budget": {"name": "count", "limit": limit, "respend": respend},
         "evaluation": {"share": share, "every": 5},
     }
-    found = events(law, seed)
-    partition = played(found, spec, longest)
-    requested = {int(each["instance_id"][1:]) for each in partition.requests}
+    stream = events(law, seed)
+    partition = played(stream, spec, longest)
+    requested = {int(request["instance_id"][1:]) for request in partition.requests}
     ledger = Ledger()
-    for at, what, record in found:
+    for at, what, record in stream:
         ledger.pass_time(at)
         if what != "instance":
             ledger.hear(at, what, record)
@@ -190,8 +190,8 @@ def test_when_an_expiry_is_noticed_changes_nothing(
         "budget": {"name": name, "limit": 0.3, "respend": True},
         "evaluation": {"share": 0.05, "every": 4},
     }
-    found = events(law, seed)
-    assert_same(outcome(played(found, spec, longest)), outcome(played(found, spec, RECORDS)))
+    stream = events(law, seed)
+    assert_same(outcome(played(stream, spec, longest)), outcome(played(stream, spec, RECORDS)))
 
 
 @settings(max_examples=examples(15))

@@ -108,7 +108,7 @@ def test_the_rate_is_that_of_the_budget(name: str, limit: float) -> None:
 
 scores = st.lists(
     st.one_of(st.floats(0.0, 0.5), st.sampled_from([0.0, 0.25, 0.5])), min_size=1, max_size=LEAVES
-).map(lambda found: np.resize(found, LEAVES))
+).map(lambda drawn: np.resize(drawn, LEAVES))
 
 
 @settings(max_examples=examples(40))
@@ -193,13 +193,13 @@ def test_cuts_and_restored_snapshots_change_nothing(
     leaves = drawn(9, 3000)
     whole = model_of(values, limit, window=window)
     asked = answered(whole, leaves).asked
-    table, found = model_of(values, limit, window=window), []
+    table, asked_rows = model_of(values, limit, window=window), []
     for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), 3000], strict=True):
-        found.append(answered(table, leaves[first:last]).asked)
+        asked_rows.append(answered(table, leaves[first:last]).asked)
         model = Model.restore(table.model(0).snapshot())
         table = ModelTable()
         table.add(model)
-    assert np.array_equal(asked, np.concatenate(found))
+    assert np.array_equal(asked, np.concatenate(asked_rows))
     assert table.model(0).snapshot() == whole.model(0).snapshot()
 
 
@@ -213,5 +213,5 @@ def test_another_window_or_score_begins_anew() -> None:
     for change, kept in (({"explore": 0.3}, True), ({"window": 500}, False), ({"score": "conf_tree"}, False)):
         other = Model.restore(model.snapshot())
         other.configure(spec_like(other, 0.1, 1, change))
-        found = other.ints[query : query + len(other.spec.query.initial())]
-        assert np.array_equal(found, state) if kept else not found.any()
+        words = other.ints[query : query + len(other.spec.query.initial())]
+        assert np.array_equal(words, state) if kept else not words.any()

@@ -186,7 +186,7 @@ def test_sound_labels_are_left_to_no_codec(
     assert [part.label_values[code] if code >= 0 else None for code in part.label.tolist()] == labels
     assert list(part.ids) == ids
     assert part.annotators == (annotators or [None] * n)
-    assert [each.values.shape for each in part.features] == ([(n, count)] if count else [])
+    assert [group.values.shape for group in part.features] == ([(n, count)] if count else [])
 
 
 def test_an_annotator_without_a_name_is_none() -> None:

@@ -114,7 +114,7 @@ def test_most_of_a_steady_stream_is_plain(monkeypatch: pytest.MonkeyPatch) -> No
         return run
 
     monkeypatch.setattr(PlainInstances, "of", counted)
-    records = [each for seed in range(4) for each in steady(seed, 300, 0.01)]
+    records = [record for seed in range(4) for record in steady(seed, 300, 0.01)]
     partition = played(records, {*range(0, len(records), 9)}, spec=SPECS["asks-some"], pending_ttl_ms=TTL)
     assert rows > 0.5 * partition.counts["instances.answered"]
     assert moved > 0

@@ -136,35 +136,35 @@ def read(batch: Any, raw: bytes) -> list[Any]:
 def theirs(log: bytes, at: int, *, check: bool) -> tuple[list[Row], int] | type[BaseException]:
     """Return what aiokafka reads, batch by batch, and where it goes on; else its error."""
     records = records_of(log, at, check=check)
-    found: list[Row] = []
+    rows_read: list[Row] = []
     position = at
     memory = records._records
     try:
         while memory.has_next():
-            each = memory.next_batch()
-            if check and not each.validate_crc():
+            batch = memory.next_batch()
+            if check and not batch.validate_crc():
                 raise CorruptRecordException
-            if not is_skipped(records, each):
+            if not is_skipped(records, batch):
                 try:
-                    some = read(each, log[memory.start : memory.end])
+                    some = read(batch, log[memory.start : memory.end])
                 except Exception:  # noqa: BLE001 - whatever it is: the batch is put aside
-                    found.append((max(each.base_offset, position), REFUSED, each.next_offset - 1))
-                    position = each.next_offset
+                    rows_read.append((max(batch.base_offset, position), REFUSED, batch.next_offset - 1))
+                    position = batch.next_offset
                     continue
                 if some and some[0].offset < position:
                     some = [record for record in some if record.offset >= position]
-                found += [
+                rows_read += [
                     (r.offset, r.timestamp, r.key, r.value, tuple(ended_at_nul(r.headers))) for r in some
                 ]
-            position = each.next_offset
+            position = batch.next_offset
     except Exception as error:  # noqa: BLE001 - whatever it is
         return type(error)
-    return found, position
+    return rows_read, position
 
 
 def ours(log: bytes, at: int, *, check: bool) -> tuple[list[Row], int] | type[BaseException]:
     records = records_of(log, at, check=check)
-    found: list[Row] = []
+    rows_read: list[Row] = []
     while True:
         before = records.next_fetch_offset
         try:
@@ -173,14 +173,14 @@ def ours(log: bytes, at: int, *, check: bool) -> tuple[list[Row], int] | type[Ba
             assert records.next_fetch_offset == before
             return type(error)
         assert fetched.position == records.next_fetch_offset
-        refused = {each.first: (each.first, REFUSED, each.last) for each in fetched.refused}
-        found += [refused.get(row[0], row) for row in rows(fetched.records)]
+        refused = {refusal.first: (refusal.first, REFUSED, refusal.last) for refusal in fetched.refused}
+        rows_read += [refused.get(row[0], row) for row in rows(fetched.records)]
         if not has_more(records):
-            return found, fetched.position
+            return rows_read, fetched.position
 
 
 def rows(spans: RecordSpans) -> list[Row]:
-    headers = [tuple(each) for each in spans.headers]
+    headers = [tuple(pairs) for pairs in spans.headers]
     return list(zip(spans.offsets, spans.timestamps, spans.keys, spans.values, headers, strict=True))
 
 
@@ -198,15 +198,15 @@ def test_sound_batches_are_read_as_aiokafka_reads_them(written: Written, behind:
 def test_the_kernel_reads_them_itself(written: Written) -> None:
     """Else aiokafka would be compared with itself."""
     records = records_of(written.log, 0)
-    memory, found = records._records, columns._Found(written.log, Limit())
+    memory, columns_read = records._records, columns._Found(written.log, Limit())
     while memory.has_next():
-        each = memory.next_batch()
-        if isinstance(each, DefaultRecordBatch):
-            found.add(each, memory.start, memory.end, 0)
-    read = found._by_kernel(found._batches) if found._batches else RecordSpans.none()
+        batch = memory.next_batch()
+        if isinstance(batch, DefaultRecordBatch):
+            columns_read.add(batch, memory.start, memory.end, 0)
+    read = columns_read._by_kernel(columns_read._batches) if columns_read._batches else RecordSpans.none()
     assert read is not None or _is_far_apart(written)
     if read is not None:
-        assert len(read) == found.count
+        assert len(read) == columns_read.count
 
 
 def _is_far_apart(written: Written) -> bool:

@@ -101,14 +101,15 @@ def comparable(partition: Partition) -> dict[str, Any]:
 
     That is the quota, the counters, and of a pending entry where it lies and which forgotten one it follows.
     """
-    found = state(partition)
+    document = state(partition)
     columns = ("born", "model", "width", "prediction", "requested", "sampled", "settled")
     names = partition.task.pending._rows.dtype.names or ()
     entries = {
-        name: [row[names.index(column)] for column in columns] for name, (_, row) in found["pending"].items()
+        name: [row[names.index(column)] for column in columns]
+        for name, (_, row) in document["pending"].items()
     }
-    del found["quota"], found["counters"]
-    return found | {"pending": entries}
+    del document["quota"], document["counters"]
+    return document | {"pending": entries}
 
 
 @settings(max_examples=examples(12))
@@ -187,18 +188,18 @@ def test_a_record_that_is_skipped_might_as_well_never_have_been_there(seed: int,
         if run and (record is None or run[0].source != record.source or draw.random() < 0.2):
             at = hit._offsets[run[0].source]
             hit.feed(*run)
-            for offset, each in enumerate(run, at):
-                spared._offsets[each.source] = offset
-                if (each.source, offset) not in hit.to_skip:
-                    spared.feed(each)
+            for offset, one_record in enumerate(run, at):
+                spared._offsets[one_record.source] = offset
+                if (one_record.source, offset) not in hit.to_skip:
+                    spared.feed(one_record)
             spared.task.advance(run[0].source, hit._offsets[run[0].source])
             run = []
         if record is not None:
             run.append(record)
     assert models(hit.task) == models(spared.task)
     assert hit.task.digest() == spared.task.digest()
-    assert [each.value for each in hit.sent["predictions"]] == [
-        each.value for each in spared.sent["predictions"]
+    assert [message.value for message in hit.sent["predictions"]] == [
+        message.value for message in spared.sent["predictions"]
     ]
     others = [letter for letter in hit.dead_letters if letter.reason != "skipped"]
     assert [letter.value for letter in others] == [letter.value for letter in spared.dead_letters]

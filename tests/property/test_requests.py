@@ -82,15 +82,15 @@ class Asked:
 def test_both_writers_write_the_same(seed: int) -> None:
     rng = random.Random(seed)
     requests = Asked(rng).requests(rng.choice([1, 7, 8, 9, 300]))
-    written, wanted = encode_requests(requests), encode_label_requests(requests)
-    assert list(written) == wanted
-    assert written.lengths.tolist() == [*map(len, wanted)]
+    written, expected = encode_requests(requests), encode_label_requests(requests)
+    assert list(written) == expected
+    assert written.lengths.tolist() == [*map(len, expected)]
 
 
 def test_plain_requests_are_written_by_the_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     features = [Features.of(["x", "y"], np.ones((20, 2)), {1: ["red"] * 20})]
     ids, column = [f"{at}" for at in range(20)], np.arange(20)
     requests = LabelRequests(ids, ids, features, ["a"] * 20, ["random"] * 20, column / 7, column)
-    wanted = encode_label_requests(requests)
+    expected = encode_label_requests(requests)
     monkeypatch.delattr(module, "encode_label_requests")
-    assert list(encode_requests(requests)) == wanted
+    assert list(encode_requests(requests)) == expected

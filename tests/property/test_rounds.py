@@ -92,7 +92,9 @@ class Both:
         self.pipelines = [
             Pipeline(chosen, nobody, Metrics(), partitions=partitions, limits=limits) for _ in range(2)
         ]
-        self._tasks = [[each.new_task(number) for number in range(partitions)] for each in self.pipelines]
+        self._tasks = [
+            [pipeline.new_task(number) for number in range(partitions)] for pipeline in self.pipelines
+        ]
         self.stopped: set[int] = set()
 
     async def process(self, some: list[Run]) -> None:
@@ -115,7 +117,9 @@ class Both:
     def _in_one_go(self, some: list[Run]) -> list[Any]:
         pipeline, tasks = self.pipelines[0], self._tasks[0]
         read = pipeline.read_together(some)
-        given = [(tasks[run.raw.partition], run, each) for run, each in zip(some, read, strict=True)]
+        given = [
+            (tasks[run.raw.partition], run, instances) for run, instances in zip(some, read, strict=True)
+        ]
         return pipeline.process_together(given)
 
     async def _outcome(self, which: int, task: Task, run: Run) -> Any:
@@ -145,8 +149,8 @@ def fail_at(pipeline: Pipeline, marks: frozenset[int], monkeypatch: pytest.Monke
     encode, encode_together = encoder.encode, encoder.encode_together
 
     def check(raw: RawRecords, effects: Effects) -> None:
-        if effects.answers and (found := marks & {*raw.offsets}):
-            raise ArithmeticError(min(found))
+        if effects.answers and (marked := marks & {*raw.offsets}):
+            raise ArithmeticError(min(marked))
 
     def failing(raw: RawRecords, effects: Effects) -> Any:
         check(raw, effects)
@@ -186,16 +190,16 @@ def test_in_one_go_as_one_by_one(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_answers_of_steady_rounds_are_encoded_in_one_go(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     both, rounds = Both(4, LIMITS), Rounds(random.Random(seed), 4, 0.0)
-    encoder, found = both.pipelines[0]._encoder, 0
+    encoder, n_encoded = both.pipelines[0]._encoder, 0
     encode_together = encoder.encode_together
 
     def counting(some: Any) -> Any:
-        nonlocal found
+        nonlocal n_encoded
         encoded = encode_together(some)
-        found += sum(records is not None for records in encoded)
+        n_encoded += sum(records is not None for records in encoded)
         return encoded
 
     monkeypatch.setattr(encoder, "encode_together", counting)
     for _ in range(12):
         asyncio.run(both.process(rounds.round()))
-    assert found >= 4 * 8, "all but those of the first rounds, in which shapes and classes are new"
+    assert n_encoded >= 4 * 8, "all but those of the first rounds, in which shapes and classes are new"

@@ -24,7 +24,10 @@ ROOMS = st.sampled_from([3, 10_000])  # episodes
 
 def with_episodes(partition: Partition) -> dict[str, Any]:
     image = partition.task._state.episodes.image()
-    said_of = [(*each[:6], each.x.tolist(), each.status.tolist(), *each[9:]) for each in image.episodes]
+    said_of = [
+        (*episode[:6], episode.x.tolist(), episode.status.tolist(), *episode[9:])
+        for episode in image.episodes
+    ]
     return outcome(partition) | {"episodes": (image.next, repr(said_of)), "digest": partition.task.digest()}
 
 

@@ -216,16 +216,16 @@ def outcome(partition: Partition) -> dict[str, Any]:
     }
 
 
-def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
+def assert_same(actual: dict[str, Any], expected: dict[str, Any]) -> None:
     for part, value in expected.items():
         if part == "sent":
-            assert found["sent"].keys() == value.keys()
+            assert actual["sent"].keys() == value.keys()
             for topic, records in value.items():
-                for number, (a, b) in enumerate(zip(found["sent"][topic], records, strict=False)):
+                for number, (a, b) in enumerate(zip(actual["sent"][topic], records, strict=False)):
                     assert a == b, f"{topic} record {number}"
-                assert len(found["sent"][topic]) == len(records), topic
+                assert len(actual["sent"][topic]) == len(records), topic
         else:
-            assert found[part] == value, part
+            assert actual[part] == value, part
 
 
 @settings(max_examples=examples(15))

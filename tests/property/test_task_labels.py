@@ -57,7 +57,7 @@ def bursts(seed: int, rounds: int, share: float) -> list[Record]:
         if draw.random() < 0.3:  # sent again, all of them or the last ones, sooner or later
             clock += draw.choice([0, 1, TTL, 2 * TTL])
             again = records[len(records) - len(burst) :]
-            records += [each._replace(at=clock) for each in again[draw.randrange(len(again) or 1) :]]
+            records += [record._replace(at=clock) for record in again[draw.randrange(len(again) or 1) :]]
         if draw.random() < 0.1:
             command = orjson.dumps({"command": "freeze", "frozen": draw.random() < 0.5})
             records.append(Record("controls", b"a", command, clock))

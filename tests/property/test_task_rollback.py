@@ -73,13 +73,13 @@ def test_an_undone_run_leaves_no_trace(seed: int, kind: str, keep: Any, max_byte
     for run in runs_of(story(seed, 250), 9):
         before = state(undone)
         sent = {topic: len(records) for topic, records in undone.sent.items()}
-        said = len(undone.notices)
+        n_notices = len(undone.notices)
         undone.feed(*run)
         undone.task.rollback()
         assert_same(state(undone), before)
         for topic in undone.sent:
             del undone.sent[topic][sent.get(topic, 0) :]
-        del undone.notices[said:]
+        del undone.notices[n_notices:]
         undone._offsets[run[0].source] -= len(run)
         undone.feed(*run)
         plain.feed(*run)

@@ -95,7 +95,7 @@ def since(partition: Partition, before: tuple[dict[str, int], int]) -> dict[str,
     """Return what came out since `said`."""
     sent = {topic: records[before[0].get(topic, 0) :] for topic, records in partition.sent.items()}
     # A worker says once that it is full; that it has said so belongs to the process.
-    notices = [each for each in partition.notices[before[1] :] if not each.text.startswith("no room")]
+    notices = [notice for notice in partition.notices[before[1] :] if not notice.text.startswith("no room")]
     return {"sent": {t: r for t, r in sent.items() if r}, "notices": notices}
 
 

@@ -39,12 +39,12 @@ def compare(decode: InstanceDecoder, raws: list[RawRecords]) -> int:
     """Return how many runs were read together."""
     together = decode.together(raws, LIMITS)
     assert len(together) == len(raws)
-    for raw, found in zip(raws, together, strict=True):
-        wanted = decode_instances(raw, LIMITS)
-        assert_same(decode(raw, LIMITS), wanted)
-        if found is not None:
-            assert_same(found, wanted)
-    return sum(found is not None for found in together)
+    for raw, decoded in zip(raws, together, strict=True):
+        expected = decode_instances(raw, LIMITS)
+        assert_same(decode(raw, LIMITS), expected)
+        if decoded is not None:
+            assert_same(decoded, expected)
+    return sum(decoded is not None for decoded in together)
 
 
 @settings(max_examples=examples(100))
@@ -94,8 +94,8 @@ def test_ids_that_are_not_given_are_of_the_run_s_own_partition() -> None:
     decode = InstanceDecoder()
     values: list[bytes | None] = [b'{"features":[%d,2]}' % at for at in range(9)]
     nulls: list[bytes | None] = [b'{"id":null,"features":[%d,2]}' % at for at in range(9)]
-    for each in (values, nulls):
-        decode(run_of_partition(7, each), LIMITS)
+    for column in (values, nulls):
+        decode(run_of_partition(7, column), LIMITS)
     assert compare(decode, [run_of_partition(p, values) for p in range(3)]) == 3
     assert compare(decode, [run_of_partition(p, nulls) for p in range(3)]) == 3
     mixed = [run_of_partition(0, values), run_of_partition(1, nulls)]
