@@ -85,7 +85,7 @@ class Stream:
         times = [1_700_000_000_000] * self.n
         raw = RawRecords("t", 0, list(numbers), times, keys, values, [()] * self.n)
         effects = task.process(TaskRun("instances", raw))
-        return {key: task.models.model(task.models.slot(key)).snapshot() for key in KEYS}, effects
+        return {key: task.models.cache.model(task.models.keys.slot(key)).snapshot() for key in KEYS}, effects
 
     def check(self, worker: WorkerProcess) -> None:
         """Compare answers and models with what they must be."""

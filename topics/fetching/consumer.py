@@ -17,7 +17,7 @@ from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, Consumer, KafkaError, 
 
 from topics.fetching.batches import Limit
 from topics.fetching.connection import is_reachable
-from topics.fetching.fetcher import Fetcher, Place, Ranges
+from topics.fetching.fetcher import NOT_FETCHED, Fetcher, Place, Ranges
 from topics.fetching.message import FetchedMessage
 from topics.fetching.record import Record
 
@@ -213,7 +213,7 @@ class BoundedConsumer:
         """Return the offset after the last message of a partition that was handed out; -1: unknown."""
         if ready := self._ready.get(place):
             return ready[0].offset()
-        return -1 if self._fetcher is None else self._fetcher.position(place)
+        return NOT_FETCHED if self._fetcher is None else self._fetcher.position(place)
 
     # -- positions ----------------------------------------------------------------------------------------
 

@@ -50,6 +50,8 @@ WAIT_MS: Final = 500
 AGAIN_S: Final = 0.1  # after a failure
 UNKNOWN_S: Final = 5.0  # time in which a broker may still learn of a new topic
 COMMITTED: Final = 1  # isolation level of a fetch
+NOT_FETCHED: Final = -1
+"""The position of a partition that is not fetched."""
 
 _NO_LEADER: Final = frozenset(
     {Codes.NOT_LEADER_FOR_PARTITION, Codes.LEADER_NOT_AVAILABLE, Codes.FENCED_LEADER_EPOCH}
@@ -135,8 +137,8 @@ class Fetcher:
         self._oversized.forget([place])
 
     def position(self, place: Place) -> int:
-        """Return the offset of the next record of a partition; -1 if it is not fetched."""
-        return self._places[place].position if place in self._places else -1
+        """Return the offset of the next record of a partition; NOT_FETCHED if it is not fetched."""
+        return self._places[place].position if place in self._places else NOT_FETCHED
 
     def pause(self, places: Iterable[Place], paused: bool = True) -> None:
         """Pause these partitions, which then return nothing, or resume them."""

@@ -14,6 +14,9 @@ from topics.draws import Draw, uniform
 from topics.oracle.label_index import NO_LABEL, UNKNOWN, LabelIndex
 from topics.oracle.plan import OraclePlan
 
+NO_ROW = -1
+"""Number of no row, for an id of another form."""
+
 
 class Outcome(IntEnum):
     """The outcome of a request."""
@@ -50,7 +53,7 @@ class Answerer:
     def answer(self, ids: Sequence[str]) -> OracleAnswers:
         plan = self._plan
         rows = np.array([row_of(id_, plan.id_prefix) for id_ in ids], dtype=np.int64)
-        places = np.where(rows >= 0, rows % len(self._index), -1) if plan.loop else rows
+        places = np.where(rows != NO_ROW, rows % len(self._index), NO_ROW) if plan.loop else rows
         code = self._index.codes(places)
         outcome = np.full(len(rows), Outcome.LABEL, dtype=np.int8)
 
@@ -70,14 +73,14 @@ class Answerer:
         outcome[chosen(Draw.ANSWER_LOST, plan.loss)] = Outcome.LOST
         outcome[code == NO_LABEL] = Outcome.NO_LABEL
         outcome[code == UNKNOWN] = Outcome.UNKNOWN_ID
-        code = np.where(outcome <= Outcome.WRONG_LABEL, code, np.int32(-1))
+        code = np.where(outcome <= Outcome.WRONG_LABEL, code, np.int32(NO_LABEL))
         return OracleAnswers(outcome, code, plan.delay.draw(plan.seed, Draw.ANSWER_DELAY, rows))
 
 
 def row_of(instance_id: str, prefix: str) -> int:
-    """Return the row number in an instance id, -1 if the id has another form."""
+    """Return the row number in an instance id, NO_ROW if the id has another form."""
     number = instance_id.removeprefix(prefix)
     ours = len(number) < len(instance_id) or not prefix
     if not ours or not number.isascii() or not number.isdecimal() or len(number) > 18:
-        return -1
+        return NO_ROW
     return int(number)

@@ -26,7 +26,13 @@ import pyarrow.parquet as pq
 from topics.errors import DatasetError
 from topics.readers.dataset import CLASSES_LIMIT, VALUES_LIMIT, Batch, FileDataset
 from topics.readers.layout import Column, ColumnRef, FileLayout, check_names, default_target, find_column
-from topics.readers.vocabulary import TooManyValuesError, UnknownValueError, Vocabulary, canonical_label
+from topics.readers.vocabulary import (
+    NO_CODE,
+    TooManyValuesError,
+    UnknownValueError,
+    Vocabulary,
+    canonical_label,
+)
 
 ROWS: Final = 8192  # rows that are read at a time
 PARQUET, ARROW_FILE = b"PAR1", b"ARROW1"
@@ -209,7 +215,7 @@ class ColumnarDataset(FileDataset):
         for at, word in enumerate(words):
             try:
                 text = self._word(word, column.name)
-                table[at] = -1 if text is None else vocabulary.code(text)
+                table[at] = NO_CODE if text is None else vocabulary.code(text)
             except (UnknownValueError, TooManyValuesError) as failure:
                 places = pc.index(encoded.indices, at).as_py()
                 message = f"row {first + places}: {_why(failure, column, word)}"

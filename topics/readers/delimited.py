@@ -21,7 +21,7 @@ from topics.readers.dataset import Batch
 from topics.readers.layout import Column, FileLayout
 from topics.readers.number_form import PLAIN, NumberForm, other_form
 from topics.readers.source import LineBlock
-from topics.readers.vocabulary import MISSING, TooManyValuesError, UnknownValueError, Vocabulary
+from topics.readers.vocabulary import MISSING, NO_CODE, TooManyValuesError, UnknownValueError, Vocabulary
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
@@ -119,7 +119,7 @@ class DelimitedBlocks:
                 message = "a column that is empty in the first rows is not"
                 raise pa.ArrowInvalid(message)
         if layout.target is None:
-            return x, np.full(table.num_rows, -1, dtype=np.int32)
+            return x, np.full(table.num_rows, NO_CODE, dtype=np.int32)
         vocabulary = layout.columns[layout.target].vocabulary
         assert vocabulary is not None
         return x, _codes(table.column(str(layout.target)), vocabulary, trim=trim)

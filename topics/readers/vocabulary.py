@@ -34,6 +34,9 @@ MISSING = frozenset(
 )
 """Texts for a missing value in a CSV file: the words of pandas.read_csv, and the `?` of Weka."""
 
+NO_CODE = -1
+"""Code of a missing value, and of a row without a label."""
+
 _INTEGRAL = re.compile(r"([+-]?)(0|[1-9][0-9]*)(?:\.0*)?")
 
 
@@ -100,7 +103,7 @@ class Vocabulary:
         return len(self._values)
 
     def code(self, text: str) -> int:
-        """Return the code of a spelling, -1 for "missing"; add a new value if the vocabulary is open.
+        """Return the code of a spelling, NO_CODE for "missing"; add a new value if the vocabulary is open.
 
         Blanks count: a reader whose format ignores blanks around values removes them first.
         """
@@ -114,7 +117,7 @@ class Vocabulary:
 
     def _code_of_new(self, text: str) -> int:
         if text in self._missing:
-            return -1
+            return NO_CODE
         name = self._canonical(text) if self._canonical else text
         code = self._codes.get(name)
         if code is not None:
@@ -128,7 +131,7 @@ class Vocabulary:
         return self._codes[name]
 
     def codes(self, texts: Sequence[str | None]) -> npt.NDArray[np.int32]:
-        """Return the codes of n spellings, -1 for None or missing: int32[n]."""
+        """Return the codes of n spellings, NO_CODE for None or missing: int32[n]."""
         return np.fromiter(
-            (-1 if text is None else self.code(text) for text in texts), dtype=np.int32, count=len(texts)
+            (NO_CODE if text is None else self.code(text) for text in texts), dtype=np.int32, count=len(texts)
         )

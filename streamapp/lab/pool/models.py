@@ -22,7 +22,7 @@ from core.layout.model import Floats, Ints
 from core.learners.boct import boct
 from core.model.model import Model
 from core.model.pool import survey
-from core.model_table import ModelTable
+from core.model_table import NO_LABEL, ModelTable
 from core.numeric.credible import risk_bound
 from core.schema.schema import Schema
 from core.spec import Spec
@@ -54,7 +54,7 @@ class ModelSystem:
         self._split_at = 0
         n = len(x)
         if spec.learner.name == "boct" and spec.learner.sizes in ENTERING:
-            self._table.answer(np.full(n, self._index), x, np.full(n, -1, dtype=np.int32), np.ones(n))
+            self._table.answer(np.full(n, self._index), x, np.full(n, NO_LABEL, dtype=np.int32), np.ones(n))
 
     @property
     def model(self) -> Model:

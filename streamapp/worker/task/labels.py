@@ -23,6 +23,7 @@ from streamapp.worker.task.effects.effects import Effects, Origin
 from streamapp.worker.task.effects.model_events import ModelEvents
 from streamapp.worker.task.effects.record_error import RecordError
 from streamapp.worker.task.effects.refusals import Refusals
+from streamapp.worker.task.effects.replies import NO_CLASS
 from streamapp.worker.task.instances.own_features import OwnFeatures
 from streamapp.worker.task.models.keys import NO_MODEL
 from streamapp.worker.task.models.schemas.class_codes import ClassCodes, RefusedClassError
@@ -306,7 +307,7 @@ class LabelsRun:
             return
         n, names = len(rows), list(self._learned_now)
         slots = np.array([self.store.keys.slot(key) for key, _ in names], dtype=np.int32)
-        width, predicted = np.zeros(n, dtype=np.int32), np.full(n, -1, dtype=np.int32)
+        width, predicted = np.zeros(n, dtype=np.int32), np.full(n, NO_CLASS, dtype=np.int32)
         born = np.array([self.clocks[row] for row in rows], dtype=np.int64)
         requested, sampled = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.int8)
         kept = Kept(names, slots, np.zeros((n, 0)), width, predicted, requested, sampled, np.zeros(n), born)

@@ -8,7 +8,13 @@ from typing import Protocol
 
 from topics.readers.arff.tokens import BLANKS, ArffLineError, is_word, text_of
 from topics.readers.delimited import NUMBER
-from topics.readers.vocabulary import TooManyValuesError, UnknownValueError, Vocabulary, canonical_label
+from topics.readers.vocabulary import (
+    NO_CODE,
+    TooManyValuesError,
+    UnknownValueError,
+    Vocabulary,
+    canonical_label,
+)
 
 MISSING_CELL = "?"
 
@@ -123,14 +129,14 @@ class PlainSpellings(Vocabulary):
         """Return the code of the text between two commas, -1 for a missing value."""
         token = text.strip(BLANKS)
         if token == MISSING_CELL:
-            return -1
+            return NO_CODE
         if not is_word(token):
             raise UnknownValueError(text)
         try:
             number = self._cells.number(token)
         except ArffLineError:
             raise UnknownValueError(text) from None
-        return -1 if math.isnan(number) else int(number)
+        return NO_CODE if math.isnan(number) else int(number)
 
 
 def _shown(text: str) -> str:

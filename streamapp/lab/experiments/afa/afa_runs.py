@@ -10,7 +10,7 @@ import numpy as np
 from core.layout.model import Floats
 from core.learners.ufodt.account import feature_account
 from core.model.model import Model
-from core.model_table import ANSWER_ONLY, LABELLED, ModelTable
+from core.model_table import ANSWER_ONLY, LABELLED, NO_LABEL, ModelTable
 from core.schema.schema import Schema
 from core.spec import Spec
 from streamapp.lab.experiments.base import Row
@@ -83,7 +83,7 @@ def holdout_run(
         predicted[rows] = table.answer(which, x[rows], y[rows], np.ones(n), LABELLED).prediction
         test_x, test_y = holdout(rows.stop)
         m = len(test_y)
-        no_label = np.full(m, -1, dtype=np.int32)
+        no_label = np.full(m, NO_LABEL, dtype=np.int32)
         tested = table.answer(np.zeros(m, dtype=np.int64), test_x, no_label, np.ones(m), ANSWER_ONLY)
         steps.append(rows.stop)
         utility.append(measure(tested.prediction, test_y))

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from core.active.label_account import DECLINED
-from core.model_table import ANSWER_ONLY, LABELLED
+from core.model_table import ANSWER_ONLY, LABELLED, NO_LABEL
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.effects.requests import label_requests
@@ -46,7 +46,7 @@ class EpisodeAnswer(InstancesRun):
             key=np.zeros(1, dtype=np.int32),
             ids=[instance],
             label_values=[],
-            label=np.full(1, -1, dtype=np.int32),
+            label=np.full(1, NO_LABEL, dtype=np.int32),
             weight=np.array([episode.weight]),
             features=[known_features(state.store.traits.schema(slot), self._episode.x)],
             blocks=np.empty((0, 3), dtype=np.int32),

@@ -21,6 +21,7 @@ from topics.columns.spans import Texts
 
 Mask = npt.NDArray[np.bool_]
 Columns = tuple[Ints32, Floats, Ints64]  # prediction, probability, version
+NO_CLASS = -1  # class code of an answer without a class
 DEAD = -1  # version of a dead-lettered row of a block
 ROOT = "all"  # the path to a tree that is one leaf
 
@@ -33,7 +34,9 @@ def _none(n: int) -> Answers:
     is_not = np.zeros(n, dtype=np.bool_)
     sampled, importance = np.zeros(n, dtype=np.int8), np.zeros(n)
     version = np.full(n, DEAD, dtype=np.int64)
-    return Answers(np.full(n, -1, dtype=np.int32), np.zeros((n, 0)), is_not, sampled, importance, version, [])
+    return Answers(
+        np.full(n, NO_CLASS, dtype=np.int32), np.zeros((n, 0)), is_not, sampled, importance, version, []
+    )
 
 
 class Replies:
@@ -202,7 +205,7 @@ def _bad_rows(malformed: list[Malformed], record: int) -> int:
 
 def _with_gaps(columns: Columns, ids: Sequence[str], place: Ints32, n: int) -> tuple[Columns, list[str]]:
     """Return columns of n rows in which the given rows are at `place` and all remaining rows are dead."""
-    prediction, version = np.full(n, -1, dtype=np.int32), np.full(n, DEAD, dtype=np.int64)
+    prediction, version = np.full(n, NO_CLASS, dtype=np.int32), np.full(n, DEAD, dtype=np.int64)
     probability = np.zeros((n, columns[1].shape[1]))
     prediction[place], probability[place], version[place] = columns
     names = [""] * n
