@@ -154,9 +154,9 @@ class PlanWords:
         spec, plan = self.spec, self.record
         position = ModelHeader.SIZE
         for name, size in (
-            ("detector", len(spec.drift.initial())),
-            ("query", len(spec.query.initial())),
-            ("budget", len(spec.budget.initial())),
+            ("detector_state", len(spec.drift.initial())),
+            ("query_state", len(spec.query.initial())),
+            ("budget_state", len(spec.budget.initial())),
             ("evaluation", evaluation_words(self.dims.classes, spec.evaluation.window)),
             ("values_seen", len(self.dims.nominal)),
             ("numbers_seen", NumbersSeen.SIZE * len(self.dims.numeric) if spec.explain else 0),

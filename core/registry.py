@@ -12,7 +12,7 @@ import functools
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Container
+from collections.abc import Callable, Container
 from types import ModuleType
 from typing import Any, Final
 
@@ -109,6 +109,16 @@ def kind(family: str, name: str) -> int:
     return names(family).index(name)
 
 
+def every_plugin(_module: ModuleType) -> bool:
+    """Return that a plug-in must have a kernel."""
+    return True
+
+
+def no_plugin(_module: ModuleType) -> bool:
+    """Return that a plug-in may lack a kernel."""
+    return False
+
+
 @functools.cache
 def dispatch(
     family: str,
@@ -117,13 +127,15 @@ def dispatch(
     otherwise: int | None = None,
     signature: str | None = None,
     inline: tuple[str, ...] = (),
+    needed_by: Callable[[ModuleType], bool] = every_plugin,
 ) -> Any:
     """Return compiled code that calls a function of the plug-in with a given kind.
 
     ``dispatch("drift", "update", "p, state, error")`` has the parameters ``kind, p, state, error`` and calls
-    ``core.drift.<name>.update(p, state, error)``. Plug-ins without such a function are left out:
-    their kind must not be passed, unless ``otherwise`` is given, which is then the result. The code branches
-    on an integer, because a compiled function as an argument costs microseconds a call and defeats the cache.
+    ``core.drift.<name>.update(p, state, error)``. A plug-in whose module ``needed_by`` accepts must have the
+    function, unless ``otherwise`` is given, which is then the result. The kind of another plug-in without it
+    must not be passed. The code branches on an integer, because a compiled function as an argument costs
+    microseconds a call and defeats the cache.
 
     With a signature (without kind) each function is compiled separately, when a plan needs it, and called
     through its address: a call takes 2 ns, and the caller is compiled without it. Functions of the plug-ins
@@ -131,8 +143,21 @@ def dispatch(
     """
     members = list(enumerate(modules(family)))
     inlined = frozenset(kind for kind, name in enumerate(names(family)) if name in inline)
+    if otherwise is None:
+        require([plugin for _, plugin in members if needed_by(plugin)], family, function, parameters)
     name = f"{PACKAGES[family]}.{function}"
     return dispatch_to(members, name, parameters, otherwise, signature, inlined)
+
+
+def require(members: list[ModuleType], family: str, function: str, parameters: str) -> None:
+    """Raise GroveError if a module of a family lacks a kernel."""
+    for member in members:
+        if not hasattr(member, function):
+            msg = (
+                f"{member.__name__} must have the kernel {function}({parameters}); add it, as "
+                f"{PACKAGES[family]}.{BASES.get(family, 'base')} describes it"
+            )
+            raise GroveError(msg)
 
 
 def dispatch_to(
@@ -214,6 +239,9 @@ def _own_records(member: ModuleType, function: str, parameters: list[str]) -> di
             own[number] = declared
     return own
 
+
+BASES: Final = {"learners": "protocol"}
+"""The module of a family that describes its kernels, if it is not ``base``."""
 
 PARAMETERS: Final = "p"
 """The parameter of dispatched functions that stands for the numeric parameters of the plug-in."""

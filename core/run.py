@@ -413,7 +413,7 @@ def evaluate(run: Run, plan: PlanRecord, model: ModelHeader, label: int, row: in
     # The strategy requests labels where the model is unsure. These have more errors, without any drift.
     if run.asked[row] == 0 or run.sampled[row] != NOT_SAMPLED or plan.sampled_detection == 0:
         error = 0.0 if prediction == label else 1.0
-        p, state = plan.parameters(plan.drift_at), model.section(plan.detector)
+        p, state = plan.parameters(plan.drift_at), model.section(plan.detector_state)
         level = detect(plan.drift, p, state, error)
         if level != model.level:
             model.level = level

@@ -63,7 +63,7 @@ def ask(
 
     Counts the request, if there is one [D19]. Importance 0: the label is not part of the estimate.
     """
-    budget, p, state = plan.budgeting, plan.parameters(plan.budgeting_at), model.section(plan.budget)
+    budget, p, state = plan.budgeting, plan.parameters(plan.budgeting_at), model.section(plan.budget_state)
     reserved = sampled == SAMPLED_FOR_EVALUATION
     asked, importance = reserved, 0.0
     if not reserved:
@@ -90,7 +90,7 @@ def ask(
 @kernel
 def decide_here(plan: PlanRecord, model: ModelHeader, place: int, shares, scratch) -> tuple[int, float]:
     """Return the strategy's decision on the current record, which ended at a place of the first block."""
-    strategy, p, state = plan.strategy, plan.parameters(plan.strategy_at), model.section(plan.query)
+    strategy, p, state = plan.strategy, plan.parameters(plan.strategy_at), model.section(plan.query_state)
     block, limit = model.block(0), budgets.limits_of(plan).limit
     if plan.columns & LEAVES != 0:
         leaves = leaf_table(plan.learner, plan, block, place)

@@ -11,8 +11,8 @@ from core.bounds.base import GAP, OPEN, TIE, Bound, Case
 from core.kernels.jit import kernel
 from core.plugin import choice, number
 
-deviation = registry.dispatch("criteria", "deviation", "n, log_delta, k")
-growth = registry.dispatch("criteria", "growth", "n")
+deviation = registry.dispatch("criteria", "deviation", "n, log_delta, k", needed_by=registry.no_plugin)
+growth = registry.dispatch("criteria", "growth", "n", needed_by=registry.no_plugin)
 
 
 @dataclass(frozen=True, slots=True)

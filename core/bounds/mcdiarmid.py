@@ -15,7 +15,7 @@ from core.plugin import choice, number
 PRINTED: Final = 1.0
 CODED: Final = 2.0
 
-sensitivity = registry.dispatch("criteria", "sensitivity", "n, k, printed")
+sensitivity = registry.dispatch("criteria", "sensitivity", "n, k, printed", needed_by=registry.no_plugin)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ and, if a theorem or a practice of the literature covers the criterion, in the u
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, ClassVar
 
 from core import registry
@@ -87,7 +88,13 @@ def dispatcher() -> Any:
 
 def rough_dispatcher() -> Any:
     """Return ``impurity_roughly(kind, …)`` over the criteria that have it."""
-    return registry.dispatch("criteria", "impurity_roughly", "masses, k, n, out, total", signature=_COLUMNS)
+    return registry.dispatch(
+        "criteria",
+        "impurity_roughly",
+        "masses, k, n, out, total",
+        signature=_COLUMNS,
+        needed_by=registry.no_plugin,
+    )
 
 
 def range_dispatcher() -> Any:
@@ -95,14 +102,18 @@ def range_dispatcher() -> Any:
     return registry.dispatch("criteria", "reach", "k")
 
 
+def _is_incremental(criterion: ModuleType) -> bool:
+    return any(hasattr(criterion, kernel) for kernel in ("moment", "increment", "steepest"))
+
+
 def increment_dispatcher() -> tuple[Any, Any]:
     """Return ``moment(kind, …)`` and ``increment(kind, …)`` over the criteria that have them."""
     return (
-        registry.dispatch("criteria", "moment", "n, squares"),
-        registry.dispatch("criteria", "increment", "n, cell, moment, weight"),
+        registry.dispatch("criteria", "moment", "n, squares", needed_by=_is_incremental),
+        registry.dispatch("criteria", "increment", "n, cell, moment, weight", needed_by=_is_incremental),
     )
 
 
 def steepness_dispatcher() -> Any:
     """Return ``steepest(kind, n, ratio)`` over the criteria that have ``increment``."""
-    return registry.dispatch("criteria", "steepest", "n, ratio")
+    return registry.dispatch("criteria", "steepest", "n, ratio", needed_by=_is_incremental)

@@ -11,7 +11,6 @@ from types import ModuleType
 from typing import Any, Final
 
 from core import registry
-from core.errors import GroveError
 from core.kernels.jit import FLOATS, INTS
 from core.learners.protocol import Learner
 
@@ -62,10 +61,8 @@ def _inlined(function: str) -> frozenset[int]:
 @functools.cache
 def _dispatch(function: str, parameters: str, signature: str, otherwise: int | None = None) -> Any:
     members = [(kind, importlib.import_module(name)) for kind, name in enumerate(modules())]
-    for _, module in members:
-        if otherwise is None and not hasattr(module, function):
-            msg = f"{module.__name__} must have the kernel {function}({parameters}): every learner has one"
-            raise GroveError(msg)
+    if otherwise is None:
+        registry.require([module for _, module in members], "learners", function, parameters)
     return registry.dispatch_to(
         members, f"core.learners.{function}", parameters, otherwise, signature, _inlined(function)
     )

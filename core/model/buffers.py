@@ -42,9 +42,9 @@ def write_states(plan: Plan, floats: Floats) -> None:
     """Write the initial states of detector, query strategy and budget."""
     sections = plan.record
     for start, plugin in (
-        (sections.detector, plan.spec.drift),
-        (sections.query, plan.spec.query),
-        (sections.budget, plan.spec.budget),
+        (sections.detector_state, plan.spec.drift),
+        (sections.query_state, plan.spec.query),
+        (sections.budget_state, plan.spec.budget),
     ):
         state = plugin.initial()
         floats[start : start + len(state)] = state
@@ -159,9 +159,9 @@ def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
         return
     write_states(plan, new.view(np.float64))
     for source, old_plugin, target, plugin in (
-        (before.detector, old_plan.spec.drift, now.detector, plan.spec.drift),
-        (before.query, old_plan.spec.query, now.query, plan.spec.query),
-        (before.budget, old_plan.spec.budget, now.budget, plan.spec.budget),
+        (before.detector_state, old_plan.spec.drift, now.detector_state, plan.spec.drift),
+        (before.query_state, old_plan.spec.query, now.query_state, plan.spec.query),
+        (before.budget_state, old_plan.spec.budget, now.budget_state, plan.spec.budget),
     ):
         if plugin.continues(old_plugin):
             size = len(plugin.initial())

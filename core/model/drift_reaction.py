@@ -26,7 +26,7 @@ def react(model: Model, row: int, index: int) -> Drift:
     """React to the new level of the model's detector; return an event with the action."""
     level = int(model.header.level)
     action = REACTIONS[model.spec.drift.reaction](model, level)
-    state = int(model.plan.record.detector)
+    state = int(model.plan.record.detector_state)
     return Drift(
         row=row,
         model=index,

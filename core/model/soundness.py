@@ -283,13 +283,17 @@ def baselines_problem(plan: PlanRecord, evaluation: EvaluationCounters, in_windo
 @kernel
 def section_problem(plan: PlanRecord, model: ModelHeader) -> int:
     """Return a problem of the states of plug-ins that a model has once, or SOUND."""
-    number = detector_problem(plan.drift, plan.parameters(plan.drift_at), model.section(plan.detector))
+    number = detector_problem(plan.drift, plan.parameters(plan.drift_at), model.section(plan.detector_state))
     if number != SOUND:
         return of_plugin(DETECTOR, number)
-    number = strategy_problem(plan.strategy, plan.parameters(plan.strategy_at), model.section(plan.query))
+    number = strategy_problem(
+        plan.strategy, plan.parameters(plan.strategy_at), model.section(plan.query_state)
+    )
     if number != SOUND:
         return of_plugin(STRATEGY, number)
-    number = budget_problem(plan.budgeting, plan.parameters(plan.budgeting_at), model.section(plan.budget))
+    number = budget_problem(
+        plan.budgeting, plan.parameters(plan.budgeting_at), model.section(plan.budget_state)
+    )
     if number != SOUND:
         return of_plugin(BUDGET, number)
     return SOUND

@@ -38,7 +38,9 @@ nominal  ``update_nominal(plan, p, statistics, label, x, weight)``
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, ClassVar, NamedTuple
 
 from core import registry
@@ -96,10 +98,24 @@ class Candidates(NamedTuple):
 name_tuple(Candidates, "float64[:, ::1]", "float64[:, ::1]", "float64[::1]")
 
 
+def _is_numeric(observer: ModuleType) -> bool:
+    return bool(observer.Plugin.kind == "numeric")
+
+
+def _is_nominal(observer: ModuleType) -> bool:
+    return bool(observer.Plugin.kind == "nominal")
+
+
 def _dispatch(
-    function: str, parameters: str, signature: str | None = None, otherwise: int | None = None
+    function: str,
+    parameters: str,
+    signature: str | None = None,
+    otherwise: int | None = None,
+    needed_by: Callable[[ModuleType], bool] | None = None,
 ) -> Any:
-    return registry.dispatch("observers", function, parameters, otherwise, signature)
+    if needed_by is None:
+        needed_by = _is_nominal if function.endswith("nominal") else _is_numeric
+    return registry.dispatch("observers", function, parameters, otherwise, signature, needed_by=needed_by)
 
 
 _STATISTICS = "PlanRecord, Words, Words, int64"
@@ -141,7 +157,10 @@ def numeric_dispatcher() -> tuple[Any, ...]:
 def rough_dispatcher() -> Any:
     """Return ``propose_roughly`` over the numeric observers that have it."""
     return _dispatch(
-        "propose_roughly", "plan, p, statistics, k, candidates", f"int64({_STATISTICS}, Candidates)"
+        "propose_roughly",
+        "plan, p, statistics, k, candidates",
+        f"int64({_STATISTICS}, Candidates)",
+        needed_by=registry.no_plugin,
     )
 
 
@@ -150,7 +169,7 @@ def nominal_dispatcher() -> tuple[Any, ...]:
     return (
         _dispatch("update_nominal", "plan, p, statistics, label, x, weight"),
         _dispatch("masses_nominal", "plan, statistics, k, start, end, out"),
-        _dispatch("may_be_multiway", "plan, p, values"),
+        _dispatch("may_be_multiway", "plan, p, values", needed_by=_is_nominal),
         _dispatch("log_densities_nominal", "plan, p, statistics, k, x, scratch, out"),
         _dispatch(
             "densities_nominal",

@@ -208,7 +208,7 @@ def test_another_window_or_score_begins_anew() -> None:
     table = model_of(DISTRIBUTIONS["even"], 0.1)
     answered(table, drawn(1, 3000))
     model = table.model(0)
-    query = int(model.plan.record.query)
+    query = int(model.plan.record.query_state)
     state = model.ints[query : query + len(model.spec.query.initial())].copy()
     for change, kept in (({"explore": 0.3}, True), ({"window": 500}, False), ({"score": "conf_tree"}, False)):
         other = Model.restore(model.snapshot())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, ClassVar, Final, NamedTuple
 
 from core import registry, spelling
@@ -112,12 +113,17 @@ name_tuple(Uncertainty, "float64", "float64", "float64", "float64", "int64")
 _TYPES = "PlanRecord, Words, ModelHeader, Words, float64"
 
 
+def _looks_at_one_place(strategy: ModuleType) -> bool:
+    return not hasattr(strategy, "decide_at_leaf")
+
+
 def dispatcher() -> Any:
     """Return ``decide(kind, …)`` over all strategies that look at one place at most."""
     return registry.dispatch(
         "queries",
         "decide",
         "plan, p, model, state, limit, uncertainty",
+        needed_by=_looks_at_one_place,
         signature=f"Tuple((int64, float64))({_TYPES}, Uncertainty)",
     )
 
@@ -128,13 +134,14 @@ def leaf_dispatcher() -> Any:
         "queries",
         "decide_at_leaf",
         "plan, p, model, state, limit, leaves, number",
+        needed_by=registry.no_plugin,
         signature=f"Tuple((int64, float64))({_TYPES}, LeafTable, int64)",
     )
 
 
 def score_dispatcher() -> Any:
     """Return ``score(kind, …)`` over the strategies that can rank records."""
-    return registry.dispatch("queries", "score", "uncertainty")
+    return registry.dispatch("queries", "score", "uncertainty", needed_by=registry.no_plugin)
 
 
 def problem_dispatcher() -> Any:

@@ -37,7 +37,7 @@ from core.learners.boct.leaf_rows import (
     move_extent,
 )
 from core.learners.hoeffding.blocks import CARRIED, TreeLayout, tree_at
-from core.learners.hoeffding.decision import HasState, plan_of, tree_of
+from core.learners.hoeffding.decision import HasState, tree_of
 from core.learners.protocol import HasBlocks, Room
 from core.schema.dimensions import Dimensions
 from core.tree import allocation, views
@@ -198,7 +198,7 @@ class BoctLayout(TreeLayout):
         leaves, old_rows, rows = self.leaf_words(tree), old.row_words(source, s), self.row_words(target, t)
         used = 0
         for slot, (first, n) in enumerate(
-            zip(leaves.first[:slots].tolist(), leaves["count"][:slots].tolist(), strict=True)
+            zip(leaves.first[:slots].tolist(), leaves.count[:slots].tolist(), strict=True)
         ):
             rows[used : used + n, : old.stride] = old_rows[first : first + n]
             extent = room[EXTENT] if slot == room[ROOMY] else n
@@ -226,7 +226,7 @@ class BoctLayout(TreeLayout):
             number, tree = waiting.pop(), tree_of(model, t)
             if tree.stopped:
                 break
-            if not search(plan_of(model), tree, tree.node(number)):
+            if not search(model.plan.record, tree, tree.node(number)):
                 continue
             if self._exceeds_cap(model, t):
                 tree.stopped = 1
@@ -284,7 +284,7 @@ class BoctLayout(TreeLayout):
             return
         extent = n + min(max(n, FIRST_ROOM - n), spare)
         if header.used + extent <= header.capacity:
-            move_extent(plan_of(model), tree, leaf, extent)
+            move_extent(model.plan.record, tree, leaf, extent)
             return
         others = live[CAPACITY] - n
         capacity = min(others + extent + others // 2, max(limit, others + extent))
@@ -293,7 +293,7 @@ class BoctLayout(TreeLayout):
 
     def _install(self, model: HasState, t: int, number: int, row: int, index: int) -> tuple[int, Event]:
         """Give a leaf the test that has won, and divide its rows; return the first child and the event."""
-        plan, tree, view = plan_of(model), tree_of(model, t), self.view(model.ints, t)
+        plan, tree, view = model.plan.record, tree_of(model, t), self.view(model.ints, t)
         node = tree.node(number)
         observed, routed = float(tree.leaf_of(node).observed), float(node.routed)
         left, right = (RowCounts.over(np.zeros(RowCounts.SIZE, dtype=np.int64)) for _ in range(2))

@@ -29,7 +29,6 @@ from core.learners.boct.blocks import BoctLayout
 from core.learners.boct.cut_search import is_due, search_here
 from core.learners.boct.parameters import BoctParameters
 from core.learners.hoeffding.blocks import tree_at
-from core.learners.hoeffding.decision import plan_of
 from core.learners.protocol import HasBlocks, Learner
 from core.numeric.credible import HETEROGENEITIES, check_delta
 from core.plugin import Parameters, choice, count, flag, number
@@ -297,5 +296,5 @@ def leaf_of(model: HasBlocks, x: Any) -> Ints:
     records, t = np.ascontiguousarray(x, dtype=np.float64), model.block_places[0]
     routed, out = model.plan.blocks.prepare(model.ints, t), np.empty(len(records), dtype=np.int64)
     register(routed)
-    _ends(plan_of(model), tree_at(model.ints, t), records, routed.ctypes.data, out)
+    _ends(model.plan.record, tree_at(model.ints, t), records, routed.ctypes.data, out)
     return out

@@ -12,7 +12,7 @@ from core.learners.forest import memory
 from core.learners.forest.layout import DRIFTED, QUIET, SPLIT_MADE, WARNED, Member
 from core.learners.forest.member_state import MemberState, numbered, own_part
 from core.learners.forest.placement import ForestPlacement
-from core.learners.hoeffding.decision import plan_of, tree_of
+from core.learners.hoeffding.decision import tree_of
 from core.learners.hoeffding.growth import splitting
 from core.learners.protocol import HasBlocks
 
@@ -109,7 +109,7 @@ class ForestGrowth:
         """
         from core.learners.forest import stretch  # loads or compiles kernels
 
-        trees, part, plan = self.layout.trees, state.plan, plan_of(state)
+        trees, part, plan = self.layout.trees, state.plan, state.plan.record
         have, (nodes, slots) = trees.room(state.ints, state.t), trees.live_room(state.ints, state.t)
         if trees.has_stopped(state.ints, state.t) or not plan.plain_splits or plan.subtrees:
             return False  # a tree that adapts may have several leaves to split

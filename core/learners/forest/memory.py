@@ -35,7 +35,7 @@ from core.learners.forest.member_state import (
 )
 from core.learners.forest.placement import ForestPlacement
 from core.learners.hoeffding import split_attempt
-from core.learners.hoeffding.decision import FORGET, Decision, plan_of, tree_of
+from core.learners.hoeffding.decision import FORGET, Decision, tree_of
 from core.learners.hoeffding.growth import deactivation, splitting
 from core.learners.protocol import HasBlocks
 from core.tree import views
@@ -133,7 +133,7 @@ def _holding(state: MemberState, row: int) -> Holding:
     )
     if not tree.block.stopped:
         return holding
-    learner, plan, block = state.spec.learner, plan_of(state), tree_of(state, t)
+    learner, plan, block = state.spec.learner, state.plan.record, tree_of(state, t)
     for number in _waiting(tree, active).tolist():
         node = block.node(number)
         leaf = block.leaf_of(node)
@@ -157,7 +157,7 @@ def _waiting(tree: TreeView, active: Ints) -> Ints:
 def _account(layout: ForestPlacement, model: HasBlocks, t: int, holdings: dict[int, Holding]) -> Account:
     """Return the free bytes of a forest, for the classes and values that the model has learned."""
     ints, plan = model.ints, own_part(layout, model, t)
-    first = int(plan_of(model).values_seen)
+    first = int(model.plan.record.values_seen)
     values = int(ints[first : first + len(plan.values_index)].sum())
     shape = layout.trees.shape_of(classes_of(ints), values, 1, 1)
     reserved = plan.learned_bytes(ints)

@@ -25,7 +25,7 @@ from core.layout.tree import (
 )
 from core.learners.arrays import copy_axes
 from core.learners.hoeffding import invariants
-from core.learners.hoeffding.decision import HasState, plan_of
+from core.learners.hoeffding.decision import HasState
 from core.learners.hoeffding.growth import revision, splitting
 from core.learners.protocol import BlockLayout, BlockSummary, HasBlocks, Room
 from core.schema.dimensions import Dimensions, values_carried
@@ -249,7 +249,7 @@ class TreeLayout(BlockLayout):
         if reason == GROW_FIRST:
             splitting.grow_branch(model, t, place)
             return []
-        if plan_of(model).revision:
+        if model.plan.record.revision:
             return revision.revise_path(model, t, place, row, index)
         event = splitting.attempt(model, t, place, row, index)
         return [] if event is None else [event]

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
 
 from core.layout.model import Floats, Ints
-from core.layout.plan import PlanRecord
 from core.layout.tree import LEAF, Tree
 
 FORGET: Final = LEAF
@@ -39,11 +38,6 @@ class HasState(Protocol):
 def tree_of(model: HasState, t: int) -> Tree:
     """Return the tree at word t of a model, until the model's blocks are moved."""
     return Tree(model.ints, model.floats, t)
-
-
-def plan_of(model: HasState) -> PlanRecord:
-    """Return the words of a model's plan."""
-    return PlanRecord(model.plan.ints, model.plan.floats, 0)
 
 
 Reason = Literal["gap", "tie", "only"]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from core.layout.tree import ABSENT, LEAF, MULTIWAY
-from core.learners.hoeffding.decision import plan_of
 from core.tree import quirks
 from core.tree.views import TreeView
 
@@ -25,7 +24,7 @@ def _repeated_multiway(model: Any, tree: TreeView) -> Iterator[str]:
     Each node is linked to the nearest multiway test above it, so that a path to the root visits each
     attribute once.
     """
-    if plan_of(model).has(quirks.TESTS_AGAIN):
+    if model.plan.record.has(quirks.TESTS_AGAIN):
         return
     nodes = tree.nodes[: tree.block.nodes]
     kinds, attributes, parents = nodes.kind.tolist(), nodes.attribute.tolist(), nodes.parent.tolist()
@@ -52,7 +51,7 @@ def _mass_problems(model: Any, tree: TreeView) -> Iterator[str]:
     observed = tree.leaf_records.observed[slots]
     for i in np.flatnonzero(~np.isclose(seen.sum(axis=1), observed, rtol=1e-9, atol=0.0)):
         yield f"leaf {nodes[i]}: seen={seen[i].tolist()} must add up to {observed[i]}"
-    inherits = not (tree.shape.revision and plan_of(model).has(quirks.NOTHING_INHERITED))
+    inherits = not (tree.shape.revision and model.plan.record.has(quirks.NOTHING_INHERITED))
     below = (masses < seen * (1.0 - 1e-9)) & inherits
     for i in np.flatnonzero((below | (seen < 0.0)).any(axis=1)):
         yield f"leaf {nodes[i]}: masses={masses[i].tolist()} must be at least seen={seen[i].tolist()}"

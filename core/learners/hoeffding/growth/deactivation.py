@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from core.layout.model import Floats
-from core.learners.hoeffding.decision import HasState, plan_of, tree_of
+from core.learners.hoeffding.decision import HasState, tree_of
 from core.learners.hoeffding.growth import splitting
 from core.tree.children import grow
 from core.tree.views import TreeView
@@ -57,6 +57,6 @@ def activate(model: HasState, tree: TreeView, t: int, leaf: int) -> None:
     tree.block.leaves -= 1  # it is counted as a leaf already
     record = tree.block.node(leaf)
     model.spec.learner.begin(tree, leaf, int(record.slot))
-    if plan_of(model).inherited:
+    if model.plan.record.inherited:
         # The weight it votes with is not in its statistics, so that it is no evidence.
         tree.block.leaf_of(record).left_out = math.fsum(splitting.masses_of(model, t, leaf))

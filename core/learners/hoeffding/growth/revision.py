@@ -17,7 +17,7 @@ from core.events import Event, NodeTest, Pruned, Split
 from core.layout.model import Ints
 from core.layout.tree import ABSENT, LEAF
 from core.learners.hoeffding import reevaluation, split_attempt
-from core.learners.hoeffding.decision import FORGET, Decision, HasState, plan_of, tree_of
+from core.learners.hoeffding.decision import FORGET, Decision, HasState, tree_of
 from core.learners.hoeffding.growth import splitting
 from core.tree import views
 from core.tree.views import TreeView, tree_view
@@ -31,7 +31,7 @@ def revise_path(model: HasState, t: int, end: int, row: int, index: int) -> list
     where the path ends.
     """
     events: list[Event] = []
-    learner, plan, tree = model.spec.learner, plan_of(model), tree_of(model, t)
+    learner, plan, tree = model.spec.learner, model.plan.record, tree_of(model, t)
     is_first = t == model.block_places[0]
     depth = reevaluation.ABOVE_ROOT
     while (due := int(reevaluation.next_due(plan, tree, tree.node_of(end), depth))) >= 0:
@@ -63,7 +63,7 @@ def carry_out(model: HasState, t: int, node: int, decision: Decision, row: int, 
     if decision.test == FORGET and decision.action == "split":
         splitting.forget(model, t, node)
         block = tree_of(model, t)
-        block.revision(plan_of(model), block.leaf_of(block.node(node))).forgets = 1.0
+        block.revision(model.plan.record, block.leaf_of(block.node(node))).forgets = 1.0
         return None
     if decision.action == "split":
         return splitting.install(model, t, node, decision, row, index)
@@ -96,7 +96,7 @@ def move_threshold(model: HasState, tree: TreeView, node: int, decision: Decisio
     """Give a numeric test another threshold; the subtrees below it stay."""
     record = tree.block.node(node)
     record.value = decision.value
-    revision = tree.block.revision(plan_of(model), tree.block.leaf_of(record))
+    revision = tree.block.revision(model.plan.record, tree.block.leaf_of(record))
     revision.own = revision.merits[decision.attribute]
 
 

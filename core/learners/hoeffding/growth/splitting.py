@@ -20,7 +20,7 @@ from core.layout.tree import (
 )
 from core.learners.hoeffding import split_attempt
 from core.learners.hoeffding.branch_masses import divide
-from core.learners.hoeffding.decision import FORGET, Decision, HasState, plan_of, tree_of
+from core.learners.hoeffding.decision import FORGET, Decision, HasState, tree_of
 from core.learners.hoeffding.plain_split import SPLIT_WORDS, SplitWords
 from core.learners.hoeffding.split_decision import REASONS
 from core.tree import quirks
@@ -39,7 +39,7 @@ def attempt(model: HasState, t: int, place: int, row: int, index: int) -> Event 
 
     t and place are the first words of the tree and of the leaf's node record.
     """
-    ints, learner, plan = model.ints, model.spec.learner, plan_of(model)
+    ints, learner, plan = model.ints, model.spec.learner, model.plan.record
     tree = tree_of(model, t)
     node = tree.node_of(place)
     leaf = tree.leaf_of(node)
@@ -72,7 +72,7 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
     had, block = masses_of(model, t, node), tree_of(model, t)
     leaves, nodes = int(block.leaves) - 1 + present, int(block.nodes) + len(masses)
     if exceeds_cap(model, leaves, int(block.splits) + 1, nodes, inactive(model, t)):
-        lacks_leaves = plan_of(model).review and leaves > model.spec.learner.max_leaves
+        lacks_leaves = model.plan.record.review and leaves > model.spec.learner.max_leaves
         block.stopped = LACKS_LEAVES if lacks_leaves else LACKS_ROOM
         return GrowthStopped(row, index, int(block.leaves)) if is_first else None
     t = make_room(model, t, len(masses), present - 1)
@@ -84,7 +84,7 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
     else:
         free_slot(model, tree, int(record.slot))
         record.slot = -1
-    learner, plan, block = model.spec.learner, plan_of(model), tree_of(model, t)
+    learner, plan, block = model.spec.learner, model.plan.record, tree_of(model, t)
     inherits = not plan.has(quirks.NOTHING_INHERITED)
     connect(plan, block, block.node(node), test_of(decision), masses, inherits)
     children = np.arange(record.child, record.child + len(masses))
@@ -111,7 +111,7 @@ def watch_again(model: HasState, t: int, node: int) -> None:
     """Let the schedule watch rivals of the new test of node number ``node``."""
     if model.spec.learner.watches_inner_nodes:
         tree = tree_of(model, t)
-        split_attempt.reschedule(plan_of(model), tree, tree.node(node))
+        split_attempt.reschedule(model.plan.record, tree, tree.node(node))
 
 
 def event_of(
@@ -165,7 +165,7 @@ def described_event(words: list[float], row: int, index: int, member: int | None
 
 def divided(model: HasState, t: int, node: int, decision: Decision) -> tuple[Any, int]:
     """Return the class masses of the branches of a test (float64[branch, class]), and how many exist."""
-    plan, tree = plan_of(model), tree_of(model, t)
+    plan, tree = model.plan.record, tree_of(model, t)
     leaf = tree.leaf_of(tree.node(node))
     masses = divide(plan, tree, leaf, decision.attribute, decision.test, decision.value)
     if decision.test == MULTIWAY and plan.has(quirks.ABSENT_BRANCHES):
@@ -183,7 +183,7 @@ def test_of(decision: Decision) -> SplitTest:
 
 def inactive(model: HasState, t: int) -> int:
     """Return how many leaves have no leaf record (core/learners/hoeffding/growth/deactivation.py)."""
-    if not plan_of(model).review:
+    if not model.plan.record.review:
         return 0
     return len(tree_view(model.plan, model.ints, t).leaves[1])
 
@@ -197,7 +197,7 @@ def exceeds_cap(model: HasState, leaves: int, inner: int, nodes: int, idle: int 
     neither the cut of runs nor a restore changes the result. There may be more nodes than leaves and inner
     nodes: MOA has absent branches.
     """
-    learner, plan, ints, shared = model.spec.learner, model.plan, model.ints, plan_of(model)
+    learner, plan, ints, shared = model.spec.learner, model.plan, model.ints, model.plan.record
     if leaves > learner.max_leaves:
         return True
     records = (leaves + inner if shared.revision else leaves) - idle
@@ -217,7 +217,7 @@ def make_room(model: HasState, t: int, nodes: int, slots: int) -> int:
     Room doubles, up to the bytes that the tree may take. A large tree gets a quarter more leaf records
     without being moved. More nodes move the leaf records, so that a tree with small nodes gets many at once.
     """
-    plan, shared, tree = model.plan, plan_of(model), tree_of(model, t)
+    plan, shared, tree = model.plan, model.plan.record, tree_of(model, t)
     active = int(tree.leaves) - inactive(model, t)
     if shared.revision:  # inner nodes keep their leaf records
         active, slots = active + int(tree.splits), slots + 1
@@ -240,7 +240,7 @@ def make_room(model: HasState, t: int, nodes: int, slots: int) -> int:
 
 def keep_slot(model: HasState, tree: TreeView, node: int, decision: Decision) -> None:
     """Prepare the leaf record of a node that gets a test and continues to learn, for its revisions."""
-    plan, record = plan_of(model), tree.block.node(node)
+    plan, record = model.plan.record, tree.block.node(node)
     leaf = tree.block.leaf_of(record)
     revision = tree.block.revision(plan, leaf)
     leaf.majority_right = leaf.bayes_right = 0.0
@@ -279,7 +279,7 @@ def forget(model: HasState, t: int, node: int) -> None:
     clear_slot(model, tree, int(record.slot))
     leaf = tree.block.leaf_of(record)
     leaf.node = node
-    if plan_of(model).has(quirks.NOTHING_INHERITED):
+    if model.plan.record.has(quirks.NOTHING_INHERITED):
         tree.masses[node] = 0.0
         record.reach = 0
     model.spec.learner.begin(tree, node, int(record.slot))
@@ -301,4 +301,4 @@ def grow_branch(model: HasState, t: int, place: int) -> None:
     leaf = view.block.node(number)
     model.spec.learner.begin(view, number, int(leaf.slot))
     if view.shape.revision:
-        view.block.revision(plan_of(model), view.block.leaf_of(leaf)).forgets = 1.0
+        view.block.revision(model.plan.record, view.block.leaf_of(leaf)).forgets = 1.0

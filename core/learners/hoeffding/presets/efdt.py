@@ -8,7 +8,7 @@ from typing import ClassVar
 from core.errors import ParameterError
 from core.layout.tree import LEAF, NUMERIC, Leaf, Node, Revision, Tree
 from core.learners.hoeffding import reevaluation
-from core.learners.hoeffding.decision import Decision, HasState, plan_of
+from core.learners.hoeffding.decision import Decision, HasState
 from core.learners.hoeffding.presets import h_tree
 from core.learners.hoeffding.split_decision import OPEN, REASONS
 from core.plugin import choice, period
@@ -83,7 +83,7 @@ class Plugin(h_tree.Plugin):
 
     def _reevaluate(self, model: HasState, tree: Tree, node: Node) -> Decision | None:
         """Evaluate a node and count the evaluation; return the test to install, if the bound allows one."""
-        evaluation = reevaluation.reevaluate(plan_of(model), tree, node, False)
+        evaluation = reevaluation.reevaluate(model.plan.record, tree, node, False)
         if evaluation.outcome == OPEN:
             return None
         averages = evaluation.averages
@@ -108,7 +108,7 @@ class Plugin(h_tree.Plugin):
         """
         if not self.quirks & quirks.USED_ABOVE or decision.test in (NUMERIC, LEAF):
             return False
-        plan = plan_of(model)
+        plan = model.plan.record
         while True:
             if tree.revision(plan, tree.leaf_of(node)).forgets:
                 return False

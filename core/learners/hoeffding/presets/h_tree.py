@@ -10,7 +10,7 @@ import numpy as np
 
 from core.layout.tree import Leaf, Node, Tree
 from core.learners.hoeffding import ranking, split_decision
-from core.learners.hoeffding.decision import FORGET, Decision, HasState, plan_of
+from core.learners.hoeffding.decision import FORGET, Decision, HasState
 from core.learners.hoeffding.learner import HoeffdingLearner
 from core.plugin import number
 
@@ -46,7 +46,7 @@ class Plugin(HoeffdingLearner):
     def decide(self, model: HasState, tree: Tree, node: Node, leaf: Leaf) -> Decision | None:
         """Let the bound decide on the lead of the best test over the second best."""
         out = np.empty(ranking.RANKING_WORDS)
-        outcome = split_decision.decide_leaf(plan_of(model), tree, node, out)
+        outcome = split_decision.decide_leaf(model.plan.record, tree, node, out)
         reason = split_decision.REASONS.get(outcome)
         if reason is None:
             return None

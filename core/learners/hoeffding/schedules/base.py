@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from core import registry
-from core.learners.hoeffding.decision import plan_of
 from core.plugin import Parameters
 from core.tree import quirks
 from core.tree.views import TreeView
@@ -68,7 +67,7 @@ class Schedule(Parameters):
     def problems(self, model: Any, tree: TreeView, slot: int) -> Iterator[str]:
         """Yield the problems of the schedule of the leaf record ``slot`` of a model's tree."""
         leaf = tree.block.leaf(slot)
-        if leaf.observed >= leaf.next and not plan_of(model).has(quirks.INHERITED_COUNTS):
+        if leaf.observed >= leaf.next and not model.plan.record.has(quirks.INHERITED_COUNTS):
             yield "an attempt is overdue"
 
 

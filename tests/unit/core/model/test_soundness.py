@@ -93,7 +93,7 @@ def candidate(row):
 
 NEXT, BY_CODE = offset(rate.RateState, "next"), rate.FIXED_WORDS - rate.CODES
 ROWS_USED, WIDTH = (offset(adwin.AdwinState, name) for name in ("rows_used", "width"))
-EVALUATION, DETECTOR = section("evaluation"), section("detector")
+EVALUATION, DETECTOR = section("evaluation"), section("detector_state")
 
 
 def counter(name):
@@ -117,10 +117,10 @@ CASES = [
     ("drift=ddm", DETECTOR, bits(0.0), "ddm: inputs plus one must be"),
     ("drift=eddm", beyond(DETECTOR, 6), bits(9.0), "eddm: level must be"),
     ("drift=page_hinkley", DETECTOR, bits(np.nan), "page_hinkley: inputs must be"),
-    ("query=variable_uncertainty", section("query"), bits(np.nan), "the threshold must be"),
-    ("query=rate", beyond(section("query"), NEXT), FAR, "rate: records held must be"),
-    ("query=rate", beyond(section("query"), BY_CODE), 7, "rate: counts of codes must equal"),
-    ("budget=window", section("budget"), bits(-1.0), "window: recent requests"),
+    ("query=variable_uncertainty", section("query_state"), bits(np.nan), "the threshold must be"),
+    ("query=rate", beyond(section("query_state"), NEXT), FAR, "rate: records held must be"),
+    ("query=rate", beyond(section("query_state"), BY_CODE), 7, "rate: counts of codes must equal"),
+    ("budget=window", section("budget_state"), bits(-1.0), "window: recent requests"),
     ("numeric_observer=exact", record(LEAF_FIELDS + 2), bits(99.0), "exact: the number of values"),
     ("numeric_observer=exact", record(LEAF_FIELDS + 4 + 16), bits(5.0), "exact: classes of the values"),
     ("numeric_observer=histogram", section("shared"), bits(1e9), "histogram: first values"),

@@ -22,7 +22,7 @@ def test_the_trace_of_the_window():
     assert np.flatnonzero(~asked)[0] + 1 == 12
     assert asked.sum() == 31
     model = table.model(0)
-    assert model.floats[int(model.plan.record.budget)] / 100 == pytest.approx(0.108380, abs=5e-7)
+    assert model.floats[int(model.plan.record.budget_state)] / 100 == pytest.approx(0.108380, abs=5e-7)
 
 
 def test_the_window_forgets_what_was_saved():

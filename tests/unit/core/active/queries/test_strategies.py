@@ -76,7 +76,7 @@ def test_a_closed_budget_leaves_the_strategy_as_it_is(query):
     """[D20]: θ moves on the records where the gate is open, and on no others."""
     table = table_of(ONE, spec_of(query=query, budget={"name": "count", "limit": 0.25}))
     model = table.model(0)
-    theta = int(model.plan.record.query)
+    theta = int(model.plan.record.query_state)
     for t in range(1, 60):
         before, is_open = model.floats[theta], model.header.requests / t < 0.25
         answer(table, np.zeros((1, 1)))
@@ -180,7 +180,7 @@ def test_the_trace_of_variable_uncertainty():
         model.floats[masses : masses + 2] = share, 1 - share
         model.header.requests = 0
         answers.append(int(answer(table, np.zeros((1, 1))).asked[0]))
-        thetas.append(model.floats[int(model.plan.record.query)])
+        thetas.append(model.floats[int(model.plan.record.query_state)])
     assert answers == [0, 1, 1, 1, 1, 0, 1, 0]
     expected = [1.01, 0.9999, 0.989901, 0.980002, 0.970202, 0.979904, 0.970105, 0.979806]
     assert thetas == pytest.approx(expected, abs=1e-6)
@@ -193,7 +193,7 @@ def test_variable_uncertainty_is_neutral_a_little_below_one_half():
     """
     model, found = at_a_leaf("variable_uncertainty", (3, 1), n=20_000, limit=0.6)
     assert np.mean(found[2000:]) == pytest.approx(0.4975, abs=1e-3)
-    assert model.floats[int(model.plan.record.query)] == pytest.approx(0.75, rel=0.011)
+    assert model.floats[int(model.plan.record.query_state)] == pytest.approx(0.75, rel=0.011)
 
 
 def test_the_leaf_share_is_the_leaf_s_whatever_predicts():

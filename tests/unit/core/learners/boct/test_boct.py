@@ -12,7 +12,6 @@ from core.events import GrowthStopped, Split
 from core.layout.model import ModelHeader
 from core.learners.boct import boct
 from core.learners.hoeffding.blocks import tree_at
-from core.learners.hoeffding.decision import plan_of
 from core.learners.protocol import build
 from core.model import validate
 from core.model.model import Model
@@ -484,7 +483,7 @@ def test_a_foreign_word_is_refused_by_name_and_rule(grown, record, word, value, 
     records = {
         "header": blocks.header_of(words, t),
         "leaf": blocks.leaf_of(tree, last),
-        "query": ChancesState(words, words.view(np.float64), plan_of(grown).query),
+        "query": ChancesState(words, words.view(np.float64), grown.plan.record.query_state),
     }
     assert getattr(records[record], word) != value
     setattr(records[record], word, value)

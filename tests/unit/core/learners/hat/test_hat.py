@@ -14,7 +14,6 @@ from core.export.text import to_text
 from core.layout.model import ModelHeader
 from core.layout.tree import LEAF
 from core.learners.hoeffding.blocks import tree_at
-from core.learners.hoeffding.decision import plan_of
 from core.learners.hoeffding.growth.alternates import alternate_root, main_tree
 from core.learners.protocol import build
 from core.model import snapshot, validate
@@ -373,7 +372,7 @@ def test_words_that_no_tree_has_are_refused():
         wrong[:] = sound
         block = tree_at(wrong, int(ModelHeader.over(wrong).first))
         node = block.node(number)
-        subtree = block.subtree(plan_of(model), node)
+        subtree = block.subtree(model.plan.record, node)
         if name == "detector":
             subtree.detector[0] = value
         else:

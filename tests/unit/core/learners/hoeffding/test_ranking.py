@@ -8,7 +8,7 @@ import pytest
 from core.layout.tree import CATEGORY, MULTIWAY, NUMERIC
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.branch_masses import divide
-from core.learners.hoeffding.decision import plan_of, tree_of
+from core.learners.hoeffding.decision import tree_of
 from core.tree import views
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
@@ -20,7 +20,7 @@ def rank(model):
     """Return the ranking of a model that has one leaf."""
     out = np.full(ranking.RANKING_WORDS, np.nan)
     tree = tree_of(model, model.first)
-    ranking.rank(plan_of(model), tree, tree.leaf(0), out)
+    ranking.rank(model.plan.record, tree, tree.leaf(0), out)
     return out
 
 
@@ -141,7 +141,7 @@ def test_the_worked_gaussian():
 
 def masses(model, value):
     tree = tree_of(model, model.first)
-    return divide(plan_of(model), tree, tree.leaf_of(tree.root), 0, NUMERIC, value)
+    return divide(model.plan.record, tree, tree.leaf_of(tree.root), 0, NUMERIC, value)
 
 
 def test_masses_of_a_threshold():

@@ -12,7 +12,7 @@ from core.export import to_text
 from core.layout.model import WORD
 from core.layout.tree import CATEGORY, LEAF, NUMERIC
 from core.learners.hoeffding import reevaluation
-from core.learners.hoeffding.decision import Decision, plan_of, tree_of
+from core.learners.hoeffding.decision import Decision, tree_of
 from core.learners.hoeffding.growth import revision
 from core.model import validate
 from core.model.model import Model
@@ -315,7 +315,7 @@ def test_a_path_on_which_nothing_changes_is_gone_through_to_its_end():
     tree.leaf_records.next[path] = 0.0
     before = tree.revisions.evaluations[path].copy()
     block = tree_of(model, model.first)
-    assert reevaluation.finish_failed_path(plan_of(model), block, block.node(int(nodes.child[child])))
+    assert reevaluation.finish_failed_path(model.plan.record, block, block.node(int(nodes.child[child])))
     assert (tree.revisions.evaluations[path] == before + 1.0).all()
     assert (tree.leaf_records.next[path] >= 1e9).all()
 
@@ -334,5 +334,5 @@ def test_a_branch_of_exactly_the_least_share_is_too_small(others, is_worth):
     own, slot = tree.revisions.own, tree.nodes.slot[0]
     before = float(own[slot])
     block = tree_of(model, model.first)
-    reevaluation.reevaluate(plan_of(model), block, block.root, False)
+    reevaluation.reevaluate(model.plan.record, block, block.root, False)
     assert (own[slot] > before) == is_worth
