@@ -26,8 +26,8 @@ class UniqueKeys(yaml.SafeLoader):  # type: ignore[misc]  # it comes without typ
         keys = [self.construct_object(key, deep=True) for key, _ in node.value if key.value != "<<"]
         duplicates = {key for key in keys if keys.count(key) > 1}
         assert not duplicates, f"duplicate keys {duplicates} {node.start_mark}"
-        found: dict[Any, Any] = super().construct_mapping(node, deep)
-        return found
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        return mapping
 
 
 def documents(path: Path) -> list[dict[str, Any]]:
@@ -43,8 +43,8 @@ def compose() -> dict[str, Any]:
 def compose_schema() -> dict[str, Any]:
     """The compose specification's schema, as check-jsonschema ships it."""
     schema = files("check_jsonschema") / "builtin_schemas" / "vendor" / "compose-spec.json"
-    found: dict[str, Any] = json.loads(schema.read_text())
-    return found
+    json_schema: dict[str, Any] = json.loads(schema.read_text())
+    return json_schema
 
 
 def our_services() -> dict[str, dict[str, Any]]:
@@ -95,8 +95,8 @@ def resources(directory: Path) -> Iterator[Manifest]:
 
 
 def all_manifests() -> list[Manifest]:
-    found = {manifest.path: manifest for overlay in OVERLAYS for manifest in resources(overlay)}
-    return [found[path] for path in sorted(found)]
+    by_path = {manifest.path: manifest for overlay in OVERLAYS for manifest in resources(overlay)}
+    return [by_path[path] for path in sorted(by_path)]
 
 
 def env_file(path: Path) -> dict[str, str]:

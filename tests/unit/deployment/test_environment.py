@@ -50,13 +50,13 @@ def of_the_image() -> dict[str, str]:
 
 
 def environments() -> dict[str, dict[str, str]]:
-    found = {
+    variables_of = {
         f"compose: {name}": of_the_image() | service["environment"]
         for name, service in our_services().items()
     }
     for overlay in OVERLAYS:
-        found[f"k8s: {overlay.name}"] = of_the_image() | configuration(overlay) | SECRET
-    return found
+        variables_of[f"k8s: {overlay.name}"] = of_the_image() | configuration(overlay) | SECRET
+    return variables_of
 
 
 @pytest.fixture
@@ -88,12 +88,12 @@ def test_a_worker_takes_its_settings_from_the_environment_as_written(where, set_
 
 def commands() -> dict[str, list[str]]:
     """The command lines of all containers that run our image's entry point."""
-    found = {f"compose: {name}": service["command"] for name, service in our_services().items()}
+    command_of = {f"compose: {name}": service["command"] for name, service in our_services().items()}
     for manifest in all_manifests():
         for container in manifest.containers():
             if "args" in container:
-                found[f"k8s: {container['name']}"] = container["args"]
-    return found
+                command_of[f"k8s: {container['name']}"] = container["args"]
+    return command_of
 
 
 def parse(words: list[str]) -> list[str]:

@@ -16,8 +16,8 @@ WORKLOADS = [manifest for manifest in MANIFESTS if manifest.pod() is not None]
 
 
 def one(kind: str) -> dict[str, Any]:
-    (found,) = [m.document for m in MANIFESTS if m.document["kind"] == kind and "base" in m.path.parts]
-    return found
+    (document,) = [m.document for m in MANIFESTS if m.document["kind"] == kind and "base" in m.path.parts]
+    return document
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -58,8 +58,8 @@ def expressions(board: dict[str, Any]) -> list[str]:
 
 
 def names_in(expression: str) -> set[str]:
-    found = set(re.findall(r"(?<![:\w])(?:grove|kafka)_\w+", expression))
-    return {name.removesuffix("_bucket") for name in found}
+    metric_names = set(re.findall(r"(?<![:\w])(?:grove|kafka)_\w+", expression))
+    return {name.removesuffix("_bucket") for name in metric_names}
 
 
 def test_every_metric_is_on_a_board_or_excused() -> None:
@@ -99,10 +99,10 @@ def test_panels_lie_beside_each_other_and_ask_for_what_they_show(name: str) -> N
 
 @needs_promtool
 def test_the_expressions_of_the_boards_are_promql(tmp_path: Path) -> None:
-    asked = [each for name in BOARDS for each in expressions(json.loads(boards.text_of(name)))]
+    asked = [expression for name in BOARDS for expression in expressions(json.loads(boards.text_of(name)))]
     rules = [
-        {"record": f"asked:{i}", "expr": each.replace("$__rate_interval", "1m").replace("$job", ".*")}
-        for i, each in enumerate(asked)
+        {"record": f"asked:{i}", "expr": expression.replace("$__rate_interval", "1m").replace("$job", ".*")}
+        for i, expression in enumerate(asked)
     ]
     file = tmp_path / "asked.yml"
     file.write_text(yaml.safe_dump({"groups": [{"name": "asked", "rules": rules}]}))

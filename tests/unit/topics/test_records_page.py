@@ -47,7 +47,7 @@ class Reports(NamedTuple):
 
     @property
     def malformed(self) -> list[Malformed]:
-        return [each for each in self.items if isinstance(each, Malformed)]
+        return [item for item in self.items if isinstance(item, Malformed)]
 
     def __len__(self) -> int:
         return len(self.items) - len(self.malformed)
@@ -78,19 +78,19 @@ def value_of(example: Example) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "example", EXAMPLES, ids=lambda each: f"{each.topic}-{each.language}-{each.reason or 'good'}"
+    "example", EXAMPLES, ids=lambda example: f"{example.topic}-{example.language}-{example.reason or 'good'}"
 )
 def test_examples(example: Example) -> None:
     decoded = DECODERS[example.topic](value_of(example))
-    found = [str(each.reason) for each in decoded.malformed]
-    assert found == ([example.reason] if example.reason else [])
+    reasons = [str(malformed.reason) for malformed in decoded.malformed]
+    assert reasons == ([example.reason] if example.reason else [])
     assert (len(decoded) > 0) == (example.reason is None or example.reason == "bad-rows")
 
 
 def test_no_example_escapes() -> None:
     assert len(EXAMPLES) == PAGE.count("\n```json") + PAGE.count("\n```python")
-    assert {each.topic for each in EXAMPLES} == set(DECODERS)
-    assert {(each.topic, each.language) for each in EXAMPLES} >= {
+    assert {example.topic for example in EXAMPLES} == set(DECODERS)
+    assert {(example.topic, example.language) for example in EXAMPLES} >= {
         (topic, "python") for topic in ("instances", "labels", "predictions")
     }
 

@@ -216,13 +216,13 @@ def test_the_tree_is_that_of_the_naive_twin(data, least, ratio, confidence, rais
 
 def test_raising_happens():
     """Trees that are smaller with raising than without, so that the twin test has something to find."""
-    found = 0
+    n_raised = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
         x, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
         y = np.where(rng.random(60) < 0.7, (x[:, 0] > 0).astype(int), y)
-        found += outline(C45().fit(x, y)) != outline(C45(raising=False).fit(x, y))
-    assert found > 3
+        n_raised += outline(C45().fit(x, y)) != outline(C45(raising=False).fit(x, y))
+    assert n_raised > 3
 
 
 def test_unpruned_trees_are_those_of_scikit_learn():
@@ -247,4 +247,4 @@ def leaf_counts(tree):
 
 
 def to_tuples(nested):
-    return tuple(to_tuples(each) if isinstance(each, list) else each for each in nested)
+    return tuple(to_tuples(item) if isinstance(item, list) else item for item in nested)

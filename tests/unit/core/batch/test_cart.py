@@ -39,7 +39,7 @@ def twin(cart: Cart, rows: list[tuple[tuple[float, ...], int]], classes: int):
         cost = len(part) - max(counts) + Fraction(cart.cp) * root_errors
         if len(part) < cart.min_split or max(counts) == len(part) or depth == 30:
             return counts, cost
-        best, found = purity(part), None
+        best, best_test = purity(part), None
         for a in range(len(part[0][0])):
             values = sorted({x[a] for x, _ in part})
             for low, high in pairwise(values):
@@ -47,11 +47,13 @@ def twin(cart: Cart, rows: list[tuple[tuple[float, ...], int]], classes: int):
                 sides = [r for r in part if r[0][a] <= middle], [r for r in part if r[0][a] > middle]
                 gained = sum((purity(side) for side in sides), Fraction())
                 if min(map(len, sides)) >= cart.min_bucket and gained > best:
-                    best, found = gained, (a, middle, sides)
-        if found is None:
+                    best, best_test = gained, (a, middle, sides)
+        if best_test is None:
             return counts, cost
-        (left, one), (right, other) = (grow(side, depth + 1) for side in found[2])
-        return ((found[0], found[1], left, right), one + other) if one + other < cost else (counts, cost)
+        (left, one), (right, other) = (grow(side, depth + 1) for side in best_test[2])
+        return (
+            ((best_test[0], best_test[1], left, right), one + other) if one + other < cost else (counts, cost)
+        )
 
     return grow(rows, 0)[0]
 

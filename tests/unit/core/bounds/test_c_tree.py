@@ -75,8 +75,8 @@ def first_that(holds, below=1 << 26):
     ],
 )
 def test_theorems_1_to_3(m, delta, of_entropy, of_gini, of_km):
-    found = [module.deviation(float(m), math.log(delta), 2) for module in (entropy, gini, km)]
-    assert found == pytest.approx([of_entropy, of_gini, of_km], abs=1e-6)
+    deviations = [module.deviation(float(m), math.log(delta), 2) for module in (entropy, gini, km)]
+    assert deviations == pytest.approx([of_entropy, of_gini, of_km], abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_theorems_1_to_3(m, delta, of_entropy, of_gini, of_km):
 def test_theorem_4(h, t, m, delta, widths):
     case = case_of(weight=m, depth=h, records=t)
     assert math.exp(log_share_of_delta(0.0, case)) == pytest.approx(delta, rel=1e-6)
-    found = [theory(m, name, depth=h, records=t) for name in ("entropy", "gini", "km")]
-    assert found == pytest.approx(widths, abs=1e-6)
+    widths_of = [theory(m, name, depth=h, records=t) for name in ("entropy", "gini", "km")]
+    assert widths_of == pytest.approx(widths, abs=1e-6)
 
 
 def test_more_tests_than_records_share_delta_among_them():
@@ -137,8 +137,8 @@ def test_the_first_split_of_the_worked_leaf_in_theory(criterion, first):
 @pytest.mark.parametrize(("c", "first"), [(0.5, 200), (1.0, 1036)])
 def test_the_first_split_of_the_worked_leaf_in_practice(c, first):
     lead = worked_lead("gini")
-    found = first_that(lambda n: lead > practical(n, c=c, attributes=2))
-    assert found == first
+    records_needed = first_that(lambda n: lead > practical(n, c=c, attributes=2))
+    assert records_needed == first
 
 
 def worked_lead(criterion):
@@ -229,14 +229,14 @@ def test_bias_and_spread_over_all_that_can_come(criterion, bias, deviation):
     chance = np.exp(
         factorials[m] - factorials[counts.astype(int)].sum(axis=1) + (counts * np.log(LAW)).sum(axis=1)
     )
-    found = estimates(criterion, counts)
+    estimated = estimates(criterion, counts)
     truth = conditional(IMPURITIES[criterion], [LAW[:2], LAW[2:]])
     assert len(counts) == 176_851
     assert chance.sum() == pytest.approx(1.0, abs=1e-12)
     assert truth == pytest.approx(TRUTHS[criterion], abs=5e-7)
-    mean = (chance * found).sum()
+    mean = (chance * estimated).sum()
     assert mean - truth == pytest.approx(bias, abs=5e-7)
-    assert math.sqrt((chance * (found - mean) ** 2).sum()) == pytest.approx(deviation, abs=5e-7)
+    assert math.sqrt((chance * (estimated - mean) ** 2).sum()) == pytest.approx(deviation, abs=5e-7)
     if criterion == "gini":
         closed = -sum(2.0 * p * (1.0 - p) for p in (0.25, 0.75)) / m
         assert bias == pytest.approx(closed, abs=5e-7)
@@ -247,12 +247,14 @@ def test_bias_and_spread_over_all_that_can_come(criterion, bias, deviation):
 def test_simulated_deviations_stay_inside(criterion, deviation, m):
     """No deviation beyond ε; the spread at m = 1000 as the specification has it."""
     draws = 20_000
-    found = estimates(criterion, np.random.default_rng(5).multinomial(m, LAW, draws).astype(np.float64))
+    estimated = estimates(criterion, np.random.default_rng(5).multinomial(m, LAW, draws).astype(np.float64))
     truth = conditional(IMPURITIES[criterion], [LAW[:2], LAW[2:]])
-    assert np.abs(found - truth).max() < MODULES[criterion].deviation(float(m), math.log(0.05), 2)
-    assert found.mean() < truth, "an impurity is concave: its estimate is too low, never too high"
+    assert np.abs(estimated - truth).max() < MODULES[criterion].deviation(float(m), math.log(0.05), 2)
+    assert estimated.mean() < truth, "an impurity is concave: its estimate is too low, never too high"
     if m == 1000:
-        assert found.std() == pytest.approx(deviation, abs=5e-5 + 4.0 * deviation / math.sqrt(2.0 * draws))
+        assert estimated.std() == pytest.approx(
+            deviation, abs=5e-5 + 4.0 * deviation / math.sqrt(2.0 * draws)
+        )
 
 
 def test_remark_1():

@@ -22,11 +22,11 @@ def watch(errors, **parameters):
 
 def rows(state):
     """Return the buckets of each row as (sum, squares), the youngest row first."""
-    found = []
+    rows_read = []
     for r in range(int(state.rows_used)):
         row = state.row(r)
-        found.append(row.sums[: 2 * int(row.buckets)].reshape(-1, 2))
-    return found
+        rows_read.append(row.sums[: 2 * int(row.buckets)].reshape(-1, 2))
+    return rows_read
 
 
 def test_the_window_holds_the_last_inputs():

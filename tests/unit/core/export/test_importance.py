@@ -26,7 +26,7 @@ def plainly(tree, nodes):
             return np.array(node.masses)
         return sum(leaves(by_number[child]) for child in node.children)
 
-    found: dict[str, float] = {}
+    decrease_of: dict[str, float] = {}
     stack = [tree]
     while stack:
         node = stack.pop()
@@ -36,8 +36,8 @@ def plainly(tree, nodes):
             whole = sum(parts)
             taken = whole.sum() * gini(whole) - sum(part.sum() * gini(part) for part in parts)
             name = by_number[node.children[0]].branch.attribute
-            found[name] = found.get(name, 0.0) + taken
-    return found
+            decrease_of[name] = decrease_of.get(name, 0.0) + taken
+    return decrease_of
 
 
 def test_a_tree_that_was_never_split_has_none():
@@ -87,12 +87,12 @@ def test_of_a_forest_they_are_the_mean_of_its_members(name):
     for member in nodes[0].children:
         taken = plainly(by_number[member], nodes)
         shares.append({name: part / sum(taken.values()) for name, part in taken.items()})
-    grown = [each for each in shares if each]
+    grown = [share for share in shares if share]
     assert len(grown) > 1
-    found = importances(model)
+    shares_of_forest = importances(model)
     for attribute in model.schema.attributes:
-        expected = sum(each.get(attribute.name, 0.0) for each in grown) / len(grown)
-        assert found[attribute.name] == pytest.approx(expected, abs=1e-12)
-    assert sum(found.values()) == pytest.approx(1.0)
+        expected = sum(share.get(attribute.name, 0.0) for share in grown) / len(grown)
+        assert shares_of_forest[attribute.name] == pytest.approx(expected, abs=1e-12)
+    assert sum(shares_of_forest.values()) == pytest.approx(1.0)
     columns = {attribute.name: at for at, attribute in enumerate(model.schema.attributes)}
     assert decreases(nodes, columns).shape[0] >= 4

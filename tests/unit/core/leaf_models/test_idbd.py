@@ -30,7 +30,7 @@ def test_a_line_across_two_attributes_is_learned_without_a_split():
         model: answer(table_of(schema_of(None, None), spec_of(model, **NEVER)), x, label)
         for model in ("idbd", "mc")
     }
-    right = {model: (found.prediction == label)[1000:].mean() for model, found in answers.items()}
+    right = {model: (answered.prediction == label)[1000:].mean() for model, answered in answers.items()}
     assert right["idbd"] > 0.95
     assert right["mc"] < 0.6
 
@@ -38,9 +38,9 @@ def test_a_line_across_two_attributes_is_learned_without_a_split():
 def test_no_label_no_weights_votes_of_the_majority():
     table = table_of(schema_of(None, None), spec_of("idbd", **NEVER))
     x, label = diagonal(1)
-    found = answer(table, x, label)
-    assert found.prediction.tolist() == [0]
-    assert found.probability.tolist() == [[0.0, 0.0]]
+    answers = answer(table, x, label)
+    assert answers.prediction.tolist() == [0]
+    assert answers.probability.tolist() == [[0.0, 0.0]]
 
 
 @pytest.mark.parametrize("weight", [3.0, 2.5, 200.0])
@@ -90,8 +90,8 @@ def test_nominal_values_are_inputs_of_their_own():
     draw = np.random.default_rng(4)
     x = draw.integers(0, 3, (3000, 2)).astype(float)
     label = ((x[:, 0] == 2) | (x[:, 1] == 2)).astype(np.int32)
-    found = answer(table_of(schema_of(3, 3), spec_of("idbd", **NEVER)), x, label)
-    assert (found.prediction == label)[1000:].mean() > 0.97
+    answers = answer(table_of(schema_of(3, 3), spec_of("idbd", **NEVER)), x, label)
+    assert (answers.prediction == label)[1000:].mean() > 0.97
 
 
 def test_a_missing_value_says_nothing():

@@ -37,9 +37,9 @@ def test_of_two_equal_classes_a_c_tree_predicts_the_second(learner, labels, pred
     """CDT predicts 1 where its share is at least ½ [D9]; anything else takes the first of equals."""
     table = table_of(schema_of(None, classes="abc"[: max(labels) + 1]), spec_of(name=learner))
     answer(table, np.zeros((len(labels), 1)), labels)
-    found = answer(table, np.zeros((1, 1)))
-    assert found.prediction[0] == predicted
-    assert found.probability[0].sum() == pytest.approx(1.0)
+    answers = answer(table, np.zeros((1, 1)))
+    assert answers.prediction[0] == predicted
+    assert answers.probability[0].sum() == pytest.approx(1.0)
 
 
 def test_a_c_tree_that_has_seen_nothing_predicts_the_first_class():
@@ -50,8 +50,8 @@ def test_a_c_tree_that_has_seen_nothing_predicts_the_first_class():
 @pytest.mark.parametrize("compat", [None, "moa"])
 def test_the_worked_posterior(compat):
     """Densities 0.266775 and 0.186122 at 3.2, equal priors."""
-    found = votes("nb", *WORKED, [[3.2]], compat=compat)
-    assert found[0] == pytest.approx([0.589040, 0.410960], abs=1e-6)
+    shares = votes("nb", *WORKED, [[3.2]], compat=compat)
+    assert shares[0] == pytest.approx([0.589040, 0.410960], abs=1e-6)
 
 
 def test_a_missing_value_leaves_the_prior():
@@ -63,7 +63,7 @@ def test_many_classes_one_of_which_was_never_seen():
     label = np.arange(90) % 9
     x = rng.normal(size=(90, 5)) + label[:, None]
     x, label = x[label != 6], label[label != 6]
-    found = votes("nb", x, label, x[:20], schema_of(*[None] * 5, classes=[str(c) for c in range(9)]))
+    shares = votes("nb", x, label, x[:20], schema_of(*[None] * 5, classes=[str(c) for c in range(9)]))
     logs = np.full((20, 9), -np.inf)
     for c in set(label.tolist()):
         own = x[label == c]
@@ -71,18 +71,18 @@ def test_many_classes_one_of_which_was_never_seen():
         z = (x[:20] - mean) / deviation
         logs[:, c] = np.log(len(own) / len(x)) - (z * z / 2.0 + np.log(deviation)).sum(axis=1)
     expected = np.exp(logs - logs.max(axis=1, keepdims=True))
-    assert found == pytest.approx(expected / expected.sum(axis=1, keepdims=True), rel=1e-9)
-    assert (found[:, 6] == 0.0).all()
+    assert shares == pytest.approx(expected / expected.sum(axis=1, keepdims=True), rel=1e-9)
+    assert (shares[:, 6] == 0.0).all()
 
 
 def test_laplace_shares_of_a_nominal_value():
     """(n_vc + 1)/(n_c + |V|): classes 3 and 1 records, three values."""
     schema = schema_of(3)
-    found = votes("nb", [[0.0], [0.0], [1.0], [1.0]], [0, 0, 0, 1], [[1.0], [2.0], [-1.0]], schema)
+    shares = votes("nb", [[0.0], [0.0], [1.0], [1.0]], [0, 0, 0, 1], [[1.0], [2.0], [-1.0]], schema)
     one, two = np.array([3 / 4 * 2 / 6, 1 / 4 * 2 / 4]), np.array([3 / 4 * 1 / 6, 1 / 4 * 1 / 4])
-    assert found[0] == pytest.approx(one / one.sum())
-    assert found[1] == pytest.approx(two / two.sum())
-    assert found[2] == pytest.approx([3 / 4, 1 / 4])
+    assert shares[0] == pytest.approx(one / one.sum())
+    assert shares[1] == pytest.approx(two / two.sum())
+    assert shares[2] == pytest.approx([3 / 4, 1 / 4])
 
 
 @pytest.mark.parametrize("weight", [1.0, 1e-60, 1e9])
@@ -107,18 +107,18 @@ def test_shares_of_many_nominal_values_are_multiplied_without_leaving_the_range_
 
 def test_moa_counts_values_up_to_the_largest_seen_with_the_class():
     schema = schema_of(3)
-    found = votes("nb", [[0.0], [0.0], [1.0], [1.0]], [0, 0, 0, 1], [[1.0]], schema, compat="moa")
+    shares = votes("nb", [[0.0], [0.0], [1.0], [1.0]], [0, 0, 0, 1], [[1.0]], schema, compat="moa")
     expected = np.array([3 / 4 * 2 / 5, 1 / 4 * 2 / 3])
-    assert found[0] == pytest.approx(expected / expected.sum())
+    assert shares[0] == pytest.approx(expected / expected.sum())
 
 
 def test_densities_do_not_underflow():
     """Two hundred attributes far from both classes: the nearer class still wins."""
     schema = schema_of(*[None] * 200)
     x = np.repeat(np.array([[0.0], [1.0], [10.0], [11.0]]), 200, axis=1)
-    found = votes("nb", x, [0, 0, 1, 1], np.full((1, 200), 30.0), schema)
-    assert np.isfinite(found).all()
-    assert found[0].argmax() == 1
+    shares = votes("nb", x, [0, 0, 1, 1], np.full((1, 200), 30.0), schema)
+    assert np.isfinite(shares).all()
+    assert shares[0].argmax() == 1
 
 
 def test_without_deviation_only_the_mean_is_likely():
@@ -129,9 +129,9 @@ def test_without_deviation_only_the_mean_is_likely():
 @pytest.mark.parametrize("compat", [None, "moa"])
 def test_a_class_of_one_record_is_likely_there_alone(compat):
     """Its density is 1 at its only value, else 0; that of the other at 5 is 0.0044 (mean 2, deviation 1)."""
-    found = votes("nb", [[1.0], [2.0], [3.0], [5.0]], [0, 0, 0, 1], [[5.0], [4.9], [5.1]], compat=compat)
+    shares = votes("nb", [[1.0], [2.0], [3.0], [5.0]], [0, 0, 0, 1], [[5.0], [4.9], [5.1]], compat=compat)
     one = 0.25 / (0.25 + 0.75 * math.exp(-4.5) / math.sqrt(2.0 * math.pi))
-    assert found[:, 1] == pytest.approx([one, 0.0, 0.0], abs=1e-12)
+    assert shares[:, 1] == pytest.approx([one, 0.0, 0.0], abs=1e-12)
 
 
 def score(table):

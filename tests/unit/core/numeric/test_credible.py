@@ -58,9 +58,9 @@ BOUNDS = [
 @pytest.mark.parametrize(("labels", "positives", "entropy", "variance", "stddev"), BOUNDS)
 def test_bounds(labels, positives, entropy, variance, stddev):
     for kind, expected in (("entropy", entropy), ("variance", variance), ("stddev", stddev)):
-        found = heterogeneity_bounds(labels, positives, 0.05, kind)
-        assert found == (pytest.approx(expected[0], abs=1e-6), pytest.approx(expected[1], abs=1e-6))
-        assert found == heterogeneity_bounds(labels, labels - positives, 0.05, kind)
+        bounds = heterogeneity_bounds(labels, positives, 0.05, kind)
+        assert bounds == (pytest.approx(expected[0], abs=1e-6), pytest.approx(expected[1], abs=1e-6))
+        assert bounds == heterogeneity_bounds(labels, labels - positives, 0.05, kind)
     squares = tuple(math.sqrt(bound) for bound in heterogeneity_bounds(labels, positives, 0.05, "variance"))
     assert heterogeneity_bounds(labels, positives, 0.05, "stddev") == pytest.approx(squares, rel=1e-14)
 
@@ -129,8 +129,8 @@ def test_calibration(labels, delta, kind):
     draw = np.random.default_rng(labels)
     share = draw.random(DRAWS)
     positives = draw.binomial(labels, share).astype(np.float64)
-    found = np.array([heterogeneity_bounds(labels, k, delta, kind) for k in range(labels + 1)])
-    upper, lower = found[positives.astype(np.int64)].T
+    bounds = np.array([heterogeneity_bounds(labels, k, delta, kind) for k in range(labels + 1)])
+    upper, lower = bounds[positives.astype(np.int64)].T
     true = np.array([credible.heterogeneity(credible.HETEROGENEITIES[kind], min(s, 1.0 - s)) for s in share])
     tolerance = 4.0 * math.sqrt(delta * (1.0 - delta) / DRAWS)
     assert np.mean(true >= upper) == pytest.approx(delta, abs=tolerance)

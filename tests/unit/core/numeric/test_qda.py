@@ -29,9 +29,9 @@ def gain(a, b, cut):
 
 @pytest.mark.parametrize(("a", "b", "cut"), ORACLES)
 def test_published_cuts(a, b, cut):
-    found, at = qda.cut_of(*a, *b)
-    assert found == (cut is not None)
-    if found:
+    has_cut, at = qda.cut_of(*a, *b)
+    assert has_cut == (cut is not None)
+    if has_cut:
         assert at == pytest.approx(cut, abs=5e-7)
 
 
@@ -70,14 +70,14 @@ def test_published_roots_and_sums_of_distances():
 )
 def test_degenerate_classes(a, b, cut):
     for one, other in ((a, b), (b, a)):
-        found, at = qda.cut_of(*one, *other)
-        assert (at if found else None) == cut
+        has_cut, at = qda.cut_of(*one, *other)
+        assert (at if has_cut else None) == cut
 
 
 def roots_of(a, b):
     """Return the real roots of ``A x² + B x + C = 0`` in ascending order, with 60 digits (section 22.3)."""
     getcontext().prec = 60
-    (p, mean_p, sd_p), (q, mean_q, sd_q) = (tuple(map(Decimal, each)) for each in (a, b))
+    (p, mean_p, sd_p), (q, mean_q, sd_q) = (tuple(map(Decimal, numbers)) for numbers in (a, b))
     square = (1 / sd_q**2 - 1 / sd_p**2) / 2
     linear = mean_p / sd_p**2 - mean_q / sd_q**2
     constant = (mean_q**2 / sd_q**2 - mean_p**2 / sd_p**2) / 2 + (p * sd_q / (q * sd_p)).ln()
@@ -103,11 +103,11 @@ def test_cut_is_the_root_with_the_smaller_sum_of_distances(a, b):
     # What rounding decides is not asked for: whether there is a root at all, and ties.
     assume(abs(discriminant(a, b)) > 1e-9)
     assume(len(sums) < 2 or a[1] == b[1] or abs(sums[0] - sums[1]) > 1e-6 * (1 + sums[0]))
-    found, cut = qda.cut_of(*a, *b)
-    assert found == bool(roots)
-    if found:
-        wanted = roots[0] if a[1] == b[1] else roots[sums.index(min(sums))]
-        assert cut == pytest.approx(float(wanted), rel=1e-9, abs=1e-7)
+    has_cut, cut = qda.cut_of(*a, *b)
+    assert has_cut == bool(roots)
+    if has_cut:
+        root = roots[0] if a[1] == b[1] else roots[sums.index(min(sums))]
+        assert cut == pytest.approx(float(root), rel=1e-9, abs=1e-7)
 
 
 @given(CLASSES, CLASSES)
@@ -132,10 +132,10 @@ def test_affine_maps_move_the_cut(a, b, shift, scale):
     moved = [(p, m * scale + shift, s * scale) for p, m, s in (a, b)]
     lost = 1e-12 * max(abs(moved[0][1]), abs(moved[1][1]), 1.0)  # by the rounding of the means
     assume(lost < 1e-9 * scale * min(a[2], b[2]) and abs(discriminant(a, b)) > 1e-3)
-    found, cut = qda.cut_of(*a, *b)
+    has_cut, cut = qda.cut_of(*a, *b)
     found_there, there = qda.cut_of(*moved[0], *moved[1])
-    assert found == found_there
-    if found and (a[1] == b[1] or abs(a[1] - b[1]) > 1e-3):
+    assert has_cut == found_there
+    if has_cut and (a[1] == b[1] or abs(a[1] - b[1]) > 1e-3):
         assert there == pytest.approx(cut * scale + shift, rel=1e-6, abs=1e-6 * scale)
 
 

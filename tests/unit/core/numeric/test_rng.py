@@ -27,9 +27,9 @@ def test_bits_of_key_zero_are_the_published_splitmix64_outputs():
     ],
 )
 def test_keys_and_uniforms(seed, stream, key, uniforms):
-    found = rng.stream_key(seed, stream)
-    assert int(found) == key
-    assert [rng.uniform(found, i) for i in range(4)] == pytest.approx(uniforms, abs=5e-7)
+    stream_key = rng.stream_key(seed, stream)
+    assert int(stream_key) == key
+    assert [rng.uniform(stream_key, i) for i in range(4)] == pytest.approx(uniforms, abs=5e-7)
 
 
 def test_normal_gamma_and_beta_vectors():

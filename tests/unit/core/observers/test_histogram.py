@@ -118,10 +118,10 @@ def test_every_attribute_has_its_own_range():
         [[0.5, -99.0, 5.0], [1.5, -1.0, 15.0], [2.5, 1.0, 25.0], [3.5, 99.0, 35.0], [9.0, 999.0, 99.0]]
     )
     answer(table, x, [0, 1, 0, 1, 1])
-    found = views.tree_view(table.model(0).plan, table.model(0).ints, table.model(0).first).numeric[0]
+    bins = views.tree_view(table.model(0).plan, table.model(0).ints, table.model(0).first).numeric[0]
     for attribute, ends in enumerate(((0.0, 4.0), (-100.0, 100.0), None)):
         twin = Histogram(SimpleNamespace(bins=4, edges="range", low=0.0, high=40.0, warm_up=0), [], ends)
         for row, label in zip(x[:, attribute].tolist(), (0, 1, 0, 1, 1), strict=True):
             twin.observe(row, label, 1.0)
         theirs = [[sum(twin.counts[c][b : b + 1]) for b in range(4)] for c in (0, 1)]
-        assert found[:, :, attribute].tolist() == theirs == [[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 2.0]]
+        assert bins[:, :, attribute].tolist() == theirs == [[1.0, 0.0, 1.0, 0.0], [0.0, 1.0, 0.0, 2.0]]

@@ -36,8 +36,8 @@ def test_two_classes_are_cut_where_their_densities_are_equal():
     )
     split, n = first_split(x, label, "ab")
     a, b = (moments(x[:n, 0][label[:n] == c]) for c in (0, 1))
-    found, cut = cut_of(*a, *b)
-    assert found
+    has_cut, cut = cut_of(*a, *b)
+    assert has_cut
     assert (split.attribute, split.test) == (0, "numeric")
     assert split.value == pytest.approx(cut, rel=1e-9)
     assert split.merits[0] == pytest.approx(gain_of(*[*a, *b, cut]), rel=1e-9)
@@ -51,8 +51,8 @@ def test_more_classes_are_cut_each_from_all_others():
     cuts = []
     for c in range(3):
         own, rest = x[:n, 0][label[:n] == c], x[:n, 0][label[:n] != c]
-        found, cut = cut_of(*moments(own), *moments(rest))
-        cuts += [cut] if found else []
+        has_cut, cut = cut_of(*moments(own), *moments(rest))
+        cuts += [cut] if has_cut else []
     assert min(abs(split.value - cut) for cut in cuts) < 1e-9
     assert 1.0 < split.value < 9.0, "the class that stands alone"
 

@@ -167,7 +167,7 @@ def test_the_range_of_an_attribute_is_part_of_the_schema():
     given = Schema.of([Attribute("age", range=(0, 120)), Attribute("x")], ("a", "b"))
     again = Schema.from_json(given.to_json())
     assert again is given
-    assert [each.range for each in again.attributes] == [(0, 120), None]
+    assert [attribute.range for attribute in again.attributes] == [(0, 120), None]
     assert '"range"' not in Schema.of([Attribute("x")], ("a",)).to_json()
     wider = Schema.of([Attribute("age", range=(0, 130)), Attribute("x")], ("a", "b"))
     assert not wider.extends(given)

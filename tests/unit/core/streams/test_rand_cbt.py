@@ -33,13 +33,13 @@ def test_a_tree_of_one_leaf_counts_as_right():
 @BOTH
 def test_the_shape_of_random_trees(flavour):
     """Expectations by recursion over the root split; standard deviations 2.1 leaves and 0.59 levels."""
-    found = concepts(1000, flavour)
-    left = np.array([tree.is_left.sum() for tree in found])
-    depth = np.array([tree.depth.mean() for tree in found])
+    trees = concepts(1000, flavour)
+    left = np.array([tree.is_left.sum() for tree in trees])
+    depth = np.array([tree.depth.mean() for tree in trees])
     assert left.mean() == pytest.approx(28.1718, abs=4.0 * 2.1 / np.sqrt(1000))
     assert depth.mean() == pytest.approx(7.1781, abs=4.0 * 0.59 / np.sqrt(1000))
-    assert np.mean([tree.depth.max() for tree in found]) == pytest.approx(11.2, abs=0.3)
-    ones = np.mean([tree.probability.mean() for tree in found])
+    assert np.mean([tree.depth.max() for tree in trees]) == pytest.approx(11.2, abs=0.3)
+    ones = np.mean([tree.probability.mean() for tree in trees])
     assert ones == pytest.approx(0.525375, abs=4.0 * 0.4 * 2.1 / 50 / np.sqrt(1000))
 
 

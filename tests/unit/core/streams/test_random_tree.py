@@ -41,9 +41,9 @@ def paths(generator):
 @pytest.mark.parametrize("model_seed", [1, 2, 3])
 def test_what_a_tree_keeps(flavour, model_seed):
     generator = Plugin(rng=flavour, model_seed=model_seed, nominal=3, numeric=2, depth=6)
-    tree, found = generator.concept(), list(paths(generator))
-    assert sorted(node for node, _ in found) == list(range(len(tree.attribute)))
-    for node, above in found:
+    tree, paths_of = generator.concept(), list(paths(generator))
+    assert sorted(node for node, _ in paths_of) == list(range(len(tree.attribute)))
+    for node, above in paths_of:
         nominal = [attribute for attribute, _, _ in above if attribute < generator.nominal]
         assert len(nominal) == len(set(nominal))
         low, high = dict.fromkeys((3, 4), 0.0), dict.fromkeys((3, 4), 1.0)

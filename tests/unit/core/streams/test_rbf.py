@@ -11,14 +11,14 @@ def chosen_blobs(options, n):
     """Return blobs and classes of the first records by MOA's order of draws."""
     generator = Plugin(rng="java", **options)
     centre, label, _, weight = generator.blobs()
-    random, found = _java.seeded(generator.seed), []
+    random, blobs_drawn = _java.seeded(generator.seed), []
     for _ in range(n):
         until = sum(weight) * _java.double(random)
-        found.append(next(i for i in range(len(weight)) if sum(weight[: i + 1]) > until))
+        blobs_drawn.append(next(i for i in range(len(weight)) if sum(weight[: i + 1]) > until))
         for _ in range(centre.shape[1]):
             _java.double(random)
         _java.gaussian(random)
-    return found, [int(label[i]) for i in found]
+    return blobs_drawn, [int(label[i]) for i in blobs_drawn]
 
 
 def test_the_first_records_of_vfs():

@@ -102,7 +102,7 @@ def test_a_request_becomes_a_task_and_its_annotation_a_label(stub: Stub) -> None
     (kept,) = stub.tasks
     answers = [stub.annotate(kept, ["no"]), stub.annotate(kept, [], cancelled=True)]
     who = "label-studio:1"
-    assert [given_by(kept, each) for each in answers] == [
+    assert [given_by(kept, answer) for answer in answers] == [
         Given(1000, "shop/ü".encode(), 3, "i-1", "no", who),
         Given(1001, "shop/ü".encode(), 3, "i-1", None, who),
     ]

@@ -34,9 +34,9 @@ class Bridge:
         self.given: list[Given] = []
 
     def take(self, task: Any, annotations: Any) -> int:
-        found = [given_by(task, each) for each in annotations]
-        self.given += [each for each in found if each is not None]
-        return len(found)
+        labels = [given_by(task, annotation) for annotation in annotations]
+        self.given += [label for label in labels if label is not None]
+        return len(labels)
 
 
 @pytest.fixture
@@ -79,8 +79,8 @@ def answer(server: Webhooks, data: bytes) -> tuple[int, str]:
         except ConnectionError:
             return 0, ""
     head, _, body = text.decode("latin-1").partition("\r\n\r\n")
-    found = re.match(r"HTTP/1\.\d (\d+)", head)
-    return (int(found[1]), body) if found else (0, body)
+    match = re.match(r"HTTP/1\.\d (\d+)", head)
+    return (int(match[1]), body) if match else (0, body)
 
 
 def has_ended(client: socket.socket) -> bool:
@@ -137,7 +137,7 @@ def test_bodies_of_all_together_are_bounded(server: Webhooks) -> None:
         for n, client in enumerate(clients):
             client.sendall(request(share, length=BODY_MAX))
             assert answer(server, request(GOOD))[0] == 200, n
-        held = sum(each.bytes for each in server._open.values())
+        held = sum(open_body.bytes for open_body in server._open.values())
         assert held <= BODIES_MAX
         assert has_ended(clients[0])
 
@@ -225,8 +225,8 @@ def odd_bodies() -> Iterator[dict[str, Any]]:
 
 def test_odd_parts_of_a_body_end_no_request(server: Webhooks, bridge: Bridge) -> None:
     for body in odd_bodies():
-        code, said = answer(server, request(json.dumps(body).encode()))
-        assert code == 200, (body, said)
+        code, text = answer(server, request(json.dumps(body).encode()))
+        assert code == 200, (body, text)
     for given in bridge.given:
         assert 0 <= given.annotation < 2**63
         assert 0 <= given.partition < 2**31

@@ -54,10 +54,10 @@ def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
 
 
 def test_json_has_exactly_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    found = result(capsys, "--data", "gen:sea?n=3000")
-    assert list(found) == KEYS
-    assert found["labels"] == 3000
-    assert found["accuracy"] > 0.8
+    figures = result(capsys, "--data", "gen:sea?n=3000")
+    assert list(figures) == KEYS
+    assert figures["labels"] == 3000
+    assert figures["accuracy"] > 0.8
 
 
 def test_boct_takes_two_classes_and_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -66,19 +66,19 @@ def test_boct_takes_two_classes_and_says_so(capsys: pytest.CaptureFixture[str], 
     body = [f"{i % 9 if i % 5 else ''},1,{'yes' if i % 9 > 4 else 'no'}" for i in range(300)]
     data.write_text("a,same,class\n" + "\n".join(body) + "\n")
     spec = '{"learner": "boct", "query": "boct_al", "budget": {"limit": 1.0}}'
-    found = result(capsys, "--data", str(data), "--spec", spec)
-    assert (found["labels"], found["leaves"]) == (300, 2)
-    assert found["accuracy"] > 0.8
+    figures = result(capsys, "--data", str(data), "--spec", spec)
+    assert (figures["labels"], figures["leaves"]) == (300, 2)
+    assert figures["accuracy"] > 0.8
     data.write_text("a,same,class\n" + "\n".join([*body, "1,1,perhaps"]) + "\n")
     declared = tmp_path / "rows.arff"
     head = "@relation r\n@attribute a numeric\n@attribute class {no,yes,perhaps}\n@data\n"
     declared.write_text(head + "1,no\n2,yes\n")
     for file in (data, declared):  # a class that is found on the way, and one that the file declares
         assert main(["prequential", "--data", str(file), "--spec", spec]) == 1
-        said = " ".join(capsys.readouterr().err.split())
-        assert "classes=3 must be at most 2 with 'boct'" in said
-        assert "take h-tree" in said
-        assert "raise it" not in said
+        error_text = " ".join(capsys.readouterr().err.split())
+        assert "classes=3 must be at most 2 with 'boct'" in error_text
+        assert "take h-tree" in error_text
+        assert "raise it" not in error_text
 
 
 def test_ufodt_buys_features_of_any_file_and_names_once_where_its_thresholds_come_from(
@@ -91,11 +91,11 @@ def test_ufodt_buys_features_of_any_file_and_names_once_where_its_thresholds_com
     command = ["--data", str(data), "--spec", "ufodt"]
     events = tmp_path / "events"
     assert main(["prequential", *command, "--json", "--events", str(events)]) == 0
-    out, said = capsys.readouterr()
-    found = json.loads(out)
-    assert found["accuracy"] > 0.6
-    assert 50 <= found["features_bought"] < 400
-    assert said.count("thresholds of 1 numeric attribute are the quantiles of the first 50 values") == 1
+    out, error_text = capsys.readouterr()
+    figures = json.loads(out)
+    assert figures["accuracy"] > 0.6
+    assert 50 <= figures["features_bought"] < 400
+    assert error_text.count("thresholds of 1 numeric attribute are the quantiles of the first 50 values") == 1
     lines = [json.loads(line) for line in events.read_text().splitlines()]
     assert [line for line in lines if line["event"] == "thresholds-set"] == [
         {"event": "thresholds-set", "record": 49, "attributes": 1, "left": 0}
@@ -104,14 +104,14 @@ def test_ufodt_buys_features_of_any_file_and_names_once_where_its_thresholds_com
     schema.write_text(
         '{"attributes": [{"name": "age", "range": [0, 1], "cost": 2.5}, {"name": "sex", "cost": 10}]}'
     )
-    found = result(capsys, *command, "--schema", f"@{schema}")
-    assert 0 < found["features_bought"] < 400
-    assert found["feature_cost"] >= 2.5 * found["features_bought"]
-    assert found["accuracy"] > 0.6
+    figures = result(capsys, *command, "--schema", f"@{schema}")
+    assert 0 < figures["features_bought"] < 400
+    assert figures["feature_cost"] >= 2.5 * figures["features_bought"]
+    assert figures["accuracy"] > 0.6
     assert main(["prequential", *command, "--schema", schema.read_text()]) == 0
-    out, said = capsys.readouterr()
+    out, error_text = capsys.readouterr()
     assert "features bought" in out
-    assert "thresholds" not in said
+    assert "thresholds" not in error_text
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_fixed_uncertainty_asks_for_more_than_one_label(
     """The first label makes the root pure: without a cold start no threshold asked again."""
     query = {"name": "fixed_uncertainty", "threshold": threshold}
     spec = json.dumps({"query": query, "budget": {"name": "count", "limit": 0.1}})
-    found = result(capsys, "--data", "gen:sea?n=5000", "--spec", spec)
-    assert found["labels"] > 400
-    assert found["accuracy"] > 0.7
+    figures = result(capsys, "--data", "gen:sea?n=5000", "--spec", spec)
+    assert figures["labels"] > 400
+    assert figures["accuracy"] > 0.7
 
 
 def test_compiling_is_said_and_json_stays_json(
@@ -187,8 +187,8 @@ def test_nothing_is_said_of_rows_without_labels(capsys: pytest.CaptureFixture[st
     (tmp_path / "rows.arff").write_text(
         "@relation r\n@attribute a numeric\n@attribute class {x,y}\n@data\n1,?\n2,?\n"
     )
-    found = result(capsys, "--data", str(tmp_path / "rows.arff"))
-    assert (found["accuracy"], found["accuracy_windowed"], found["kappa"]) == (None, None, None)
+    figures = result(capsys, "--data", str(tmp_path / "rows.arff"))
+    assert (figures["accuracy"], figures["accuracy_windowed"], figures["kappa"]) == (None, None, None)
     assert main(["prequential", "--data", str(tmp_path / "rows.arff")]) == 0
     assert "kappa" not in capsys.readouterr().out
 
@@ -201,11 +201,11 @@ def test_text_names_them_all(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_rows_that_are_not_learned_are_judged_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     spec = json.dumps({"query": "random", "budget": {"name": "count", "limit": 0.1}, "seed": 3})
-    found = result(capsys, "--data", "gen:sea?n=20000", "--spec", spec)
-    assert 1700 < found["labels"] < 2300
+    figures = result(capsys, "--data", "gen:sea?n=20000", "--spec", spec)
+    assert 1700 < figures["labels"] < 2300
     table_accuracy = result(capsys, "--data", "gen:sea?n=20000", "--spec", '{"query": "never"}')
     assert table_accuracy["labels"] == 0
-    assert found["accuracy"] > table_accuracy["accuracy"]
+    assert figures["accuracy"] > table_accuracy["accuracy"]
 
 
 @pytest.mark.parametrize(
@@ -215,12 +215,12 @@ def test_every_strategy_and_budget(capsys: pytest.CaptureFixture[str], query: st
     """By spec, within the limit, and with an estimate of the accuracy over all rows."""
     body = {"query": query, "budget": {"name": budget, "limit": 0.1}, "evaluation": {"share": 0.05}}
     spec = {"learner": learner_for(query), **body}
-    found = result(capsys, "--data", "gen:sea?n=6000", "--spec", json.dumps(spec))
-    assert found["drawn_labels"] == 300
+    figures = result(capsys, "--data", "gen:sea?n=6000", "--spec", json.dumps(spec))
+    assert figures["drawn_labels"] == 300
     # The window closes only when it is full, so that it grants a little more than its limit.
-    assert found["drawn_labels"] <= found["labels"] < 601 * (1.0 if budget == "count" else 1.1)
-    width = found["accuracy_unbiased_high"] - found["accuracy_unbiased_low"]
-    assert abs(found["accuracy_unbiased"] - found["accuracy"]) < width < 0.1
+    assert figures["drawn_labels"] <= figures["labels"] < 601 * (1.0 if budget == "count" else 1.1)
+    width = figures["accuracy_unbiased_high"] - figures["accuracy_unbiased_low"]
+    assert abs(figures["accuracy_unbiased"] - figures["accuracy"]) < width < 0.1
 
 
 def test_what_nobody_knows_is_not_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -247,9 +247,9 @@ def test_file_and_spec_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) 
 def test_values_and_classes_that_appear_late(tmp_path: Path) -> None:
     rows = [f"{'red' if i < 9000 else 'blue'},{i % 7},{'a' if i < 9500 else 'b'}" for i in range(10_000)]
     (tmp_path / "late.csv").write_text("colour,n,kind\n" + "\n".join(rows) + "\n")
-    found = Prequential(Spec.parse(None), open_data(str(tmp_path / "late.csv"))).over_all()
-    assert found["labels"] == 10_000
-    assert found["accuracy"] > 0.94
+    figures = Prequential(Spec.parse(None), open_data(str(tmp_path / "late.csv"))).over_all()
+    assert figures["labels"] == 10_000
+    assert figures["accuracy"] > 0.94
 
 
 def test_schema_follows_the_data_set(tmp_path: Path) -> None:
@@ -276,19 +276,19 @@ class TestTally:
         tally = Tally(window=1000)
         for start in range(0, 5000, 700):
             tally.add(label[start : start + 700], prediction[start : start + 700])
-        found = tally.figures()
-        seen, said = label[label >= 0], prediction[label >= 0]
-        agreed = float(np.mean(seen == said))
-        chance = sum(float(np.mean(seen == c) * np.mean(said == c)) for c in range(4))
-        assert found["accuracy"] == pytest.approx(agreed)
-        assert found["kappa"] == pytest.approx((agreed - chance) / (1 - chance))
-        assert found["accuracy_windowed"] == pytest.approx(float(np.mean((seen == said)[-1000:])))
+        figures = tally.figures()
+        seen, predicted = label[label >= 0], prediction[label >= 0]
+        agreed = float(np.mean(seen == predicted))
+        chance = sum(float(np.mean(seen == c) * np.mean(predicted == c)) for c in range(4))
+        assert figures["accuracy"] == pytest.approx(agreed)
+        assert figures["kappa"] == pytest.approx((agreed - chance) / (1 - chance))
+        assert figures["accuracy_windowed"] == pytest.approx(float(np.mean((seen == predicted)[-1000:])))
         twin = Evaluation()
-        for pair in zip(seen.tolist(), said.tolist(), strict=True):
+        for pair in zip(seen.tolist(), predicted.tolist(), strict=True):
             twin.judge(*pair)
         hits = [int(np.bincount(seen[: i + 1]).argmax() == seen[i]) for i in range(len(seen))]
-        assert found["kappa_m"] == pytest.approx((agreed - np.mean(hits)) / (1 - np.mean(hits)))
-        assert found["kappa_temporal"] == pytest.approx(twin.kappa_temporal())
+        assert figures["kappa_m"] == pytest.approx((agreed - np.mean(hits)) / (1 - np.mean(hits)))
+        assert figures["kappa_temporal"] == pytest.approx(twin.kappa_temporal())
 
     def test_one_class_only_has_no_kappa(self) -> None:
         tally = Tally(window=10)
@@ -308,9 +308,9 @@ def test_what_was_made_of_a_file_is_said_on_standard_error_and_not_beside_json(
     rows = tmp_path / "rows.csv"
     rows.write_text("a,b\n" + "1,x\n2,y\n" * 20)
     assert main(["prequential", "--data", str(rows)]) == 0
-    told = capsys.readouterr()
-    assert "target 'b' (else --target); 1 numeric feature; 2 classes in the first rows: x, y" in told.err
-    assert "target" not in told.out
+    printed = capsys.readouterr()
+    assert "target 'b' (else --target); 1 numeric feature; 2 classes in the first rows: x, y" in printed.err
+    assert "target" not in printed.out
     assert main(["prequential", "--data", str(rows), "--json"]) == 0
     assert "target" not in capsys.readouterr().err
 

@@ -83,7 +83,7 @@ def offsets_of(monkeypatch: pytest.MonkeyPatch, *codes: int | None) -> list[int]
 
     asked(monkeypatch, Coordinator([]))
     monkeypatch.setattr(module, "Consumer", Asked)
-    return [each.offset for each in committed_of(KAFKA, "group", [TopicPartition("t", 0)])]
+    return [tp.offset for tp in committed_of(KAFKA, "group", [TopicPartition("t", 0)])]
 
 
 def test_an_error_of_one_partition_does_not_count_as_nothing_committed(

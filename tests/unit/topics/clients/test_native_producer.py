@@ -47,18 +47,18 @@ class Told:
         self.errors.append(error)
 
 
-def native(told: Told, properties: dict[str, Any], logger: Any = None) -> NativeProducer:
+def native(log: Told, properties: dict[str, Any], logger: Any = None) -> NativeProducer:
     library = librdkafka.bound()
     assert library is not None
     logger = logger or logging.getLogger(__name__)
-    return NativeProducer(library, properties, told.delivered, told.erred, logger, produce_records)
+    return NativeProducer(library, properties, log.delivered, log.erred, logger, produce_records)
 
 
-def theirs(told: Told, properties: dict[str, Any], logger: Any = None) -> Producer:
+def theirs(log: Told, properties: dict[str, Any], logger: Any = None) -> Producer:
     reports = {
         "delivery.report.only.error": True,
-        "on_delivery": told.delivered,
-        "error_cb": told.erred,
+        "on_delivery": log.delivered,
+        "error_cb": log.erred,
     }
     return Producer({**properties, **reports}, logger=logger or logging.getLogger(__name__))
 
@@ -90,22 +90,22 @@ def failure_of(call: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
 
 
 def test_what_is_given_up_is_reported_alike(away: dict[str, Any]) -> None:
-    found = []
+    undelivered = []
     for opener in OPENERS:
-        told = Told()
-        client = opener(told, away)
+        log = Told()
+        client = opener(log, away)
         for partition in range(3):
             client.produce("topic", b"value", b"key", partition)
         assert len(client) >= 3, "errors wait there as well"
         client.purge()
         assert client.flush(5) == 0
-        found.append(sorted(told.undelivered))
-    assert found[0] == found[1]
-    assert found[1][0] == (KafkaError._PURGE_QUEUE, "Local: Purged in queue", "topic", 0)
+        undelivered.append(sorted(log.undelivered))
+    assert undelivered[0] == undelivered[1]
+    assert undelivered[1][0] == (KafkaError._PURGE_QUEUE, "Local: Purged in queue", "topic", 0)
 
 
 def test_what_it_does_not_take_is_refused_alike(away: dict[str, Any]) -> None:
-    found: list[list[Any]] = []
+    refusals: list[list[Any]] = []
     for opener in OPENERS:
         client = opener(Told(), away | {"message.max.bytes": 2000, "queue.buffering.max.messages": 1})
         refused = [
@@ -115,9 +115,9 @@ def test_what_it_does_not_take_is_refused_alike(away: dict[str, Any]) -> None:
         client.produce("topic", b"value")
         with pytest.raises(BufferError) as full:
             client.produce("topic", b"value")
-        found.append([*refused, str(full.value)])
+        refusals.append([*refused, str(full.value)])
         client.purge()
-    assert found[0] == found[1]
+    assert refusals[0] == refusals[1]
 
 
 @pytest.mark.parametrize(("name", "value"), [("acks", "some"), ("nonsense", "1"), ("linger.ms", -1)])
@@ -135,7 +135,7 @@ def test_properties_that_do_not_go_together_are_refused_alike(away: dict[str, An
 def test_steps_of_a_transaction_fail_alike(away: dict[str, Any]) -> None:
     group = group_metadata("a group", Membership(-1, "", None))
     offsets = [TopicPartition("t", 0, 1), TopicPartition("t", 1, 2, metadata="progress")]
-    found = []
+    failures_of = []
     for opener in OPENERS:
         client = opener(Told(), away | {"transactional.id": "a"})
         failures = [
@@ -144,9 +144,9 @@ def test_steps_of_a_transaction_fail_alike(away: dict[str, Any]) -> None:
             failure_of(client.init_transactions, 0.01),
             failure_of(client.commit_transaction, 0.01),
         ]
-        found.append(failures)
-    assert found[0] == found[1]
-    assert found[1][2][0] == KafkaError._TIMED_OUT
+        failures_of.append(failures)
+    assert failures_of[0] == failures_of[1]
+    assert failures_of[1][2][0] == KafkaError._TIMED_OUT
 
 
 def test_a_group_that_cannot_be_read_is_an_error(away: dict[str, Any]) -> None:
@@ -157,20 +157,22 @@ def test_a_group_that_cannot_be_read_is_an_error(away: dict[str, Any]) -> None:
 
 def test_errors_and_lines_of_the_log_come_from_poll(caplog: pytest.LogCaptureFixture) -> None:
     address = f"127.0.0.1:{free_port()}"
-    found = []
+    log_lines = []
     for opener in OPENERS:
-        told = Told()
-        client = opener(told, {"bootstrap.servers": address})
+        log = Told()
+        client = opener(log, {"bootstrap.servers": address})
         with caplog.at_level(logging.INFO, __name__):
             for _ in range(100):
                 client.poll(0.1)
-                if told.errors and caplog.records:
+                if log.errors and caplog.records:
                     break
         line = caplog.records[0]
-        found.append((line.levelno, line.getMessage().split(" ")[0], line.getMessage().split("/")[0][-20:]))
-        assert address in told.errors[0].str()
+        log_lines.append(
+            (line.levelno, line.getMessage().split(" ")[0], line.getMessage().split("/")[0][-20:])
+        )
+        assert address in log.errors[0].str()
         caplog.clear()
-    assert found[0] == found[1]
+    assert log_lines[0] == log_lines[1]
 
 
 def test_a_line_of_the_log_is_written_by_the_thread_that_polls() -> None:
@@ -190,11 +192,11 @@ def test_what_a_receiver_of_reports_raises_comes_out_of_the_call(receiver: str) 
     def fail(*_: Any) -> None:
         raise LookupError
 
-    told = Told()
+    log = Told()
     if receiver == "errors":
-        told.erred = fail  # type: ignore[method-assign,assignment]
+        log.erred = fail  # type: ignore[method-assign,assignment]
     logger = SimpleNamespace(log=fail) if receiver == "logger" else None
-    client = native(told, {"bootstrap.servers": f"127.0.0.1:{free_port()}"}, logger)
+    client = native(log, {"bootstrap.servers": f"127.0.0.1:{free_port()}"}, logger)
 
     def poll_until_it_fails() -> None:
         for _ in range(100):
@@ -236,9 +238,9 @@ VALUES = Spans.of([b"one", b"two", b"three"])
 
 
 def column(starts: list[int], buffer: Any = b"elevenbytes", lengths: list[int] | None = None) -> Spans:
-    each = np.array(starts)
+    ends = np.array(starts)
     return (
-        Spans(buffer, each[:-1], np.diff(each)) if lengths is None else Spans(buffer, each, np.array(lengths))
+        Spans(buffer, ends[:-1], np.diff(ends)) if lengths is None else Spans(buffer, ends, np.array(lengths))
     )
 
 
@@ -301,10 +303,10 @@ def test_a_full_queue_tells_how_many_were_taken(away: dict[str, Any]) -> None:
     client = native(Told(), away | {"queue.buffering.max.messages": 2})
     rest: Any = [VALUES, Spans.of([None] * N), np.zeros(N, dtype=np.int64)]
     assert client.produce_columns("topic", 0, *rest) == (2, None)
-    assert client.produce_columns("topic", 0, *(each[2:] for each in rest)) == (0, None)
+    assert client.produce_columns("topic", 0, *(cells[2:] for cells in rest)) == (0, None)
     client.purge()
     assert client.flush(5) == 0
-    assert client.produce_columns("topic", 0, *(each[2:] for each in rest)) == (1, None)
+    assert client.produce_columns("topic", 0, *(cells[2:] for cells in rest)) == (1, None)
 
 
 def use_in_fork(client: NativeProducer, answers: Any) -> None:
@@ -324,17 +326,17 @@ def test_a_fork_can_do_nothing_with_its_parents_client_and_does_not_hang(away: d
     answers = context.Queue()
     child = context.Process(target=lambda: use_in_fork(clients.pop(), answers))
     child.start()
-    said = [answers.get(timeout=20) for _ in range(2)]
+    errors = [answers.get(timeout=20) for _ in range(2)]
     child.join(20)
     assert child.exitcode == 0
-    assert said[0].startswith(f"pid={child.pid} must be {os.getpid()}: ")
-    assert said[1] == "ended"
+    assert errors[0].startswith(f"pid={child.pid} must be {os.getpid()}: ")
+    assert errors[1] == "ended"
     assert clients[0].poll(0) >= 0, "the parent goes on"
 
 
 def test_one_thread_hands_over_while_others_poll_flush_and_purge(cluster: dict[str, Any]) -> None:
-    told = Told()
-    client = native(told, cluster | {"queue.buffering.max.messages": 500, "linger.ms": 0})
+    log = Told()
+    client = native(log, cluster | {"queue.buffering.max.messages": 500, "linger.ms": 0})
     ended = threading.Event()
 
     def serve(call: Callable[[], Any]) -> None:
@@ -355,8 +357,8 @@ def test_one_thread_hands_over_while_others_poll_flush_and_purge(cluster: dict[s
     for thread in threads:
         thread.join()
     assert client.flush(10) == 0
-    assert 0 < len(told.undelivered) < handed
-    assert {code for code, *_ in told.undelivered} <= {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
+    assert 0 < len(log.undelivered) < handed
+    assert {code for code, *_ in log.undelivered} <= {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
 
 
 @pytest.mark.parametrize("name", ["flush", "commit"])
@@ -405,7 +407,7 @@ def hand_over(cluster: dict[str, Any], n: int) -> None:
     left = n
     while left:
         most = min(left, 1000)
-        taken, error = client.produce_columns("many", 0, values[:most], *(each[:most] for each in rest))
+        taken, error = client.produce_columns("many", 0, values[:most], *(cells[:most] for cells in rest))
         assert error is None
         left -= taken
         client.poll(0 if taken else 0.01)

@@ -116,7 +116,7 @@ def test_what_is_offered_never_waits_and_close_ends_whoever_drains(away: Sender)
     away.close()
     for thread in threads:
         thread.join()
-    assert [str(each) for each in ended] == ["102 records were not delivered: the producer was closed"] * 2
+    assert [str(error) for error in ended] == ["102 records were not delivered: the producer was closed"] * 2
     assert away.failed == TINY
     assert not away.is_full, "nothing waits any more"
 
@@ -373,9 +373,11 @@ def test_values_keys_times_and_headers_arrive_as_they_are(cluster: dict[str, str
     consumer.assign([TopicPartition(topic, 0, 0)])
     messages = consumer.consume(8, timeout=10)
     consumer.close()
-    found = [(each.value(), each.key(), each.timestamp()[1], each.headers()) for each in messages]
-    sent = list(zip(COLUMNS, keys, times, [each or None for each in HEADERS], strict=True))
-    assert found == sent + [(value, key, at, None) for value, key, at, _ in sent[1:4]]
+    records = [
+        (message.value(), message.key(), message.timestamp()[1], message.headers()) for message in messages
+    ]
+    sent = list(zip(COLUMNS, keys, times, [pairs or None for pairs in HEADERS], strict=True))
+    assert records == sent + [(value, key, at, None) for value, key, at, _ in sent[1:4]]
 
 
 def test_without_the_library_confluent_kafkas_client_is_used(

@@ -53,15 +53,15 @@ def label(value: bytes) -> Labels:
 
 def reasons(decoded: Any) -> dict[int, str]:
     """Return the reason of each malformed record."""
-    return {each.record: str(each.reason) for each in decoded.malformed}
+    return {malformed.record: str(malformed.reason) for malformed in decoded.malformed}
 
 
 def only_flaw(decoded: Any) -> tuple[str, str]:
     """Return reason and detail of a run that is one bad record."""
     assert len(decoded) == 0
-    (each,) = decoded.malformed
-    assert each.record == 0
-    return str(each.reason), each.detail
+    (flawed,) = decoded.malformed
+    assert flawed.record == 0
+    return str(flawed.reason), flawed.detail
 
 
 def classes(decoded: Instances | Labels) -> list[str | None]:
@@ -76,16 +76,16 @@ def keys_of(decoded: Instances | Labels) -> list[str]:
 
 def cells(decoded: Instances | Labels) -> list[dict[str | int, float | str | None] | None]:
     """Return the features of each row: a string, a number, or None where missing; by name or position."""
-    found: list[dict[str | int, float | str | None] | None] = [None] * len(decoded)
+    cells_of_rows: list[dict[str | int, float | str | None] | None] = [None] * len(decoded)
     for group in decoded.features:
         assert group.values.dtype == np.float64
         assert group.values.flags.c_contiguous
         assert group.values.shape == (len(group.rows), group.values.shape[1])
         assert (np.diff(group.rows) > 0).all()
         for place, row in enumerate(group.rows.tolist()):
-            assert found[row] is None, "a row is in one group only"
-            found[row] = _row(group, place)
-    return found
+            assert cells_of_rows[row] is None, "a row is in one group only"
+            cells_of_rows[row] = _row(group, place)
+    return cells_of_rows
 
 
 def _row(group: Features, place: int) -> dict[str | int, float | str | None]:

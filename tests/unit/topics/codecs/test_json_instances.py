@@ -90,9 +90,9 @@ def test_strings_nulls_and_booleans() -> None:
     ],
 )
 def test_numbers(text: str, number: float) -> None:
-    found = instance(features(f"[{text}]")).features[0].values[0, 0]
-    assert found == number
-    assert math.copysign(1, found) == math.copysign(1, number)
+    value = instance(features(f"[{text}]")).features[0].values[0, 0]
+    assert value == number
+    assert math.copysign(1, value) == math.copysign(1, number)
 
 
 def test_the_last_of_equal_names_counts() -> None:
@@ -276,8 +276,11 @@ def test_a_record_with_several_flaws_is_malformed_once() -> None:
 def test_documents_with_the_same_members_and_others_are_read_alike(odd: dict[str, Any]) -> None:
     same = [{"id": f"n{i}", "label": "a", "features": {"v": i}} for i in range(3)]
     documents: list[dict[str, Any]] = [*same, {"features": {"v": 3}} | odd, *same]
-    together = decode_instances(run_of([orjson.dumps(each) for each in documents]))
-    apart = [instance(orjson.dumps(each)) for each in documents]
-    names = [None if each.label[0] < 0 else each.label_values[each.label[0]] for each in apart]
+    together = decode_instances(run_of([orjson.dumps(document) for document in documents]))
+    apart = [instance(orjson.dumps(document)) for document in documents]
+    names = [
+        None if one_instance.label[0] < 0 else one_instance.label_values[one_instance.label[0]]
+        for one_instance in apart
+    ]
     assert classes(together) == names
     assert together.ids == [document.get("id", f"3-{100 + row}") for row, document in enumerate(documents)]

@@ -80,7 +80,7 @@ def test_good_labels_go_on() -> None:
 def test_controls_keep_order_key_and_body() -> None:
     values = encode_controls([("create", {"spec": {"learner": {"name": "h-tree"}}}), ("delete", {})])
     controls = decode_controls(run_of(values, keys=[b"a", b"b"]))
-    assert [(each.record, each.key, each.command, each.body) for each in controls.items] == [
+    assert [(control.record, control.key, control.command, control.body) for control in controls.items] == [
         (0, "a", "create", {"spec": {"learner": {"name": "h-tree"}}}),
         (1, "b", "delete", {}),
     ]
@@ -109,5 +109,5 @@ def test_bad_controls() -> None:
     assert controls.malformed[3].detail == (
         "command 'explode' is unknown; known: create, configure, freeze, reset, delete, import"
     )
-    assert [each.record for each in controls.malformed] == [0, 1, 2, 3, 5, 6]
-    assert [each.record for each in controls.items] == [4]
+    assert [malformed.record for malformed in controls.malformed] == [0, 1, 2, 3, 5, 6]
+    assert [control.record for control in controls.items] == [4]

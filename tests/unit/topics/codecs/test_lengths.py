@@ -55,21 +55,21 @@ def test_an_instance_with_a_long_text_is_refused_and_no_other(form: Format, part
     texts = [LONG, "y" * 16]
     features = Features.of(("a",) if form == "arrow" else None, [[1.0], [2.0]])
     ids, labels = (texts, ["p", "q"]) if part == "id" else (["1", "2"], texts)
-    found = decode_instances(raw(*encode_instances(features, format=form, ids=ids, labels=labels)), LIMITS)
-    reason, detail = only(found)
+    decoded = decode_instances(raw(*encode_instances(features, format=form, ids=ids, labels=labels)), LIMITS)
+    reason, detail = only(decoded)
     assert reason == Reason.TOO_LONG
     assert (
         f"{'an id' if part == 'id' else 'a class'} of 17 bytes must have at most text.max.bytes=16" in detail
     )
-    assert list(found.ids) == [ids[1]]
+    assert list(decoded.ids) == [ids[1]]
 
 
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_label_with_a_long_annotator_is_refused(form: Format) -> None:
     values = encode_labels(["1", "2"], ["p", "q"], format=form, annotators=["me", LONG])
-    found = decode_labels(raw(*values), LIMITS)
-    assert only(found)[0] == Reason.TOO_LONG
-    assert found.ids == ["1"]
+    decoded = decode_labels(raw(*values), LIMITS)
+    assert only(decoded)[0] == Reason.TOO_LONG
+    assert decoded.ids == ["1"]
 
 
 @pytest.mark.parametrize("form", ["json", "arrow"])
@@ -77,15 +77,15 @@ def test_names_and_values_of_features(form: Format) -> None:
     named = encode_instances(Features.of((LONG,), [[1.0]]), format=form)
     assert only(decode_instances(raw(*named), LIMITS))[0] == Reason.TOO_LONG
     texts = Features.of(("a",), [[float("nan")], [float("nan")]], {0: [LONG, "short"]})
-    found = decode_instances(raw(*encode_instances(texts, format=form)), LIMITS)
-    reason, detail = only(found)
-    assert (reason, len(found)) == (Reason.TOO_LONG, 1)
+    decoded = decode_instances(raw(*encode_instances(texts, format=form)), LIMITS)
+    reason, detail = only(decoded)
+    assert (reason, len(decoded)) == (Reason.TOO_LONG, 1)
     assert "the value of feature 'a' of 17 bytes" in detail
 
 
 def test_a_long_key() -> None:
-    found = decode_instances(raw(b'{"features":[1]}', key=b"k" * 17), LIMITS)
-    assert only(found) == (Reason.TOO_LONG, "a key of 17 bytes must have at most text.max.bytes=16")
+    decoded = decode_instances(raw(b'{"features":[1]}', key=b"k" * 17), LIMITS)
+    assert only(decoded) == (Reason.TOO_LONG, "a key of 17 bytes must have at most text.max.bytes=16")
 
 
 def test_too_many_names() -> None:
@@ -98,9 +98,9 @@ def test_too_many_names() -> None:
 
 def test_json_with_more_values_than_a_record_may_have_is_not_parsed() -> None:
     good, crowded = b'{"features":[1]}', b'{"features":[' + b",".join([b"{}"] * 40_000) + b"]}"
-    found = decode_instances(raw(good, crowded, good))
-    assert only(found)[0] == Reason.TOO_LARGE
-    assert list(found.ids) == ["0-0", "0-2"]
+    decoded = decode_instances(raw(good, crowded, good))
+    assert only(decoded)[0] == Reason.TOO_LARGE
+    assert list(decoded.ids) == ["0-0", "0-2"]
     assert only(decode_labels(raw(crowded)))[0] == Reason.TOO_LARGE
     (bad,) = decode_controls(raw(b'{"command":[' + b"1," * 1_100_000 + b"1]}")).malformed
     assert bad.reason == Reason.TOO_LARGE
@@ -141,8 +141,8 @@ def test_string_views_that_overlap_are_refused() -> None:
 def test_a_dictionary_is_not_unpacked_for_rows_that_do_not_use_it() -> None:
     values = pa.array([f"v{i}" for i in range(50_000)])
     column = pa.DictionaryArray.from_arrays(pa.array([49_999, None, 7]), values)
-    found = decode_instances(raw(stream(pa.table({"x": column}))))
-    assert found.features[0].strings == {0: ["v49999", None, "v7"]}
+    decoded = decode_instances(raw(stream(pa.table({"x": column}))))
+    assert decoded.features[0].strings == {0: ["v49999", None, "v7"]}
 
 
 def test_a_stream_of_empty_batches() -> None:

@@ -157,8 +157,8 @@ def test_probabilities_beyond_float32_are_held_to_what_a_probability_may_be(enco
     classes = tuple("abcdefg")
     predictions = Predictions(classes, ["i"], np.zeros(1, np.int32), given, np.ones(1, np.int64))
     for form in ("json", "packed"):
-        found = decode_predictions([*encode(predictions, form)])
-        assert [*found.probabilities[0].values()] == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.25], form
+        decoded = decode_predictions([*encode(predictions, form)])
+        assert [*decoded.probabilities[0].values()] == [1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.25], form
 
 
 def test_formats_may_be_mixed_and_strangers_are_malformed() -> None:
@@ -169,7 +169,7 @@ def test_formats_may_be_mixed_and_strangers_are_malformed() -> None:
     bad += [good[1][:-1], good[1] + b"x", good[1][:30], good[2][:-40]]
     received = decode_predictions([*bad, *good])
     assert set(reasons(received).values()) == {"wrong-type"}
-    assert [each.record for each in received.malformed] == list(range(len(bad)))
+    assert [malformed.record for malformed in received.malformed] == list(range(len(bad)))
     assert received.record.tolist() == [len(bad), len(bad) + 1, len(bad) + 2]
     assert received.labels == ["b"] * 3
     assert len(received) == 3
@@ -221,24 +221,26 @@ def test_label_requests() -> None:
 
 
 def test_label_requests_of_models_that_explain_themselves() -> None:
-    told = {
+    explanation = {
         "explanations": ["amount <= 2", None, "all"],
         "probabilities": [{"spam": 0.5}, None, {}],
         "ranges": [{"amount": Seen(-0.5, 1e300, 7), "": Seen(1.0, 1.0, 1)}, {}, {}],
     }
-    written = encode_label_requests(replace(requests(), **told))  # type: ignore[arg-type]
+    written = encode_label_requests(replace(requests(), **explanation))  # type: ignore[arg-type]
     assert orjson.loads(written[0])["ranges"] == {"amount": [-0.5, 1e300, 7], "": [1.0, 1.0, 1]}
     assert all("ranges" not in orjson.loads(text) for text in written[1:])
     assert orjson.loads(written[1]).keys() == orjson.loads(encode_label_requests(requests())[1]).keys()
     received = decode_label_requests(written)
-    assert {name: getattr(received, name) for name in told} == told
+    assert {name: getattr(received, name) for name in explanation} == explanation
 
 
 def test_ranges_that_are_none_are_left_out() -> None:
     document = orjson.loads(encode_label_requests(requests())[0])
     odd = [None, 7, [], [1, 2], [2, 1, 5], [1, 2, 0], [1, "2", 5], [1, 2, True], [1, 2, 1e300], [1, None, 5]]
-    ranges = {str(number): each for number, each in enumerate(odd)} | {"fine": [1, 2.5, 5]}
-    received = decode_label_requests([orjson.dumps(document | {"ranges": each}) for each in (ranges, None)])
+    ranges = {str(number): odd_range for number, odd_range in enumerate(odd)} | {"fine": [1, 2.5, 5]}
+    received = decode_label_requests(
+        [orjson.dumps(document | {"ranges": ranges_tried}) for ranges_tried in (ranges, None)]
+    )
     assert received.ranges == [{"fine": Seen(1.0, 2.5, 5)}, {}]
     assert reasons(decode_label_requests([orjson.dumps(document | {"ranges": 7})])) == {0: "wrong-type"}
 
@@ -280,7 +282,7 @@ def test_drift_alerts() -> None:
     ]
     assert decode_drift_alerts(encode_drift_alerts(alerts)) == alerts
     bad = decode_drift_alerts([b"{", b"[]", b'{"level":"drift"}', b"7"])
-    assert [each.reason.value for each in bad if isinstance(each, Malformed)] == ["not-json"] + [
+    assert [flawed.reason.value for flawed in bad if isinstance(flawed, Malformed)] == ["not-json"] + [
         "missing-field"
     ] * 3
 
@@ -293,7 +295,7 @@ def test_model_events() -> None:
     ]
     assert decode_model_events(encode_model_events(events)) == events
     bad = decode_model_events([b"{", b"[]", b'{"event":"split"}', b"7"])
-    assert [each.reason.value for each in bad if isinstance(each, Malformed)] == ["not-json"] + [
+    assert [flawed.reason.value for flawed in bad if isinstance(flawed, Malformed)] == ["not-json"] + [
         "missing-field"
     ] * 3
 

@@ -119,8 +119,8 @@ def test_records_of_equal_length_with_different_label_texts() -> None:
     ],
 )
 def test_bad_instances(value: bytes, reason: str, words: str) -> None:
-    found, detail = only_flaw(instance(value))
-    assert found == reason
+    reason_found, detail = only_flaw(instance(value))
+    assert reason_found == reason
     assert words in detail
 
 

@@ -179,7 +179,7 @@ def test_controls_are_json_only() -> None:
     arrow = encode_instances(Features.of(["a"], [[1.0]]), format="arrow")[0]
     controls = decode_controls(run_of([packed, b'{"command":"freeze"}', arrow, None]))
     assert reasons(controls) == {0: "unknown-content-type", 2: "unknown-content-type", 3: "null-value"}
-    assert [(each.record, each.command) for each in controls.items] == [(1, "freeze")]
+    assert [(control.record, control.command) for control in controls.items] == [(1, "freeze")]
 
 
 def test_an_empty_run() -> None:
@@ -194,7 +194,7 @@ def test_a_run_of_bad_records_only() -> None:
     decoded = decode_instances(run_of([None, None]))
     assert len(decoded) == 0
     assert decoded.keys == []
-    assert [each.record for each in decoded.malformed] == [0, 1]
+    assert [malformed.record for malformed in decoded.malformed] == [0, 1]
 
 
 def test_details_are_cut() -> None:

@@ -13,8 +13,8 @@ WORDS = st.integers(-(2**63), 2**63 - 1)
 def test_distinct_numbers_in_order_of_appearance(numbers: list[int]) -> None:
     column = np.array(numbers, dtype=np.int64)
     first, code = distinct(column)
-    _, wanted = np.unique(column, return_index=True)
-    assert first.tolist() == sorted(wanted.tolist())
+    _, first_wanted = np.unique(column, return_index=True)
+    assert first.tolist() == sorted(first_wanted.tolist())
     assert column[first][code].tolist() == numbers
 
 
@@ -30,9 +30,9 @@ def test_answers_name_their_classes_in_another_order(
     probability = np.arange(n * width, dtype=np.float64).reshape(n, width)
     columns = np.array(orders, dtype=np.int64).reshape(3, n_classes)
     new_codes = np.array([[*np.argsort(order).tolist(), -1] for order in orders], dtype=np.int32)
-    found, new = np.empty(n, dtype=np.int32), np.empty((n, n_classes))
-    put_in_order(prediction, probability, number, new_codes, columns, found, new)
+    codes_written, new = np.empty(n, dtype=np.int32), np.empty((n, n_classes))
+    put_in_order(prediction, probability, number, new_codes, columns, codes_written, new)
     for row in range(n):
         order = orders[number[row]]
         assert new[row].tolist() == [probability[row, column] for column in order]
-        assert found[row] == (-1 if codes[row] < 0 else order.index(codes[row]))
+        assert codes_written[row] == (-1 if codes[row] < 0 else order.index(codes[row]))

@@ -20,8 +20,8 @@ def test_headers_in_columns_and_their_slices_are_the_headers(
     given_headers: list[list[tuple[str, bytes | None]]], first: int, end: int
 ) -> None:
     columns = HeaderColumns.of(given_headers)
-    assert [list(each) for each in columns] == given_headers
-    assert [list(each) for each in columns[first:end]] == given_headers[first:end]
+    assert [list(pairs) for pairs in columns] == given_headers
+    assert [list(pairs) for pairs in columns[first:end]] == given_headers[first:end]
     assert HeaderColumns.of(columns) is columns
 
 
@@ -41,12 +41,12 @@ def test_columns_are_chosen_joined_and_put_behind_each_other_as_lists_are(
     columns, lists = HeaderColumns.of(some)[first:], some[first:]
     order = data.draw(st.lists(st.sampled_from(range(len(lists))), max_size=6)) if lists else []
     taken = columns.where(np.array(order, dtype=np.int64))
-    assert [list(each) for each in taken] == [lists[at] for at in order]
+    assert [list(pairs) for pairs in taken] == [lists[at] for at in order]
     joined = HeaderColumns.joined([columns, HeaderColumns.of(others), columns])
-    assert [list(each) for each in joined] == lists + others + lists
+    assert [list(pairs) for pairs in joined] == lists + others + lists
     alike = others[: len(lists)] + [[("b", b"")]] * (len(lists) - len(others))
     both = columns.followed_by(HeaderColumns.of(alike))
-    assert [list(each) for each in both] == [[*a, *b] for a, b in zip(lists, alike, strict=True)]
+    assert [list(pairs) for pairs in both] == [[*a, *b] for a, b in zip(lists, alike, strict=True)]
 
 
 @given(st.lists(st.tuples(st.none() | st.binary(max_size=3), st.binary(max_size=3)), min_size=1, max_size=5))
@@ -54,5 +54,5 @@ def test_headers_that_all_records_have_are_made_of_their_columns(
     rows: list[tuple[bytes | None, bytes]],
 ) -> None:
     columns = [Spans.of([a for a, _ in rows]), Spans.of([b for _, b in rows])]
-    found = HeaderColumns.uniform(["a", "b"], columns)
-    assert [list(each) for each in found] == [[("a", a), ("b", b)] for a, b in rows]
+    columns_made = HeaderColumns.uniform(["a", "b"], columns)
+    assert [list(pairs) for pairs in columns_made] == [[("a", a), ("b", b)] for a, b in rows]

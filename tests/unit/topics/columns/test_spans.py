@@ -42,9 +42,9 @@ def spans(rows: Sequence[Row]) -> RecordSpans:
     )
 
 
-def rows_of(each: RecordSpans | RawRecords) -> list[Row]:
-    headers = map(list, each.headers)
-    return list(zip(each.offsets, each.timestamps, each.keys, each.values, headers, strict=True))
+def rows_of(records: RecordSpans | RawRecords) -> list[Row]:
+    headers = map(list, records.headers)
+    return list(zip(records.offsets, records.timestamps, records.keys, records.values, headers, strict=True))
 
 
 @given(RECORDS)
@@ -93,9 +93,9 @@ def test_parts_of_one_buffer_are_joined_without_a_copy(rows: list[Row], at: int)
 
 @given(RECORDS, st.data())
 def test_chosen_records(rows: list[Row], data: st.DataObject) -> None:
-    wanted = [at for at in range(len(rows)) if data.draw(st.booleans())]
-    chosen = RawRecords.over("t", 0, spans(rows)).chosen(wanted)
-    assert rows_of(chosen) == [rows[at] for at in wanted]
+    at_chosen = [at for at in range(len(rows)) if data.draw(st.booleans())]
+    chosen = RawRecords.over("t", 0, spans(rows)).chosen(at_chosen)
+    assert rows_of(chosen) == [rows[at] for at in at_chosen]
     assert chosen.spans.table.flags.c_contiguous, "kernels read its rows"
 
 
@@ -107,9 +107,9 @@ def test_headers_that_are_alike_are_read_once(by_kernel: bool, rows: list[Row], 
     if by_kernel:
         code_headers(headers)
     assert list(map(list, headers)) == [row[4] for row in repeated]
-    read = [tuple(each) for each in distinct_headers(headers)]
-    wanted = list(dict.fromkeys(tuple(row[4]) for row in repeated))
-    assert read == (wanted if any(wanted) else [()])
+    read = [tuple(pairs) for pairs in distinct_headers(headers)]
+    expected = list(dict.fromkeys(tuple(row[4]) for row in repeated))
+    assert read == (expected if any(expected) else [()])
 
 
 def test_numbers_are_arrays_for_who_wants_them() -> None:

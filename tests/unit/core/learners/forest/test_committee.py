@@ -42,9 +42,9 @@ def entropy_of(words, votes, classes):
 def test_the_entropy_of_votes(votes, classes, expected):
     words = np.zeros(committee.COMMITTEE_FIELDS + 2 * classes)
     for order in (votes, votes[::-1]):
-        found = entropy_of(words, np.array(order, dtype=np.int64), classes)
-        assert found == pytest.approx(expected, abs=1e-12)
-        assert found <= 1.0
+        entropy = entropy_of(words, np.array(order, dtype=np.int64), classes)
+        assert entropy == pytest.approx(expected, abs=1e-12)
+        assert entropy <= 1.0
 
 
 def spec_of(name="arf", query="variable_uncertainty", limit=1.0, **learner):
@@ -79,15 +79,15 @@ def known(model):
 
 def least_certain(model, x, mean=6.0):
     """Return lead and labels of the leaf, of all members', whose bound is the least sure to hold."""
-    blocks, found = model.plan.blocks, []
+    blocks, leads = model.plan.blocks, []
     for member in blocks.members_at(model.ints, model.first):
         tree = blocks.trees.view(model.ints, member)
         leaf = tree.block.leaf_of(tree.block.node(end_of(tree, x, stop_at_missing=False)))
         seen = np.sort(leaf.seen[: model.schema.n_classes])
         labels = leaf.observed / (1.0 + mean)
         lead = (seen[-1] - seen[-2]) / leaf.observed if labels else 0.0
-        found.append((lead, labels))
-    return min(found, key=lambda each: each[0] * math.sqrt(each[1]))
+        leads.append((lead, labels))
+    return min(leads, key=lambda lead: lead[0] * math.sqrt(lead[1]))
 
 
 @pytest.mark.parametrize("name", FORESTS)
@@ -104,19 +104,19 @@ def test_scores_are_those_of_a_plain_count_of_the_members(name):
     assert survey(by_shares.model(0), x, "variable_uncertainty").score == pytest.approx(
         1 - shares.max(axis=1)
     )
-    found = survey(model, x, "variable_uncertainty").score
-    assert found == pytest.approx(np.array(expected) * (1.0 - 1.0 / k))
+    scores = survey(model, x, "variable_uncertainty").score
+    assert scores == pytest.approx(np.array(expected) * (1.0 - 1.0 / k))
     t = int(ModelHeader.over(model.ints).labels) + 1
     leaves, _ = grown(spec_of(name, query="conf_tree"))
     leaves_and_votes, _ = grown(spec_of(name, query={"name": "conf_tree", "score": "votes"}))
-    for each, is_by_votes in ((leaves.model(0), False), (leaves_and_votes.model(0), True)):
-        said = survey(each, x, "conf_tree").score
+    for one_model, is_by_votes in ((leaves.model(0), False), (leaves_and_votes.model(0), True)):
+        scores_of_model = survey(one_model, x, "conf_tree").score
         for row, record in enumerate(x):
-            lead, labels = least_certain(each, record)
+            lead, labels = least_certain(one_model, record)
             if is_by_votes:
                 lead = min(lead, 1.0 - expected[row])
             width = math.sqrt(math.log(k * t * t) / (2.0 * labels)) if labels else math.inf
-            assert said[row] == pytest.approx(width / (width + 0.5 * lead) if labels else 1.0), row
+            assert scores_of_model[row] == pytest.approx(width / (width + 0.5 * lead) if labels else 1.0), row
 
 
 def test_a_stream_asks_where_the_members_disagree():
@@ -126,9 +126,9 @@ def test_a_stream_asks_where_the_members_disagree():
     model, asked = table.model(0), []
     for x in rows.x[:150]:
         share = 1.0 - disagreement(model, np.ascontiguousarray(x)) * (1.0 - 1.0 / known(model))
-        found = answer(table, x, mode=ON_REQUEST, label=[-1])
-        assert bool(found.asked[0]) == (share < 0.8)
-        asked.append(bool(found.asked[0]))
+        answers = answer(table, x, mode=ON_REQUEST, label=[-1])
+        assert bool(answers.asked[0]) == (share < 0.8)
+        asked.append(bool(answers.asked[0]))
     assert 0 < sum(asked) < len(asked)
 
 
@@ -146,13 +146,13 @@ STUMPS = {
 def test_disagreement_changes_what_strategies_ask_that_look_at_a_place_and_nothing_else(query):
     x = np.random.default_rng(1).random((2700, 2))
     label = (x.sum(axis=1) > 1.0).astype(int)
-    found = {}
+    asked_by = {}
     for uncertainty in ("shares", "votes"):
         spec = spec_of(query=query, limit=0.6, uncertainty=uncertainty, **STUMPS)
         table = table_of(schema_of(None, None), spec)
         answer(table, x[:2400], label[:2400])
-        found[uncertainty] = answer(table, x[2400:]).asked
-    same = np.array_equal(found["shares"], found["votes"])
+        asked_by[uncertainty] = answer(table, x[2400:]).asked
+    same = np.array_equal(asked_by["shares"], asked_by["votes"])
     assert same == (spec.query.columns == 0)
 
 

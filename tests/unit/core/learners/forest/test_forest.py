@@ -287,11 +287,11 @@ def test_an_evaluation_says_whether_growth_had_stopped_by_then():
         {"learner": {"name": "arf", "members": 3, "member": member}, "evaluation": {"every": 20}}
     )
     events = same_row_by_row(spec, turning(900))
-    said = [event.evaluation.growth_stopped for event in events if isinstance(event, EvaluationDue)]
-    assert len(said) == 900 // 20
-    assert said == sorted(said)
-    assert not said[0]
-    assert said[-1]
+    stopped = [event.evaluation.growth_stopped for event in events if isinstance(event, EvaluationDue)]
+    assert len(stopped) == 900 // 20
+    assert stopped == sorted(stopped)
+    assert not stopped[0]
+    assert stopped[-1]
 
 
 def same_row_by_row(spec, rows):
@@ -303,7 +303,9 @@ def same_row_by_row(spec, rows):
         dataclasses.replace(event, row=row) for row, own in enumerate(one_by_one) for event in own.events
     ]
     assert answers.events == events
-    assert np.array_equal(answers.probability, np.concatenate([each.probability for each in one_by_one]))
+    assert np.array_equal(
+        answers.probability, np.concatenate([answered.probability for answered in one_by_one])
+    )
     assert np.array_equal(answers.version, np.arange(len(rows.y)))
     assert whole.model(0).snapshot() == table.model(0).snapshot()
     return events
@@ -449,13 +451,13 @@ def test_members_of_srp_begin_with_different_subsets_of_few_attributes():
     y = (x[:, 0] + x[:, 1] > 1.0).astype(np.int32)
     calm = {"drift_confidence": 0, "warning_confidence": 0, "member": {"name": "h-tree", "delta": 0.2}}
     table = table_of(schema_of(None, None, None), forest("srp", members=6, **calm))
-    found = answer(table, x, y)
+    answers = answer(table, x, y)
     tested = [
-        {event.attribute for event in found.events if isinstance(event, Split) and event.member == member}
+        {event.attribute for event in answers.events if isinstance(event, Split) and event.member == member}
         for member in range(6)
     ]
-    assert all(len(each) <= 2 for each in tested)
-    assert [sum(a in each for each in tested) for a in (0, 1)] == [4, 4]
+    assert all(len(attributes) <= 2 for attributes in tested)
+    assert [sum(a in attributes for attributes in tested) for a in (0, 1)] == [4, 4]
     assert tested.count({0, 1}) == 2
 
 

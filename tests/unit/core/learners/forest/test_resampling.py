@@ -59,16 +59,16 @@ def test_a_subset_has_its_size_and_all_attributes_come_alike():
 def test_no_subset_comes_again_before_all_have_come(n, m, seed):
     """Each attribute is in as many of them as in any other."""
     key, chosen = rng.stream_key(seed, rng.SUBSPACE), np.zeros(n)
-    every, found = math.comb(n, m), []
+    every, subsets = math.comb(n, m), []
     for number in range(min(every, 500)):
         draw_apart(key, number, m, chosen)
         assert chosen.sum() == m
-        found.append(tuple(chosen.tolist()))
-    assert len(set(found)) == len(found)
+        subsets.append(tuple(chosen.tolist()))
+    assert len(set(subsets)) == len(subsets)
     if every <= 500:
-        assert (np.sum(found, axis=0) == every * m / n).all()
+        assert (np.sum(subsets, axis=0) == every * m / n).all()
         draw_apart(key, every, m, chosen)
-        assert tuple(chosen.tolist()) == found[0]
+        assert tuple(chosen.tolist()) == subsets[0]
 
 
 def test_other_seeds_draw_other_subsets_first():

@@ -29,8 +29,8 @@ def ufft(**learner):
 def trained(spec, x, y, classes=2):
     """Return a table with a model of the records, and the share of answers that were right."""
     table = table_of(schema_of(*[None] * x.shape[1], classes=tuple(map(str, range(classes)))), spec)
-    found = answer(table, x, y)
-    return table, float((found.prediction == y).mean())
+    answers = answer(table, x, y)
+    return table, float((answers.prediction == y).mean())
 
 
 def rare_bits(n, columns=40, seed=3):
@@ -131,16 +131,16 @@ def test_a_wrong_step_is_found():
 
 def test_a_forest_of_state_version_7_goes_on_as_it_was():
     """``ufft-7.bin`` was written by a release of that version: two forests of pairs, and what it answered."""
-    said = json.loads((GOLDEN / "ufft-7.json").read_text())
+    golden = json.loads((GOLDEN / "ufft-7.json").read_text())
     model = Model.restore((GOLDEN / "ufft-7.bin").read_bytes())
     assert model.spec.learner.step_share == 0.0
     assert len(model.block_places) == 2
     validate.check(model)
     table = ModelTable()
     table.add(model)
-    found = answer(table, said["records"], mode=ANSWER_ONLY)
-    assert found.probability == pytest.approx(np.array(said["shares"]), rel=1e-12, abs=1e-15)
-    answer(table, said["records"], np.arange(len(said["records"])) % 3)
+    answers = answer(table, golden["records"], mode=ANSWER_ONLY)
+    assert answers.probability == pytest.approx(np.array(golden["shares"]), rel=1e-12, abs=1e-15)
+    answer(table, golden["records"], np.arange(len(golden["records"])) % 3)
     model = table.model(0)
     validate.check(model)
     assert Model.restore(model.snapshot()).snapshot() == model.snapshot()

@@ -31,8 +31,10 @@ def rows(n):
 
 
 def answered(table, x, label):
-    found = table.answer(np.zeros(1, np.int64), x[np.newaxis].copy(), np.array([label], np.int32), np.ones(1))
-    return found.prediction.tolist(), found.probability.tolist()
+    answers = table.answer(
+        np.zeros(1, np.int64), x[np.newaxis].copy(), np.array([label], np.int32), np.ones(1)
+    )
+    return answers.prediction.tolist(), answers.probability.tolist()
 
 
 @pytest.mark.parametrize(
@@ -90,8 +92,8 @@ def test_its_label_is_learned_later_as_it_would_have_been_at_once():
         np.zeros(1, np.bool_),
     )
     mine, other = (
-        each.model(0).plan.blocks.named(each.model(0).ints, each.model(0).block_places[0])
-        for each in (later, now)
+        one_table.model(0).plan.blocks.named(one_table.model(0).ints, one_table.model(0).block_places[0])
+        for one_table in (later, now)
     )
     for name in ("labels", "nominal", "above", "below", "used", "gains", "weights"):
         assert np.array_equal(mine[name], other[name]), name

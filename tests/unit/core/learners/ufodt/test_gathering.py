@@ -55,10 +55,10 @@ def test_thresholds_are_the_quantiles_of_the_first_values_and_it_is_said_once() 
     x, y = rows(120)
     events = answer(table, x, y).events
     assert events == [ThresholdsSet(WARM_UP - 1, 0, attributes=3, left=0)]
-    found = thresholds_of(table.model(0))
-    assert found["a"] == pytest.approx(quantiles(x[:WARM_UP, 0]))
-    assert found["b"] == (0.0,)
-    assert found["c"] == (7.0,), "a value that never changes is at most its threshold"
+    thresholds = thresholds_of(table.model(0))
+    assert thresholds["a"] == pytest.approx(quantiles(x[:WARM_UP, 0]))
+    assert thresholds["b"] == (0.0,)
+    assert thresholds["c"] == (7.0,), "a value that never changes is at most its threshold"
     validate.check(table.model(0))
     by_mean = ModelTable.answer(table, np.zeros(120, np.int64), x, y, np.ones(120), ANSWER_ONLY)
     assert (by_mean.prediction == y).mean() > 0.85
@@ -70,18 +70,18 @@ def test_declared_thresholds_and_ranges_stay_as_they_are() -> None:
     table = table_of(Schema.of(attributes, ("no", "yes")), spec_of())
     x, y = rows(60)
     events = answer(table, x, y).events
-    assert [(type(each), each.row) for each in events] == [(ThresholdsSet, WARM_UP - 1)]
-    found = thresholds_of(table.model(0))
-    assert (found["a"], found["b"]) == ((40.0, 48.0), (0.2, 0.4, 0.6, 0.8))
-    assert found["c"] == (7.0,)
+    assert [(type(event), event.row) for event in events] == [(ThresholdsSet, WARM_UP - 1)]
+    thresholds = thresholds_of(table.model(0))
+    assert (thresholds["a"], thresholds["b"]) == ((40.0, 48.0), (0.2, 0.4, 0.6, 0.8))
+    assert thresholds["c"] == (7.0,)
 
 
 def test_without_thresholds_it_answers_the_class_with_most_labels_and_buys_what_it_has_to_see() -> None:
     table = table_of(inferred(), spec_of(record_budget=2.0))
     x, _ = rows(10)
     labels = np.array([1, 0, 0, 0, 0, 0, 0, 0, 0, 1], np.int32)
-    found = answer(table, x, labels)
-    assert found.prediction[3:].tolist() == [0] * 7
+    answers = answer(table, x, labels)
+    assert answers.prediction[3:].tolist() == [0] * 7
     asked = answer(table, x[:1], np.array([-1]), mode=ANSWER_ONLY)
     assert asked.prediction.tolist() == [0]
     assert asked.probability[0] == pytest.approx([9 / 12, 3 / 12])
@@ -97,10 +97,10 @@ def test_values_of_records_that_are_not_learned_and_missing_ones_are_no_first_va
     labels = np.array([0, 1, 0, -1, 1], np.int32)
     events = answer(table, x, labels).events
     assert events == [ThresholdsSet(2, 0, attributes=1, left=2), ThresholdsSet(4, 0, attributes=2, left=0)]
-    found = thresholds_of(table.model(0))
-    assert found["a"] == (2.0, 6.0)
-    assert found["b"] == (1.5, 3.5)
-    assert found["c"] == (1.5, 2.5)
+    thresholds = thresholds_of(table.model(0))
+    assert thresholds["a"] == (2.0, 6.0)
+    assert thresholds["b"] == (1.5, 3.5)
+    assert thresholds["c"] == (1.5, 2.5)
 
 
 def test_they_are_state_of_the_model_at_every_moment() -> None:

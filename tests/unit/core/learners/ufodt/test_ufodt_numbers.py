@@ -85,11 +85,11 @@ def test_scores_of_four_hypotheses(criterion, scores):
     most = potential(criterion, list(weight), region, weight, rho)
     if criterion == "ec2":
         assert most == pytest.approx(0.25)
-    found = [
+    scored = [
         twin.score(i, np.array([[1 - p[i], p[i]] for p in theta]), list(weight), region, weight, rho, most)
         for i in range(3)
     ]
-    assert found == pytest.approx(scores, abs=1e-6)
+    assert scored == pytest.approx(scores, abs=1e-6)
 
 
 def test_the_bandit_of_thresholds():
@@ -100,21 +100,21 @@ def test_the_bandit_of_thresholds():
     gains[:] = 0.0, 2.0, 5.0
 
     def chances():
-        found: dict[int, tuple[float, OpenEpisode]] = {}
-        while len(found) < 3:
+        chance_of: dict[int, tuple[float, OpenEpisode]] = {}
+        while len(chance_of) < 3:
             episode = begun(table.model(0))
             drawn = arrays_of(table.model(0), episode)
-            found[int(drawn["threshold"][0])] = float(drawn["chance"][0]), episode
-        return found
+            chance_of[int(drawn["threshold"][0])] = float(drawn["chance"][0]), episode
+        return chance_of
 
-    found = chances()
-    assert [found[k][0] for k in range(3)] == pytest.approx([0.325577, 0.332154, 0.342269], abs=1e-6)
-    episode = found[1][1]
+    chance_of = chances()
+    assert [chance_of[k][0] for k in range(3)] == pytest.approx([0.325577, 0.332154, 0.342269], abs=1e-6)
+    episode = chance_of[1][1]
     arrays_of(table.model(0), episode)["gain"][0] = 0.3
     teach(table, episode, 0)
     assert gains.tolist() == pytest.approx([0.0, 2.903196, 5.0], abs=1e-6)
-    found = chances()
-    assert [found[k][0] for k in range(3)] == pytest.approx([0.324599, 0.334160, 0.341241], abs=1e-6)
+    chance_of = chances()
+    assert [chance_of[k][0] for k in range(3)] == pytest.approx([0.324599, 0.334160, 0.341241], abs=1e-6)
 
 
 def known(model, value):
@@ -214,26 +214,26 @@ def test_greedy_edge_cutting_is_near_the_best_policy():
                 return 0.0
             return choose(alive)
 
-        def greedy(told, alive, theta=theta, cost=cost, weight=weight):
+        def greedy(observed, alive, theta=theta, cost=cost, weight=weight):
             episode = begun(model, theta)
-            for feature, value in told:
+            for feature, value in observed:
                 episode.observe(feature, value)
             feature = episode.next_feature().feature
             here = sum(weight[h] for h in alive)
             for value in (0, 1):
                 rest = tuple(h for h in alive if h[feature] == value)
-                here += cost(lambda a, t=[*told, (feature, float(value))]: greedy(t, a), rest)
+                here += cost(lambda a, t=[*observed, (feature, float(value))]: greedy(t, a), rest)
             return here
 
         @cache
         def best(alive, cost=cost, weight=weight):
             here = sum(weight[h] for h in alive)
-            found = []
+            costs = []
             for feature in range(3):
                 parts = [tuple(h for h in alive if h[feature] == value) for value in (0, 1)]
                 if all(parts):
-                    found.append(sum(cost(best, part) for part in parts))
-            return here + min(found)
+                    costs.append(sum(cost(best, part) for part in parts))
+            return here + min(costs)
 
         optimum = cost(best, tuple(strings))
         if optimum > 0.0:

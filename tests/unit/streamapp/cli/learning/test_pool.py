@@ -34,15 +34,15 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 def test_json_has_exactly_the_figures(capsys: pytest.CaptureFixture[str], file: Path) -> None:
     spec = '{"learner": "boct", "query": "boct_al"}'
-    found = result(capsys, "--data", str(file), "--budget", "60", "--spec", spec, "--seed", "2")
-    assert list(found) == ["accuracy", "labels", "leaves", "pool", "test", "rows_without_label", "curve"]
-    assert (found["labels"], found["pool"], found["test"]) == (60, 100, 100)
-    assert [point["labels"] for point in found["curve"]] == list(range(1, 61))
-    assert found["curve"][-1] == {key: found[key] for key in ("labels", "accuracy", "leaves")}
-    assert found["accuracy"] > 0.9
-    assert found["leaves"] >= 2
+    figures = result(capsys, "--data", str(file), "--budget", "60", "--spec", spec, "--seed", "2")
+    assert list(figures) == ["accuracy", "labels", "leaves", "pool", "test", "rows_without_label", "curve"]
+    assert (figures["labels"], figures["pool"], figures["test"]) == (60, 100, 100)
+    assert [point["labels"] for point in figures["curve"]] == list(range(1, 61))
+    assert figures["curve"][-1] == {key: figures[key] for key in ("labels", "accuracy", "leaves")}
+    assert figures["accuracy"] > 0.9
+    assert figures["leaves"] >= 2
     again = result(capsys, "--data", str(file), "--budget", "60", "--seed", "2")
-    assert again == found, "BOCT-AL is what is meant without a spec"
+    assert again == figures, "BOCT-AL is what is meant without a spec"
 
 
 def test_the_share_of_the_test_set_and_the_seed_matter(
@@ -62,16 +62,16 @@ def test_the_curve_is_shown_on_the_terminal(capsys: pytest.CaptureFixture[str], 
 
 
 def test_a_pool_that_is_smaller_than_the_budget(capsys: pytest.CaptureFixture[str], file: Path) -> None:
-    said = refusal(capsys, "--data", str(file), "--budget", "101", "--spec", "c4.5")
-    assert "--budget 101 must be at most the 100 rows of the pool" in said
-    assert "lower it" in said
+    message = refusal(capsys, "--data", str(file), "--budget", "101", "--spec", "c4.5")
+    assert "--budget 101 must be at most the 100 rows of the pool" in message
+    assert "lower it" in message
 
 
 def test_a_pool_that_takes_more_memory_than_allowed(capsys: pytest.CaptureFixture[str], file: Path) -> None:
     data = ("--data", str(file), "--budget", "20", "--spec", "c4.5")
-    said = refusal(capsys, *data, "--max-bytes", "3199")
-    assert "200 rows of 2 attributes so far take over 3,199 bytes" in said
-    assert "--ignore" in said
+    message = refusal(capsys, *data, "--max-bytes", "3199")
+    assert "200 rows of 2 attributes so far take over 3,199 bytes" in message
+    assert "--ignore" in message
     assert result(capsys, *data, "--max-bytes", "3200") == result(capsys, *data)
 
 
@@ -82,11 +82,11 @@ def test_rows_without_a_label_take_no_memory_and_keep_their_order(
     header, *rows = file.read_text().splitlines()
     gaps.write_text("\n".join((header, *(f"{row}\n0.5,0.5," for row in rows))) + "\n")
     data = ("--budget", "20", "--spec", "c4.5", "--max-bytes", "3200")
-    found = result(capsys, "--data", str(gaps), *data)
-    assert found.pop("rows_without_label") == 200
+    figures = result(capsys, "--data", str(gaps), *data)
+    assert figures.pop("rows_without_label") == 200
     whole = result(capsys, "--data", str(file), *data)
     assert whole.pop("rows_without_label") == 0
-    assert found == whole
+    assert figures == whole
 
 
 @pytest.mark.parametrize("share", ["0", "1", "-0.5", "nan", "0.001", "0.999"])
@@ -100,8 +100,8 @@ def test_more_than_two_classes_are_not_for_boct(capsys: pytest.CaptureFixture[st
     three = tmp_path / "three.csv"
     three.write_text("a,class\n" + "".join(f"{i},{'xyz'[i % 3]}\n" for i in range(30)))
     assert main(["pool", "--data", str(three), "--budget", "5"]) != 0
-    said = capsys.readouterr().err
-    assert "classes=3 must be at most 2 with 'boct'" in said
+    error_text = capsys.readouterr().err
+    assert "classes=3 must be at most 2 with 'boct'" in error_text
     assert result(capsys, "--data", str(three), "--budget", "5", "--spec", "c4.5")["labels"] == 5
 
 
@@ -129,9 +129,9 @@ def test_constant_attributes_and_rows_that_are_all_the_same(
     """Nothing to split on: one leaf, and every label is bought and counted."""
     data = tmp_path / "same.csv"
     data.write_text("a,b,class\n" + "".join(f"1,2,{'xy'[i % 3 == 0]}\n" for i in range(90)))
-    found = result(capsys, "--data", str(data), "--budget", "45")
-    assert (found["labels"], found["leaves"], found["pool"]) == (45, 1, 45)
-    assert found["accuracy"] > 0.5
+    figures = result(capsys, "--data", str(data), "--budget", "45")
+    assert (figures["labels"], figures["leaves"], figures["pool"]) == (45, 1, 45)
+    assert figures["accuracy"] > 0.5
 
 
 def test_rows_without_a_label_are_left_out_and_counted(
@@ -140,8 +140,8 @@ def test_rows_without_a_label_are_left_out_and_counted(
     data = tmp_path / "some.arff"
     rows = "".join(f"{i},{'?' if i % 4 == 0 else 'no' if i < 20 else 'yes'}\n" for i in range(40))
     data.write_text("@relation r\n@attribute a numeric\n@attribute class {no,yes}\n@data\n" + rows)
-    found = result(capsys, "--data", str(data), "--budget", "10")
-    assert (found["rows_without_label"], found["pool"] + found["test"]) == (10, 30)
+    figures = result(capsys, "--data", str(data), "--budget", "10")
+    assert (figures["rows_without_label"], figures["pool"] + figures["test"]) == (10, 30)
     none = tmp_path / "none.arff"
     none.write_text("@relation r\n@attribute a numeric\n@attribute class {no,yes}\n@data\n1,?\n2,?\n")
     assert "none of 2 rows has a label; name the class column" in refusal(
@@ -158,8 +158,8 @@ def test_missing_values_and_nominal_attributes(capsys: pytest.CaptureFixture[str
     ]
     data.write_text("a,colour,class\n" + "\n".join(rows) + "\n")
     for spec in ("c4.5", "boct", '{"learner": "h-tree", "query": "conf_tree"}'):
-        found = result(capsys, "--data", str(data), "--budget", "60", "--spec", spec)
-        assert found["accuracy"] >= (0.95 if spec != "h-tree" and "h-tree" not in spec else 0.5)
+        figures = result(capsys, "--data", str(data), "--budget", "60", "--spec", spec)
+        assert figures["accuracy"] >= (0.95 if spec != "h-tree" and "h-tree" not in spec else 0.5)
 
 
 def test_a_file_without_a_class_column(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -28,11 +28,11 @@ PUBLIC = ("LED", "Zoo", "Heart", "Compas", "Diabetes", "Fetal Health")
 
 
 def data_sets() -> Path:
-    found = folder()
-    wanted = {file for name in PUBLIC for file in afa_data.SETS[name].files}
-    if found is None or not all((found / file).is_file() for file in wanted):
+    directory = folder()
+    files_needed = {file for name in PUBLIC for file in afa_data.SETS[name].files}
+    if directory is None or not all((directory / file).is_file() for file in files_needed):
         pytest.skip("no folder of data sets")
-    return found
+    return directory
 
 
 def test_shares_of_the_concepts_of_stagger() -> None:

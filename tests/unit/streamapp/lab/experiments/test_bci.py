@@ -31,8 +31,8 @@ def test_the_cells_are_eight_by_eight_and_lie_in_the_order_of_the_halvings() -> 
 
 
 def test_risks_of_the_toy_problem_are_exact() -> None:
-    found = [bci_toy.best_risk(depth) for depth in range(7)]
-    assert found == pytest.approx(
+    risks = [bci_toy.best_risk(depth) for depth in range(7)]
+    assert risks == pytest.approx(
         [0.369169, 0.350089, 0.241962, 0.241962, 0.224370, 0.217204, 0.213955], abs=5e-7
     )
     assert bci_toy.true_risk(np.zeros(64, dtype=int)) == pytest.approx(0.369169, abs=5e-7)
@@ -52,8 +52,8 @@ def test_with_the_other_dimension_first_depth_three_would_gain() -> None:
 
 def test_the_axis_does_not_say_which_coordinate_is_under_the_root() -> None:
     """One label for all has the same risk under both readings, and so has each of 64; halves differ."""
-    found = [bci_toy.best_risk(depth, "√x₂") for depth in range(7)]
-    assert found == pytest.approx([0.3692, 0.3018, 0.2420, 0.2382, 0.2244, 0.2184, 0.2140], abs=5e-5)
+    risks = [bci_toy.best_risk(depth, "√x₂") for depth in range(7)]
+    assert risks == pytest.approx([0.3692, 0.3018, 0.2420, 0.2382, 0.2244, 0.2184, 0.2140], abs=5e-5)
     best = (bci_toy.SHARES["√x₂"] >= 0.5).astype(int)
     assert bci_toy.true_risk(best, "√x₂") == pytest.approx(bci_toy.best_risk(6), abs=1e-12)
 
@@ -127,7 +127,7 @@ def test_risks_agree_with_the_simulation_of_the_specification(deltas: tuple[floa
     Both have an error: theirs is taken to be as large as ours, plus half a unit of the last digit printed.
     Seconds long, because fewer runs would tell nothing.
     """
-    runs, wanted = RISKS[deltas]
+    runs, published = RISKS[deltas]
     system = "BOCT" if len(deltas) == 1 else "BOCT-AL"
     runs = examples(runs)
     curves = np.array(
@@ -136,7 +136,7 @@ def test_risks_agree_with_the_simulation_of_the_specification(deltas: tuple[floa
     mean, error = curves.mean(axis=0), curves.std(axis=0, ddof=1) / np.sqrt(runs)
     assert (curves >= 0.213955 - 1e-6).all()
     assert (curves <= 0.786045 + 1e-6).all()
-    assert (np.abs(mean - wanted) <= 4.0 * np.sqrt(2.0) * error + 5e-4).all(), (mean, error)
+    assert (np.abs(mean - published) <= 4.0 * np.sqrt(2.0) * error + 5e-4).all(), (mean, error)
 
 
 @pytest.mark.parametrize(("delta", "wanted"), [(0.05, 439), (0.2, 71), (0.35, 18.5)])
@@ -221,10 +221,10 @@ def test_the_hours_of_what_takes_hours_are_known_before() -> None:
 
 
 def data_sets() -> Path:
-    found = folder()
-    if found is None or not all((found / file).is_file() for file in bci_figure6.FILES.values()):
+    directory = folder()
+    if directory is None or not all((directory / file).is_file() for file in bci_figure6.FILES.values()):
         pytest.skip("no folder of data sets")
-    return found
+    return directory
 
 
 @pytest.mark.nightly
@@ -263,13 +263,13 @@ def test_claims_are_judged_by_means_and_standard_errors() -> None:
             "BOCT-AL": curve(0.35, 0.29, 0.27),
         }
     }
-    seen = {claim: found for claim, _, found, _ in bci_figure6.claims(curves)}
+    seen = {claim: our_result for claim, _, our_result, _ in bci_figure6.claims(curves)}
     assert seen["BOCT is always better than the Hoeffding version (final risk)"] is True
     assert seen["on Diabetes Hoeffding is as good as c4.5, and BOCT is better"] is True
     assert seen["BOCT attains final performances comparable to c4.5 and even better"] is True
     assert seen["the final risks of BOCT and c4.5 are equal on two sets and higher for BOCT on two"] is False
     assert seen["BOCT-AL has the risk of BOCT at the end"] is True
     curves["diabetes"]["BOCT"] = curve(0.35, 0.3, 0.33)
-    seen = {claim: found for claim, _, found, _ in bci_figure6.claims(curves)}
+    seen = {claim: our_result for claim, _, our_result, _ in bci_figure6.claims(curves)}
     assert seen["BOCT is always better than the Hoeffding version (final risk)"] is False
     assert seen["BOCT-AL has the risk of BOCT at the end"] is False

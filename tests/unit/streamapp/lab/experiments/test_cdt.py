@@ -93,15 +93,15 @@ def test_f1_is_of_the_rarer_class() -> None:
 
 def test_a_trace_counts_what_the_model_does() -> None:
     x, y = halves(5000)
-    found = trace("h-tree", schema_of(None, None, None), in_memory(x, y, 700), sample=1000)
-    assert [records for records, _, _ in found.curve] == [1000, 2000, 3000, 4000, 5000]
-    assert found.accuracy == pytest.approx(found.model.evaluation().accuracy)
-    assert found.accuracy == found.curve[-1][1]
-    assert found.accuracy > 0.9
-    assert found.window_accuracy == pytest.approx(found.accuracy), "windows that do not overlap"
-    assert found.f1_rarer == pytest.approx(found.model.evaluation().f1_rarer)
+    traced = trace("h-tree", schema_of(None, None, None), in_memory(x, y, 700), sample=1000)
+    assert [records for records, _, _ in traced.curve] == [1000, 2000, 3000, 4000, 5000]
+    assert traced.accuracy == pytest.approx(traced.model.evaluation().accuracy)
+    assert traced.accuracy == traced.curve[-1][1]
+    assert traced.accuracy > 0.9
+    assert traced.window_accuracy == pytest.approx(traced.accuracy), "windows that do not overlap"
+    assert traced.f1_rarer == pytest.approx(traced.model.evaluation().f1_rarer)
     cut = trace("h-tree", schema_of(None, None, None), in_memory(x, y, 5000), sample=1000)
-    assert cut.curve == found.curve
+    assert cut.curve == traced.curve
 
 
 def test_the_data_set_that_comes_along_is_the_one_of_table_1() -> None:

@@ -61,9 +61,9 @@ def test_results_are_written_as_csv_json_and_drawings(squares: list[int], tmp_pa
     place = tmp_path / "squares-quick"
     with (place / "squares.csv").open(encoding="utf-8") as file:
         assert [row["square"] for row in csv.DictReader(file)] == ["1", "4", "9"]
-    found = json.loads((place / "results.json").read_text(encoding="utf-8"))
-    assert found["cells"][2] == {"number": 3, "size": "quick", "square": 9}
-    assert found["tables"]["squares"] == found["cells"]
+    document = json.loads((place / "results.json").read_text(encoding="utf-8"))
+    assert document["cells"][2] == {"number": 3, "size": "quick", "square": 9}
+    assert document["tables"]["squares"] == document["cells"]
     assert "| 3 | quick | 9 |" in (place / "results.md").read_text(encoding="utf-8")
     drawing = ElementTree.parse(place / "chart.svg").getroot()
     texts = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
@@ -98,15 +98,15 @@ def test_one_point_is_a_chart_too() -> None:
 
 def test_an_unknown_experiment_names_the_known(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", "cdt-figure9"]) == 64
-    said = capsys.readouterr().err
-    assert "unknown experiment 'cdt-figure9'; known: " in said
-    assert "vfs-table2" in said
+    error_text = capsys.readouterr().err
+    assert "unknown experiment 'cdt-figure9'; known: " in error_text
+    assert "vfs-table2" in error_text
 
 
 def test_every_experiment_is_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["experiment", "--help"]) == 0
-    said = capsys.readouterr().out
-    assert all(name in said for name in base.names())
+    help_text = capsys.readouterr().out
+    assert all(name in help_text for name in base.names())
     assert all(base.experiment(name).TITLE for name in base.names())
 
 
@@ -152,7 +152,7 @@ def test_a_folder_in_place_of_a_kept_cell_is_named(squares: list[int], tmp_path:
 def test_a_cell_of_other_code_is_run_again_and_told_of(
     squares: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made_by: str
 ) -> None:
-    told: list[int] = []
+    outdated_cells: list[int] = []
     with pytest.raises(KeyboardInterrupt):
         conduct.conduct("squares", "quick", tmp_path)
     if made_by == "other code":
@@ -160,12 +160,12 @@ def test_a_cell_of_other_code_is_run_again_and_told_of(
     else:
         old = {"cell": {"number": 2, "size": "quick"}, "results": {"square": 5}}
         cell_of(tmp_path, 2).write_text(json.dumps(old), encoding="utf-8")
-    report = conduct.conduct("squares", "quick", tmp_path, outdated=told.append)
+    report = conduct.conduct("squares", "quick", tmp_path, outdated=outdated_cells.append)
     assert [row["square"] for row in report.tables["squares"]] == [1, 4, 9]
     again = [1, 2, 3] if made_by == "other code" else [2, 3]
-    assert (squares, told) == ([1, 2, *again], [len(again) - 1])
-    conduct.conduct("squares", "quick", tmp_path, outdated=told.append)
-    assert (len(squares), len(told)) == (2 + len(again), 1), "now they are kept"
+    assert (squares, outdated_cells) == ([1, 2, *again], [len(again) - 1])
+    conduct.conduct("squares", "quick", tmp_path, outdated=outdated_cells.append)
+    assert (len(squares), len(outdated_cells)) == (2 + len(again), 1), "now they are kept"
 
 
 def test_the_version_of_the_code_is_that_of_what_results_depend_on(
@@ -223,5 +223,5 @@ def test_a_file_that_is_no_data_set_is_named(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "elecNormNew.arff.gz").write_text("hello", encoding="utf-8")
     given = ["--datasets", str(tmp_path), "--output", str(tmp_path)]
     assert main(["experiment", "cdt-table1", "--quick", *given]) == 64
-    said = f"{tmp_path / 'elecNormNew.arff.gz'}: has no rows below its header"
-    assert said in capsys.readouterr().err
+    problem = f"{tmp_path / 'elecNormNew.arff.gz'}: has no rows below its header"
+    assert problem in capsys.readouterr().err

@@ -27,8 +27,8 @@ def test_the_mean_leaves_out_what_few_streams_reach():
 def test_trees_of_one_size_at_the_end():
     """Half way between 4 and 16 leaves, in ratios, lie 8."""
     ends = [(4, 0.6), (16, 0.8), (1, 0.5), (1, 0.3)]
-    found = at_sizes(ends, (1, 2, 8, 16, 32))
-    assert found == pytest.approx({1: 0.4, 2: 0.5, 8: 0.7, 16: 0.8})
+    by_size = at_sizes(ends, (1, 2, 8, 16, 32))
+    assert by_size == pytest.approx({1: 0.4, 2: 0.5, 8: 0.7, 16: 0.8})
     assert at_sizes(ends[:1], (3, 4, 5)) == {4: 0.6}
     assert at_sizes([], (1, 2)) == {}
 

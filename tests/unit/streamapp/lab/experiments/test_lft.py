@@ -26,11 +26,11 @@ from tests.naive.ufft import Moments, discriminant, gain
 
 
 def data_sets() -> Path:
-    found = folder()
+    directory = folder()
     files = ("elecNormNew.arff.gz", *lft_sea.FILES)
-    if found is None or not all((found / file).is_file() for file in files):
+    if directory is None or not all((directory / file).is_file() for file in files):
         pytest.skip("no folder of data sets")
-    return found
+    return directory
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ def test_the_test_set_comes_after_all_training_records() -> None:
 
 def test_noise_is_another_class_each_alike() -> None:
     y = np.repeat(np.arange(4, dtype=np.int32), 20_000)
-    found = lft_noise.noisy(y, 4, 0.3)
-    assert np.array_equal(found, lft_noise.noisy(y, 4, 0.3))
+    noisy_labels = lft_noise.noisy(y, 4, 0.3)
+    assert np.array_equal(noisy_labels, lft_noise.noisy(y, 4, 0.3))
     assert np.array_equal(lft_noise.noisy(y, 4, 0.0), y)
-    changed = np.array([[np.mean(found[y == a] == b) for b in range(4)] for a in range(4)])
+    changed = np.array([[np.mean(noisy_labels[y == a] == b) for b in range(4)] for a in range(4)])
     assert changed == pytest.approx(np.where(np.eye(4) == 1, 0.7, 0.1), abs=4 * (0.3 * 0.7 / 20_000) ** 0.5)
 
 
@@ -154,13 +154,15 @@ def test_electricity_runs_beside_the_published_figures(tmp_path: Path) -> None:
     forests = [line for line in lines if line["system"].startswith("UFFT")]
     assert {line["published %"] for line in forests} == {"-"}, "no column of the slides is of the forest"
     assert published["week", "R's tree", "all"] == 23.5
-    found = {
+    errors_of = {
         (line["test"], line["learned"]): line["errors"] for line in lines if line["system"] == "R's tree"
     }
     for test, train in (("day", "all"), ("day", "1998"), ("day", "best"), ("week", "all")):
-        errors, of_all = found[test, train].split(" of ")
-        said = lft_electricity.PUBLISHED[test][train]
-        assert 100.0 * int(errors) / int(of_all) == pytest.approx(said, abs=0.051), "18.75 was cut to 18.7"
+        errors, of_all = errors_of[test, train].split(" of ")
+        percentage = lft_electricity.PUBLISHED[test][train]
+        assert 100.0 * int(errors) / int(of_all) == pytest.approx(percentage, abs=0.051), (
+            "18.75 was cut to 18.7"
+        )
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -190,9 +192,9 @@ def test_waveform_has_no_split_in_20_000_records_because_the_rule_allows_none() 
     model.learn(*lft_common.drawn("Waveform-21", 20_000))
     assert (model.summary.leaves, model.summary.splits) == (3, 0)
     assert model.summary.attempts > 20
-    found = model.table.model(0)
-    blocks, first = found.plan.blocks, found.first
-    roots = blocks.nodes_of(found.ints, first)[: forest_at(found.ints, first).nodes]
+    model_grown = model.table.model(0)
+    blocks, first = model_grown.plan.blocks, model_grown.first
+    roots = blocks.nodes_of(model_grown.ints, first)[: forest_at(model_grown.ints, first).nodes]
     for columns in blocks.statistics(roots):
         gains = []
         for one, other in ((Moments(*a), Moments(*b)) for a, b in columns.tolist()):

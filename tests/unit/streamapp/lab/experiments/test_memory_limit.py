@@ -38,7 +38,7 @@ MOA = {
 @pytest.mark.parametrize("limit", MOA)
 def test_the_same_leaves_learn_as_in_moa(limit: int) -> None:
     stream = open_generator("random_tree", rng="java", classes=5, nominal=10, numeric=10)
-    table, found = LimitedTable(limit, 20_000), []
+    table, counts = LimitedTable(limit, 20_000), []
     hits = 0
     index = table.add(Model.create(Spec.parse(SPEC), stream.schema))
     for x, y in stream.batches(200_000, 5_000):
@@ -48,9 +48,9 @@ def test_the_same_leaves_learn_as_in_moa(limit: int) -> None:
         model = table.model(index)
         summary, inactive = model.summary(), len(table.limits[index].inactive)
         if summary.records % 20_000 == 0:
-            found.append((summary.leaves - inactive, inactive, summary.splits))
+            counts.append((summary.leaves - inactive, inactive, summary.splits))
     active, inactives, splits, right = MOA[limit]
-    assert found == list(zip(active, inactives, splits, strict=True))
+    assert counts == list(zip(active, inactives, splits, strict=True))
     assert hits == right
     assert not list(problems(model))
 

@@ -56,8 +56,8 @@ def test_small_runs_of_table_2_are_the_same_everywhere(stream: str) -> None:
     """No drawn number, no clock: a change of these figures is a change of the trees."""
     rows = ran("vfs-table2", lambda cell: cell["stream"] == stream and cell["what"] == "run")
     lines = vfs_table2.report(rows).tables["table2"]
-    found = {line["system"]: (line["attempts"], line["leaves"], line["accuracy"]) for line in lines}
-    assert found == dict(zip(("VFDT", "OSM", "IMAC"), TABLE_2[stream], strict=True))
+    figures_of = {line["system"]: (line["attempts"], line["leaves"], line["accuracy"]) for line in lines}
+    assert figures_of == dict(zip(("VFDT", "OSM", "IMAC"), TABLE_2[stream], strict=True))
     assert all(line["inactive"] == 0 for line in lines), "memory is not measured before a million records"
 
 

@@ -32,12 +32,12 @@ def letter(
 
 
 def test_what_it_says_is_what_was_written() -> None:
-    found = written(letter(exception="MyError", stacktrace="Traceback\n  line", attempts=2))
-    assert (found.reason, found.topic, found.origin) == ("not-json", "t.labels", (3, 1234))
-    assert (found.detail, found.first_seen, found.attempts) == ("line 1: ü", 5_000, 2)
-    document = document_of(found)
+    letter_read = written(letter(exception="MyError", stacktrace="Traceback\n  line", attempts=2))
+    assert (letter_read.reason, letter_read.topic, letter_read.origin) == ("not-json", "t.labels", (3, 1234))
+    assert (letter_read.detail, letter_read.first_seen, letter_read.attempts) == ("line 1: ü", 5_000, 2)
+    document = document_of(letter_read)
     assert (document["exception"], document["stacktrace"]) == ("MyError", "Traceback\n  line")
-    assert place_of(found) == "t.labels 3:1234"
+    assert place_of(letter_read) == "t.labels 3:1234"
     assert as_text(document).splitlines() == [
         "reason     not-json",
         "detail     line 1: ü",
@@ -86,9 +86,9 @@ def test_what_was_processed_in_part_goes_back_only_if_it_is_meant() -> None:
     large = written(letter(reason=Reason.OUTPUT_TOO_LARGE))
     skipped = written(letter(reason=Reason.SKIPPED))
     reasons = ("the good rows of its block", "the record was processed", "it stopped its partition")
-    for each, why in zip((rows, large, skipped), reasons, strict=True):
-        assert why in (each.why_not(SOURCES, all_the_same=False) or "")
-        assert each.why_not(SOURCES, all_the_same=True) is None
+    for one_letter, why in zip((rows, large, skipped), reasons, strict=True):
+        assert why in (one_letter.why_not(SOURCES, all_the_same=False) or "")
+        assert one_letter.why_not(SOURCES, all_the_same=True) is None
     assert written(letter()).why_not(SOURCES, all_the_same=False) is None
 
 

@@ -126,9 +126,9 @@ def test_it_is_seen_that_it_was_said_before() -> None:
 def test_of_a_partition_that_never_processed_anything() -> None:
     kafka = Kafka()
     kafka.at, kafka.journal = dict.fromkeys(IDS, Offset(None, "")), Journal()
-    found = kafka.look_up(10)
-    assert (found.skip, found.next, found.committed) == (Skip(0, "instances", 10, "I"), 10, {})
-    kafka.journal.add(found.skip)
+    skippable = kafka.look_up(10)
+    assert (skippable.skip, skippable.next, skippable.committed) == (Skip(0, "instances", 10, "I"), 10, {})
+    kafka.journal.add(skippable.skip)
     assert kafka.look_up(10).already
 
 
@@ -162,13 +162,13 @@ class Writing:
         assert positions, "librdkafka refuses to commit nothing"
         self.committed.append(positions)
 
-    def skip(self, found: Skippable) -> None:
-        skipping.skip({}, "group", NAMES, found)
+    def skip(self, skippable: Skippable) -> None:
+        skipping.skip({}, "group", NAMES, skippable)
 
 
 def test_it_is_written_behind_the_offsets_as_they_are_then(monkeypatch: pytest.MonkeyPatch) -> None:
     kafka = Kafka()
-    writing, found = Writing(kafka, monkeypatch), kafka.look_up(70)
+    writing, skippable = Writing(kafka, monkeypatch), kafka.look_up(70)
     kafka.at[NAMES.labels] = Offset(9, "L")  # a worker came and went while somebody was asked
     kafka.journal.add(
         Entry(
@@ -180,11 +180,11 @@ def test_it_is_written_behind_the_offsets_as_they_are_then(monkeypatch: pytest.M
             (),
         )
     )
-    writing.skip(found)
+    writing.skip(skippable)
     assert writing.committed == [{NAMES.controls: 5, NAMES.instances: 60, NAMES.labels: 9}]
     assert writing.written == [Skip(4, "instances", 70, "I")]
-    kafka.journal.add(found.skip)
-    writing.skip(found)
+    kafka.journal.add(skippable.skip)
+    writing.skip(skippable)
     assert len(writing.written) == 1, "twice is as good as once"
     kafka.at[NAMES.instances] = Offset(71, "I")
     kafka.journal.add(
@@ -198,7 +198,7 @@ def test_it_is_written_behind_the_offsets_as_they_are_then(monkeypatch: pytest.M
         )
     )
     with pytest.raises(SkipError, match="was processed already"):
-        writing.skip(found)
+        writing.skip(skippable)
 
 
 def test_it_is_written_for_a_partition_that_has_committed_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -211,10 +211,10 @@ def test_it_is_written_for_a_partition_that_has_committed_nothing(monkeypatch: p
 
 def test_it_is_not_written_for_another_record(monkeypatch: pytest.MonkeyPatch) -> None:
     kafka = Kafka()
-    writing, found = (
+    writing, skippable = (
         Writing(kafka, monkeypatch),
         replace(kafka.look_up(70), skip=Skip(4, "instances", 70, "before")),
     )
     with pytest.raises(SkipError, match=r"grove\.instances was created again since"):
-        writing.skip(found)
+        writing.skip(skippable)
     assert writing.written == []

@@ -50,17 +50,17 @@ def test_numbers_add_up_from_the_leaves_to_the_root(partition: Partition) -> Non
 
 
 def test_the_attributes_with_most_importance_come_first(partition: Partition) -> None:
-    found = model_answers.most_important(partition.model())
-    shares = [share for _, share in found]
-    assert {name for name, _ in found} == {"x", "y"}
+    important = model_answers.most_important(partition.model())
+    shares = [share for _, share in important]
+    assert {name for name, _ in important} == {"x", "y"}
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(1.0)
 
 
 def test_inner_nodes_say_their_test(partition: Partition) -> None:
     rows = rows_of(partition)
-    events = [each.json for each in partition.sent["model-events"] if each.json["event"] == "split"]
-    tests = {each["detail"]["node"]: each["detail"] for each in events}
+    events = [message.json for message in partition.sent["model-events"] if message.json["event"] == "split"]
+    tests = {event["detail"]["node"]: event["detail"] for event in events}
     for number, row in rows.items():
         assert (row["test"] is None) == (not row["children"])
         if row["children"]:

@@ -52,10 +52,10 @@ class BusyBroker:
             self.now += 1.0
             self.steps -= bool(self.topics)
 
-    def create_topics(self, wanted: Iterable[Any], **_: float) -> dict[str, Future[Any]]:
+    def create_topics(self, topics: Iterable[Any], **_: float) -> dict[str, Future[Any]]:
         code = self._answers.pop(0) if self._answers else None
         futures = {}
-        for topic in wanted:
+        for topic in topics:
             exists = KafkaError.TOPIC_ALREADY_EXISTS if topic.topic in self.topics else None
             futures[topic.topic] = answered(code or exists)
             self.topics.add(topic.topic)  # also if it did not say so in time

@@ -21,15 +21,15 @@ def test_numbers_behind_a_head(head: bytes, numbers: list[int], positive: bool) 
 
 @given(st.lists(st.text(max_size=3), max_size=9), st.data())
 def test_texts_and_those_that_are_there_once(texts: list[str], data: st.DataObject) -> None:
-    wanted = [text.encode() for text in texts]
-    assert list(text_spans(texts)) == wanted
+    expected = [text.encode() for text in texts]
+    assert list(text_spans(texts)) == expected
     codes = data.draw(st.lists(st.sampled_from(range(len(texts))), max_size=9)) if texts else []
-    assert list(repeated(wanted, np.array(codes, dtype=np.int64))) == [wanted[code] for code in codes]
+    assert list(repeated(expected, np.array(codes, dtype=np.int64))) == [expected[code] for code in codes]
 
 
 @given(st.lists(st.text(max_size=5) | st.sampled_from(["r1", 'a"b', "a\\b", "\n", "\x7f", "é"]), min_size=1))
 def test_texts_in_a_buffer_are_what_strings_are(given_texts: list[str]) -> None:
-    spans = Spans.of([b"before", *(each.encode() for each in given_texts), b"behind"])[1:-1]
+    spans = Spans.of([b"before", *(text.encode() for text in given_texts), b"behind"])[1:-1]
     texts = Texts(spans)
     assert texts == given_texts
     assert texts[0] == given_texts[0]

@@ -28,8 +28,8 @@ def converted(digits: int, power: int) -> float:
 @example(1, 23)
 @example(0, 400)
 def test_the_nearest_or_nothing(digits: int, power: int) -> None:
-    found = converted(digits, power)
-    assert math.isnan(found) or found == float(f"{digits}e{power}")
+    number = converted(digits, power)
+    assert math.isnan(number) or number == float(f"{digits}e{power}")
 
 
 def test_it_says_nothing_seldom() -> None:
@@ -37,8 +37,8 @@ def test_it_says_nothing_seldom() -> None:
     rng = random.Random(1)
     silent = 0
     for _ in range(5000):
-        found = converted(rng.getrandbits(64), rng.randint(-290, 280))
-        silent += math.isnan(found)
+        number = converted(rng.getrandbits(64), rng.randint(-290, 280))
+        silent += math.isnan(number)
     assert silent == 0
 
 
