@@ -65,7 +65,7 @@ class Place:
             "least_confidence": 1.0 - shares[0],
             "margin": 1.0 - (shares[0] - shares[1]),
             "entropy": sum(-p * math.log(p) for p in shares if p > 0.0) / math.log(k),
-        }[self.score]
+        }[str(self.score)]
 
     @property
     def certainty(self):

@@ -53,7 +53,7 @@ def forget(package: ModuleType) -> None:
 @pytest.fixture
 def add_plugin(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Callable[..., None]]:
     """A function that adds a plug-in named ``lonely`` to a family for the time of a test."""
-    packages = []
+    packages: list[ModuleType] = []
 
     def add(family: str, base: str, kernels: str = "") -> None:
         package = importlib.import_module(registry.PACKAGES[family])

@@ -112,10 +112,9 @@ def test_every_score_can_be_given_to_a_forest(score):
 def test_a_forest_of_votes_gives_its_score_to_strategies_that_name_none():
     """The parameter that forests had before strategies had scores."""
     learner = {"name": "arf", "uncertainty": "votes"}
-    assert Spec.parse({"learner": learner, "query": "rate"}).query.score == "votes"
-    assert (
-        Spec.parse({"learner": learner, "query": {"name": "rate", "score": "margin"}}).query.score == "margin"
-    )
+    for query, score in (("rate", "votes"), ({"name": "rate", "score": "margin"}, "margin")):
+        spec = Spec.parse({"learner": learner, "query": query})
+        assert getattr(spec.query, "score") == score  # noqa: B009 - a parameter of this strategy only
     assert Spec.parse({"learner": learner, "query": "random"}).query.name == "random"
 
 
