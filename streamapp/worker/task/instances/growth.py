@@ -74,21 +74,21 @@ class _Additions:
 
     def all(self) -> list[Addition]:
         """Return the additions of all kinds, in any order."""
-        found = [*_up_to_a_step(self._layouts())]
-        parts = self._parts(found)
+        additions = [*_up_to_a_step(self._layouts())]
+        parts = self._parts(additions)
         if isinstance(self._batch, Instances):
             if self._state.acquires_any:
-                found += _up_to_a_step(self._episodes())
-            found += _up_to_a_step(self._attributes(parts))
+                additions += _up_to_a_step(self._episodes())
+            additions += _up_to_a_step(self._attributes(parts))
         if self._slots.min() == NO_MODEL:
-            found += _up_to_a_step(self._models())
-        found += _up_to_a_step(self._values(parts))
-        found += _up_to_a_step(self._classes())
-        return found
+            additions += _up_to_a_step(self._models())
+        additions += _up_to_a_step(self._values(parts))
+        additions += _up_to_a_step(self._classes())
+        return additions
 
     def _layouts(self) -> list[Addition]:
         """Return the first rows of parts, in the order of rows."""
-        found: list[Addition] = []
+        layouts: list[Addition] = []
         for group in self._batch.features:
             slots = self._model[group.rows]
             uids = np.where(slots == NO_MODEL, NO_MODEL, self._store.traits.columns_uid[slots])
@@ -98,8 +98,8 @@ class _Additions:
             for at in first:
                 is_known = self._placement.has_layout(group, int(uids[at]))
                 names = 0 if is_known else NAME * group.values.shape[1]
-                found.append((int(group.rows[at]), PART + names))
-        return sorted(found)
+                layouts.append((int(group.rows[at]), PART + names))
+        return sorted(layouts)
 
     def _parts(self, layouts: list[Addition]) -> list[Part]:
         """Return the parts up to the row at which their layouts alone fill a step."""
@@ -134,7 +134,7 @@ class _Additions:
     def _attributes(self, parts: Iterable[Part]) -> Iterator[Addition]:
         """Yield the rows with features that their models lack but would take in."""
         store, most = self._store, self._placement.max_attributes
-        found: list[tuple[int, int, int]] = []  # row, slot, new features
+        lacking: list[tuple[int, int, int]] = []  # row, slot, new features
         for part in parts:
             if not part.layout.unknown or not part.columns.open:
                 continue
@@ -145,9 +145,9 @@ class _Additions:
             if np.count_nonzero(takes_in):
                 new = (part.given(part.layout.unknown) & takes_in[:, np.newaxis]).sum(axis=1)
                 at = np.flatnonzero(new)
-                found += zip(part.rows[at].tolist(), slots[at].tolist(), new[at].tolist(), strict=True)
+                lacking += zip(part.rows[at].tolist(), slots[at].tolist(), new[at].tolist(), strict=True)
         sure: dict[int, float] = {}
-        for row, slot, new in sorted(found):
+        for row, slot, new in sorted(lacking):
             if slot not in sure:
                 sure[slot] = store.cache.peek(slot).undecided_weight
             if sure[slot] < 0.0 or (sure[slot] == 0.0 and self._batch.label[row] >= 0):
@@ -180,13 +180,13 @@ class _Additions:
 
         Each has its row, and as its cell: slot, attribute and value.
         """
-        parts = [part for part in (each.within(keep) for each in nominal) if part is not None]
+        parts = [part for part in (nominal_part.within(keep) for nominal_part in nominal) if part is not None]
         width = max((len(part.columns.attributes) for part in parts), default=0)
-        found: list[tuple[int, tuple[int, int, str]]] = []
+        new_values: list[tuple[int, tuple[int, int, str]]] = []
         for attribute, rows, values in self._placement.place(parts, len(keep), width).new_values:
             cells = zip(self._model[rows].tolist(), repeat(attribute), values, strict=False)
-            found += zip(rows.tolist(), cells, strict=True)
-        return sorted(found, key=itemgetter(0))
+            new_values += zip(rows.tolist(), cells, strict=True)
+        return sorted(new_values, key=itemgetter(0))
 
     def _classes(self) -> Iterator[Addition]:
         """Yield the first rows of classes that are new to their models."""

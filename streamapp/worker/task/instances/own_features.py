@@ -53,7 +53,9 @@ class OwnFeatures:
     def grow_values(self, rows: set[int], raw: RawRecords, effects: Effects) -> None:
         """Give codes to the new values in `rows`; count those that stay without one."""
         placed = self._placed
-        placed.new_values = [each.within(np.isin(each.rows, [*rows])) for each in placed.new_values]
+        placed.new_values = [
+            new_values.within(np.isin(new_values.rows, [*rows])) for new_values in placed.new_values
+        ]
         grown = self._state.placement.grow_values(placed, self._model)
         note_values(grown, self._model, self._state.store.keys, raw, self._batch.record, effects)
 
@@ -68,6 +70,8 @@ class OwnFeatures:
         except RefusedModelError as error:
             self.flaws[row] = (error.reason, error.detail)
             return NO_MODEL
-        made = happened("created", self._state.store, slot, raw, record, instance_id=self._batch.ids[row])
-        effects.happened.append(made)
+        happening = happened(
+            "created", self._state.store, slot, raw, record, instance_id=self._batch.ids[row]
+        )
+        effects.happened.append(happening)
         return slot

@@ -117,8 +117,8 @@ class InstancesRun(InstanceRows):
             for refused in np.flatnonzero(self.batch.key == key).tolist():
                 self.refusals.add(refused, error.reason, error.detail)
             return NO_MODEL
-        made = happened("created", self.store, slot, self.raw, record, instance_id=self.batch.ids[row])
-        self.effects.happened.append(made)
+        happening = happened("created", self.store, slot, self.raw, record, instance_id=self.batch.ids[row])
+        self.effects.happened.append(happening)
         return slot
 
     # -- rows whose models have all the features they may add ---------------------------------------------
@@ -134,9 +134,13 @@ class InstancesRun(InstanceRows):
         look_ahead = len(rest) if few else LOOK_AHEAD
         while len(rest):
             stretch = rest[: self._end_of_record(rest, look_ahead)]
-            left = self._answer_ready_rows(stretch)
-            look_ahead = 2 * (len(stretch) - len(left))
-            rest = np.concatenate((left, rest[len(stretch) :])) if len(left) else rest[len(stretch) :]
+            unanswered = self._answer_ready_rows(stretch)
+            look_ahead = 2 * (len(stretch) - len(unanswered))
+            rest = (
+                np.concatenate((unanswered, rest[len(stretch) :]))
+                if len(unanswered)
+                else rest[len(stretch) :]
+            )
 
     def _end_of_record(self, rest: Ints64, n: int) -> int:
         """Return the number of rows up to the end of the n-th row's record."""
@@ -161,7 +165,7 @@ class InstancesRun(InstanceRows):
         is_ready = stretch < until[self.model[stretch]]
         keep = np.zeros(len(self.batch), dtype=np.bool_)
         keep[stretch[is_ready]] = True
-        ready_parts = [part for part in (each.within(keep) for each in parts) if part is not None]
+        ready_parts = [part for part in (whole_part.within(keep) for whole_part in parts) if part is not None]
         self._answer_rows(
             stretch[is_ready], ready_parts, {row: flaw for row, flaw in wrong.items() if keep[row]}
         )
@@ -205,14 +209,14 @@ class InstancesRun(InstanceRows):
         """
         has_grown = False
         for slot, (rows, last) in self._last_sure_rows(stretch, [*new]).items():
-            taken = [each for each in new[slot] if each.row <= last]
-            if not taken:
+            admitted = [new_attribute for new_attribute in new[slot] if new_attribute.row <= last]
+            if not admitted:
                 continue
             has_grown = True
-            attributes = [each.attribute for each in taken]
+            attributes = [new_attribute.attribute for new_attribute in admitted]
             self.store.growth.grow(slot, self.store.traits.schema(slot).with_attributes(attributes))
-            came = np.searchsorted([each.row for each in taken], rows, side="right")
-            self._lacks[rows] = len(taken) - came
+            came = np.searchsorted([new_attribute.row for new_attribute in admitted], rows, side="right")
+            self._lacks[rows] = len(admitted) - came
         return has_grown
 
     def _last_sure_rows(self, stretch: Ints64, slots: Sequence[int]) -> dict[int, tuple[Ints64, int]]:
@@ -227,7 +231,7 @@ class InstancesRun(InstanceRows):
         begins = np.searchsorted(models[order], slots)
         ends = np.searchsorted(models[order], slots, side="right")
         may_release = len(self.state.early) > 0 and not self.state.early.knows_none_of(self.names)
-        found: dict[int, tuple[Ints64, int]] = {}
+        last_rows: dict[int, tuple[Ints64, int]] = {}
         for slot, begin, end in zip(slots, begins.tolist(), ends.tolist(), strict=True):
             rows = stretch[order[begin:end]]
             sure = self.store.cache.peek(slot).undecided_weight
@@ -241,8 +245,8 @@ class InstancesRun(InstanceRows):
             by_position = self._is_by_position[rows]
             if np.count_nonzero(by_position):
                 last = min(last, int(rows[np.argmax(by_position)]))
-            found[slot] = rows, last
-        return found
+            last_rows[slot] = rows, last
+        return last_rows
 
     def _answer_rows(self, rows: Ints64, parts: Sequence[Part], wrong: dict[int, tuple[Reason, str]]) -> None:
         """Answer `rows` (int64[m], ascending); their features are in `parts`, rows with flaws in `wrong`."""
@@ -254,8 +258,8 @@ class InstancesRun(InstanceRows):
         self._refuse_weights(rows)
         rows = self._accepted(rows)
         frozen = self.store.traits.frozen[self._of(rows, self.model)]
-        held = self._release_early(rows, frozen)
-        code = self._class_codes(rows, frozen, held)
+        held_labels = self._release_early(rows, frozen)
+        code = self._class_codes(rows, frozen, held_labels)
         if len(self.refusals):
             accepted = self._accepted(rows)
             stays = np.isin(rows, accepted)
@@ -308,7 +312,7 @@ class InstancesRun(InstanceRows):
         """Let the kernels answer `rows` (int64[m]), and learn where code (int32[m]) is a class."""
         store = self.store
         model, x, weight = (self._of(rows, column) for column in (self.model, placed.x, self.weight))
-        known = self._known_classes(model, code)
+        n_known = self._known_classes(model, code)
         store.cache.use(model)
         try:
             answers = store.table.answer(model, x, code, weight, mode)
@@ -317,9 +321,9 @@ class InstancesRun(InstanceRows):
         learned = code >= 0
         if np.count_nonzero(learned):
             self.labelled[rows[learned]] = True
-            learned &= code >= known
+            learned &= code >= n_known
             store.traits.learn_classes(model[learned], code[learned])
-        self.replies.add(rows, answers, known)
+        self.replies.add(rows, answers, n_known)
 
         def records(at: int) -> int:
             behind = int(np.count_nonzero(model[at + 1 :] == model[at]))
@@ -332,16 +336,16 @@ class InstancesRun(InstanceRows):
 
         A class counts once a label of it was learned, even if its code was given out before the run.
         """
-        known: Ints32 = self.store.traits.known_classes[model]
-        growing = known < self.store.traits.n_classes[model]
+        n_known: Ints32 = self.store.traits.known_classes[model]
+        growing = n_known < self.store.traits.n_classes[model]
         if np.count_nonzero(growing):
             at = growing.nonzero()[0]
-            known[at] = _known_before(model[at], known[at], code[at])
-        return known
+            n_known[at] = _known_before(model[at], n_known[at], code[at])
+        return n_known
 
     # -- labels that come with their instance, or came before it --------------------------------------------
 
-    def _class_codes(self, rows: Ints64, frozen: Mask, held: dict[int, HeldLabel]) -> Ints32:
+    def _class_codes(self, rows: Ints64, frozen: Mask, held_labels: dict[int, HeldLabel]) -> Ints32:
         """Return int32[m]: the code of each row's class; -1 without a label, or if the model is frozen."""
         label = self._of(rows, self.label)
         code = self.classes.known(self.slots, self._of(rows, self.batch.key), label)
@@ -350,10 +354,10 @@ class InstancesRun(InstanceRows):
             code[frozen] = -1
         new = ((label >= 0) & (code < 0) & ~frozen).nonzero()[0]
         if len(new):
-            self._admit(rows, code, new, held)
+            self._admit(rows, code, new, held_labels)
         return code
 
-    def _admit(self, rows: Ints64, code: Ints32, new: Ints64, held: dict[int, HeldLabel]) -> None:
+    def _admit(self, rows: Ints64, code: Ints32, new: Ints64, held_labels: dict[int, HeldLabel]) -> None:
         """Put the codes of classes new to their models into `code` (int32[m], of `rows`) at `new`.
 
         The result for the first row of a class applies to all its rows: a refused class stays refused.
@@ -367,66 +371,70 @@ class InstancesRun(InstanceRows):
             try:
                 code[alike] = self.classes.admit(int(self.model[row]), names[self.label[row]])
             except RefusedClassError as error:
-                self._refuse_class(rows[alike], held, error)
+                self._refuse_class(rows[alike], held_labels, error)
 
-    def _refuse_class(self, rows: Ints64, held: dict[int, HeldLabel], error: RefusedClassError) -> None:
+    def _refuse_class(
+        self, rows: Ints64, held_labels: dict[int, HeldLabel], error: RefusedClassError
+    ) -> None:
         for row in rows.tolist():
-            if row in held:
-                self._refuse_held(row, held[row], error)
+            if row in held_labels:
+                self._refuse_held(row, held_labels[row], error)
             else:
                 self.refusals.add(row, error.reason, error.detail)
 
     def _release_early(self, rows: Ints64, frozen: Mask) -> dict[int, HeldLabel]:
         """Give rows the labels that were held back for them; return row → label."""
-        early, found = self.state.early, dict[int, HeldLabel]()
+        early, held_labels = self.state.early, dict[int, HeldLabel]()
         if not len(early) or early.knows_none_of(self.names):
-            return found
+            return held_labels
         names, clocks = [*self.names], self.clocks
         for at, row in enumerate(rows.tolist()):
             name = names[row]
             if not early.knows(name):
                 continue
-            held = early.find(name, clocks.item(row))
-            if held is None or held.released:
+            held_label = early.find(name, clocks.item(row))
+            if held_label is None or held_label.released:
                 continue
             early.release(name)
             if frozen[at]:
                 self.effects.count(counters.LABELS_FROZEN)
             elif self.label[row] >= 0:
                 self.effects.count(counters.DUPLICATE)
-            elif held.weight > MAX_WEIGHT:  # a release without this bound held it back
-                self._dead_letter_held(row, held, Reason.BAD_WEIGHT, weight_rule(held.weight))
-            elif self.store.traits.refuses_weight(int(self.model[row]), held.weight):
-                rule = unit_weight_rule(held.weight, self.store.cache.plan(int(self.model[row])).spec.learner)
-                self._dead_letter_held(row, held, Reason.BAD_WEIGHT, rule)
+            elif held_label.weight > MAX_WEIGHT:  # a release without this bound held it back
+                self._dead_letter_held(row, held_label, Reason.BAD_WEIGHT, weight_rule(held_label.weight))
+            elif self.store.traits.refuses_weight(int(self.model[row]), held_label.weight):
+                rule = unit_weight_rule(
+                    held_label.weight, self.store.cache.plan(int(self.model[row])).spec.learner
+                )
+                self._dead_letter_held(row, held_label, Reason.BAD_WEIGHT, rule)
             else:
-                found[row] = held
-        if found:
-            self._apply_held_labels(found)
-        return found
+                held_labels[row] = held_label
+        if held_labels:
+            self._apply_held_labels(held_labels)
+        return held_labels
 
-    def _apply_held_labels(self, held: dict[int, HeldLabel]) -> None:
+    def _apply_held_labels(self, held_labels: dict[int, HeldLabel]) -> None:
         self.label, self.weight = self.label.copy(), self.weight.copy()
         names = self.classes.names
         code = {name: code for code, name in enumerate(names)}
-        for row, label in held.items():
+        for row, label in held_labels.items():
             if label.label not in code:
                 code[label.label] = len(names)
                 names.append(label.label)
             self.label[row], self.weight[row] = code[label.label], label.weight
-        self.effects.count(counters.LEARNED, len(held))
-        self.effects.count(counters.EARLY_LEARNED, len(held))
+        self.effects.count(counters.LEARNED, len(held_labels))
+        self.effects.count(counters.EARLY_LEARNED, len(held_labels))
 
-    def _refuse_held(self, row: int, held: HeldLabel, error: RefusedClassError) -> None:
+    def _refuse_held(self, row: int, held_label: HeldLabel, error: RefusedClassError) -> None:
         """Make a dead letter of a held label that was applied; its instance is answered without a label."""
-        self._dead_letter_held(row, held, error.reason, error.detail)
+        self._dead_letter_held(row, held_label, error.reason, error.detail)
         for name in (counters.LEARNED, counters.EARLY_LEARNED):
             self.effects.counts[name] -= 1
 
-    def _dead_letter_held(self, row: int, held: HeldLabel, reason: Reason, detail: str) -> None:
-        rows = () if held.block_row is None else ((held.block_row, reason),)
+    def _dead_letter_held(self, row: int, held_label: HeldLabel, reason: Reason, detail: str) -> None:
+        rows = () if held_label.block_row is None else ((held_label.block_row, reason),)
         record = int(self.batch.record[row])
-        self.held_dead_letters.append(DeadLetter(held.origin, reason, detail, rows, record=record))
+        self.held_dead_letters.append(DeadLetter(held_label.origin, reason, detail, rows, record=record))
         self.effects.count(counters.LABELS_DEAD)
 
     # -- afterwards -----------------------------------------------------------------------------------------
@@ -435,13 +443,13 @@ class InstancesRun(InstanceRows):
         keep_and_request(self)
 
     def _write_counts(self) -> None:
-        malformed = sum(len(each.rows) or 1 for each in self.batch.malformed)
+        malformed = sum(len(malformed.rows) or 1 for malformed in self.batch.malformed)
         self.effects.count(counters.ANSWERED, int(np.count_nonzero(self.replies.answered)))
         self.effects.count(counters.LABELLED, int(np.count_nonzero(self.labelled)))
         self.effects.count(counters.INSTANCES_DEAD, malformed + len(self.refusals))
 
 
-def _known_before(model: Ints64, known: Ints32, code: Ints32) -> Ints64:
+def _known_before(model: Ints64, n_known: Ints32, code: Ints32) -> Ints64:
     """Return int64[m]: how many classes each row's model has learned before that row.
 
     model: int64[m]; known: int32[m], classes that the model had learned before all rows; code: int32[m]
@@ -451,8 +459,8 @@ def _known_before(model: Ints64, known: Ints32, code: Ints32) -> Ints64:
     begins = np.diff(model[order], prepend=-1) != 0
     # Numbers that increase from model to model: one running maximum serves all models.
     floor = np.cumsum(begins) << _CLASS_BITS
-    after = np.maximum.accumulate(floor + np.maximum(known, code + 1)[order])
-    before = np.where(begins, floor + known[order], np.roll(after, 1)) - floor
-    found = np.empty(len(model), dtype=np.int64)
-    found[order] = before
-    return found
+    after = np.maximum.accumulate(floor + np.maximum(n_known, code + 1)[order])
+    before = np.where(begins, floor + n_known[order], np.roll(after, 1)) - floor
+    known_before = np.empty(len(model), dtype=np.int64)
+    known_before[order] = before
+    return known_before

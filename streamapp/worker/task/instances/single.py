@@ -16,9 +16,9 @@ class SingleInstances:
         n = len(batch)
         self._group: Ints64 = np.zeros(n, dtype=np.int64)
         self._place: Ints64 = np.zeros(n, dtype=np.int64)
-        for number, each in enumerate(batch.features):
-            self._group[each.rows] = number
-            self._place[each.rows] = np.arange(len(each))
+        for number, group in enumerate(batch.features):
+            self._group[group.rows] = number
+            self._place[group.rows] = np.arange(len(group))
 
     def of(self, record: int) -> Instances | None:
         """Return the decoded form of one record alone; None: it is a block or malformed, decode it."""
