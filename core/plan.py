@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
+from core.class_weights import by_code
 from core.errors import SchemaError
 from core.layout.model import WORD, Floats, Ints, ModelHeader, evaluation_words
 from core.layout.plan import PlanRecord
@@ -23,7 +24,8 @@ from core.spec import Spec
 
 _sharing = threading.RLock()  # without it two threads could create two objects for one key
 _plans: weakref.WeakValueDictionary[tuple[Spec, Schema], Plan] = weakref.WeakValueDictionary()
-_words: weakref.WeakValueDictionary[tuple[Spec, Dimensions, bool], PlanWords] = weakref.WeakValueDictionary()
+_Key: TypeAlias = tuple[Spec, Dimensions, bool, tuple[float, ...]]
+_words: weakref.WeakValueDictionary[_Key, PlanWords] = weakref.WeakValueDictionary()
 
 
 class Plan:
@@ -65,7 +67,8 @@ class Plan:
                     if before is None
                     else grown_dimensions(schema, before.schema, before.words.dims)
                 )
-                key = spec, dims, is_roomy(spec, schema)
+                weights = by_code(spec.class_weights, schema.classes, dims.classes)
+                key = spec, dims, is_roomy(spec, schema), weights
                 words = _words.get(key)
                 if words is None:
                     words = _words[key] = PlanWords(*key)

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from core import registry
+from core import class_weights, registry
 from core.kernels import jit
 from core.kernels.records import offset
 from core.layout.model import (
@@ -60,8 +60,14 @@ class PlanWords:
 
     _tally: ClassVar[shared.Tally] = shared.TALLY
 
-    def __init__(self, spec: Spec, dims: Dimensions, is_roomy: bool = False) -> None:
-        """Write the words; is_roomy: the names of the schemas take at most NAMES_SHARE of ``max_bytes``."""
+    def __init__(
+        self, spec: Spec, dims: Dimensions, is_roomy: bool = False, weights: tuple[float, ...] = ()
+    ) -> None:
+        """Write the words.
+
+        is_roomy: the names of the schemas take at most NAMES_SHARE of ``max_bytes``; weights: given class
+        weights by code, or none.
+        """
         self._size = 0
         self.spec = spec
         self.dims = dims
@@ -84,7 +90,7 @@ class PlanWords:
         ranges = nominal_table + NOMINAL_FIELDS * len(nominal)
         first_parameter = ranges + 2 * len(numeric)
         words = first_parameter + sum(map(len, constants)) + len(learner.constants())
-        words += len(self.blocks.offsets)
+        words += len(self.blocks.offsets) + len(weights)
         self.ints = ints = allocation.aligned_words(words)
         self.floats = floats = ints.view(np.float64)
         jit.register(ints)
@@ -123,6 +129,7 @@ class PlanWords:
         plan.sampled_detection = spec.query.sampled_detection
         plan.columns = spec.query.columns
         plan.score = spec.query.score_kind
+        plan.weighting = class_weights.kind_of(spec.class_weights)
         plan.explain = spec.explain
         position = first_parameter
         places.append(offset(PlanRecord, "learner"))
@@ -135,13 +142,16 @@ class PlanWords:
             position += len(values)
         plan.arrays = position
         ints[position : position + len(self.blocks.offsets)] = self.blocks.offsets
+        plan.class_weights = position + len(self.blocks.offsets)
+        floats[plan.class_weights : plan.class_weights + len(weights)] = weights
         if is_roomy:
             sections = int(plan.blocks) * WORD
             sure = ((1.0 - NAMES_SHARE) * learner.max_bytes - sections) / spec.most_blocks
             plan.sure_words = max(int(min(sure, MOST_BYTES)), 0) // WORD
         learner.write_plan(ints, floats, dims, self.blocks)
-        if spec.drift.name != "none" or spec.explain:
-            plan.stretch = 0  # a detector may replace the block; rows are explained singly
+        if spec.drift.name != "none" or spec.explain or spec.class_weights is not None:
+            # A detector may replace the block, rows are explained singly, and weights change with each label.
+            plan.stretch = 0
         self._size = shared.INTERNED + ints.nbytes + WORDS_BYTES
         self._tally.hold(self._size)
 

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from core import class_weights
 from core.active.label_account import NOT_SAMPLED, close
 from core.active.label_query import ask, sample_for_evaluation
 from core.drift import base as drift
@@ -440,6 +441,9 @@ def train(
         notice(plan, model, record.label, record.x)
     else:
         block, place, hint = model.block(cursor.learned), UNMET, NOTHING
+    if plan.weighting != class_weights.NONE:
+        mass = min(record.weight * class_weights.weight_of(plan, model, record.label), MAX_WEIGHT)
+        record = Row(record.x, record.xs, record.label, mass)
     outcome, place = learn(plan.learner, plan, block, place, record, hint, Work(run.scratch, run.votes))
     phase = LEARN
     if outcome != GROW_FIRST:

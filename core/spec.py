@@ -3,7 +3,7 @@
     {"learner": {"name": "h-tree", "grace_period": 100}, "query": {"name": "random"},
      "budget": {"name": "count", "limit": 0.1}, "drift": {"name": "ddm"},
      "evaluation": {"window": 1000, "every": 1000, "share": 0.0}, "seed": 1, "max_classes": 64,
-     "explain": false, "acquire": {"name": "path"}}
+     "explain": false, "acquire": {"name": "path"}, "class_weights": "balanced"}
 
 With ``explain`` every prediction comes with the path of branches that led to it, which costs a few
 microseconds each. Every part may be left out. A part may be its name alone. The name of a learner alone is a
@@ -11,6 +11,7 @@ spec too: the preset of that learner. Unknown names and parameters are refused w
 ``acquire`` names the acquirer, which decides which features of a record are bought before it is answered. Its
 default depends on the learner; for most learners it is ``none``, which ``to_dict`` then leaves out. ``query``
 is ``always`` by default, and ``ask`` with a budget below 100 %.
+``class_weights`` are the weights of labels by class (core/class_weights.py); by default there are none.
 ``max_classes`` is lowered to the number of classes that the learner supports (two with criterion km).
 """
 
@@ -23,11 +24,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from core import registry, spelling
+from core import class_weights, registry, spelling
 from core.active.acquirers import none
 from core.active.acquirers.base import Acquirer
 from core.active.budgets.base import Budget
 from core.active.queries.base import Query
+from core.class_weights import ClassWeights
 from core.drift.base import Detector
 from core.errors import ParameterError, SpecError
 from core.json_text import DeepError, read_json
@@ -81,6 +83,8 @@ class Spec:
     max_classes: int = 64
     explain: bool = False
     acquire: Acquirer = NOTHING_BOUGHT
+    class_weights: ClassWeights = None
+    """Weights of labels by class (core/class_weights.py)."""
 
     @property
     def acquirer(self) -> Acquirer | None:
@@ -122,7 +126,8 @@ class Spec:
     def to_dict(self) -> dict[str, Any]:
         """Return the spec with every parameter written out.
 
-        An acquirer that buys nothing is left out, unless the default of the learner buys features.
+        Class weights are left out if there are none, and an acquirer that buys nothing unless the default of
+        the learner buys features.
         """
         body = {
             "learner": self.learner.to_dict(),
@@ -138,7 +143,11 @@ class Spec:
         }
         # Specs written before acquirers existed keep their text.
         is_said = self.acquire.buys or self.learner.acquirer is not None
-        return body | ({"acquire": self.acquire.to_dict()} if is_said else {})
+        if is_said:
+            body["acquire"] = self.acquire.to_dict()
+        if self.class_weights is not None:
+            body["class_weights"] = class_weights.as_json(self.class_weights)
+        return body
 
     def to_json(self) -> str:
         """Return canonical JSON: parsing it gives an equal spec, and equal specs give equal text."""
@@ -211,6 +220,7 @@ def _build(text: str) -> Spec:
         max_classes=min(max_classes, learner.max_classes or max_classes),
         explain=check("explain", body.get("explain", False), {"type": bool, "rules": {}}),
         acquire=own or _plugin("acquire", parts["acquire"]),
+        class_weights=class_weights.checked(body.get("class_weights"), learner),
     )
     spec.acquire.check(learner)
     spec.query.check(learner)

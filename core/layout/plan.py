@@ -117,6 +117,8 @@ class PlanRecord(Record):
     review: int = word(
         "labels between two reviews of a forest's leaves (core/learners/forest/growth.py); 0: none"
     )
+    weighting: int = word("how labels are weighted by class (core/class_weights.py)")
+    class_weights: int = word("position: the given weight of each class")
     score: int = word("kind of the score of the answer that the strategy uses (core/active/scores.py)")
 
     def nominal_column(self, number: int) -> NominalColumn:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Any, Final
 
-from core import registry, spelling
+from core import class_weights, registry, spelling
 from core.learners.hoeffding.learner import AXES, HoeffdingLearner
 from core.plugin import Parameters
 from core.spec import MAX_SEED, EvaluationPlan, Spec
@@ -172,6 +172,9 @@ def _spec_rows() -> Iterator[Row]:
     yield "`max_classes`", "1 to 32,767", code(defaults.max_classes), most
     paths = "Predictions come with the path of tests that led to them."
     yield "`explain`", "`true`, `false`", code(defaults.explain), paths
+    rules = ", ".join(f'`"{rule}"`' for rule in class_weights.RULES)
+    weigh = "Weights of labels by class, for rare classes ([active-learning.md](active-learning.md#rare-classes))."
+    yield "`class_weights`", f"`null`, {rules}, object", code(defaults.class_weights), weigh
 
 
 def _common(family: str) -> dict[str, Row]:

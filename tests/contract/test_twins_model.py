@@ -158,6 +158,22 @@ def test_every_score_of_an_answer(query, score):
     follow(mixed(1500), {"query": {"name": query, "score": score, **anneal}, "budget": {"limit": 0.4}})
 
 
+@pytest.mark.parametrize("weights", ["balanced", "sqrt_balanced", {"1": 3.5, "2": 0.25, "none": 7}])
+@pytest.mark.parametrize("drift", ["none", "ddm"])
+def test_class_weights(weights, drift):
+    """Three classes of uneven frequency, weights of records, and with a drift a background tree."""
+    stream = mixed(1500)
+    spec = {"learner": LEARNER, "class_weights": weights, "drift": drift, "seed": 5}
+    twin = twin_of(spec, stream)
+    predictions, _, splits = naive_answers(twin, stream)
+    model, ours, _, events = core_answers(spec, stream)
+    assert_same_splits(splits_of(events), splits)
+    assert first_difference(ours, predictions) is None
+    assert_same_tree(model, twin.tree)
+    plain, _, _, _ = core_answers({k: v for k, v in spec.items() if k != "class_weights"}, stream)
+    assert plain.snapshot() != model.snapshot()
+
+
 def test_every_strategy_with_a_score_has_a_twin():
     assert set(SCORES) == set(rate.scored())
 

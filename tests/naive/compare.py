@@ -104,8 +104,17 @@ def twin_of(spec, stream):
         window=body["evaluation"]["window"],
         slice_=math.ceil(round(1 / share, 9)) if share else 0,
         seed=body["seed"],
+        class_weights=weights_by_label(body.get("class_weights"), stream),
         score=query.get("score") if query.get("score") in ANSWER_SCORES else None,
     )
+
+
+def weights_by_label(given, stream):
+    """Return the class weights of a spec by label; a rule as it is."""
+    if not isinstance(given, dict):
+        return given
+    names = stream.schema().classes
+    return {names.index(name): weight for name, weight in given.items() if name in names}
 
 
 def tree_options(learner, records):

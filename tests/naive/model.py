@@ -32,12 +32,15 @@ class Model:
         slice_=0,
         seed=1,
         score=None,
+        class_weights=None,
     ):
         self.options = options
         self.tree = LEARNERS[options.algorithm](options)
         self.background = LEARNERS[options.algorithm](options)
         self.background_is_stale = True
         self.query = query or Always()
+        self.class_weights = class_weights  # a rule, or weights by label
+        self.labels_judged = {}  # by label
         self.score = score  # of the answer, by which the strategy goes; None: by the leaf
         self.budget = budget or CountBudget()
         self.detector = detector or NoDetector()
@@ -150,6 +153,7 @@ class Model:
         self.closed["answered"] += requested
         if prediction is not None and prediction >= 0:
             self.evaluation.judge(label, prediction)
+            self.labels_judged[label] = self.labels_judged.get(label, 0) + 1
             if self.slice:
                 importance = 1.0 if sampled == "evaluation" else None
             if importance is not None:
@@ -161,6 +165,7 @@ class Model:
                 self.change_trees()
             elif self.level == "in-control":
                 self.background_is_stale = True
+        weight *= self.class_weight(label)
         if self.level == "warning" and self.reaction == "rebuild":
             if self.background_is_stale:
                 self.background = self.new_tree()
@@ -172,6 +177,14 @@ class Model:
         self.tree.records = max(self.t, self.labels)
         self.tree.clock = self.labels - 1
         return self.tree.learn(x, label, weight)
+
+    def class_weight(self, label):
+        """Return by how much a label of this class counts more than one of an even class."""
+        if not isinstance(self.class_weights, str):
+            return (self.class_weights or {}).get(label, 1.0)
+        k = max(self.tree.classes, label + 1)
+        share = (self.labels_judged.get(label, 0) + 1) / (sum(self.labels_judged.values()) + k)
+        return (1 / (k * share)) ** (0.5 if self.class_weights == "sqrt_balanced" else 1.0)
 
     def change_trees(self):
         """Let the background tree take over; if no warning preceded, a fresh one (MOA: the stale one)."""
