@@ -173,7 +173,7 @@ def _spec_rows() -> Iterator[Row]:
     paths = "Predictions come with the path of tests that led to them."
     yield "`explain`", "`true`, `false`", code(defaults.explain), paths
     rules = ", ".join(f'`"{rule}"`' for rule in class_weights.RULES)
-    weigh = "Weights of labels by class, for rare classes ([active-learning.md](active-learning.md#rare-classes))."
+    weigh = "Weights of labels by class ([rare classes](active-learning.md#rare-classes))."
     yield "`class_weights`", f"`null`, {rules}, object", code(defaults.class_weights), weigh
 
 
