@@ -360,5 +360,5 @@ class BoctLayout(TreeLayout):
                 yield f"leaf {number}: masses={masses} must be the counts of its {leaf.labels} labels"
             if leaf.table_row.node != number:
                 yield f"leaf {number}: it must have its number in the table of leaves"
-            if np.isinf(rows["values"][leaf.first : leaf.first + leaf.count]).any():
+            if np.isinf(rows.values[leaf.first : leaf.first + leaf.count]).any():
                 yield f"leaf {number}: values of rows must be finite or missing"

@@ -279,7 +279,7 @@ def leaves(model: HasBlocks) -> Leaves:
     slots, leaf_words = tree.nodes.slot[nodes], blocks.leaf_words(tree)
     return Leaves(
         nodes.astype(np.int64),
-        blocks.table_rows(tree)["size"][slots],
+        blocks.table_rows(tree).size[slots],
         leaf_words.labels[slots],
         leaf_words.positives[slots],
     )

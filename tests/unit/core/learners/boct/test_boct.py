@@ -283,7 +283,7 @@ def test_a_leaf_beyond_its_capacity_keeps_a_uniform_sample_of_its_labels():
         assert found.labels.tolist() == [20]
         t = table.model(0).first
         blocks = table.model(0).plan.blocks
-        positions += blocks.rows_of(table.model(0).ints, t)["values"][:20, 0].tolist()
+        positions += blocks.rows_of(table.model(0).ints, t).values[:20, 0].tolist()
     assert np.mean(positions) == pytest.approx(199.5, abs=4 * 400 / math.sqrt(12 * 600))
 
 
@@ -294,7 +294,7 @@ def kept_positions(model):
     for number in boct.leaves(model).node.tolist():
         leaf = blocks.leaf_of(tree.block, tree.block.node(number))
         first = int(leaf.first)
-        kept.append(rows["values"][first : first + int(leaf.labels), 0].tolist())
+        kept.append(rows.values[first : first + int(leaf.labels), 0].tolist())
     return kept
 
 
