@@ -30,9 +30,9 @@ from benchmarks.rig.purchases import PARTITIONS, measure_purchases
 from benchmarks.rig.visible import Cluster
 from benchmarks.task import as_run
 from streamapp.worker.compile_ahead import warm_kernels
-from streamapp.worker.task.config import TaskConfig
-from streamapp.worker.task.episodes.table import MAX_BYTES, MAX_COUNT
+from streamapp.worker.task.episodes.episode_table import MAX_BYTES, MAX_COUNT
 from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from topics.codecs import encode_controls, encode_feature_values, encode_instances
 from topics.columns.records import Features, RawRecords
 

@@ -27,8 +27,8 @@ from core.model.model import Model
 from core.model_table import ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from streamapp.lab.pool.protocol import Records
-from streamapp.lab.pool.run import read_records
+from streamapp.lab.pool.pool_protocol import Records
+from streamapp.lab.pool.pool_run import read_records
 from tests.naive.compare import twin_of
 from tests.naive.rows import Stream
 from topics.readers import open_dataset

@@ -2,12 +2,12 @@
 
     python -m benchmarks.boct_classes [--runs 10] [--most 1000] [--datasets FOLDER]
 
-The pool protocol (streamapp/lab/pool/protocol.py): half of a data set is the pool, half the test set, with a
-new split in each run. All systems label the same rows, drawn evenly, except ``boct_al``, whose trees choose
-rows in turn. The predicted class is that with the highest share from its tree, (k + 1) / (T + 2). Accuracy is
-the mean over the runs with its standard deviation; seconds are processor time of learning; bytes are those of
-all trees of a system at the end. C4.5 is built again from all labels for each evaluation; its bytes are those
-of its arrays.
+The pool protocol (streamapp/lab/pool/pool_protocol.py): half of a data set is the pool, half the test set,
+with a new split in each run. All systems label the same rows, drawn evenly, except ``boct_al``, whose trees
+choose rows in turn. The predicted class is that with the highest share from its tree, (k + 1) / (T + 2).
+Accuracy is the mean over the runs with its standard deviation; seconds are processor time of learning;
+bytes are those of all trees of a system at the end. C4.5 is built again from all labels for each
+evaluation; its bytes are those of its arrays.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from core.layout.model import Floats, Ints
 from core.learners.boct import boct
 from core.schema.schema import Schema
 from core.spec import Spec
-from streamapp.lab.pool.batch import BatchSystem
-from streamapp.lab.pool.models import ModelSystem
-from streamapp.lab.pool.protocol import PICK, Records, pick, split
-from streamapp.lab.pool.run import read_records
+from streamapp.lab.pool.batch_tree import BatchSystem
+from streamapp.lab.pool.pool_models import ModelSystem
+from streamapp.lab.pool.pool_protocol import PICK, Records, pick, split
+from streamapp.lab.pool.pool_run import read_records
 from topics.readers import open_dataset
 
 FILES: Final = {

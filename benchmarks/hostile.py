@@ -29,10 +29,10 @@ from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.limits import OutputLimits
 from streamapp.worker.processing.pipeline import Pipeline
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.error_isolation import process_isolated
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.transport.runs import Run
 from topics.codecs import Limits
 from topics.columns.records import Headers, RawRecords

@@ -22,8 +22,8 @@ from pathlib import Path
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
+from streamapp.worker.task.models.model_store import ModelStore
 from streamapp.worker.task.models.quota import ModelQuota
-from streamapp.worker.task.models.store import ModelStore
 
 RUN = 1_000  # models that are created before earlier ones may be evicted
 FIRST = 1_000  # models created before measuring: arenas and tables have their first sizes then

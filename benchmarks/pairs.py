@@ -26,8 +26,8 @@ import numpy.typing as npt
 
 from benchmarks.task import NOW, RUN, Stopwatch
 from streamapp.worker.outputs.encoder import Encoder
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.task import CODE, Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from topics.codecs import CONTENT_TYPES, encode_instances, encode_labels
 from topics.columns.records import Features, RawRecords
 from topics.columns.spans import RecordSpans

@@ -30,11 +30,11 @@ from topics.definitions import TopicNames
 from topics.delay import Delay
 from topics.readers.dataset import Batch, Kind, rebatched
 from topics.replay import Replay, ReplayPlan
-from topics.replay.blocks import BlockEmitter
+from topics.replay.arrow_blocks import BlockEmitter
 from topics.replay.emission import Outgoing, RowEmitter, Rows
-from topics.replay.keys import KeyRing
 from topics.replay.owed import OwedLabels
-from topics.replay.plan import LabelMode
+from topics.replay.replay_plan import LabelMode
+from topics.replay.row_keys import KeyRing
 from topics.replay.timeline import Timeline
 
 GOAL = 0.5

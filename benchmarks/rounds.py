@@ -31,7 +31,7 @@ from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.limits import OutputLimits
 from streamapp.worker.processing.pipeline import Pipeline, Results
-from streamapp.worker.transport.columns import decode
+from streamapp.worker.transport.fetched_columns import decode
 from streamapp.worker.transport.runs import ReadAhead, Run
 from topics.clients.sender import Sender
 from topics.definitions import TopicNames

@@ -20,8 +20,8 @@ from typing import Any
 import orjson
 
 from core.schema import shared
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from topics.columns.records import RawRecords
 
 NOW = 1_700_000_000_000

@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import Unit, UnitName
 from streamapp.worker.worker import GC_THRESHOLDS
 from topics.codecs import encode_instances

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from streamapp.worker.outputs.encoder import Encoder
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.task import CODE, Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from topics.codecs import encode_instances, encode_labels
 from topics.columns.records import Features, RawRecords
 from topics.definitions import TopicNames

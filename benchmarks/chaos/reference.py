@@ -19,10 +19,10 @@ from benchmarks.chaos.checker import ENTRY
 from benchmarks.chaos.fleet import ChaosError
 from benchmarks.chaos.source_tape import SourceTape
 from benchmarks.chaos.wire import Record
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from topics.columns.records import RawRecords
 from topics.definitions import TopicNames
 

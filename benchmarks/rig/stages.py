@@ -26,9 +26,9 @@ from benchmarks.rig.systems import WORKER
 from core import run as kernels
 from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.outputs.encoder import Encoder
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.task import CODE, Task, TaskRun
-from streamapp.worker.transport.columns import decode
+from streamapp.worker.task.task_config import TaskConfig
+from streamapp.worker.transport.fetched_columns import decode
 from streamapp.worker.transport.runs import ReadAhead
 from topics.clients.partitioner import partition_of
 from topics.clients.sender import Sender

@@ -25,14 +25,14 @@ from streamapp.bridge.declared import DeclaredClasses, NotReadError
 from streamapp.bridge.label_studio import LabelStudio, LabelStudioError
 from streamapp.bridge.tasks import REQUEST, Choice, Given, given_by, task_of
 from streamapp.web.queue.closed_classes import refusal
-from streamapp.web.queue.decoding import requests_of
+from streamapp.web.queue.record_decoding import requests_of
 from topics.clients.access import Access, denied_kind
 from topics.clients.cluster import Cluster
 from topics.clients.sender import Sender
 from topics.codecs import encode_labels
 from topics.definitions import TopicNames
 from topics.errors import BrokerError
-from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.bounded_consumer import BoundedConsumer
 from topics.fetching.message import REFUSED
 
 logger = logging.getLogger(__name__)

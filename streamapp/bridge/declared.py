@@ -19,12 +19,12 @@ from confluent_kafka import (
 )
 
 from streamapp.web.queue.closed_classes import NOTHING, Declared, after, lets_in
-from streamapp.web.queue.decoding import class_controls_of
+from streamapp.web.queue.record_decoding import class_controls_of
 from topics.clients.access import Access, denied_kind
 from topics.clients.cluster import TIMEOUT_S, Cluster
 from topics.clients.without_group import without_group
 from topics.errors import BrokerError
-from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.bounded_consumer import BoundedConsumer
 
 BATCH: Final = 500
 POLL_S: Final = 0.2

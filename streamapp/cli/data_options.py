@@ -113,7 +113,7 @@ class FileOptions:
 def say_inferred(dataset: "Dataset", file: FileOptions) -> None:
     """Write the inferred format of a file to standard error; a generator declares everything."""
     from topics.readers import FileDataset
-    from topics.readers.inference import inference_lines
+    from topics.readers.form_inference import inference_lines
 
     if isinstance(dataset, FileDataset):
         for line in inference_lines(dataset, file.target is not None, file.header is not None):

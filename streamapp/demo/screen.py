@@ -16,7 +16,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from streamapp.demo.models import DemoModel
+from streamapp.demo.demo_models import DemoModel
 from streamapp.demo.tally import ModelTally, Truth
 from streamapp.demo.watch import Watch
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
 
-from streamapp.demo.models import DemoModel
+from streamapp.demo.demo_models import DemoModel
 from streamapp.demo.tally import ModelTally, Truth
 from topics.codecs import (
     decode_drift_alerts,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from streamapp.errors import SettingsError
 
 if TYPE_CHECKING:
-    from streamapp.settings.model import Settings
+    from streamapp.settings.settings_model import Settings
 
 
 def check_clients(settings: "Settings") -> None:

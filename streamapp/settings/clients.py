@@ -10,7 +10,7 @@ from streamapp.settings.rules import OFFSET_RESETS
 from topics.fetching.connection import ssl_context
 
 if TYPE_CHECKING:
-    from streamapp.settings.model import Settings
+    from streamapp.settings.settings_model import Settings
 
 HEARTBEATS_PER_SESSION = 3
 REQUEST_S = 90.0  # Faust's default; the session timeout must not be longer

@@ -7,8 +7,10 @@ from typing import Any
 from pydantic import SecretStr, ValidationError
 
 from streamapp.errors import SettingsError
-from streamapp.settings.model import Settings
-from streamapp.settings.names import (
+from streamapp.settings.properties import written_as_number
+from streamapp.settings.settings_model import Settings
+from streamapp.settings.settings_sources import EnvironmentSource, reading
+from streamapp.settings.spellings import (
     KAFKA_PREFIX,
     OTHER_VARIABLES,
     PREFIX,
@@ -17,8 +19,6 @@ from streamapp.settings.names import (
     kafka_name,
     near,
 )
-from streamapp.settings.properties import written_as_number
-from streamapp.settings.sources import EnvironmentSource, reading
 
 
 def load_settings(config: Path | None = None, **flags: Any) -> Settings:

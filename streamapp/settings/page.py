@@ -3,9 +3,9 @@
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from streamapp.settings.model import Settings
-from streamapp.settings.names import OTHER_VARIABLES, env_name, kafka_name
 from streamapp.settings.rules import OWNED
+from streamapp.settings.settings_model import Settings
+from streamapp.settings.spellings import OTHER_VARIABLES, env_name, kafka_name
 from streamapp.settings.tables import code, table
 
 INTRODUCTION = """# Settings

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from streamapp.settings.names import near
+from streamapp.settings.spellings import near
 
 # Names of librdkafka, and of its older versions -> Kafka's names.
 RENAMED: Final = {

@@ -19,18 +19,18 @@ from nicegui import ui
 from streamapp.errors import UsageError
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
-from streamapp.web.frame import Person
 from streamapp.web.guard import LOOPBACK, Entry, Guard
+from streamapp.web.page_frame import Person
 from streamapp.web.pages.label_page import LabelPage
 from streamapp.web.pages.sure_page import SurePage
 from streamapp.web.pages.surroundings import Surroundings
 from streamapp.web.pages.watch_pages import add_watch_pages
 from streamapp.web.proxy import Proxy
+from streamapp.web.queue.answer_writer import Writer
 from streamapp.web.queue.cards import Counts
 from streamapp.web.queue.label_queue import LabelQueue
 from streamapp.web.queue.outbox import Terms
-from streamapp.web.queue.reader import Reader
-from streamapp.web.queue.writer import Writer
+from streamapp.web.queue.request_reader import Reader
 from streamapp.web.store import Store
 from streamapp.web.users import Sessions, Users
 from streamapp.web.watch.inspector import Inspector

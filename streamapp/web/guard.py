@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from streamapp.web.audit_log import AuditLog
 from streamapp.web.clock import now_ms
-from streamapp.web.frame import OF_ANNOTATORS
+from streamapp.web.page_frame import OF_ANNOTATORS
 from streamapp.web.proxy import Proxy
 from streamapp.web.rate_limit import RateLimit
 from streamapp.web.users import OPERATOR, SESSION_MS, Role, Sessions, SignInLimit, Users

@@ -25,7 +25,7 @@ from topics.clients.access import Access, denied_kind
 from topics.clients.cluster import TIMEOUT_S, Cluster
 from topics.clients.without_group import without_group
 from topics.errors import BrokerError, CatalogueError
-from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.bounded_consumer import BoundedConsumer
 from topics.fetching.message import REFUSED
 
 logger = logging.getLogger(__name__)

@@ -11,14 +11,14 @@ from mode import CrashingSupervisor
 from streamapp.settings import Settings
 from streamapp.settings.clients import faust_arguments, librdkafka_properties
 from streamapp.worker.driver import kafkabatch
-from streamapp.worker.driver.application import App, DriverOptions, Wiring
 from streamapp.worker.driver.consumer import Consumer
+from streamapp.worker.driver.faust_app import App, DriverOptions, Wiring
 from streamapp.worker.gauges import manager_gauges
 from streamapp.worker.group_check import check_again
 from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.observability.pages import add_pages
-from streamapp.worker.observability.pages.models import add_model_page
+from streamapp.worker.observability.pages.snapshot_page import add_model_page
 from streamapp.worker.processing.abandoned_transactions import AbandonedTransactions
 from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.task_manager import TaskManager

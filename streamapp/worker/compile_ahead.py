@@ -6,7 +6,7 @@ import time
 
 from core.spec import Spec
 from streamapp.settings import Settings
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task_config import TaskConfig
 
 logger = logging.getLogger(__name__)
 

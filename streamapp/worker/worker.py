@@ -28,7 +28,7 @@ from streamapp.settings.properties import NOT_OF_A_WORKER
 from streamapp.worker.app import add_parts, create_app, driver_of
 from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN
-from streamapp.worker.driver.application import App
+from streamapp.worker.driver.faust_app import App
 from streamapp.worker.gauges import memory_counts, task_gauges
 from streamapp.worker.group_check import check_group
 from streamapp.worker.journal.log import JournalLog
@@ -45,12 +45,12 @@ from streamapp.worker.restore.noted_counts import noted_counts
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
 from streamapp.worker.restore.restorer import Restorer
 from streamapp.worker.snapshots.schedule import SnapshotLimits
-from streamapp.worker.snapshots.table import SnapshotTable, add_table
-from streamapp.worker.snapshots.writer import SnapshotWriter
+from streamapp.worker.snapshots.snapshot_table import SnapshotTable, add_table
+from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
 from streamapp.worker.state_directory import StateDirectory, default_instance
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.sources import source_topics
+from streamapp.worker.task.task_config import TaskConfig
 from topics.clients import admin
 from topics.clients.cluster import Cluster
 from topics.clients.transactional_sender import TransactionalSender

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.chaos.raw_client import RawClient
 from benchmarks.chaos.wire import Record
-from streamapp.worker.observability.pages.models import fetch_model
+from streamapp.worker.observability.pages.snapshot_page import fetch_model
 from tests.broker.workers import UNHURRIED, Installation
 from tests.conftest import Broker
 

@@ -22,7 +22,7 @@ from tests.broker.workers import PATIENCE, wait_until
 from tests.conftest import Broker
 from topics.clients import admin
 from topics.definitions import TopicNames
-from topics.oracle.requests import RequestTopic, place
+from topics.oracle.consumed_requests import RequestTopic, place
 from topics.replay.from_topics import TopicReplay, TopicReplayPlan
 
 pytestmark = pytest.mark.broker

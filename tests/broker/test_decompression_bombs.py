@@ -17,7 +17,7 @@ import pytest
 from benchmarks.chaos.raw_client import RawClient
 from benchmarks.chaos.wire import Record, encode_records
 from streamapp.tools.dead_letters.find import DeadLetterFilter, DeadLetterLog
-from streamapp.worker.observability.pages.models import fetch_model
+from streamapp.worker.observability.pages.snapshot_page import fetch_model
 from tests.broker.workers import PATIENCE, UNHURRIED, Installation, wait_until
 from tests.conftest import Broker
 from topics.codecs import encode_controls

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from core.model.model import Model
-from streamapp.worker.observability.pages.models import fetch_model
+from streamapp.worker.observability.pages.snapshot_page import fetch_model
 from tests.broker.test_snapshots import FREQUENT, KEYS, PARTITIONS, SECONDS, Stream
 from tests.broker.workers import Installation
 from tests.conftest import Broker

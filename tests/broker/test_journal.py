@@ -9,14 +9,14 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from core.state_version import STATE_VERSION
 from streamapp.tools.offline.errors import OfflineError
-from streamapp.tools.offline.partition import StoredPartition
+from streamapp.tools.offline.stored_partition import StoredPartition
 from streamapp.worker.journal.entry import Manifest, Record, Reset
 from streamapp.worker.journal.log import JournalLog
 from streamapp.worker.restore.identity import Identity
 from streamapp.worker.restore.journal_write import write_together
 from streamapp.worker.restore.log_reader import LogReader
 from streamapp.worker.restore.tail import TailReader
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task_config import TaskConfig
 from tests.broker.workers import PATIENCE, wait_until
 from tests.conftest import Broker
 from tests.positions import at

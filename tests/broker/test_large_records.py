@@ -8,7 +8,7 @@ import numpy as np
 import orjson
 import pytest
 
-from streamapp.worker.observability.pages.models import fetch_model
+from streamapp.worker.observability.pages.snapshot_page import fetch_model
 from streamapp.worker.processing.pipeline import LARGE_RECORD
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker

@@ -14,7 +14,7 @@ import pytest
 import core
 from streamapp.cli.main import main
 from streamapp.embedded.broker import EmbeddedBroker
-from streamapp.worker.observability.pages.models import fetch_model
+from streamapp.worker.observability.pages.snapshot_page import fetch_model
 from streamapp.worker.task.models.files.exported import close_open_requests, read_exported
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker

@@ -8,7 +8,7 @@ import pytest
 from core.model.model import Model
 from streamapp.cli.main import main
 from streamapp.errors import StreamappError
-from streamapp.worker.observability.pages.models import fetch_model
+from streamapp.worker.observability.pages.snapshot_page import fetch_model
 from tests.broker.workers import PATIENCE, Installation
 from tests.conftest import Broker
 from topics.clients.partitioner import partition_of

@@ -20,7 +20,7 @@ from benchmarks.chaos.wire import Record
 from tests.broker.workers import PATIENCE, UNHURRIED, Installation, wait_until
 from tests.conftest import Broker
 from topics.clients.without_group import without_group
-from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.bounded_consumer import BoundedConsumer
 
 pytestmark = pytest.mark.broker
 

@@ -13,7 +13,7 @@ import pytest
 import core
 from core.model import file as model_file
 from streamapp.cli.main import main
-from streamapp.worker.observability.pages.models import fetch_model
+from streamapp.worker.observability.pages.snapshot_page import fetch_model
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from topics.clients.partitioner import partition_of

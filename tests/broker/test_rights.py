@@ -205,7 +205,7 @@ def test_people_answer_with_the_rights_of_web(clerk: Clerk, tmp_path: Path) -> N
     }
     with Threads(kafka, clerk.place.names, tmp_path / "web.sqlite", Terms(undo_ms=0)) as queue:
         card = card_of(queue, "ann")
-        queue.answer("ann", card.number, None, now())
+        queue.actions.answer("ann", card.number, None, now())
         wait_until(lambda: queue.counts(now()).sent == 1, PATIENCE, lambda: str(queue.counts(now())))
 
 

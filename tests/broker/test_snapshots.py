@@ -17,10 +17,10 @@ from confluent_kafka import Consumer, TopicPartition
 
 from core.model.model import Model
 from streamapp.cli.main import main
-from streamapp.worker.observability.pages.models import fetch_model
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.observability.pages.snapshot_page import fetch_model
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from tests.broker.workers import PATIENCE, Installation, WorkerProcess, wait_until
 from topics.clients.partitioner import partition_of
 from topics.columns.records import RawRecords

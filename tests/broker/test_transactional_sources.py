@@ -12,9 +12,9 @@ import pytest
 from confluent_kafka import Producer
 
 from core.model.model import Model
-from streamapp.worker.observability.pages.models import fetch_model
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.observability.pages.snapshot_page import fetch_model
 from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from tests.broker.workers import PATIENCE, UNHURRIED, Installation, WorkerProcess
 from tests.conftest import Broker
 from topics.codecs import decode_predictions, encode_instances

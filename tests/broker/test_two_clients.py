@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from benchmarks.chaos.raw_client import RawClient
 from benchmarks.chaos.wire import Record
 from streamapp.worker.restore.log_reader import LogReader
-from streamapp.worker.transport.columns import decode, has_more
+from streamapp.worker.transport.fetched_columns import decode, has_more
 from tests.broker.workers import PATIENCE
 from tests.conftest import Broker
 from topics.columns.headers import UNREADABLE

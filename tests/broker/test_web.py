@@ -13,11 +13,11 @@ import orjson
 import pytest
 
 from streamapp.web.audit_log import AuditLog
+from streamapp.web.queue.answer_writer import Writer
 from streamapp.web.queue.cards import Card
 from streamapp.web.queue.label_queue import LabelQueue
 from streamapp.web.queue.outbox import Terms
-from streamapp.web.queue.reader import Reader
-from streamapp.web.queue.writer import Writer
+from streamapp.web.queue.request_reader import Reader
 from streamapp.web.store import Store
 from streamapp.web.users import add_user
 from tests.broker.kafka_log import read_topic
@@ -106,10 +106,10 @@ def test_what_was_read_answered_and_sent_survives_the_process(
         assert (card.key, card.instance_id) == (KEY.decode(), "first")
         assert card.features == {"amount": 12.5, "country": "<b>DE</b>"}
         wait_until(lambda: "good" in card_of(queue, "ann").classes, PATIENCE, lambda: "no control read")
-        queue.answering.answer("ann", card.number, "good", now())
+        queue.actions.answer("ann", card.number, "good", now())
         wait_until(lambda: queue.counts(now()).sent == 1, PATIENCE, lambda: "not sent")
     with Threads(kafka, names, path, long) as queue:
-        queue.answering.answer("ann", card_of(queue, "ann").number, "fraud", now())
+        queue.actions.answer("ann", card_of(queue, "ann").number, "fraud", now())
         assert card_of(queue, "bob").instance_id == "third"
     # A process dies between giving a label to the broker and noting it; another one of the oracle comes too.
     store = Store(path)

@@ -28,7 +28,7 @@ from aiokafka.record.default_records import (
 from aiokafka.record.util import calc_crc32c
 from aiokafka.structs import OffsetAndMetadata
 
-from streamapp.worker.transport.columns import decode, has_more
+from streamapp.worker.transport.fetched_columns import decode, has_more
 from topics.codecs.limits import Limits
 from topics.codecs.screening import screen
 from topics.columns.headers import UNREADABLE
@@ -159,7 +159,7 @@ def test_our_columns_hold_what_aiokafkas_own_iterator_yields(name: str) -> None:
 
 
 def test_many_records_are_taken_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("streamapp.worker.transport.columns.MAX_RECORDS", 4)
+    monkeypatch.setattr("streamapp.worker.transport.fetched_columns.MAX_RECORDS", 4)
     records = partition_records(
         b"".join(batch(at, range(at, at + 3), compression=3) for at in range(0, 12, 3))
     )

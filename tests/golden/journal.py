@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from streamapp.worker.journal.entry import FORMAT_VERSION, Entry, Manifest, Record, Reset, Skip, Step, encode
-from streamapp.worker.journal.reading import as_json
+from streamapp.worker.journal.record_lines import as_json
 from tests.golden.versions import ascending
 from tests.positions import at
 from topics.columns.records import RawRecords

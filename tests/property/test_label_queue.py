@@ -130,14 +130,14 @@ class Queue(RuleBasedStateMachine):
         self.now += late
         known = label is None or label in card.classes
         try:
-            self.queue.answering.answer(who, card.number, label, self.now)
+            self.queue.actions.answer(who, card.number, label, self.now)
         except Refused:
             assert not known
             return
         self.said[card.instance_id] = label
         for other in ("ann", "bob"):  # whoever comes late with the same card is told so
             try:
-                self.queue.answering.answer(other, card.number, "a", self.now)
+                self.queue.actions.answer(other, card.number, "a", self.now)
             except Refused:
                 continue
             raise AssertionError(other)
@@ -149,21 +149,21 @@ class Queue(RuleBasedStateMachine):
         assert ahead is None or (card is not None and ahead.number != card.number)
         if ahead is not None:
             assert self.queue.leases.card_ahead(who, self.now) == ahead
-            self.queue.answering.skip(who, card.number, self.now)  # type: ignore[union-attr]
+            self.queue.actions.skip(who, card.number, self.now)  # type: ignore[union-attr]
             assert self.queue.leases.next_card(who, self.now) == ahead
 
     @rule(who=PEOPLE)
     def skips(self, who: str) -> None:
         card = self.queue.leases.next_card(who, self.now)
         if card is not None:
-            self.queue.answering.skip(who, card.number, self.now)
+            self.queue.actions.skip(who, card.number, self.now)
             assert not self.queue.leases.holds(who, card.number)
 
     @rule(who=PEOPLE)
     def undoes(self, who: str) -> None:
-        left = self.queue.answering.undoable_ms(who, self.now)
+        left = self.queue.actions.undoable_ms(who, self.now)
         try:
-            card = self.queue.answering.undo(who, self.now)
+            card = self.queue.actions.undo(who, self.now)
         except Refused:
             assert left == 0
             return
@@ -202,7 +202,7 @@ class Queue(RuleBasedStateMachine):
         self.the_reader_catches_up()
         self.now += TERMS.lease_ms + TERMS.undo_ms + 1
         while (card := self.queue.leases.next_card("ann", self.now)) is not None:
-            self.queue.answering.answer("ann", card.number, None, self.now)
+            self.queue.actions.answer("ann", card.number, None, self.now)
             self.said[card.instance_id] = None
         self.now += TERMS.undo_ms
         self.flying = []
@@ -343,12 +343,12 @@ class Jury(RuleBasedStateMachine):
         self.now += late
         if card.wanted:
             given = Given(dict.fromkeys(card.wanted, 1.0))
-            self.queue.answering.give(who, card.number, given, self.now)
+            self.queue.actions.give(who, card.number, given, self.now)
         else:
-            self.queue.answering.answer(who, card.number, label, self.now)
+            self.queue.actions.answer(who, card.number, label, self.now)
         self.said.append(Said(who, card.instance_id, None if card.wanted else label, self.now))
         with pytest.raises(Refused):
-            self.queue.answering.answer(who, card.number, label, self.now)
+            self.queue.actions.answer(who, card.number, label, self.now)
 
     @rule(who=JURORS, most=st.integers(1, 3), right=st.integers(0, 3))
     def confirms_sure_ones(self, who: str, most: int, right: int) -> None:
@@ -356,7 +356,7 @@ class Jury(RuleBasedStateMachine):
         assert len(cards) <= most
         assert {card.prediction for card in cards} <= {"a"}
         numbers = [card.number for card in cards]
-        assert self.queue.answering.confirm(who, numbers[:right], numbers[right:], self.now) == []
+        assert self.queue.actions.confirm(who, numbers[:right], numbers[right:], self.now) == []
         self.said += [Said(who, card.instance_id, "a", self.now) for card in cards[:right]]
 
     @rule(who=JURORS)
@@ -366,21 +366,21 @@ class Jury(RuleBasedStateMachine):
         assert ahead is None or (card is not None and ahead.number != card.number)
         if ahead is not None:
             assert self.queue.leases.card_ahead(who, self.now) == ahead
-            self.queue.answering.skip(who, card.number, self.now)  # type: ignore[union-attr]
+            self.queue.actions.skip(who, card.number, self.now)  # type: ignore[union-attr]
             assert self.queue.leases.next_card(who, self.now) == ahead
 
     @rule(who=JURORS)
     def skips(self, who: str) -> None:
         card = self.queue.leases.next_card(who, self.now)
         if card is not None:
-            self.queue.answering.skip(who, card.number, self.now)
+            self.queue.actions.skip(who, card.number, self.now)
 
     @rule(who=JURORS)
     def undoes(self, who: str) -> None:
         mine = [each for each in self.said if each.who == who and each.at + AGREED.undo_ms > self.now]
         mine = [each for each in mine if each.subject not in {going.instance_id for going in self.flying}]
         try:
-            card = self.queue.answering.undo(who, self.now)
+            card = self.queue.actions.undo(who, self.now)
         except Refused:
             assert mine == []
             return

@@ -12,7 +12,7 @@ from aiokafka.record.util import calc_crc32c
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.worker.transport.columns import decode, has_more
+from streamapp.worker.transport.fetched_columns import decode, has_more
 from tests.tiers import examples
 from topics.errors import Reason
 from topics.fetching.batches import Limit

@@ -15,8 +15,8 @@ from aiokafka.record.util import calc_crc32c
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from streamapp.worker.transport import columns
-from streamapp.worker.transport.columns import decode, has_more
+from streamapp.worker.transport import fetched_columns
+from streamapp.worker.transport.fetched_columns import decode, has_more
 from tests.tiers import examples
 from topics.columns.headers import ended_at_nul
 from topics.columns.spans import RecordSpans
@@ -198,7 +198,7 @@ def test_sound_batches_are_read_as_aiokafka_reads_them(written: Written, behind:
 def test_the_kernel_reads_them_itself(written: Written) -> None:
     """Else aiokafka would be compared with itself."""
     records = records_of(written.log, 0)
-    memory, columns_read = records._records, columns._Found(written.log, Limit())
+    memory, columns_read = records._records, fetched_columns._Found(written.log, Limit())
     while memory.has_next():
         batch = memory.next_batch()
         if isinstance(batch, DefaultRecordBatch):
@@ -255,7 +255,7 @@ def test_any_wrong_bit_of_a_large_batch_is_noticed(compression: int) -> None:
     """Of those our own kernel verifies the checksum; a few hundred bits do."""
     rng = random.Random(compression)
     log = batch(0, [(1, 5, b"k%d" % i, rng.randbytes(100), []) for i in range(60)], compression, 0)
-    assert len(log) > columns._LARGE
+    assert len(log) > fetched_columns._LARGE
     read = ours(log, 0, check=True)
     assert read == theirs(log, 0, check=True)
     assert len(read[0]) == 60  # type: ignore[index]

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from streamapp.worker.journal.entry import Entry, decode, encode
 from streamapp.worker.journal.ledger import Ledger
 from streamapp.worker.restore.errors import RestoreError
-from streamapp.worker.restore.replay import Replay
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.sources import SOURCES, Positions, SourceName, positions_of
 from streamapp.worker.task.state.cut import Cut
 from streamapp.worker.task.task import Task
+from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import Unit, UnitName
 from tests.property.test_task_cuts import SPECS, TTL, assert_same, story
 from tests.property.test_task_rollback import state

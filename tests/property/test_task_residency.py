@@ -8,10 +8,10 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.task import Task
+from streamapp.worker.task.task_config import TaskConfig
 from tests.property.test_task_cuts import SPECS, assert_same, outcome, story
 from tests.property.test_task_rollback import runs_of, state
 from tests.property.test_task_snapshots import LIMITS, Store, restored, said, since

@@ -9,9 +9,9 @@ from typing import Any
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.state.cut import Cut
 from streamapp.worker.task.task import Task
+from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import Unit, UnitName
 from tests.property.test_task_cuts import SPECS, TTL, assert_same, outcome, story
 from tests.property.test_task_rollback import runs_of

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from streamapp.worker.journal.ledger import Ledger, step_of
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.sources import SourceName
+from streamapp.worker.task.task_config import TaskConfig
 from tests.positions import at
 from tests.topology.partition import PARTITION, Partition, Record
 from topics.columns.records import RawRecords

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from streamapp.worker.outputs.encoder import Encoder
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.effects.effects import Effects, Notice
 from streamapp.worker.task.error_isolation import process_isolated
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from topics.columns.records import Headers, RawRecords
 from topics.definitions import TopicNames
 

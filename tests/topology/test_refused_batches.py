@@ -11,7 +11,7 @@ import pytest
 from streamapp.worker.journal.entry import Entry, Ranges, Step, decode, encode
 from streamapp.worker.journal.ledger import step_of
 from streamapp.worker.restore.errors import RestoreError
-from streamapp.worker.restore.replay import Replay
+from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.task.error_isolation import process_isolated
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import TaskRun

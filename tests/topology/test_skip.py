@@ -10,7 +10,7 @@ import pytest
 
 from streamapp.worker.journal.entry import Entry, Step, decode, encode
 from streamapp.worker.journal.ledger import step_of
-from streamapp.worker.restore.replay import Replay
+from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.task.error_isolation import ProcessingError, process_isolated
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task, TaskRun

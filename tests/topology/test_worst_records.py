@@ -10,7 +10,7 @@ from benchmarks.worst_records import KEY, WorstRecord, worst_records
 from core.model.model import Model
 from core.schema import shared
 from streamapp.worker.task.models.schema_growth import SchemaGrowth
-from streamapp.worker.task.models.schemas.placement import Placement
+from streamapp.worker.task.models.schemas.feature_placement import Placement
 from tests.topology.partition import Partition, Record, config
 from topics.codecs import Limits
 

@@ -95,7 +95,7 @@ def test_statements_with_an_effect_are_left_out_where_that_is_asked_for():
             "topics/clients/sender.py",
             ["tests/unit/topics/clients/test_sender.py", "tests/unit/topics/test_clients.py"],
         ),
-        ("topics/readers/arff/rows.py", ["tests/unit/topics/readers/test_arff.py"]),
+        ("topics/readers/arff/data_lines.py", ["tests/unit/topics/readers/test_arff.py"]),
         ("streamapp/worker/task/labels.py", ["tests/topology/test_labels.py"]),
         ("topics/codecs/packed/compiled/packed_forms.py", ["tests/property/test_packed_forms.py"]),
         (

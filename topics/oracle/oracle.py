@@ -19,13 +19,13 @@ from confluent_kafka import Message
 from topics.clients.cluster import Cluster
 from topics.clients.sender import Sender
 from topics.errors import CatalogueError
-from topics.oracle.answers import ANSWERED, Outcome
-from topics.oracle.features import FeatureRespondent
-from topics.oracle.labels import LabelRespondent
-from topics.oracle.plan import OraclePlan
-from topics.oracle.progress import OracleProgress
-from topics.oracle.requests import RequestTopic, place
-from topics.oracle.waiting import WaitingAnswer, WaitingAnswers
+from topics.oracle.consumed_requests import RequestTopic, place
+from topics.oracle.drawn_answers import ANSWERED, Outcome
+from topics.oracle.feature_respondent import FeatureRespondent
+from topics.oracle.label_respondent import LabelRespondent
+from topics.oracle.oracle_plan import OraclePlan
+from topics.oracle.oracle_progress import OracleProgress
+from topics.oracle.waiting_answers import WaitingAnswer, WaitingAnswers
 from topics.readers.dataset import Dataset
 
 logger = logging.getLogger(__name__)

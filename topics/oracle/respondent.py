@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
 from topics.definitions import TopicNames
-from topics.oracle.answers import Outcome
+from topics.oracle.drawn_answers import Outcome
 from topics.readers.dataset import Dataset
 
 

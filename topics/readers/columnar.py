@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from topics.errors import DatasetError
 from topics.readers.dataset import CLASSES_LIMIT, VALUES_LIMIT, Batch, FileDataset
-from topics.readers.layout import Column, ColumnRef, FileLayout, check_names, default_target, find_column
+from topics.readers.file_layout import Column, ColumnRef, FileLayout, check_names, default_target, find_column
 from topics.readers.vocabulary import (
     NO_CODE,
     TooManyValuesError,

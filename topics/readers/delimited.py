@@ -18,7 +18,7 @@ import pyarrow.csv as pacsv
 
 from topics.errors import DatasetError
 from topics.readers.dataset import Batch
-from topics.readers.layout import Column, FileLayout
+from topics.readers.file_layout import Column, FileLayout
 from topics.readers.number_form import PLAIN, NumberForm, other_form
 from topics.readers.source import LineBlock
 from topics.readers.vocabulary import MISSING, NO_CODE, TooManyValuesError, UnknownValueError, Vocabulary

@@ -11,10 +11,10 @@ from typing import Any
 from topics.errors import DatasetError
 from topics.readers.arff import ArffDataset
 from topics.readers.columnar import ColumnarDataset, columnar_files
-from topics.readers.csv.columns import Nominal
+from topics.readers.csv.column_kinds import Nominal
 from topics.readers.csv.dataset import CsvDataset
 from topics.readers.dataset import FileDataset
-from topics.readers.layout import ColumnRef
+from topics.readers.file_layout import ColumnRef
 from topics.readers.libsvm import LibsvmDataset
 from topics.readers.sniffing import FORMATS, FileFormat, other_format, sniff_format
 from topics.readers.source import head

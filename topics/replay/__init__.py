@@ -3,8 +3,8 @@
 from topics.delay import Delay
 from topics.replay.from_topics import TopicReplay, TopicReplayPlan, TopicReplayProgress, target_of
 from topics.replay.label_loop import LoopGroups
-from topics.replay.plan import LabelMode, ReplayPlan, Spread
 from topics.replay.replay import Replay, ReplayProgress
+from topics.replay.replay_plan import LabelMode, ReplayPlan, Spread
 
 __all__ = [
     "Delay",

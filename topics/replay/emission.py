@@ -14,9 +14,9 @@ from topics.codecs import encode_instances, encode_labels
 from topics.columns.records import Features
 from topics.errors import DatasetError
 from topics.readers.dataset import Dataset
-from topics.replay.keys import KeyRing
 from topics.replay.owed import LabelRows
-from topics.replay.plan import ReplayPlan
+from topics.replay.replay_plan import ReplayPlan
+from topics.replay.row_keys import KeyRing
 
 ALL: Final = "*"
 """Every feature, in place of names of features."""

@@ -27,7 +27,7 @@ from topics.clients.without_group import without_group
 from topics.columns.headers import UNREADABLE, headers_of
 from topics.errors import BrokerError, CatalogueError
 from topics.fetching.batches import Limit
-from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.bounded_consumer import BoundedConsumer
 from topics.fetching.message import REFUSED
 
 logger = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ from topics.clients.cluster import NOT_YET, UNANSWERED, Cluster
 from topics.clients.consumer_group import raise_if_denied
 from topics.definitions import TopicNames
 from topics.errors import UnansweredError
-from topics.replay.plan import ReplayPlan
+from topics.replay.replay_plan import ReplayPlan
 
 _PASSING = (*NOT_YET, *UNANSWERED)
 

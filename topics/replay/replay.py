@@ -15,12 +15,12 @@ from topics.clients.sender import Sender
 from topics.errors import CatalogueError, DatasetError
 from topics.patience import Patience
 from topics.readers.dataset import Batch, Dataset
-from topics.replay.blocks import BlockEmitter
+from topics.replay.arrow_blocks import BlockEmitter
 from topics.replay.emission import Emitter, Outgoing, RowEmitter, Rows
-from topics.replay.keys import KeyRing
 from topics.replay.label_loop import LabelLoop, LoopGroups, stations_of
 from topics.replay.owed import OwedLabels
-from topics.replay.plan import ReplayPlan
+from topics.replay.replay_plan import ReplayPlan
+from topics.replay.row_keys import KeyRing
 from topics.replay.timeline import Timeline
 
 CHUNK_ROWS = 2000

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from topics.draws import Draw, uniform
 from topics.replay.owed import LabelRows
-from topics.replay.plan import ReplayPlan
+from topics.replay.replay_plan import ReplayPlan
 
 Rows = npt.NDArray[np.int64]
 

@@ -51,8 +51,8 @@ def pool(
 
     from streamapp.cli.progress import rows_progress, say_compiling
     from streamapp.lab.datasets import check_attributes, open_data
-    from streamapp.lab.pool.run import check_share, run_pool
-    from streamapp.lab.pool.spec import maker_of
+    from streamapp.lab.pool.pool_run import check_share, run_pool
+    from streamapp.lab.pool.pool_specs import maker_of
 
     make = maker_of(spec)
     check_share(test)

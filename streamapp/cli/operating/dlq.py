@@ -132,7 +132,7 @@ def list_(
     from rich.console import Console
     from rich.table import Table
 
-    from streamapp.cli.cells import cell
+    from streamapp.cli.table_cells import cell
     from streamapp.tools.dead_letters.read import row_of
 
     log = _log(options)

@@ -29,8 +29,8 @@ def show(
     import json
 
     from streamapp.worker.journal.entry import decode
-    from streamapp.worker.journal.reading import as_json as body_of
-    from streamapp.worker.journal.reading import as_text
+    from streamapp.worker.journal.record_lines import as_json as body_of
+    from streamapp.worker.journal.record_lines import as_text
     from streamapp.worker.restore.log_reader import LogReader
     from topics.clients.cluster import Cluster
 

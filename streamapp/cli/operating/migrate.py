@@ -7,7 +7,7 @@ import typer
 from streamapp.cli.options import Config, Json, Servers, Set, SettingsOptions
 
 if TYPE_CHECKING:
-    from streamapp.tools.migration.course import Course
+    from streamapp.tools.migration.migration_course import Course
 
 
 def migrate(
@@ -71,9 +71,9 @@ def migrate(
     import json
 
     from streamapp.tools.migration.advice import left_to_do
-    from streamapp.tools.migration.course import Course
+    from streamapp.tools.migration.migration_course import Course
     from streamapp.tools.migration.outcome import as_text, document_of
-    from streamapp.worker.task.config import TaskConfig
+    from streamapp.worker.task.task_config import TaskConfig
 
     settings, kafka, names = SettingsOptions(config, servers, from_prefix, assignments).connection()
     course = Course.laid(

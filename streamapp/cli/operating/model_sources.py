@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from streamapp.cli.options import SettingsOptions
-from streamapp.tools.model_files.sources import checked, read_file, taken_from
+from streamapp.tools.model_files.model_origins import checked, read_file, taken_from
 
 if TYPE_CHECKING:
     from streamapp.tools.offline.installation import Installation
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def installation_of(options: SettingsOptions) -> "Installation":
     from streamapp.tools.offline.installation import Installation
-    from streamapp.worker.task.config import TaskConfig
+    from streamapp.worker.task.task_config import TaskConfig
     from topics.clients.admin import existing
     from topics.clients.cluster import Cluster
 

@@ -10,7 +10,7 @@ from streamapp.cli.operating.model_sources import given_up, installation_of, mod
 from streamapp.cli.options import Json, OnePartition, SettingsOptions, Yes
 from streamapp.cli.register import register
 from streamapp.errors import UsageError
-from streamapp.tools.model_files.sources import checked, read_file, taken_from, write_file
+from streamapp.tools.model_files.model_origins import checked, read_file, taken_from, write_file
 
 app = typer.Typer(
     help="Look at models, move them between clusters, look at their earlier states.",
@@ -42,8 +42,8 @@ def list_(options: SettingsOptions, partition: Partition = None, as_json: Json =
     from rich.console import Console
     from rich.table import Table
 
-    from streamapp.cli.cells import cell
     from streamapp.cli.progress import rows_progress
+    from streamapp.cli.table_cells import cell
     from streamapp.tools.offline.listing import COLUMNS, rows
 
     place = installation_of(options)
@@ -169,7 +169,7 @@ def diff(options: SettingsOptions, first: Model, second: Model, as_json: Json = 
     """
     import json
 
-    from streamapp.tools.offline.differences import differences
+    from streamapp.tools.offline.model_differences import differences
 
     differing = differences(*(model_of(options, name).model for name in (first, second)))
     if as_json:

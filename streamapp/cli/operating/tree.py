@@ -83,7 +83,7 @@ def _open(source: str, web: str) -> "Model":
     """The model in a file or, if there is no file of that name, the model of a key."""
     from core.errors import SnapshotError
     from core.model.model import Model
-    from streamapp.worker.observability.pages.models import fetch_model
+    from streamapp.worker.observability.pages.snapshot_page import fetch_model
 
     path = Path(source)
     if not path.exists():

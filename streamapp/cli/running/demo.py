@@ -76,8 +76,8 @@ def demo(
 
     from streamapp.cli.needs import require
     from streamapp.cli.signals import interrupted_by_terminate
-    from streamapp.demo.models import read_models
-    from streamapp.demo.run import DEFAULT_RATE, FEATURES_RATE, FEATURES_RECORDS, DemoPlan, run_demo
+    from streamapp.demo.demo_models import read_models
+    from streamapp.demo.demo_run import DEFAULT_RATE, FEATURES_RATE, FEATURES_RECORDS, DemoPlan, run_demo
     from streamapp.demo.screen import Display
     from streamapp.errors import StreamappError
     from streamapp.settings import load_settings

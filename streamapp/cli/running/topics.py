@@ -113,7 +113,7 @@ def describe(options: SettingsOptions, as_json: Json = False) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from streamapp.cli.cells import cell
+    from streamapp.cli.table_cells import cell
     from topics.clients import admin
 
     settings, kafka, names = options.connection()

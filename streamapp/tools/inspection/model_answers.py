@@ -9,10 +9,10 @@ from typing import Any, Final
 from core import export
 from core.model.model import Model
 from core.tree.outline import Outline
-from streamapp.tools.model_files.sources import taken_from
+from streamapp.tools.model_files.model_origins import taken_from
 from streamapp.tools.offline.audit import audit
-from streamapp.tools.offline.differences import differences
 from streamapp.tools.offline.installation import Installation
+from streamapp.tools.offline.model_differences import differences
 from streamapp.tools.offline.place import Place
 from streamapp.worker.task.models.files.exported import ExportedModel, read_exported
 

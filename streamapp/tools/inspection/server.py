@@ -22,7 +22,7 @@ from streamapp.tools.inspection.dead_letter_answers import DeadLetterAnswers
 from streamapp.tools.inspection.model_answers import ModelAnswers
 from streamapp.tools.inspection.partition_answers import PartitionAnswers
 from streamapp.tools.offline.installation import Installation
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task_config import TaskConfig
 from topics.clients.admin import existing
 from topics.clients.cluster import Cluster
 from topics.definitions import TopicNames

@@ -13,13 +13,13 @@ import orjson
 from core.spec import Spec
 from streamapp.tools.migration.errors import MigrationError
 from streamapp.tools.migration.fingerprints import Fingerprints, of_awaited, of_file, of_task
-from streamapp.tools.migration.leaving import Leaving, Stays
+from streamapp.tools.migration.old_place import Leaving, Stays
 from streamapp.worker.restore.rebuild import Committed
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.models.files.importing import control_values
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.sources import Positions, SourceName
 from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from topics.columns.records import RawRecords
 
 NAMED: Final = 5

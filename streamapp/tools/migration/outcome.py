@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 from streamapp.tools.migration.advice import stays_in_words, unprocessed_in_words
-from streamapp.tools.migration.course import Course
+from streamapp.tools.migration.migration_course import Course
 from topics.clients.admin import Likeness
 
 

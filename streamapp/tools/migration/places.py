@@ -11,14 +11,14 @@ from typing import Any, Final, Self
 
 from streamapp.errors import NotYetError
 from streamapp.tools.migration.errors import MigrationError
-from streamapp.tools.migration.leaving import Leaving, leaving
+from streamapp.tools.migration.old_place import Leaving, leaving
 from streamapp.tools.model_files.send import piece_bytes
 from streamapp.tools.offline.installation import Installation
-from streamapp.tools.offline.partition import PAUSE_S, TIMEOUT_S
+from streamapp.tools.offline.stored_partition import PAUSE_S, TIMEOUT_S
 from streamapp.worker.restore.log_reader import LogReader
 from streamapp.worker.restore.rebuild import Committed
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.sources import SourceName, source_topics
+from streamapp.worker.task.task_config import TaskConfig
 from topics.clients import admin
 from topics.clients.cluster import Cluster
 from topics.clients.consumer_group import members_of

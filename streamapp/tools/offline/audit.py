@@ -10,7 +10,7 @@ from streamapp.tools.offline.explaining import Explanation, explain
 from streamapp.tools.offline.listing import exported, row
 from streamapp.tools.offline.place import Place
 from streamapp.tools.offline.time_travel import Arrived
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.sources import named
 from topics.columns.records import RawRecords
 

@@ -15,7 +15,7 @@ from core.spec import Spec
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects, PredictionGroup
 from streamapp.worker.task.effects.replies import ROOT
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.task import Task, TaskRun
 from topics.codecs import decode_predictions, encode_predictions
 from topics.codecs.content_types import wire_of_value

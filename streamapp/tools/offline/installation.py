@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any
 
 from streamapp.tools.offline.errors import OfflineError
-from streamapp.tools.offline.partition import StoredPartition
-from streamapp.worker.task.config import TaskConfig
+from streamapp.tools.offline.stored_partition import StoredPartition
+from streamapp.worker.task.task_config import TaskConfig
 from topics.clients.cluster import Cluster
 from topics.clients.consumer_group import members_of
 from topics.clients.partitioner import partition_of

@@ -8,7 +8,7 @@ from typing import Any
 from streamapp.tools.offline.errors import OfflineError
 from streamapp.tools.offline.time_travel import Arrived
 from streamapp.worker.task.models.files.exported import write_exported
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.sources import named
 from streamapp.worker.task.task import Task
 

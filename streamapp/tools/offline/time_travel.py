@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from streamapp.tools.offline.errors import OfflineError
 from streamapp.worker.journal.entry import Entry, Manifest, Ranges, Reset, Step
 from streamapp.worker.restore.errors import RestoreError
+from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.restore.rebuild import Committed, agree, carries_one_of
-from streamapp.worker.restore.replay import Replay
 from streamapp.worker.restore.tail import Tail, TailReader, entries_behind
 from streamapp.worker.snapshots.chunks import DamagedError
 from streamapp.worker.snapshots.stored import Get
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.sources import Positions, in_words
 from streamapp.worker.task.task import Task
+from streamapp.worker.task.task_config import TaskConfig
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from streamapp.web.words import event_in_words, gap_in_words, moment, number, share
+from streamapp.web.formatting import event_in_words, gap_in_words, moment, number, share
 
 # The colours of Okabe and Ito, which are distinct with any kind of colour vision.
 COLOURS: Final = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#B8A800", "#000000")

@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from streamapp.web.frame import Person
+from streamapp.web.formatting import moment, number
+from streamapp.web.page_frame import Person
 from streamapp.web.pages.charts import cut
 from streamapp.web.watch.inspector import Found
 from streamapp.web.watch.watching import (
@@ -19,7 +20,6 @@ from streamapp.web.watch.watching import (
     table,
     watch_frame,
 )
-from streamapp.web.words import moment, number
 
 LISTED: Final = 200
 SOURCES: Final = ("instances", "labels", "feature-values", "controls")

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from nicegui import run, ui
 
-from streamapp.web.frame import Person
+from streamapp.web.formatting import number, share
+from streamapp.web.page_frame import Person
 from streamapp.web.pages.charts import cut, learning_curve
 from streamapp.web.pages.experiment_results import (
     ExperimentResult,
@@ -18,7 +19,6 @@ from streamapp.web.pages.experiment_results import (
     runs_in,
 )
 from streamapp.web.watch.watching import Watching, facts, heading, table, watch_frame
-from streamapp.web.words import number, share
 
 ROWS: Final = 50
 SHARES: Final = ("accuracy", "accuracy_windowed", "accuracy_unbiased")

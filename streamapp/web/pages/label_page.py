@@ -8,7 +8,7 @@ from typing import Any, Final
 from nicegui import run, ui
 
 from streamapp.web.clock import now_ms
-from streamapp.web.frame import Person, frame
+from streamapp.web.page_frame import Person, frame
 from streamapp.web.pages.feature_form import FeatureForm
 from streamapp.web.pages.surroundings import TOO_FAST, Messages, Surroundings
 from streamapp.web.queue.cards import Card
@@ -31,7 +31,7 @@ class LabelPage:
     def __init__(self, around: Surroundings, person: Person) -> None:
         """Make the elements; the first tick shows a card."""
         self._around, self._queue, self._person = around, around.queue, person
-        self._answering = around.queue.answering
+        self._actions = around.queue.actions
         self._card: Card | None = None
         self._ahead: Card | None = None  # the card that comes after the present one
         self._shown_ms = 0
@@ -183,7 +183,7 @@ class LabelPage:
         message = f"{card.instance_id}: {'not known' if label is None else label}"
 
         def act() -> None:
-            self._answering.answer(self._person.annotator, card.number, label, now_ms(), new_class=new_class)
+            self._actions.answer(self._person.annotator, card.number, label, now_ms(), new_class=new_class)
 
         await self._do(act, message, ends_card=not new_class)
 
@@ -197,9 +197,7 @@ class LabelPage:
             return
 
         def act() -> None:
-            self._answering.give(
-                self._person.annotator, card.number, self._form.given(card, finish), now_ms()
-            )
+            self._actions.give(self._person.annotator, card.number, self._form.given(card, finish), now_ms())
 
         await self._do(act, f"{card.instance_id}: values given", ends_card=False)
 
@@ -209,14 +207,14 @@ class LabelPage:
         if card is not None:
             annotator = self._person.annotator
             await self._do(
-                lambda: self._answering.skip(annotator, card.number, now_ms()),
+                lambda: self._actions.skip(annotator, card.number, now_ms()),
                 f"{card.instance_id}: skipped",
             )
 
     async def undo(self) -> None:
         """Take back the last answer, and show its card."""
         await self._do(
-            lambda: self._answering.undo(self._person.annotator, now_ms()),
+            lambda: self._actions.undo(self._person.annotator, now_ms()),
             "Taken back.",
             ends_card=False,
         )

@@ -7,7 +7,8 @@ from typing import Any, Final
 from nicegui import run, ui
 
 from streamapp.web.clock import now_ms
-from streamapp.web.frame import Person
+from streamapp.web.formatting import event_in_words, moment, number, share
+from streamapp.web.page_frame import Person
 from streamapp.web.pages.charts import (
     budget_chart,
     class_history,
@@ -21,7 +22,6 @@ from streamapp.web.pages.charts import (
 )
 from streamapp.web.watch.inspector import Found
 from streamapp.web.watch.watching import LOOK_S, Looking, Watching, facts, heading, table, watch_frame
-from streamapp.web.words import event_in_words, moment, number, share
 
 MARKED: Final = 200
 """Events that are drawn into the curve, and shown on the timeline, at most."""

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from nicegui import run, ui
 
-from streamapp.web.frame import Person
+from streamapp.web.formatting import moment, number, share
+from streamapp.web.page_frame import Person
 from streamapp.web.watch.watched import ModelRow
 from streamapp.web.watch.watching import LOOK_S, Watching, heading, model_link, table, watch_frame
-from streamapp.web.words import moment, number, share
 
 ROWS: Final = 25
 ORDERS: Final = {

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 from nicegui import ui
 
-from streamapp.web.frame import Person
+from streamapp.web.formatting import moment, number
+from streamapp.web.page_frame import Person
 from streamapp.web.pages.charts import cut
 from streamapp.web.watch.inspector import Found
 from streamapp.web.watch.watching import Looking, Watching, heading, table, watch_frame
-from streamapp.web.words import moment, number
 
 AGAIN_S: Final = 10.0
 COLUMNS: Final = {

@@ -7,7 +7,7 @@ from typing import Any, Final
 from nicegui import run, ui
 
 from streamapp.web.clock import now_ms
-from streamapp.web.frame import Person, frame
+from streamapp.web.page_frame import Person, frame
 from streamapp.web.pages.surroundings import TOO_FAST, Messages, Surroundings
 from streamapp.web.queue.cards import Card, Refused
 from streamapp.web.wording import shown
@@ -56,7 +56,7 @@ class SurePage:
         """Look for cards if there are none."""
         if not self._messages.tick(self._person):
             return
-        undo_ms = await run.io_bound(self._queue.answering.undoable_ms, self._person.annotator, now_ms())
+        undo_ms = await run.io_bound(self._queue.actions.undoable_ms, self._person.annotator, now_ms())
         self._undo.set_enabled(bool(undo_ms))
         if not self._cards:
             await self._next()
@@ -76,7 +76,7 @@ class SurePage:
         others = [card.number for card, yes in zip(cards, ticked, strict=True) if not yes]
         self._cards = []
         refused = await run.io_bound(
-            self._queue.answering.confirm, self._person.annotator, right, others, now_ms()
+            self._queue.actions.confirm, self._person.annotator, right, others, now_ms()
         )
         n_taken = len(right) - len(refused)
         also = f" {len(refused)} were not taken: {refused[0]}" if refused else ""
@@ -90,7 +90,7 @@ class SurePage:
         if not self._admitted():
             return
         try:
-            await run.io_bound(self._queue.answering.undo, self._person.annotator, now_ms())
+            await run.io_bound(self._queue.actions.undo, self._person.annotator, now_ms())
         except Refused as refused:
             self._messages.say(str(refused))
             return

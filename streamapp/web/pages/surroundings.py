@@ -8,7 +8,7 @@ from typing import Final
 
 from nicegui import ui
 
-from streamapp.web.frame import Person
+from streamapp.web.page_frame import Person
 from streamapp.web.queue.cards import Counts
 from streamapp.web.queue.label_queue import LabelQueue
 from streamapp.web.rate_limit import RateLimit

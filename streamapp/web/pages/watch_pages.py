@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fastapi import Request
 from nicegui import ui
 
-from streamapp.web.frame import Person
+from streamapp.web.page_frame import Person
 from streamapp.web.pages.compare_page import ComparePage
 from streamapp.web.pages.dead_letters_page import DeadLettersPage
 from streamapp.web.pages.experiments_page import ExperimentsPage

@@ -11,7 +11,7 @@ After a restart, an answer in doubt waits until all earlier answers on the topic
 them, it was sent. If several annotators have to agree (`Terms.agree`), their answers are votes, and the
 answer is made of the votes (`agreement.py`).
 
-Each duty has a part: `topics` stores what was read, `leases` chooses cards, `answering` takes answers, and
+Each duty has a part: `topics` stores what was read, `leases` chooses cards, `actions` takes answers, and
 `outbox` has the answers that are sent.
 """
 
@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from streamapp.web.queue.answering import Answering
+from streamapp.web.queue.annotator_actions import AnnotatorActions
 from streamapp.web.queue.cards import Card, Counts, Refused
 from streamapp.web.queue.leases import AHEAD, Leases
 from streamapp.web.queue.outbox import Outbox, Terms
@@ -49,7 +49,7 @@ class LabelQueue:
         self._store = store
         self.topics = TopicState(store, terms)
         self.leases = Leases(store, terms)
-        self.answering = Answering(store, terms, self.leases)
+        self.actions = AnnotatorActions(store, terms, self.leases)
         self.outbox = Outbox(store, terms)
         with store.transaction() as db:
             db.execute("UPDATE answer SET state = 'doubt' WHERE state = 'sending'")
@@ -67,12 +67,12 @@ class LabelQueue:
                 refused = str(reason)
             card = card or self.leases.next_card(annotator, now)
             ahead = self.leases.card_ahead(annotator, now)
-            return Turn(refused, card, ahead, self.answering.undoable_ms(annotator, now))
+            return Turn(refused, card, ahead, self.actions.undoable_ms(annotator, now))
 
     def looked_at(self, annotator: str, number: int | None, now: int) -> tuple[bool, int]:
         """Return whether the annotator still has a request, and the ms left to undo the last answer."""
         has_it = number is not None and self.leases.holds(annotator, number)
-        return has_it, self.answering.undoable_ms(annotator, now)
+        return has_it, self.actions.undoable_ms(annotator, now)
 
     def counts(self, now: int) -> Counts:
         """Return how many requests and answers are in each state."""

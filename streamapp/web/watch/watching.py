@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from nicegui import run, ui
 
-from streamapp.web.frame import Person, frame
+from streamapp.web.page_frame import Person, frame
 from streamapp.web.watch.inspector import Found, InspectionError, Inspector
 from streamapp.web.watch.watched import Watched
 

@@ -13,7 +13,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from streamapp.errors import ChangelogError, NotYetError
-from streamapp.worker.driver.application import App
+from streamapp.worker.driver.faust_app import App
 from streamapp.worker.driver.thread import ConsumerThread
 
 logger = logging.getLogger(__name__)

@@ -22,8 +22,8 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
 from streamapp.errors import NotYetError
-from streamapp.worker.driver.application import STOP_TIMEOUT_S, App, Wiring
 from streamapp.worker.driver.changelogs import Changelogs
+from streamapp.worker.driver.faust_app import STOP_TIMEOUT_S, App, Wiring
 from streamapp.worker.driver.going_live import GoingLive
 from streamapp.worker.driver.live_partitions import LivePartitions
 from streamapp.worker.driver.pace import PAUSE_MAX_S, RoundTime

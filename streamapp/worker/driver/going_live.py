@@ -16,7 +16,7 @@ from faust.types import TP
 
 from streamapp.errors import NotYetError
 from streamapp.worker.blocking_calls import run_blocking
-from streamapp.worker.driver.application import App
+from streamapp.worker.driver.faust_app import App
 from streamapp.worker.driver.live_partitions import LivePartitions
 from streamapp.worker.driver.thread import ConsumerThread
 from streamapp.worker.transport.runs import TimeOrder, is_in_log

@@ -29,15 +29,15 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
 from streamapp.errors import NotYetError, StreamappError
-from streamapp.worker.driver.application import App
+from streamapp.worker.driver.faust_app import App
 from streamapp.worker.transport.authorization import DENIALS, AccessDeniedError, report_denials
-from streamapp.worker.transport.columns import decode, has_more
 from streamapp.worker.transport.connect_retry import retry_connect
 from streamapp.worker.transport.fencing import Fencing, ForeignAssignment
+from streamapp.worker.transport.fetched_columns import decode, has_more
 from streamapp.worker.transport.membership import Membership
 from streamapp.worker.transport.partition_health import NO_LEADER, PartitionHealth
 from streamapp.worker.transport.runs import FetchedColumns
-from streamapp.worker.transport.sources import LOOK_AGAIN, SourceWatch
+from streamapp.worker.transport.source_watch import LOOK_AGAIN, SourceWatch
 from topics.fetching.batches import Limit
 from topics.fetching.fetched_records import keep_bytes
 from topics.fetching.frames import bound_frames

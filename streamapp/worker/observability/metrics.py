@@ -206,7 +206,7 @@ class Metrics:
         self.changelog_bytes.labels(role).inc(size)
 
     def restored(self, beginning: str, records: int, seconds: float) -> None:
-        """Count a restored partition, by the start of its replay (`streamapp.worker.restore.progress`)."""
+        """Count a restored partition, by the start of its replay (restore_progress.py)."""
         self.restores.labels(beginning).inc()
         self.replayed_records.inc(records)
         self.restore_seconds.observe(seconds)

@@ -30,9 +30,9 @@ from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.partition import Partition, Partitions
 from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.restore.errors import AbandonedError
-from streamapp.worker.restore.progress import RestoreProgress
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
-from streamapp.worker.snapshots.writer import SnapshotWriter
+from streamapp.worker.restore.restore_progress import RestoreProgress
+from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
 from streamapp.worker.task.sources import SourceName, positions_of
 from streamapp.worker.transport.membership import Membership
 from topics.errors import HungError, TopicsError

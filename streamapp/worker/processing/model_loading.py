@@ -14,7 +14,7 @@ from topics.codecs.compiled.keys import coded
 from topics.columns.records import RawRecords
 
 if TYPE_CHECKING:
-    from streamapp.worker.task.models.store import ModelStore  # loads compiled kernels
+    from streamapp.worker.task.models.model_store import ModelStore  # loads compiled kernels
 
 SLICE_MODELS: Final = 256
 SLICE_BYTES: Final = 4 << 20

@@ -10,7 +10,7 @@ from streamapp.worker.journal.entry import Skip
 from streamapp.worker.journal.ledger import Ledger
 from streamapp.worker.observability.health import Health, PartitionStatus, Stage
 from streamapp.worker.observability.metrics import Metrics
-from streamapp.worker.snapshots.writer import Base, SnapshotWriter
+from streamapp.worker.snapshots.snapshot_writer import Base, SnapshotWriter
 from streamapp.worker.task.sources import Positions
 from streamapp.worker.task.task import Task
 from streamapp.worker.transport.membership import Membership

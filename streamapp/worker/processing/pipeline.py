@@ -28,7 +28,6 @@ from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.limits import OutputLimits
 from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.processing.model_loading import reload
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.effects.effects import Effects, Notice
 from streamapp.worker.task.error_isolation import process_isolated, process_together
 from streamapp.worker.task.instances.growth import STEP
@@ -36,6 +35,7 @@ from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.sources import SOURCES, source_topics
 from streamapp.worker.task.task import CODE, Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.transport import runs
 from topics.clients.partitioner import partition_of
 from topics.clients.sender import Sender

@@ -34,8 +34,8 @@ from streamapp.worker.processing.read_progress import ReadProgress
 from streamapp.worker.processing.transactions import Transactions
 from streamapp.worker.restore.errors import SourceLogError
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
-from streamapp.worker.snapshots.leaving import leave_snapshots
-from streamapp.worker.snapshots.writer import SnapshotWriter
+from streamapp.worker.snapshots.final_snapshots import leave_snapshots
+from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task

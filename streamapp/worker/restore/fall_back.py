@@ -15,9 +15,9 @@ from streamapp.worker.journal.entry import Manifest, Record, Reset
 from streamapp.worker.restore.changelog import Changelog
 from streamapp.worker.restore.errors import RestoreError
 from streamapp.worker.restore.identity import Identity
+from streamapp.worker.restore.journal_replay import Replay, SourceLog
 from streamapp.worker.restore.journal_write import write_together
 from streamapp.worker.restore.log_reader import LogReader
-from streamapp.worker.restore.replay import Replay, SourceLog
 from streamapp.worker.restore.reset import (
     ResetError,
     check_group_is_empty,

@@ -20,7 +20,7 @@ from topics.columns.headers import headers_of
 from topics.columns.records import RawRecords
 from topics.errors import BrokerError
 from topics.fetching.batches import Limit
-from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.bounded_consumer import BoundedConsumer
 from topics.fetching.message import REFUSED
 
 logger = logging.getLogger(__name__)

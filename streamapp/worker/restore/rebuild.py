@@ -12,16 +12,16 @@ from core.model.snapshot import platform_tag
 from streamapp.worker import faults
 from streamapp.worker.journal.entry import Entry, Manifest, Reset, Skip
 from streamapp.worker.restore.errors import RestoreError, ways_out
-from streamapp.worker.restore.progress import Beginning, RestoreProgress
-from streamapp.worker.restore.replay import Replay
+from streamapp.worker.restore.journal_replay import Replay
+from streamapp.worker.restore.restore_progress import Beginning, RestoreProgress
 from streamapp.worker.restore.tail import Tail, TailReader, entries_behind
 from streamapp.worker.snapshots.chunks import DamagedError, incarnation_of
 from streamapp.worker.snapshots.index import index_keys
-from streamapp.worker.snapshots.table import Chunks
-from streamapp.worker.snapshots.writer import Base
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.snapshots.snapshot_table import Chunks
+from streamapp.worker.snapshots.snapshot_writer import Base
 from streamapp.worker.task.sources import Positions, SourceName, in_words, positions_of
 from streamapp.worker.task.task import Task
+from streamapp.worker.task.task_config import TaskConfig
 
 logger = logging.getLogger(__name__)
 

@@ -22,14 +22,14 @@ from streamapp.worker.journal.offset_metadata import UNKNOWN
 from streamapp.worker.journal.skips import outstanding
 from streamapp.worker.restore.errors import RestoreError, ways_out
 from streamapp.worker.restore.identity import Identity
+from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.restore.log_reader import REQUEST_S, LogReader, Offset
 from streamapp.worker.restore.readers import Readers
 from streamapp.worker.restore.rebuild import EndMismatchError, Rebuild, Restored, RestoreRequest, agree
-from streamapp.worker.restore.replay import Replay
 from streamapp.worker.restore.tail import TailReader
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.sources import SourceName, in_words, source_topics
+from streamapp.worker.task.task_config import TaskConfig
 from topics.definitions import TopicNames
 from topics.fetching.batches import PROCESSED
 

@@ -21,16 +21,16 @@ from core.model.model import Model
 from core.schema.schema import Schema
 from core.spec import Spec, is_deep, too_deep
 from streamapp.worker.task import counters
-from streamapp.worker.task.config import TaskConfig
-from streamapp.worker.task.creation import no_room
 from streamapp.worker.task.effects.effects import DeadLetter, Effects, Notice, Origin
 from streamapp.worker.task.effects.model_happenings import What, happened
+from streamapp.worker.task.model_creation import no_room
 from streamapp.worker.task.models.files.exported import close_open_requests, read_exported
 from streamapp.worker.task.models.files.importing import ModelPart, RefusedPartError
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.models.schemas.control_schema import control_schema
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
+from streamapp.worker.task.task_config import TaskConfig
 from topics.columns.records import Control, Controls, RawRecords
 from topics.errors import Reason
 

@@ -18,20 +18,20 @@ from core.active.label_account import ANSWERED, DECLINED, NOT_SAMPLED
 from core.errors import RowError
 from core.model_table import unit_weight_rule
 from streamapp.worker.task import counters
-from streamapp.worker.task.creation import comes_into_being
 from streamapp.worker.task.effects.effects import Effects, Origin
 from streamapp.worker.task.effects.model_events import ModelEvents
 from streamapp.worker.task.effects.record_error import RecordError
 from streamapp.worker.task.effects.refusals import Refusals
 from streamapp.worker.task.effects.replies import NO_CLASS
 from streamapp.worker.task.instances.own_features import OwnFeatures
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.model_creation import comes_into_being
+from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.models.schemas.class_codes import ClassCodes, RefusedClassError
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.early_labels import HeldLabel
 from streamapp.worker.task.pending.entries import Kept
 from streamapp.worker.task.pending.event_time import RunTime
-from streamapp.worker.task.pending.names import Name, Names
+from streamapp.worker.task.pending.name_columns import Name, Names
 from streamapp.worker.task.pending.pending import State
 from streamapp.worker.task.training_batch import TrainingBatch, TrainingColumns, TrainingRow
 from topics.columns.distinct import distinct

@@ -8,19 +8,19 @@ import numpy as np
 
 from core.active.label_account import ANSWERED, DECLINED, EXPIRED
 from streamapp.worker.task import counters
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.effects.effects import Effects
-from streamapp.worker.task.episodes.table import Episodes
+from streamapp.worker.task.episodes.episode_table import Episodes
 from streamapp.worker.task.models.awaited_specs import AwaitedSpecs
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.files.importing import Imports
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.model_keys import NO_MODEL
+from streamapp.worker.task.models.model_store import Ints64, ModelStore
 from streamapp.worker.task.models.quota import ModelQuota
-from streamapp.worker.task.models.schemas.placement import Placement
-from streamapp.worker.task.models.store import Ints64, ModelStore
+from streamapp.worker.task.models.schemas.feature_placement import Placement
 from streamapp.worker.task.pending.early_labels import EarlyLabels
 from streamapp.worker.task.pending.event_time import EventTime
 from streamapp.worker.task.pending.pending import Pending
+from streamapp.worker.task.task_config import TaskConfig
 
 AT_ONCE: Final = 256
 """Models whose ended requests are counted in one batch; between two batches models may be evicted."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from streamapp.worker.task.episodes.table import Episodes
+from streamapp.worker.task.episodes.episode_table import Episodes
 from streamapp.worker.task.pending.event_time import RunTime
 from streamapp.worker.task.pending.pending import Pending
 from topics.codecs.compiled.keys import coded

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from core.active.label_account import ANSWERED, DECLINED
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.effects.label_requests import label_requests
 from streamapp.worker.task.effects.replies import Replies
-from streamapp.worker.task.effects.requests import label_requests
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.entries import Kept
-from streamapp.worker.task.pending.names import Names
+from streamapp.worker.task.pending.name_columns import Names
 from topics.columns.records import Floats, Instances, Ints32, Ints64, RawRecords
 
 Mask = npt.NDArray[np.bool_]

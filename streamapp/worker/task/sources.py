@@ -57,7 +57,7 @@ def _controls() -> Code[Controls]:
 
 
 def _instances() -> Code[Instances]:
-    from streamapp.worker.task.acquisition.opening import instances_run
+    from streamapp.worker.task.acquisition.episode_opening import instances_run
     from topics.codecs.compiled.decode import InstanceDecoder
 
     decode = InstanceDecoder()

@@ -15,8 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from streamapp.worker.task.acquisition.course import Course
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.acquisition.episode_course import Course
 from streamapp.worker.task.effects.effects import Effects, join
 from streamapp.worker.task.effects.record_error import RecordError
 from streamapp.worker.task.instances.growth import STEP, leading_records
@@ -24,8 +23,8 @@ from streamapp.worker.task.instances.single import SingleInstances
 from streamapp.worker.task.models.awaited_specs import AwaitedSpecs
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
+from streamapp.worker.task.models.model_store import ModelStore
 from streamapp.worker.task.models.quota import ModelQuota
-from streamapp.worker.task.models.store import ModelStore
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.parts import in_time, of_their_own, ticks
 from streamapp.worker.task.pending.event_time import RunTime
@@ -35,6 +34,7 @@ from streamapp.worker.task.state.assembly import Assembly
 from streamapp.worker.task.state.cut import Cut
 from streamapp.worker.task.state.digest import digest
 from streamapp.worker.task.state.written import WrittenUnits
+from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import Unit
 from topics.columns.records import Controls, FeatureValues, Instances, Labels, RawRecords
 

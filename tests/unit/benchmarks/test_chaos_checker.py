@@ -14,7 +14,7 @@ READERS = ("checker", "purchases", "wire", "raw_client", "source_tape", "tape", 
 ALLOWED = {"aiokafka.record.util"}
 """Of the clients that the application has: a checksum."""
 TASK = {
-    "streamapp.worker.task.config",
+    "streamapp.worker.task.task_config",
     "streamapp.worker.task.models.eviction.model_memory",
     "streamapp.worker.task.sources",
     "streamapp.worker.task.task",

@@ -15,7 +15,7 @@ from benchmarks.peers.job import COMMIT_MS
 from benchmarks.rig.measure import Cost, watch
 from benchmarks.rig.process import Child, cpu_of_machine, cpu_of_tree, python
 from streamapp.embedded.lock import read_lock
-from streamapp.settings.model import Settings
+from streamapp.settings.settings_model import Settings
 
 BURN = "import time\nwhile time.process_time() < 0.3: pass\n"
 WAIT = "import sys; print(flush=True); sys.stdin.read()"

@@ -5,8 +5,8 @@ from benchmarks.restart import Trial
 from benchmarks.restore import NO_SNAPSHOTS
 from benchmarks.rig.member import Member
 from benchmarks.rig.systems import Options, worker_environment
-from streamapp.settings.model import Settings
-from streamapp.settings.names import env_name
+from streamapp.settings.settings_model import Settings
+from streamapp.settings.spellings import env_name
 from topics.definitions import TopicNames
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from topics.errors import DatasetError
-from topics.readers.arff.cells import (
+from topics.readers.arff.data_lines import ArffRows
+from topics.readers.arff.header import ArffAttribute, ArffHeader, read_header
+from topics.readers.arff.token_values import (
     MISSING_CELL,
     Cells,
     NominalCells,
@@ -17,11 +19,16 @@ from topics.readers.arff.cells import (
     NumericClassCells,
     PlainSpellings,
 )
-from topics.readers.arff.header import ArffAttribute, ArffHeader, read_header
-from topics.readers.arff.rows import ArffRows
 from topics.readers.dataset import CLASSES_LIMIT, VALUES_LIMIT, Batch, FileDataset
 from topics.readers.delimited import DelimitedBlocks
-from topics.readers.layout import SHOWN_COLUMNS, Column, ColumnRef, FileLayout, default_target, find_column
+from topics.readers.file_layout import (
+    SHOWN_COLUMNS,
+    Column,
+    ColumnRef,
+    FileLayout,
+    default_target,
+    find_column,
+)
 from topics.readers.source import LineBlock, blocks
 from topics.readers.vocabulary import Vocabulary
 

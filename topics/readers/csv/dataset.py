@@ -20,15 +20,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from topics.errors import DatasetError
-from topics.readers.csv.blocks import CsvBlocks, Dialect
-from topics.readers.csv.columns import ColumnOptions, Named, Nominal, lay_out, named
+from topics.readers.csv.column_kinds import ColumnOptions, Named, Nominal, lay_out, named
 from topics.readers.csv.form import CsvForm, form_of
 from topics.readers.csv.header import has_header
+from topics.readers.csv.record_cells import BLANKS
+from topics.readers.csv.record_chunks import CsvBlocks, Dialect
 from topics.readers.csv.record_ends import RecordEnds
-from topics.readers.csv.records import BLANKS
 from topics.readers.dataset import Batch, FileDataset
 from topics.readers.delimited import decoded
-from topics.readers.layout import ColumnRef
+from topics.readers.file_layout import ColumnRef
 from topics.readers.number_form import NumberForm
 from topics.readers.source import LineBlock, beginning, blocks
 from topics.readers.vocabulary import MISSING, Vocabulary

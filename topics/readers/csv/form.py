@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from topics.errors import DatasetError
 from topics.readers.csv.header import has_header
-from topics.readers.csv.records import BLANKS, QuoteError, Record, records
+from topics.readers.csv.record_cells import BLANKS, QuoteError, Record, records
 from topics.readers.number_form import is_number_of_some_form
 
 DELIMITERS = ",;\t|"

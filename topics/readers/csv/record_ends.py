@@ -9,7 +9,7 @@ import re
 
 import numpy as np
 
-from topics.readers.csv.records import BLANKS, QUOTE, is_clean
+from topics.readers.csv.record_cells import BLANKS, QUOTE, is_clean
 
 _INSIDE = re.compile(rb'(?:[^"]++|"")*+')
 

@@ -32,9 +32,9 @@ from streamapp.lab.experiments.bci.bci_curves import (
 )
 from streamapp.lab.experiments.bci.bci_toy import BY_EXCESS
 from streamapp.lab.experiments.chart import Axis, Chart, Line
-from streamapp.lab.pool.models import TOTAL
-from streamapp.lab.pool.protocol import Records, label_pool, split
-from streamapp.lab.pool.spec import Maker, maker_of
+from streamapp.lab.pool.pool_models import TOTAL
+from streamapp.lab.pool.pool_protocol import Records, label_pool, split
+from streamapp.lab.pool.pool_specs import Maker, maker_of
 
 TITLE = "BCI (Bayesian Credible Intervals), Figure 6: test risk on real data against labels"
 HOURS: Final[dict[Size, float]] = {"full": 2.0}
@@ -133,7 +133,7 @@ def maker(system: str, deltas: Sequence[float]) -> Maker:
 
 @functools.lru_cache(maxsize=4)
 def load(name: str, data: Path) -> Records:
-    from streamapp.lab.pool.run import read_records
+    from streamapp.lab.pool.pool_run import read_records
     from topics.readers import open_dataset
 
     records, _ = read_records(open_dataset([data / FILES[name]]))

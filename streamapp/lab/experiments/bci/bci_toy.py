@@ -22,8 +22,8 @@ from core.model.pool import survey
 from core.model_table import ModelTable
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from streamapp.lab.pool.models import TOTAL, RiskBounds, riskiest
-from streamapp.lab.pool.protocol import pick
+from streamapp.lab.pool.pool_models import TOTAL, RiskBounds, riskiest
+from streamapp.lab.pool.pool_protocol import pick
 
 DEPTH: Final = 6
 CELLS: Final = 1 << DEPTH

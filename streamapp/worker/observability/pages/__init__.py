@@ -1,4 +1,4 @@
-"""The pages of a worker on Faust's web server: `/livez`, `/readyz`, `/metrics` (`/models/KEY`: models.py).
+"""Pages of a worker on Faust's web server: `/livez`, `/readyz`, `/metrics` (`/models/KEY`: snapshot_page.py).
 
 The server has a separate thread and event loop (`web_in_thread`), so that it answers while the worker's loop
 is busy.

@@ -27,7 +27,7 @@ from prometheus_client.registry import Collector
 from streamapp.settings import Settings
 from streamapp.worker.observability.health import Check
 from streamapp.worker.observability.pages.checks import answer
-from streamapp.worker.observability.pages.models import SECONDS, SNAPSHOT
+from streamapp.worker.observability.pages.snapshot_page import SECONDS, SNAPSHOT
 
 WORKER_SECONDS = 2.0  # a worker's page is waited for
 NOBODY = Check("workers", False, "none is started yet, or all are to leave")

@@ -11,10 +11,10 @@ from core.active.label_account import DECLINED
 from core.model_table import ANSWER_ONLY, LABELLED, NO_LABEL
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects
-from streamapp.worker.task.effects.requests import label_requests
+from streamapp.worker.task.effects.label_requests import label_requests
 from streamapp.worker.task.episodes.episode import Episode, known_features
 from streamapp.worker.task.instances.run import InstancesRun
-from streamapp.worker.task.models.schemas.placement import Placed
+from streamapp.worker.task.models.schemas.feature_placement import Placed
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
 from streamapp.worker.task.pending_policy import keep_pending

@@ -14,11 +14,11 @@ import numpy as np
 
 from core.schema.schema import MAX_VALUES, Attribute, Columns
 from streamapp.worker.task import counters
-from streamapp.worker.task.acquisition.course import FINISH, Course
+from streamapp.worker.task.acquisition.episode_course import FINISH, Course
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.effects.refusals import Refusals
 from streamapp.worker.task.episodes.episode import ASKED, BOUGHT, UNAVAILABLE, Episode
-from streamapp.worker.task.models.schemas.placement import named
+from streamapp.worker.task.models.schemas.feature_placement import named
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
 from topics.columns.records import FeatureValues, RawRecords

@@ -11,7 +11,7 @@ from core.events import Drift, Event, GrowthStopped, Pruned, Split, ThresholdsSe
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Alert, Effects, Evaluated, Notice
 from streamapp.worker.task.effects.model_happenings import grown
-from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.models.model_store import ModelStore
 from topics.columns.records import DriftAlert, EvaluationRecord, Ints32, Ints64, RawRecords
 
 CLASSES_MAX: Final = 20

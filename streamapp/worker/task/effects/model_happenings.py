@@ -12,8 +12,8 @@ from core.events import Drift, Event, GrowthStopped, NodeTest, Pruned, Split, Th
 from core.schema.schema import Schema
 from core.spec import Spec
 from streamapp.worker.task.effects.effects import Happened
-from streamapp.worker.task.models.keys import NO_MODEL
-from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.models.model_keys import NO_MODEL
+from streamapp.worker.task.models.model_store import ModelStore
 from topics.columns.records import ModelEvent, RawRecords
 
 CLASSES_MAX: Final = 64

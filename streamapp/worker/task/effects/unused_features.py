@@ -9,9 +9,9 @@ import numpy as np
 from core.schema.schema import MAX_VALUES
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects, Notice
-from streamapp.worker.task.models.keys import ModelKeys
-from streamapp.worker.task.models.schemas.placement import Grown, Part, Placement
-from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.models.model_keys import ModelKeys
+from streamapp.worker.task.models.model_store import ModelStore
+from streamapp.worker.task.models.schemas.feature_placement import Grown, Part, Placement
 from topics.columns.records import Ints32, Ints64, RawRecords
 
 

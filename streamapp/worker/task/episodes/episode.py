@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from core.schema.names import text_bytes
 from core.schema.schema import Schema
-from streamapp.worker.task.pending.names import Name
+from streamapp.worker.task.pending.name_columns import Name
 from topics.columns.records import Features, Floats, Ints64
 
 Statuses = npt.NDArray[np.int8]

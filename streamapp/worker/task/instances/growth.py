@@ -16,9 +16,9 @@ from typing import Final
 
 import numpy as np
 
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.models.schemas.class_codes import ClassCodes
-from streamapp.worker.task.models.schemas.placement import Mask, Part
+from streamapp.worker.task.models.schemas.feature_placement import Mask, Part
 from streamapp.worker.task.partition_state import PartitionState
 from topics.columns.records import Features, Instances, Ints64, Labels
 

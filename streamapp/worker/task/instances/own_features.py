@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from streamapp.worker.task.creation import RefusedModelError, make_model
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.effects.model_happenings import happened
 from streamapp.worker.task.effects.unused_features import note_ignored, note_values
-from streamapp.worker.task.models.keys import NO_MODEL
-from streamapp.worker.task.models.schemas.placement import Placed
+from streamapp.worker.task.model_creation import RefusedModelError, make_model
+from streamapp.worker.task.models.model_keys import NO_MODEL
+from streamapp.worker.task.models.schemas.feature_placement import Placed
 from streamapp.worker.task.partition_state import PartitionState
 from topics.columns.records import Floats, Ints64, Labels, RawRecords
 from topics.errors import Reason

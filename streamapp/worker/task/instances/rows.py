@@ -7,7 +7,7 @@ from functools import cached_property
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
-from streamapp.worker.task.pending.names import Names
+from streamapp.worker.task.pending.name_columns import Names
 from topics.columns.records import Floats, Instances, Ints64, RawRecords
 
 

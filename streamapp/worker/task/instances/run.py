@@ -21,7 +21,6 @@ import numpy.typing as npt
 from core.errors import RowError
 from core.model_table import ANSWER_ONLY, LABELLED, unit_weight_rule
 from streamapp.worker.task import counters
-from streamapp.worker.task.creation import RefusedModelError, make_model
 from streamapp.worker.task.effects.effects import DeadLetter, Effects
 from streamapp.worker.task.effects.model_events import ModelEvents
 from streamapp.worker.task.effects.model_happenings import happened
@@ -30,9 +29,10 @@ from streamapp.worker.task.effects.refusals import Refusals
 from streamapp.worker.task.effects.replies import Replies
 from streamapp.worker.task.effects.unused_features import note_ignored, note_values
 from streamapp.worker.task.instances.rows import InstanceRows
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.model_creation import RefusedModelError, make_model
+from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.models.schemas.class_codes import ClassCodes, RefusedClassError
-from streamapp.worker.task.models.schemas.placement import NewAttribute, Part, Placed
+from streamapp.worker.task.models.schemas.feature_placement import NewAttribute, Part, Placed
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.early_labels import HeldLabel
 from streamapp.worker.task.pending.event_time import RunTime

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamapp.worker.task.models.eviction.cache import ModelCache
-from streamapp.worker.task.models.files.record import ModelRecord
+from streamapp.worker.task.models.files.model_record import ModelRecord
 
 Ints64 = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

@@ -16,7 +16,7 @@ from core.model_table import ModelTable
 from core.plan import Plan
 from streamapp.worker.task.models.changes import ModelChanges
 from streamapp.worker.task.models.eviction.cache import ModelCache
-from streamapp.worker.task.models.keys import ModelKeys
+from streamapp.worker.task.models.model_keys import ModelKeys
 from streamapp.worker.task.models.traits import ModelFacts, ModelTraits
 
 

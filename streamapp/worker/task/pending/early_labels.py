@@ -16,7 +16,7 @@ from typing import Final, Literal, NamedTuple
 from core.schema.names import text_bytes
 from streamapp.worker.task.effects.effects import Origin
 from streamapp.worker.task.pending.event_time import NO_TIME
-from streamapp.worker.task.pending.names import Name
+from streamapp.worker.task.pending.name_columns import Name
 
 HELD_BYTES: Final = 700
 """Bytes of a held label in addition to its record: id, name, place, object, key, and the list of headers."""

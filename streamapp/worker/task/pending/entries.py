@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from streamapp.worker.task.pending.name_columns import Name, Names
 from streamapp.worker.task.pending.name_index import StoredNames
-from streamapp.worker.task.pending.names import Name, Names
 
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]

@@ -8,6 +8,7 @@ from typing import Any, Final, overload
 import numpy as np
 import numpy.typing as npt
 
+from streamapp.worker.task.pending.name_columns import Name, Names
 from streamapp.worker.task.pending.name_table import (
     EMPTY,
     HASH,
@@ -23,7 +24,6 @@ from streamapp.worker.task.pending.name_table import (
     strike_names,
     undo_puts,
 )
-from streamapp.worker.task.pending.names import Name, Names
 from topics.columns.distinct import distinct
 from topics.columns.records import Ints64
 from topics.columns.spans import Column, Spans, Texts

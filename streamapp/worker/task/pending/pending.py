@@ -53,8 +53,8 @@ from streamapp.worker.task.pending.entries import (
     text_of,
 )
 from streamapp.worker.task.pending.event_time import NO_TIME
+from streamapp.worker.task.pending.name_columns import Name, Names
 from streamapp.worker.task.pending.name_index import NameIndex
-from streamapp.worker.task.pending.names import Name, Names
 
 State = Literal["open", "settled", "expired", "unknown"]
 

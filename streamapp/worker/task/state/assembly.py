@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from streamapp.worker.task.models.files.model_unit import MODEL, read_model
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.entries import PendingImage
 from streamapp.worker.task.pending.event_time import ClockState

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
-from streamapp.worker.task.episodes.table import EpisodesImage
+from streamapp.worker.task.episodes.episode_table import EpisodesImage
 from streamapp.worker.task.models.files.model_unit import LargeModel, write_model
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.state.list_unit import (

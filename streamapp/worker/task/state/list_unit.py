@@ -20,10 +20,10 @@ from core.spec import Spec
 from core.state_version import STATE_VERSION
 from streamapp.worker.task.effects.effects import Origin
 from streamapp.worker.task.episodes.episode import Episode
-from streamapp.worker.task.episodes.table import EpisodesImage
+from streamapp.worker.task.episodes.episode_table import EpisodesImage
 from streamapp.worker.task.models.files.importing import Incoming
 from streamapp.worker.task.pending.early_labels import HeldLabel
-from streamapp.worker.task.pending.names import Name
+from streamapp.worker.task.pending.name_columns import Name
 from streamapp.worker.task.unit import Unit, UnitName, damaged, seal, unseal
 
 AWAITED: Final = "awaited"

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from streamapp.worker.task.pending.entries import ROW, PendingImage
-from streamapp.worker.task.pending.names import Names
+from streamapp.worker.task.pending.name_columns import Names
 from streamapp.worker.task.unit import Unit, UnitName, damaged, seal, unseal
 from topics.columns.records import Ints32
 from topics.columns.spans import Spans, Texts

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 from rich.table import Table
 
-from streamapp.cli.cells import cell
+from streamapp.cli.table_cells import cell
 
 
 def test_a_key_is_neither_markup_nor_a_command() -> None:

@@ -12,8 +12,8 @@ from core.kernels import jit
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
-from streamapp.demo.models import MODELS
-from streamapp.demo.run import DemoPlan, read_truth
+from streamapp.demo.demo_models import MODELS
+from streamapp.demo.demo_run import DemoPlan, read_truth
 from streamapp.demo.tally import Truth
 from streamapp.lab.datasets import FollowingSchema, open_data
 

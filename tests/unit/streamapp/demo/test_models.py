@@ -7,7 +7,7 @@ import pytest
 from core import registry
 from core.errors import GroveError
 from core.spec import Spec
-from streamapp.demo.models import MODELS, read_models
+from streamapp.demo.demo_models import MODELS, read_models
 from streamapp.errors import UsageError
 from tests.unit.core.builders import learner_for
 

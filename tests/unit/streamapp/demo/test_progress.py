@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from confluent_kafka import TopicPartition
 
-from streamapp.demo import progress
+from streamapp.demo import topic_progress
 from topics.definitions import TopicNames
 
 NAMES = TopicNames("demo.")
@@ -55,13 +55,13 @@ class MovingLog:
 
 
 @pytest.fixture
-def look(monkeypatch: pytest.MonkeyPatch) -> Callable[[MovingLog], progress.DemoProgress]:
+def look(monkeypatch: pytest.MonkeyPatch) -> Callable[[MovingLog], topic_progress.DemoProgress]:
     """Return what the demo shows of a log at its next look."""
 
-    def shown(log: MovingLog) -> progress.DemoProgress:
-        monkeypatch.setattr(progress, "AdminClient", log)
-        monkeypatch.setattr(progress, "Consumer", log)
-        cluster = progress.DemoCluster({}, NAMES, "demo", partitions=2, features=False)
+    def shown(log: MovingLog) -> topic_progress.DemoProgress:
+        monkeypatch.setattr(topic_progress, "AdminClient", log)
+        monkeypatch.setattr(topic_progress, "Consumer", log)
+        cluster = topic_progress.DemoCluster({}, NAMES, "demo", partitions=2, features=False)
         cluster.look()
         return cluster.progress
 
@@ -69,7 +69,7 @@ def look(monkeypatch: pytest.MonkeyPatch) -> Callable[[MovingLog], progress.Demo
 
 
 def test_records_that_come_and_are_committed_between_two_requests_make_no_negative_lag(
-    look: Callable[[MovingLog], progress.DemoProgress],
+    look: Callable[[MovingLog], topic_progress.DemoProgress],
 ) -> None:
     log = MovingLog()
     log.has_committed = True
@@ -78,6 +78,6 @@ def test_records_that_come_and_are_committed_between_two_requests_make_no_negati
 
 
 def test_where_nothing_is_committed_all_records_are_behind(
-    look: Callable[[MovingLog], progress.DemoProgress],
+    look: Callable[[MovingLog], topic_progress.DemoProgress],
 ) -> None:
-    assert look(MovingLog()) == progress.DemoProgress(sent=60, labels=60, controls=60, lag=300)
+    assert look(MovingLog()) == topic_progress.DemoProgress(sent=60, labels=60, controls=60, lag=300)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from streamapp.demo.models import MODELS, read_models
+from streamapp.demo.demo_models import MODELS, read_models
 from streamapp.demo.screen import Display, models_table
 from streamapp.demo.tally import ModelTally, Truth
 

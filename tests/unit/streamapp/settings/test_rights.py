@@ -12,7 +12,7 @@ from streamapp.settings import load_settings
 from streamapp.settings.rights import QUESTIONS, RIGHTS, page
 from streamapp.tools.inspection.server import questions
 from streamapp.tools.offline.installation import Installation
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task_config import TaskConfig
 from topics.definitions import CATALOGUE, TopicNames
 
 ROOT = Path(__file__).parents[4]

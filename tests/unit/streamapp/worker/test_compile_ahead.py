@@ -14,7 +14,7 @@ import json, sys
 from core.kernels import jit
 from core.kernels.native.inner_kernel import InnerKernel
 from core.spec import Spec
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.task import Task, TaskRun
 from streamapp.worker.compile_ahead import warm_kernels
 from topics.columns.records import RawRecords

@@ -9,8 +9,8 @@ import pytest
 from confluent_kafka import KafkaError, TopicPartition
 
 from benchmarks.chaos.wire import TRANSACTIONAL, Producer, Record, encode_records, frame_batch
-from topics.fetching import consumer as module
-from topics.fetching.consumer import BoundedConsumer
+from topics.fetching import bounded_consumer as module
+from topics.fetching.bounded_consumer import BoundedConsumer
 
 PLACE = ("t", 0)
 

@@ -8,9 +8,9 @@ import pytest
 from tests.unit.topics.memory_dataset import MemoryDataset, counting
 from topics.delay import Delay
 from topics.errors import DatasetError
-from topics.oracle.answers import Answerer, Outcome
+from topics.oracle.drawn_answers import Answerer, Outcome
 from topics.oracle.label_index import LabelIndex
-from topics.oracle.plan import OraclePlan
+from topics.oracle.oracle_plan import OraclePlan
 from topics.readers import open_dataset
 
 N = 20_000

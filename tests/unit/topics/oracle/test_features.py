@@ -12,9 +12,9 @@ from topics.columns.records import FeatureRequest
 from topics.definitions import TopicNames
 from topics.delay import Delay
 from topics.errors import DatasetError
-from topics.oracle.answers import Outcome
-from topics.oracle.features import MISSING, NO_SUCH, REFUSED, FeatureRespondent
-from topics.oracle.plan import OraclePlan
+from topics.oracle.drawn_answers import Outcome
+from topics.oracle.feature_respondent import MISSING, NO_SUCH, REFUSED, FeatureRespondent
+from topics.oracle.oracle_plan import OraclePlan
 
 N = 4000
 COLOURS = ("red", "green")

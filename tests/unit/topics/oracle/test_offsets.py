@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topics.oracle.requests import OffsetTracker
+from topics.oracle.consumed_requests import OffsetTracker
 
 
 def test_nothing_consumed_nothing_to_commit():

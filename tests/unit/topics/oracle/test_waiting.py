@@ -1,7 +1,7 @@
 """Answers wait until they are due, and leave with their partition."""
 
-from topics.oracle.answers import Outcome
-from topics.oracle.waiting import WaitingAnswer, WaitingAnswers
+from topics.oracle.drawn_answers import Outcome
+from topics.oracle.waiting_answers import WaitingAnswer, WaitingAnswers
 
 DUES = [5.0, 1.0, 3.0, 1.0, 9.0]
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from topics.errors import DatasetError
 from topics.readers import open_dataset, source
+from topics.readers.csv.record_cells import BLANKS, QuoteError, is_regular, records
 from topics.readers.csv.record_ends import RecordEnds
-from topics.readers.csv.records import BLANKS, QuoteError, is_regular, records
 from topics.readers.source import LineBlock
 
 TEXT = st.text(st.sampled_from('ab" \n,\t'), max_size=40)

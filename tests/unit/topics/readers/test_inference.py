@@ -6,7 +6,7 @@ import pytest
 
 from topics.errors import DatasetError
 from topics.readers import open_dataset
-from topics.readers.inference import inference
+from topics.readers.form_inference import inference
 
 HEADED = "size,colour,kind\n1,red,a\n2,blue,b\n3,red,a\n"
 

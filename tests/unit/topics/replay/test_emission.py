@@ -8,10 +8,10 @@ from topics.clients.partitioner import partition_of
 from topics.codecs import Limits, decode_instances, decode_labels
 from topics.columns.records import RawRecords
 from topics.replay import Delay, ReplayPlan
-from topics.replay.blocks import BlockEmitter
+from topics.replay.arrow_blocks import BlockEmitter
 from topics.replay.emission import RowEmitter, Rows
-from topics.replay.keys import KeyRing
 from topics.replay.owed import OwedLabels
+from topics.replay.row_keys import KeyRing
 from topics.replay.timeline import Timeline
 
 INSTANCES, LABELS = "grove.instances", "grove.labels"

@@ -4,7 +4,7 @@ import numpy as np
 
 from topics.clients.partitioner import partition_of
 from topics.replay import ReplayPlan
-from topics.replay.keys import KeyRing
+from topics.replay.row_keys import KeyRing
 
 ROWS = np.arange(50_000, dtype=np.int64)
 KEYS = tuple(f"model-{n}" for n in range(20))

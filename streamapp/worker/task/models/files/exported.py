@@ -11,7 +11,7 @@ from core.errors import SnapshotError
 from core.model import file as model_file
 from core.model.model import Model
 from core.model.validate import check
-from streamapp.worker.task.models.files.record import ModelRecord
+from streamapp.worker.task.models.files.model_record import ModelRecord
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from core.errors import SnapshotError
 from core.model import snapshot
 from core.model.model import Model
 from streamapp.worker.task.models.files.exported import fits
-from streamapp.worker.task.models.files.record import ModelRecord
+from streamapp.worker.task.models.files.model_record import ModelRecord
 from streamapp.worker.task.unit import Unit, UnitName, damaged, seal, unseal
 
 MODEL: Final = "model"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.errors import SchemaError, TooManyClassesError
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.models.schema_growth import SchemaGrowth
 from streamapp.worker.task.models.traits import ModelTraits
 from topics.columns.distinct import distinct

@@ -6,8 +6,8 @@ import pytest
 
 from streamapp.cli.main import main
 from streamapp.tools.migration.advice import left_to_do, stays_in_words
-from streamapp.tools.migration.leaving import Stays
 from streamapp.tools.migration.migration import Report, named
+from streamapp.tools.migration.old_place import Stays
 from streamapp.tools.migration.places import NewPlace
 from topics.definitions import TopicNames
 

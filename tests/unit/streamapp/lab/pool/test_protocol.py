@@ -11,9 +11,9 @@ from core.model.pool import survey
 from core.numeric.credible import risk_bound
 from core.schema.schema import Attribute, Schema
 from streamapp.errors import UsageError
-from streamapp.lab.pool.models import ModelSystem, riskiest
-from streamapp.lab.pool.protocol import Records, System, label_counts, label_pool, pick, split
-from streamapp.lab.pool.spec import maker_of
+from streamapp.lab.pool.pool_models import ModelSystem, riskiest
+from streamapp.lab.pool.pool_protocol import Records, System, label_counts, label_pool, pick, split
+from streamapp.lab.pool.pool_specs import maker_of
 
 BOCT = '{"learner": "boct", "query": "%s", "seed": 1}'
 

@@ -12,8 +12,8 @@ import pytest
 from core.spec import Spec
 from streamapp.tools.migration.errors import MigrationError
 from streamapp.tools.migration.fingerprints import of_task
-from streamapp.tools.migration.leaving import Leaving, leaving
 from streamapp.tools.migration.migration import Migration
+from streamapp.tools.migration.old_place import Leaving, leaving
 from streamapp.tools.offline.time_travel import Arrived
 from streamapp.worker.restore.rebuild import Committed
 from streamapp.worker.task.sources import SourceName, positions_of

@@ -7,11 +7,11 @@ from typing import Any
 from streamapp.tools.offline.time_travel import TimeTravel
 from streamapp.worker.journal.entry import Manifest, Reset
 from streamapp.worker.journal.ledger import Ledger
-from streamapp.worker.restore.replay import Replay
+from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.snapshots.index import Index
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.sources import Positions
 from streamapp.worker.task.task import Task
+from streamapp.worker.task.task_config import TaskConfig
 from tests.topology.logged import Logged
 from tests.topology.partition import PARTITION, Record
 from tests.topology.snapshot_store import SnapshotStore

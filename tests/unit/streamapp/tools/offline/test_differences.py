@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.model.model import Model
-from streamapp.tools.offline.differences import differences
+from streamapp.tools.offline.model_differences import differences
 from tests.topology.partition import ALWAYS, Partition, config
 
 

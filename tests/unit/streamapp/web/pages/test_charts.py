@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamapp.web.formatting import event_in_words
 from streamapp.web.pages.charts import (
     OTHERS,
     class_history,
@@ -13,7 +14,6 @@ from streamapp.web.pages.charts import (
     matched,
     tree_chart,
 )
-from streamapp.web.words import event_in_words
 
 
 def node(number: int, parent: int | None, records: float, *children: int, **more: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ with warnings.catch_warnings():
     from nicegui import ui
     from nicegui.testing.user_simulation import user_simulation
 
-    from streamapp.web.frame import Person
+    from streamapp.web.page_frame import Person
     from streamapp.web.pages import label_page
     from streamapp.web.pages.label_page import LabelPage
     from streamapp.web.pages.sure_page import SurePage
@@ -113,7 +113,7 @@ def test_a_card_that_was_answered_elsewhere_is_taken_away_and_told(queue: LabelQ
         (page,) = pages
         number = page.shown_number
         assert number is not None
-        queue.answering.answer("ann", number, "a", now_ms())  # in another window
+        queue.actions.answer("ann", number, "a", now_ms())  # in another window
         await page.press("2")
         await user.should_see("ann has answered this request already.")
         await user.should_see("which class has second?")

@@ -19,7 +19,7 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what its imports complain of is not ours
     from nicegui.testing.user_simulation import user_simulation
 
-    from streamapp.web.frame import Person
+    from streamapp.web.page_frame import Person
     from streamapp.web.pages.compare_page import ComparePage
     from streamapp.web.pages.dead_letters_page import DeadLettersPage
     from streamapp.web.pages.experiments_page import ExperimentsPage

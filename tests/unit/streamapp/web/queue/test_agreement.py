@@ -24,7 +24,7 @@ def vote(jury: LabelQueue, **said: str | None) -> None:
     for who, label in said.items():
         card = jury.leases.next_card(who, NOW)
         assert card is not None
-        jury.answering.answer(who, card.number, label, NOW, new_class=True)
+        jury.actions.answer(who, card.number, label, NOW, new_class=True)
 
 
 def test_three_have_to_answer_and_most_of_them_win(jury: LabelQueue) -> None:
@@ -63,13 +63,13 @@ def test_a_vote_can_be_taken_back_and_is_given_once(jury: LabelQueue) -> None:
     ask(jury, REQUEST)
     card = jury.leases.next_card("ann", NOW)
     assert card is not None
-    jury.answering.answer("ann", card.number, "a", NOW)
+    jury.actions.answer("ann", card.number, "a", NOW)
     with pytest.raises(Refused, match="ann has answered"):
-        jury.answering.answer("ann", card.number, "a", NOW)
-    assert jury.answering.undoable_ms("ann", NOW + 40) == 60
-    assert jury.answering.undo("ann", NOW + 50).number == card.number
+        jury.actions.answer("ann", card.number, "a", NOW)
+    assert jury.actions.undoable_ms("ann", NOW + 40) == 60
+    assert jury.actions.undo("ann", NOW + 50).number == card.number
     with pytest.raises(Refused, match="nothing to undo"):
-        jury.answering.undo("ann", NOW + 50)
+        jury.actions.undo("ann", NOW + 50)
 
 
 def test_an_agreed_label_has_the_time_of_the_last_vote(jury: LabelQueue) -> None:
@@ -77,6 +77,6 @@ def test_an_agreed_label_has_the_time_of_the_last_vote(jury: LabelQueue) -> None
     for who, at in (("bob", NOW + 1), ("ann", NOW + 9), ("cy", NOW + 5)):
         card = jury.leases.next_card(who, at)
         assert card is not None
-        jury.answering.answer(who, card.number, "a", at, new_class=True)
+        jury.actions.answer(who, card.number, "a", at, new_class=True)
     (going,) = jury.outbox.due(NOW + 200)
     assert (going.annotator, going.timestamp) == ("ann+bob+cy", NOW + 9)

@@ -18,12 +18,12 @@ def test_what_has_expired_is_neither_asked_nor_taken(queue: LabelQueue) -> None:
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
     with pytest.raises(Refused, match="has expired"):
-        queue.answering.answer("ann", card.number, "a", NOW + 51)
+        queue.actions.answer("ann", card.number, "a", NOW + 51)
     assert queue.leases.next_card("bob", NOW + 400) is None
     queue.topics.tidy(NOW + 400)
     assert queue.counts(NOW).open == 0
     with pytest.raises(Refused, match="is closed"):
-        queue.answering.answer("ann", card.number, "a", NOW + 401)
+        queue.actions.answer("ann", card.number, "a", NOW + 401)
 
 
 def test_an_answer_in_the_last_moment_is_taken(queue: LabelQueue) -> None:
@@ -31,7 +31,7 @@ def test_an_answer_in_the_last_moment_is_taken(queue: LabelQueue) -> None:
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
     queue.topics.tidy(NOW + 50)
-    queue.answering.answer("ann", card.number, "a", NOW + 50)
+    queue.actions.answer("ann", card.number, "a", NOW + 50)
     assert queue.counts(NOW + 50).undoable == 1
 
 
@@ -49,24 +49,24 @@ def test_an_answer_can_be_taken_back_until_it_is_sent(queue: LabelQueue) -> None
     ask(queue, REQUEST)
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answering.answer("ann", card.number, "a", NOW)
-    assert queue.answering.undoable_ms("ann", NOW + 40) == 60
+    queue.actions.answer("ann", card.number, "a", NOW)
+    assert queue.actions.undoable_ms("ann", NOW + 40) == 60
     assert queue.outbox.due(NOW + 99) == []
-    assert queue.answering.undo("ann", NOW + 99) == card
-    queue.answering.answer("ann", card.number, None, NOW + 99)
+    assert queue.actions.undo("ann", NOW + 99) == card
+    queue.actions.answer("ann", card.number, None, NOW + 99)
     with pytest.raises(Refused, match="nothing to undo"):
-        queue.answering.undo("bob", NOW + 100)
+        queue.actions.undo("bob", NOW + 100)
     (going,) = queue.outbox.due(NOW + 199)
     assert (going.label, going.annotator, going.timestamp) == (None, "ann", NOW + 99)
     with pytest.raises(Refused, match="nothing to undo"):
-        queue.answering.undo("ann", NOW + 199)
+        queue.actions.undo("ann", NOW + 199)
 
 
 def test_a_label_is_not_older_than_its_request(queue: LabelQueue) -> None:
     ask(queue, named("ahead", asked_ms=NOW + 5000))
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answering.answer("ann", card.number, "a", NOW)
+    queue.actions.answer("ann", card.number, "a", NOW)
     assert queue.outbox.due(NOW + 100)[0].timestamp == NOW + 5000
 
 
@@ -82,7 +82,7 @@ def test_what_is_being_sent_stays_ours_though_somebody_else_labels_meanwhile(que
     ask(queue, REQUEST)
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answering.answer("ann", card.number, "a", NOW)
+    queue.actions.answer("ann", card.number, "a", NOW)
     (going,) = queue.outbox.due(NOW + TERMS.undo_ms)
     queue.topics.apply([], [Label("k", "i", "b", "oracle", NOW)], {}, NOW)
     counts = queue.counts(NOW)
@@ -101,7 +101,7 @@ def test_a_label_that_is_read_before_the_client_fails_is_not_sent_again(
     ask(queue, REQUEST)
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answering.answer("ann", card.number, "a", NOW)
+    queue.actions.answer("ann", card.number, "a", NOW)
     going = queue.outbox.due(NOW + 100)
     queue.topics.apply([], [Label("k", "i", "a", annotator, NOW)], {}, NOW + 100)
     queue.outbox.not_sent(going)
@@ -118,7 +118,7 @@ def test_what_a_dead_process_was_sending_is_looked_for_before_it_is_sent(arrived
     ask(queue, REQUEST)
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answering.answer("ann", card.number, "a", NOW)
+    queue.actions.answer("ann", card.number, "a", NOW)
     (going,) = queue.outbox.due(NOW + 100)
     queue = LabelQueue(store, TERMS)
     assert queue.outbox.due(NOW + 200) == []
@@ -138,14 +138,14 @@ def test_every_action_is_in_the_audit_log_once_and_refusals_are_not() -> None:
     for at, label in ((NOW, "a"), (NOW + 1, None)):
         card = queue.leases.next_card("ann", NOW)
         assert card is not None
-        queue.answering.answer("ann", card.number, label, at)
+        queue.actions.answer("ann", card.number, label, at)
         with pytest.raises(Refused):
-            queue.answering.answer("ann", card.number, label, at)
-    queue.answering.undo("ann", NOW)
+            queue.actions.answer("ann", card.number, label, at)
+    queue.actions.undo("ann", NOW)
     card = queue.leases.next_card("bob", NOW)
     assert card is not None
-    queue.answering.skip("bob", card.number, NOW)
-    queue.answering.give("bob", card.number, Given(finish=True), NOW)
+    queue.actions.skip("bob", card.number, NOW)
+    queue.actions.give("bob", card.number, Given(finish=True), NOW)
     found = log.waiting()
     assert [(each.user, each.action, each.instance_id, each.detail) for _, each in found][:4] == [
         ("ann", "label", "one", "a"),

@@ -19,12 +19,12 @@ def test_a_class_that_nobody_knows_has_to_be_said_to_be_new(queue: LabelQueue) -
     assert card is not None
     assert card.classes == ("a",)
     with pytest.raises(Refused, match="This model has no class 'B'"):
-        queue.answering.answer("ann", card.number, "B", NOW)
+        queue.actions.answer("ann", card.number, "B", NOW)
     for bad in ("", "x" * 1025, "a\nb"):
         with pytest.raises(Refused, match=r"1 to 1,024 bytes"):
-            queue.answering.answer("ann", card.number, bad, NOW, new_class=True)
-    queue.answering.answer("ann", card.number, "B", NOW, new_class=True)
-    assert queue.answering.undo("ann", NOW).classes == ("B", "a")
+            queue.actions.answer("ann", card.number, bad, NOW, new_class=True)
+    queue.actions.answer("ann", card.number, "B", NOW, new_class=True)
+    assert queue.actions.undo("ann", NOW).classes == ("B", "a")
 
 
 def test_classes_come_from_labels_controls_and_predictions_of_the_same_key(queue: LabelQueue) -> None:
@@ -53,11 +53,11 @@ def test_a_class_that_the_schema_shuts_out_is_refused_and_the_card_stays(queue: 
     for label in ("stray", "new"):
         for new_class in (True, False):
             with pytest.raises(Refused, match=rf"'{label}' must be one of a, b: the schema of this model"):
-                queue.answering.answer("ann", card.number, label, NOW, new_class=new_class)
+                queue.actions.answer("ann", card.number, label, NOW, new_class=new_class)
     assert queue.leases.holds("ann", card.number)
     assert queue.counts(NOW).undoable == 0
     assert queue.outbox.due(NOW + 1_000) == []
-    queue.answering.answer("ann", card.number, "b", NOW, new_class=True)
+    queue.actions.answer("ann", card.number, "b", NOW, new_class=True)
     assert [each.label for each in queue.outbox.due(NOW + 1_000)] == ["b"]
 
 
@@ -71,9 +71,9 @@ def test_a_vote_and_a_confirmation_are_held_to_the_schema_too() -> None:
     ask(queue, gone)
     assert card is not None
     with pytest.raises(Refused, match="must be one of a, b"):
-        queue.answering.answer("ann", card.number, "new", NOW, new_class=True)
+        queue.actions.answer("ann", card.number, "new", NOW, new_class=True)
     (sure,) = queue.leases.sure("bob", NOW, 9)
-    assert queue.answering.confirm("bob", [sure.number], [], NOW) == [
+    assert queue.actions.confirm("bob", [sure.number], [], NOW) == [
         "'gone' must be one of a, b: the schema of this model closes its classes."
     ]
     store.close()
@@ -112,11 +112,11 @@ def test_controls_open_and_close_classes_in_their_order(
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
     if classes is None:
-        queue.answering.answer("ann", card.number, "new", NOW, new_class=True)
+        queue.actions.answer("ann", card.number, "new", NOW, new_class=True)
         return
     assert card.classes == classes
     with pytest.raises(Refused, match=f"must be one of {', '.join(classes)}:"):
-        queue.answering.answer("ann", card.number, "new", NOW, new_class=True)
+        queue.actions.answer("ann", card.number, "new", NOW, new_class=True)
 
 
 def test_a_class_that_the_model_answers_later_shows_that_its_classes_are_open(queue: LabelQueue) -> None:
@@ -124,4 +124,4 @@ def test_a_class_that_the_model_answers_later_shows_that_its_classes_are_open(qu
     ask(queue, replace(REQUEST, shares={"a": 0.5, "mine": 0.5}))
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answering.answer("ann", card.number, "new", NOW, new_class=True)
+    queue.actions.answer("ann", card.number, "new", NOW, new_class=True)

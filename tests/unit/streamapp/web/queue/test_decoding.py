@@ -21,7 +21,7 @@ from streamapp.web.queue.cards import (
     Range,
 )
 from streamapp.web.queue.closed_classes import ClassControl
-from streamapp.web.queue.decoding import (
+from streamapp.web.queue.record_decoding import (
     class_controls_of,
     declared_in,
     feature_requests_of,

@@ -22,11 +22,11 @@ def test_features_are_given_and_sent(queue: LabelQueue) -> None:
     assert card is not None
     assert (card.wanted, card.cost) == (("age", "colour"), 2.0)
     with pytest.raises(Refused, match="needs features"):
-        queue.answering.answer("ann", card.number, "a", NOW)
+        queue.actions.answer("ann", card.number, "a", NOW)
     with pytest.raises(Refused, match="colour is missing"):
-        queue.answering.give("ann", card.number, Given({"age": 4.0}), NOW)
+        queue.actions.give("ann", card.number, Given({"age": 4.0}), NOW)
     given = Given({"age": 4.0}, {"colour": "nobody looked"})
-    queue.answering.give("ann", card.number, given, NOW)
+    queue.actions.give("ann", card.number, given, NOW)
     (going,) = queue.outbox.due(NOW + 100)
     assert (going.given, going.instance_id) == (given, "loan")
     queue.outbox.sent([going], NOW + 100)
@@ -52,7 +52,7 @@ def test_values_that_no_worker_takes_are_refused(queue: LabelQueue, given: Given
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
     with pytest.raises(Refused, match=said):
-        queue.answering.give("ann", card.number, given, NOW)
+        queue.actions.give("ann", card.number, given, NOW)
     assert queue.leases.holds("ann", card.number)
 
 
@@ -76,7 +76,7 @@ def test_the_next_question_about_an_instance_is_another_request(queue: LabelQueu
     ask(queue, WANTED)
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answering.give("ann", card.number, Given({"age": 1.0, "colour": "red"}), NOW)
+    queue.actions.give("ann", card.number, Given({"age": 1.0, "colour": "red"}), NOW)
     flying = queue.outbox.due(NOW + 100)
     ask(queue, replace(WANTED, request_id="q2", wanted=("income",), asked_ms=NOW + 101))
     queue.outbox.sent(flying, NOW + 102)
@@ -89,7 +89,7 @@ def test_values_in_doubt_that_are_on_the_topic_were_sent(queue: LabelQueue) -> N
     ask(queue, WANTED)
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answering.give("ann", card.number, Given(finish=True), NOW)
+    queue.actions.give("ann", card.number, Given(finish=True), NOW)
     queue.outbox.not_sent(queue.outbox.due(NOW + 100))
     queue.topics.apply([], [], {}, NOW, values=[given_by(finish=True)])
     queue.outbox.caught_up(queue.outbox.in_doubt())

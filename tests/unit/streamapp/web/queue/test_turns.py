@@ -25,10 +25,10 @@ def test_a_card_stays_until_its_lease_is_over(queue: LabelQueue) -> None:
     assert card is not None
     assert not queue.leases.holds("ann", card.number)
     with pytest.raises(Refused, match="bob has it now"):
-        queue.answering.answer("ann", card.number, "a", NOW + 601)
-    queue.answering.answer("bob", card.number, "a", NOW + 602)
+        queue.actions.answer("ann", card.number, "a", NOW + 601)
+    queue.actions.answer("bob", card.number, "a", NOW + 602)
     with pytest.raises(Refused, match="bob has answered"):
-        queue.answering.answer("ann", card.number, "a", NOW + 603)
+        queue.actions.answer("ann", card.number, "a", NOW + 603)
 
 
 def test_a_card_whose_lease_is_over_is_chosen_again_among_all(queue: LabelQueue) -> None:
@@ -56,7 +56,7 @@ def test_a_thousand_leases_by_one_person_hold_up_nobody_else(rounds: int) -> Non
         queue.leases.card_ahead("greedy", NOW + n)
         queue.leases.sure("greedy", NOW + n, 20)
         if card is not None and n % 2:
-            queue.answering.skip("greedy", card.number, NOW + n)
+            queue.actions.skip("greedy", card.number, NOW + n)
     with store.reading() as db:
         (held,) = db.execute("SELECT count(*) FROM lease WHERE annotator = 'greedy'").fetchone()
     assert held <= 22, "a card, the next one, and a page of sure ones"
@@ -70,7 +70,7 @@ def test_whoever_is_late_may_still_answer_what_nobody_took(queue: LabelQueue) ->
     ask(queue, REQUEST)
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answering.answer("ann", card.number, "a", NOW + 10_000)
+    queue.actions.answer("ann", card.number, "a", NOW + 10_000)
     assert queue.counts(NOW).undoable == 1
 
 
@@ -78,12 +78,12 @@ def test_what_was_skipped_comes_again_when_nothing_else_is_left(queue: LabelQueu
     ask(queue, named("best", 0.9), named("other", 0.1))
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    queue.answering.skip("ann", card.number, NOW)
+    queue.actions.skip("ann", card.number, NOW)
     assert ids(queue, "ann", "bob") == ["other", "best"]
     other = queue.leases.next_card("ann", NOW)
     assert other is not None
-    queue.answering.answer("ann", other.number, None, NOW)
-    queue.answering.skip("bob", card.number, NOW)
+    queue.actions.answer("ann", other.number, None, NOW)
+    queue.actions.skip("bob", card.number, NOW)
     assert ids(queue, "ann") == ["best"]
 
 
@@ -97,7 +97,7 @@ def test_the_card_that_comes_next_is_his_unless_somebody_has_none(queue: LabelQu
     assert ids(queue, "bob", "cy") == ["third", "second"], "who has none gets what ann has for later"
     assert queue.leases.card_ahead("ann", NOW) is None
     assert first is not None
-    queue.answering.skip("ann", first.number, NOW)
+    queue.actions.skip("ann", first.number, NOW)
     assert ids(queue, "ann") == ["first"]
 
 
@@ -105,12 +105,12 @@ def test_an_action_brings_the_next_card_and_the_one_after_it(queue: LabelQueue) 
     ask(queue, named("first", 0.9), named("second", 0.8), named("third", 0.1))
     card = queue.leases.next_card("ann", NOW)
     assert card is not None
-    turn = queue.act("ann", lambda: queue.answering.answer("ann", card.number, "a", NOW), NOW)
+    turn = queue.act("ann", lambda: queue.actions.answer("ann", card.number, "a", NOW), NOW)
     assert (turn.card and turn.card.instance_id, turn.ahead and turn.ahead.instance_id) == ("second", "third")
     assert (turn.refused, turn.undoable_ms) == ("", 100)
-    again = queue.act("ann", lambda: queue.answering.answer("ann", card.number, "a", NOW), NOW)
+    again = queue.act("ann", lambda: queue.actions.answer("ann", card.number, "a", NOW), NOW)
     assert again == turn._replace(refused="ann has answered this request already.")
-    back = queue.act("ann", lambda: queue.answering.undo("ann", NOW), NOW)
+    back = queue.act("ann", lambda: queue.actions.undo("ann", NOW), NOW)
     assert (back.card and back.card.instance_id, back.ahead and back.ahead.instance_id) == ("first", "third")
 
 
@@ -121,7 +121,7 @@ def test_a_card_that_expired_while_it_was_to_come_does_not_come(queue: LabelQueu
     assert first is not None
     assert ahead is not None
     assert ahead.instance_id == "brief"
-    turn = queue.act("ann", lambda: queue.answering.answer("ann", first.number, None, NOW + 60), NOW + 60)
+    turn = queue.act("ann", lambda: queue.actions.answer("ann", first.number, None, NOW + 60), NOW + 60)
     assert turn.card is not None
     assert turn.card.instance_id == "third"
 
@@ -142,11 +142,11 @@ def test_sure_ones_are_of_one_model_and_one_class(queue: LabelQueue) -> None:
     assert [card.instance_id for card in queue.leases.sure("bob", NOW, 10)] == ["other"]
     assert ids(queue, "ann", "cy") == ["doubtful", "silent"]
     cards = queue.leases.sure("ann", NOW, 10)
-    assert queue.answering.confirm("ann", [cards[0].number], [cards[1].number], NOW) == []
+    assert queue.actions.confirm("ann", [cards[0].number], [cards[1].number], NOW) == []
     assert [card.instance_id for card in queue.leases.sure("cy", NOW, 10)] == ["also"]
-    (refused,) = queue.answering.confirm("bob", [cards[0].number], [], NOW)
+    (refused,) = queue.actions.confirm("bob", [cards[0].number], [], NOW)
     assert "ann has answered" in refused
-    assert queue.answering.undo("ann", NOW + 1).instance_id == "sure"
+    assert queue.actions.undo("ann", NOW + 1).instance_id == "sure"
 
 
 def test_above_the_limit_the_least_useful_go(queue: LabelQueue) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from streamapp.web.formatting import event_in_words
 from streamapp.web.pages.charts import drift_timeline, split_in_words
 from streamapp.web.watch.watched import EVENTS_MAX, POINTS_MAX, Evaluated, Said, Watched
-from streamapp.web.words import event_in_words
 from topics.columns.records import EvaluationRecord, ModelEvent
 
 

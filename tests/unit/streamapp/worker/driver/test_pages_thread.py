@@ -5,7 +5,7 @@ import asyncio
 import faust
 import pytest
 
-from streamapp.worker.driver.application import Pages, PagesThread
+from streamapp.worker.driver.faust_app import Pages, PagesThread
 
 
 def test_a_thread_that_has_ended_is_not_told_to_stop() -> None:

@@ -18,7 +18,7 @@ from streamapp.worker.journal.entry import (
     decode,
     encode,
 )
-from streamapp.worker.journal.reading import as_json, as_text
+from streamapp.worker.journal.record_lines import as_json, as_text
 from streamapp.worker.task.sources import positions_of
 from tests.golden import journal
 from tests.positions import at

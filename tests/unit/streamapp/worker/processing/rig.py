@@ -22,11 +22,11 @@ from streamapp.worker.observability.health import Health, Stage
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.processing.transactions import Transaction
-from streamapp.worker.restore.progress import RestoreProgress
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
+from streamapp.worker.restore.restore_progress import RestoreProgress
 from streamapp.worker.snapshots.schedule import SnapshotLimits
+from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
 from streamapp.worker.snapshots.stored import StoredSnapshot
-from streamapp.worker.snapshots.writer import SnapshotWriter
 from streamapp.worker.task.sources import SOURCES, Positions, SourceName
 from streamapp.worker.transport.delivery import Delivery
 from streamapp.worker.transport.membership import Membership
@@ -458,7 +458,7 @@ def hold(monkeypatch: pytest.MonkeyPatch, *, passed_records: int, held_bytes: in
 
 def leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a worker that ends wait a moment only for its last snapshots."""
-    monkeypatch.setattr("streamapp.worker.snapshots.leaving.TIMEOUT_S", 0.05)
+    monkeypatch.setattr("streamapp.worker.snapshots.final_snapshots.TIMEOUT_S", 0.05)
 
 
 GUARANTEES = pytest.mark.parametrize("exactly_once", [True, False], ids=["exactly-once", "at-least-once"])

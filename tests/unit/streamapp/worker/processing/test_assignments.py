@@ -7,7 +7,7 @@ import pytest
 
 from streamapp.errors import NotYetError
 from streamapp.worker.journal.entry import Skip
-from streamapp.worker.restore.progress import RestoreProgress
+from streamapp.worker.restore.restore_progress import RestoreProgress
 from tests.positions import at
 from tests.unit.streamapp.settled import settled
 from tests.unit.streamapp.worker.processing.rig import GUARANTEES, Worker, run

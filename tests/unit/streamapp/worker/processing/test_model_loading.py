@@ -13,7 +13,7 @@ from streamapp.worker.processing import model_loading
 from streamapp.worker.processing.model_loading import reload
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
-from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.models.model_store import ModelStore
 from streamapp.worker.task.task import Task
 from tests.topology.partition import ALWAYS, PARTITION, Partition, config, instance
 from topics.columns.records import RawRecords

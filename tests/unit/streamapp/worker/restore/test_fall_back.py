@@ -8,11 +8,11 @@ from streamapp.tools.offline.errors import OfflineError
 from streamapp.worker.journal.entry import Manifest
 from streamapp.worker.restore.errors import RestoreError
 from streamapp.worker.restore.fall_back import newest_whole, restarted_from
-from streamapp.worker.restore.progress import RestoreProgress
+from streamapp.worker.restore.journal_replay import Replay, SourceLog
 from streamapp.worker.restore.rebuild import Rebuild, Restored, RestoreRequest
-from streamapp.worker.restore.replay import Replay, SourceLog
 from streamapp.worker.restore.reset import ResetError
-from streamapp.worker.snapshots.table import Chunks
+from streamapp.worker.restore.restore_progress import RestoreProgress
+from streamapp.worker.snapshots.snapshot_table import Chunks
 from streamapp.worker.task.sources import Positions, SourceName
 from streamapp.worker.task.task import Task
 from tests.positions import at

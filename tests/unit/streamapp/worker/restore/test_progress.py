@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamapp.worker.restore.progress import LOG_SECONDS, RestoreProgress
+from streamapp.worker.restore.restore_progress import LOG_SECONDS, RestoreProgress
 from tests.unit.streamapp.worker.processing.rig import Worker, run
 
 

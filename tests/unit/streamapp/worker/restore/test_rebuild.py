@@ -10,16 +10,16 @@ from core.state_version import READABLE, STATE_VERSION
 from streamapp.worker.journal.entry import Entry, Manifest, Reset, Skip, Step
 from streamapp.worker.journal.skips import offsets_to_skip, outstanding
 from streamapp.worker.restore.errors import RestoreError
-from streamapp.worker.restore.progress import RestoreProgress
+from streamapp.worker.restore.journal_replay import Replay, SourceLog
 from streamapp.worker.restore.rebuild import Committed, EndMismatchError, Rebuild, Restored, RestoreRequest
-from streamapp.worker.restore.replay import Replay, SourceLog
+from streamapp.worker.restore.restore_progress import RestoreProgress
 from streamapp.worker.restore.tail import WINDOW
 from streamapp.worker.snapshots.chunks import pack
 from streamapp.worker.snapshots.index import index_keys
-from streamapp.worker.snapshots.table import Chunks
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.snapshots.snapshot_table import Chunks
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task
+from streamapp.worker.task.task_config import TaskConfig
 from tests.positions import at, committed
 from tests.topology.snapshot_store import SnapshotStore
 from tests.unit.streamapp.worker.restore.test_tail import Journal

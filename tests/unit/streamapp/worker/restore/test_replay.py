@@ -8,9 +8,9 @@ import pytest
 
 from core.state_version import READABLE, STATE_VERSION
 from streamapp.worker.journal.entry import FORMAT_VERSION, Entry, Step
-from streamapp.worker.restore.replay import Replay
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.task.sources import SourceName
+from streamapp.worker.task.task_config import TaskConfig
 from tests.positions import at
 from topics.columns.records import RawRecords
 

@@ -12,12 +12,12 @@ from streamapp.worker.journal.entry import Reset, Skip
 from streamapp.worker.restore import restorer
 from streamapp.worker.restore.errors import RestoreError
 from streamapp.worker.restore.log_reader import Offset
-from streamapp.worker.restore.progress import RestoreProgress
 from streamapp.worker.restore.rebuild import Committed, RestoreRequest
+from streamapp.worker.restore.restore_progress import RestoreProgress
 from streamapp.worker.restore.restorer import AHEAD_TIMEOUT_S, TIMEOUT_S, Restorer, check_identity
-from streamapp.worker.snapshots.table import Chunks
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.snapshots.snapshot_table import Chunks
 from streamapp.worker.task.sources import Positions
+from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.transport.membership import Membership
 from tests.positions import at, committed
 from tests.unit.streamapp.worker.restore.test_tail import Journal

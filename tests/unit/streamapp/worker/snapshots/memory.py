@@ -11,7 +11,7 @@ from typing import Any
 
 from confluent_kafka import KafkaException
 
-from streamapp.worker.snapshots.table import Chunks, ClosedError
+from streamapp.worker.snapshots.snapshot_table import Chunks, ClosedError
 from streamapp.worker.task.unit import Unit, UnitName
 
 

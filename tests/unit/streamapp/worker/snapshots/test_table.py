@@ -9,7 +9,7 @@ import pytest
 import rocksdict
 from faust.types import TP
 
-from streamapp.worker.snapshots.table import ClosedError, SnapshotTable, add_table
+from streamapp.worker.snapshots.snapshot_table import ClosedError, SnapshotTable, add_table
 
 
 class Offsets:

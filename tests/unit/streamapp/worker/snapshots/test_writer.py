@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-import streamapp.worker.snapshots.writer as module
+import streamapp.worker.snapshots.snapshot_writer as module
 from streamapp.worker.journal.entry import Manifest, Reset
 from streamapp.worker.observability.metrics import Metrics
-from streamapp.worker.restore.progress import RestoreProgress
+from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.restore.rebuild import Rebuild, RestoreRequest
-from streamapp.worker.restore.replay import Replay
+from streamapp.worker.restore.restore_progress import RestoreProgress
 from streamapp.worker.snapshots.schedule import SnapshotLimits
+from streamapp.worker.snapshots.snapshot_writer import Base, SnapshotWriter
 from streamapp.worker.snapshots.stored import StoredSnapshot
-from streamapp.worker.snapshots.writer import Base, SnapshotWriter
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import Unit, UnitName
 from tests.positions import at
 from tests.unit.streamapp.settled import settled

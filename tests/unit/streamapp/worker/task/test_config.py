@@ -10,7 +10,7 @@ import pytest
 
 from core.errors import SpecError
 from streamapp.settings import Settings
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task_config import TaskConfig
 from topics.codecs import Limits
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task_config import TaskConfig
 from tests.topology.partition import Partition, config
 
 OF_4 = replace(config({"drift": "adwin"}), state_version=4)

@@ -9,7 +9,7 @@ from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 
 from benchmarks.chaos.wire import Producer, Record, encode_records, frame_batch
-from streamapp.worker.transport.columns import decode, has_more
+from streamapp.worker.transport.fetched_columns import decode, has_more
 from streamapp.worker.transport.runs import ReadAhead, TimeOrder, wanted_of
 from topics.errors import Reason
 from topics.fetching.batches import HEAD, Limit

@@ -8,8 +8,8 @@ import pytest
 from aiokafka.cluster import ClusterMetadata
 from aiokafka.protocol.metadata import MetadataResponse_v5
 
-from streamapp.worker.transport import sources
-from streamapp.worker.transport.sources import SourceTopicError, SourceWatch
+from streamapp.worker.transport import source_watch
+from streamapp.worker.transport.source_watch import SourceTopicError, SourceWatch
 
 UNKNOWN, FORBIDDEN = 3, 29  # Kafka's error codes
 TOPICS = ("controls", "instances", "labels")
@@ -48,8 +48,8 @@ WITHOUT = {"controls": 2, "labels": 2}
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sources, "TIMEOUT_S", 0.05)
-    monkeypatch.setattr(sources, "LOOK_AGAIN", 0.001)
+    monkeypatch.setattr(source_watch, "TIMEOUT_S", 0.05)
+    monkeypatch.setattr(source_watch, "LOOK_AGAIN", 0.001)
 
 
 async def until(watched: Watched) -> None:

@@ -15,8 +15,9 @@ from core.model.model import Model
 from streamapp.cli.main import main
 from streamapp.errors import StreamappError
 from streamapp.settings import Settings
-from streamapp.worker.observability.pages import models
-from streamapp.worker.observability.pages.models import (
+from streamapp.worker.observability.pages import snapshot_page
+from streamapp.worker.observability.pages.parent import ParentPages, model
+from streamapp.worker.observability.pages.snapshot_page import (
     SHARE,
     TIMEOUT_S,
     Busy,
@@ -27,7 +28,6 @@ from streamapp.worker.observability.pages.models import (
     not_here,
     too_large,
 )
-from streamapp.worker.observability.pages.parent import ParentPages, model
 from tests.topology.partition import Partition, Record
 
 KEY = "shop/1 ü?"
@@ -151,7 +151,7 @@ def test_a_task_gives_a_copy_of_its_model() -> None:
 def test_a_model_that_takes_long_to_copy_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
     partition = learned()
     size = partition.model(KEY).nbytes
-    monkeypatch.setattr(models, "LARGEST", size - 1)
+    monkeypatch.setattr(snapshot_page, "LARGEST", size - 1)
     assert copy_of([partition.task], KEY) == TooLarge(size)
     assert "grove models export" in too_large(KEY, size)
 
@@ -176,9 +176,9 @@ async def asked_in_a_loop(times: int, monkeypatch: pytest.MonkeyPatch) -> tuple[
         copies.took(0.01)
 
     monkeypatch.setattr(
-        models, "asyncio", SimpleNamespace(Lock=asyncio.Lock, sleep=sleep, timeout=asyncio.timeout)
+        snapshot_page, "asyncio", SimpleNamespace(Lock=asyncio.Lock, sleep=sleep, timeout=asyncio.timeout)
     )
-    monkeypatch.setattr(models, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(snapshot_page, "time", SimpleNamespace(monotonic=lambda: now))
     copies = Copies(read)
     for _ in range(times):
         try:
@@ -196,7 +196,7 @@ def test_whoever_asks_again_and_again_gets_a_small_share_of_the_time(monkeypatch
 
 
 def test_a_request_whose_turn_does_not_come_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(models, "TIMEOUT_S", 0.01)
+    monkeypatch.setattr(snapshot_page, "TIMEOUT_S", 0.01)
     served = []
 
     async def story() -> None:

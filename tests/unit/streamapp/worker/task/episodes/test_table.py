@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from streamapp.worker.task.episodes.episode import EPISODE_BYTES, Episode
-from streamapp.worker.task.episodes.table import Episodes
+from streamapp.worker.task.episodes.episode_table import Episodes
 from streamapp.worker.task.state.list_unit import read_episodes, write_episodes
 
 

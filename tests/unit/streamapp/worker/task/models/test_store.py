@@ -7,9 +7,9 @@ import pytest
 
 from core.schema.schema import Attribute, Schema
 from core.spec import Spec
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.model_keys import NO_MODEL
+from streamapp.worker.task.models.model_store import ModelStore
 from streamapp.worker.task.models.quota import ModelQuota
-from streamapp.worker.task.models.store import ModelStore
 
 SPEC = Spec.parse(None)
 SCHEMA = Schema.infer(("x", "y"), ("numeric", "numeric"))

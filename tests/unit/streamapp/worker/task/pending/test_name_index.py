@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from streamapp.worker.task.pending import name_index
+from streamapp.worker.task.pending.name_columns import Name, Names
 from streamapp.worker.task.pending.name_index import NameIndex
-from streamapp.worker.task.pending.names import Name, Names
 from topics.columns.spans import Spans, Texts
 
 IDS = [

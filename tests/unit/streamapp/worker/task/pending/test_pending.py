@@ -11,7 +11,7 @@ import pytest
 
 from core.active.label_account import EXPIRED
 from streamapp.worker.task.pending.entries import ENTRY_BYTES, NAME_BYTES, Kept
-from streamapp.worker.task.pending.names import Name
+from streamapp.worker.task.pending.name_columns import Name
 from streamapp.worker.task.pending.pending import Pending
 
 TTL = 100

@@ -12,8 +12,8 @@ from core.schema.shared import TALLY, Tally
 from core.spec import Spec
 from streamapp.worker.task.models.eviction.model_memory import SLICE_BYTES, ModelMemory
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
+from streamapp.worker.task.models.model_store import ModelStore
 from streamapp.worker.task.models.quota import ModelQuota
-from streamapp.worker.task.models.store import ModelStore
 
 SPEC = Spec.parse(None)
 SCHEMA = Schema.of([Attribute("x"), Attribute("y")], ["no", "yes"])

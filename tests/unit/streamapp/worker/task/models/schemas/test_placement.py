@@ -7,10 +7,10 @@ import pytest
 
 from core.schema.schema import MAX_VALUES, Attribute, Schema
 from core.spec import Spec
+from streamapp.worker.task.models.model_store import ModelStore
 from streamapp.worker.task.models.quota import ModelQuota
-from streamapp.worker.task.models.schemas.inference import infer_schema
-from streamapp.worker.task.models.schemas.placement import Grown, Placement, named
-from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.models.schemas.feature_placement import Grown, Placement, named
+from streamapp.worker.task.models.schemas.schema_inference import infer_schema
 from topics.columns.records import Features
 from topics.errors import Reason
 

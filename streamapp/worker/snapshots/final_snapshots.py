@@ -11,7 +11,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from streamapp.worker.snapshots.writer import SnapshotWriter
+from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
 
 logger = logging.getLogger(__name__)
 

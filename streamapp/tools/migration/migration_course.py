@@ -10,7 +10,7 @@ from streamapp.errors import UsageError
 from streamapp.tools.migration.advice import unprocessed_in_words
 from streamapp.tools.migration.migration import Migration
 from streamapp.tools.migration.places import NewPlace, OldPlace
-from streamapp.worker.task.config import TaskConfig
+from streamapp.worker.task.task_config import TaskConfig
 from topics.clients import admin
 from topics.clients.cluster import Cluster
 from topics.clients.consumer_group import is_occupied

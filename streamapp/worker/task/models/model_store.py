@@ -32,10 +32,10 @@ from streamapp.worker.task.models.changes import ModelChanges
 from streamapp.worker.task.models.eviction.cache import ModelCache
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.files.exported import ExportedModel
+from streamapp.worker.task.models.files.model_record import ModelRecord
 from streamapp.worker.task.models.files.model_unit import MODEL, StoredModel
-from streamapp.worker.task.models.files.record import ModelRecord
-from streamapp.worker.task.models.keys import NO_MODEL, ModelKeys
 from streamapp.worker.task.models.lives import Lives
+from streamapp.worker.task.models.model_keys import NO_MODEL, ModelKeys
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.models.schema_growth import SchemaGrowth
 from streamapp.worker.task.models.templates import Templates

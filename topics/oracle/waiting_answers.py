@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from topics.oracle.answers import Outcome
+from topics.oracle.drawn_answers import Outcome
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -12,8 +12,8 @@ from topics.columns.records import FeatureRequest, Floats, Malformed
 from topics.definitions import TopicNames
 from topics.draws import Draw, uniform
 from topics.errors import DatasetError
-from topics.oracle.answers import Outcome, row_of
-from topics.oracle.plan import OraclePlan
+from topics.oracle.drawn_answers import Outcome, row_of
+from topics.oracle.oracle_plan import OraclePlan
 from topics.oracle.respondent import Decision
 from topics.readers.dataset import Dataset
 

@@ -27,7 +27,7 @@ from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.snapshots.chunks import UNIT, Copy, pack
 from streamapp.worker.snapshots.index import Index, index_keys
 from streamapp.worker.snapshots.schedule import SnapshotLimits, SnapshotSchedule
-from streamapp.worker.snapshots.table import Chunks
+from streamapp.worker.snapshots.snapshot_table import Chunks
 from streamapp.worker.task.models.files.model_unit import LargeModel
 from streamapp.worker.task.sources import Positions, in_words
 from streamapp.worker.task.unit import Unit, UnitName
@@ -63,7 +63,7 @@ class TaskCut(Protocol):
 
 
 class Table(Protocol):
-    """The store of chunks (`streamapp/worker/snapshots/table.py`)."""
+    """The store of chunks (`streamapp/worker/snapshots/snapshot_table.py`)."""
 
     def chunks(self, partition: int) -> Chunks:
         """Return the chunks of a partition that is here."""

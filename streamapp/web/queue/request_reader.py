@@ -12,7 +12,8 @@ from typing import Any, Final
 from confluent_kafka import KafkaException, TopicPartition
 
 from streamapp.web.clock import now_ms
-from streamapp.web.queue.decoding import (
+from streamapp.web.queue.label_queue import LabelQueue
+from streamapp.web.queue.record_decoding import (
     class_controls_of,
     declared_in,
     feature_requests_of,
@@ -20,7 +21,6 @@ from streamapp.web.queue.decoding import (
     requests_of,
     values_of,
 )
-from streamapp.web.queue.label_queue import LabelQueue
 from streamapp.web.topic_reader import Positions, Runs, TopicReader
 from topics.clients.cluster import TIMEOUT_S
 from topics.definitions import TopicNames

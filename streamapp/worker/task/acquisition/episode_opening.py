@@ -12,16 +12,16 @@ import numpy as np
 
 from streamapp.worker.task import counters
 from streamapp.worker.task.acquisition.answer import REPEATED, EpisodeAnswer
-from streamapp.worker.task.acquisition.course import Course
+from streamapp.worker.task.acquisition.episode_course import Course
 from streamapp.worker.task.effects.effects import Effects, Origin
-from streamapp.worker.task.effects.requests import place_of
+from streamapp.worker.task.effects.label_requests import place_of
 from streamapp.worker.task.effects.unused_features import note_ignored, note_values
 from streamapp.worker.task.episodes.episode import KNOWN, UNKNOWN, Episode
 from streamapp.worker.task.instances.plain import PlainInstances
 from streamapp.worker.task.instances.run import InstancesRun
-from streamapp.worker.task.models.keys import NO_MODEL
+from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.models.schemas.class_codes import RefusedClassError
-from streamapp.worker.task.models.schemas.placement import Placed
+from streamapp.worker.task.models.schemas.feature_placement import Placed
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.early_labels import HeldLabel
 from streamapp.worker.task.pending.event_time import RunTime

@@ -22,11 +22,11 @@ import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
 from core.spec import Spec
-from streamapp.demo.models import MODELS, DemoModel
-from streamapp.demo.progress import DemoCluster
-from streamapp.demo.schema import schema_of
+from streamapp.demo.demo_models import MODELS, DemoModel
+from streamapp.demo.demo_schema import schema_of
 from streamapp.demo.screen import DemoSummary, Display, FeatureSummary
 from streamapp.demo.tally import Truth
+from streamapp.demo.topic_progress import DemoCluster
 from streamapp.demo.watch import Watch
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded.broker import free_ports
@@ -43,7 +43,7 @@ from topics.codecs import encode_controls
 from topics.definitions import TopicNames
 from topics.patience import Patience
 from topics.readers import FileDataset
-from topics.readers.inference import inference_lines
+from topics.readers.form_inference import inference_lines
 
 PARTITIONS = 8
 # Rows a second: labels come back within a few hundred rows, and the 48,842 rows take 41 s.

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from topics.errors import DatasetError
-from topics.readers.csv.blocks import Dialect
 from topics.readers.csv.header import unique_names
-from topics.readers.csv.records import Record
+from topics.readers.csv.record_cells import Record
+from topics.readers.csv.record_chunks import Dialect
 from topics.readers.dataset import CLASSES_LIMIT, VALUES_LIMIT
 from topics.readers.delimited import INFINITY
-from topics.readers.layout import Column, ColumnRef, FileLayout, default_target, find_column
+from topics.readers.file_layout import Column, ColumnRef, FileLayout, default_target, find_column
 from topics.readers.number_form import NumberForm, other_form
 from topics.readers.vocabulary import Vocabulary, canonical_label
 

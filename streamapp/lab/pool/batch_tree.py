@@ -7,7 +7,7 @@ import numpy as np
 from core.batch.c45 import C45, C45Tree
 from core.layout.model import Floats, Ints
 from core.schema.schema import Schema
-from streamapp.lab.pool.protocol import PICK, pick
+from streamapp.lab.pool.pool_protocol import PICK, pick
 
 
 class BatchSystem:

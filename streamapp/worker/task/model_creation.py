@@ -10,8 +10,8 @@ from core.errors import SchemaError
 from core.schema.schema import Schema
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects, Notice
-from streamapp.worker.task.models.keys import NO_MODEL
-from streamapp.worker.task.models.schemas.inference import given_width, infer_schema
+from streamapp.worker.task.models.model_keys import NO_MODEL
+from streamapp.worker.task.models.schemas.schema_inference import given_width, infer_schema
 from streamapp.worker.task.partition_state import PartitionState
 from topics.columns.records import Features
 from topics.errors import Reason

@@ -20,12 +20,12 @@ from streamapp.tools.offline.errors import OfflineError
 from streamapp.tools.offline.time_travel import Arrived, TimeTravel
 from streamapp.worker.restore.changelog import Changelog
 from streamapp.worker.restore.errors import RestoreError
+from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.restore.log_reader import LogReader
 from streamapp.worker.restore.rebuild import Committed
-from streamapp.worker.restore.replay import Replay
 from streamapp.worker.restore.tail import TailReader
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.sources import SOURCES, SourceName, in_words, source_topics
+from streamapp.worker.task.task_config import TaskConfig
 from topics.columns.records import RawRecords
 from topics.definitions import TopicNames
 from topics.fetching.batches import PROCESSED, Limit

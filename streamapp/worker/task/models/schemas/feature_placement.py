@@ -17,7 +17,7 @@ import numpy.typing as npt
 from core.schema.names import Names as KnownValues
 from core.schema.schema import MAX_VALUES, Attribute, Columns
 from streamapp.worker.task.models.schema_growth import SchemaGrowth
-from streamapp.worker.task.models.schemas.inference import attribute_of
+from streamapp.worker.task.models.schemas.schema_inference import attribute_of
 from streamapp.worker.task.models.traits import ModelTraits
 from topics.columns.records import Features, Floats, Ints32, Ints64
 from topics.errors import Reason

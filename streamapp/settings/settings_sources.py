@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import PydanticBaseSettingsSource
 
 from streamapp.errors import SettingsError
-from streamapp.settings.names import (
+from streamapp.settings.spellings import (
     CLIENT_SETTINGS,
     FILE_SUFFIX,
     KAFKA_PREFIX,

@@ -12,7 +12,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 
 from topics.clients.access import Access, denied_kind
 from topics.errors import BrokerError
-from topics.fetching.consumer import BoundedConsumer
+from topics.fetching.bounded_consumer import BoundedConsumer
 from topics.oracle.assignment import Assignment
 
 logger = logging.getLogger(__name__)

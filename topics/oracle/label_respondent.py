@@ -8,9 +8,9 @@ import numpy as np
 
 from topics.codecs import decode_label_requests, encode_labels
 from topics.definitions import TopicNames
-from topics.oracle.answers import ANSWERED, Answerer, Outcome
+from topics.oracle.drawn_answers import ANSWERED, Answerer, Outcome
 from topics.oracle.label_index import LabelIndex
-from topics.oracle.plan import OraclePlan
+from topics.oracle.oracle_plan import OraclePlan
 from topics.oracle.respondent import Decision
 from topics.readers.dataset import Dataset
 

@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from topics.errors import DatasetError
-from topics.readers.arff.cells import Cells
+from topics.readers.arff.token_values import Cells
 from topics.readers.arff.tokens import ArffLineError, cut, text_of
 from topics.readers.dataset import Batch
 from topics.readers.delimited import NUMBER, decoded
-from topics.readers.layout import FileLayout
+from topics.readers.file_layout import FileLayout
 from topics.readers.source import LineBlock
 
 CHUNK_BYTES = 32 << 20  # dense rows at once: a sparse line of a few bytes can be a row of a million cells

@@ -1,4 +1,4 @@
-"""Answering: annotators answer, skip and confirm leased requests, and take their last answer back."""
+"""Annotator actions: annotators answer, skip and confirm leased requests, and take their last answer back."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Asked(NamedTuple):
     needed: int
 
 
-class Answering:
+class AnnotatorActions:
     """The actions of annotators on requests."""
 
     def __init__(self, store: Store, terms: Terms, leases: Leases) -> None:

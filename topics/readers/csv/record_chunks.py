@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from topics.errors import DatasetError
-from topics.readers.csv.records import BLANKS, QUOTE, QuoteError, is_regular, records
+from topics.readers.csv.record_cells import BLANKS, QUOTE, QuoteError, is_regular, records
 from topics.readers.dataset import Batch
 from topics.readers.delimited import TEXT, DelimitedBlocks, decoded
-from topics.readers.layout import FileLayout
+from topics.readers.file_layout import FileLayout
 from topics.readers.number_form import PLAIN, NumberForm
 from topics.readers.source import LineBlock
 from topics.readers.vocabulary import MISSING

@@ -14,9 +14,9 @@ from core.layout.model import Floats
 from core.schema.schema import Schema
 from core.spec import Spec
 from streamapp.errors import UsageError
-from streamapp.lab.pool.batch import BatchSystem
-from streamapp.lab.pool.models import AT_RANDOM, ModelSystem, check_spec
-from streamapp.lab.pool.protocol import System
+from streamapp.lab.pool.batch_tree import BatchSystem
+from streamapp.lab.pool.pool_models import AT_RANDOM, ModelSystem, check_spec
+from streamapp.lab.pool.pool_protocol import System
 
 BATCH_NAMES: Final = ("c4.5", "c45")
 

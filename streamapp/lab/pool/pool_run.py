@@ -15,8 +15,8 @@ from core.layout.model import Floats
 from core.schema.schema import Schema
 from streamapp.errors import UsageError
 from streamapp.lab.datasets import FollowingSchema
-from streamapp.lab.pool.protocol import Point, Records, label_counts, label_pool, split
-from streamapp.lab.pool.spec import Maker
+from streamapp.lab.pool.pool_protocol import Point, Records, label_counts, label_pool, split
+from streamapp.lab.pool.pool_specs import Maker
 
 if TYPE_CHECKING:
     from topics.readers import Dataset

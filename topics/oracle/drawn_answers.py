@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from topics.draws import Draw, uniform
 from topics.oracle.label_index import NO_LABEL, UNKNOWN, LabelIndex
-from topics.oracle.plan import OraclePlan
+from topics.oracle.oracle_plan import OraclePlan
 
 NO_ROW = -1
 """Number of no row, for an id of another form."""

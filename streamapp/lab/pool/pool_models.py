@@ -27,7 +27,7 @@ from core.numeric.credible import risk_bound
 from core.schema.schema import Schema
 from core.spec import Spec
 from streamapp.errors import UsageError
-from streamapp.lab.pool.protocol import COIN, PICK, pick
+from streamapp.lab.pool.pool_protocol import COIN, PICK, pick
 
 AT_RANDOM: Final = ("always", "random")
 BY_LEAF: Final = "boct_al"

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from streamapp.worker.task.episodes.episode import Episode
 from streamapp.worker.task.pending.event_time import NO_TIME
-from streamapp.worker.task.pending.names import Name
+from streamapp.worker.task.pending.name_columns import Name
 
 MAX_COUNT: Final = 10_000
 MAX_BYTES: Final = 64 << 20

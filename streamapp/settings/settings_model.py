@@ -8,8 +8,8 @@ from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from streamapp.settings import rules
-from streamapp.settings.names import is_secret
-from streamapp.settings.sources import EnvironmentSource, FileSource
+from streamapp.settings.settings_sources import EnvironmentSource, FileSource
+from streamapp.settings.spellings import is_secret
 from topics.fetching.refused import BATCH_BYTES
 
 DAY_MS = 24 * 3600 * 1000

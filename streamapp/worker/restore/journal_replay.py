@@ -12,11 +12,11 @@ from streamapp.worker.restore.errors import RestoreError, ways_out
 from streamapp.worker.snapshots.chunks import DamagedError
 from streamapp.worker.snapshots.index import Index
 from streamapp.worker.snapshots.stored import Get, StoredSnapshot
-from streamapp.worker.task.config import TaskConfig
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.sources import SOURCES, Positions, SourceName, in_words
 from streamapp.worker.task.task import Task, TaskRun
+from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import DamagedStateError, Unit
 from topics.columns.records import RawRecords
 from topics.errors import Reason

@@ -9,7 +9,7 @@ import numpy as np
 
 from streamapp.worker.task.effects.effects import Requests
 from streamapp.worker.task.effects.replies import Replies, ids_of
-from streamapp.worker.task.models.store import ModelStore
+from streamapp.worker.task.models.model_store import ModelStore
 from topics.codecs.offset_ids import OffsetIds
 from topics.columns.dictionary import Dictionary
 from topics.columns.distinct import distinct

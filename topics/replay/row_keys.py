@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from topics.clients.partitioner import partitions_of
 from topics.draws import Draw, uniform
-from topics.replay.plan import ReplayPlan
+from topics.replay.replay_plan import ReplayPlan
 
 
 class KeyRing:

@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 from topics.codecs import encode_instances, encode_labels
 from topics.readers.dataset import Dataset
 from topics.replay.emission import Outgoing, Rows, Wording
-from topics.replay.keys import KeyRing
 from topics.replay.owed import LabelRows
-from topics.replay.plan import ReplayPlan
+from topics.replay.replay_plan import ReplayPlan
+from topics.replay.row_keys import KeyRing
 
 
 class Columns(Protocol):
