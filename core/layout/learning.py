@@ -8,6 +8,9 @@ from core.kernels.jit import kernel
 from core.kernels.records import Record, name_tuple, word, words_after
 from core.layout.model import ModelHeader
 
+NO_CLASS: Final = -1
+"""Class code of an answer without a class: the model has learned none."""
+
 
 class Row(NamedTuple):
     """A row that is learned or answered."""

@@ -31,6 +31,11 @@ MULTIWAY: Final = 3
 ABSENT: Final = 4
 """A branch that grows when its value is first learned (``compat="moa"``)."""
 
+NO_NODE: Final = -1
+"""Number of no node: the parent of a root, the root of an empty tree, the end of a chain of nodes."""
+NO_SLOT: Final = -1
+"""Number of no leaf record: of an inner node and of an inactive leaf, and the end of the free records."""
+
 LACKS_ROOM: Final = 1
 """Value of ``Tree.stopped``: max_bytes, or without reviews any limit."""
 LACKS_LEAVES: Final = 2
@@ -46,8 +51,8 @@ class Node(Record):
     child: int = word("first child; children are contiguous. Leaves and absent branches: the node itself")
     routed: float = word("weight routed to the node, labelled or not; see Tree.paths")
     children: int = word("number of children")
-    parent: int = word("number of the parent, -1: root")
-    slot: int = word("leaf record, -1: none; a leaf without one is inactive")
+    parent: int = word("number of the parent, NO_NODE: root")
+    slot: int = word("leaf record, NO_SLOT: none; a leaf without one is inactive")
     depth: int = word("tests between the root and the node")
     reach: int = word("highest class that ever reached the node, plus one (MOA's range)")
     masses: Any = words_after(float, "class masses [class]")
@@ -123,7 +128,7 @@ class Tree(Record):
     node_capacity: int = word("nodes that there is room for")
     slots: int = word("leaf records ever used (free records are chained)", low=1, high="slot_capacity")
     slot_capacity: int = word("leaf records that there is room for")
-    free: int = word("first free leaf record, -1: none; the chain goes through Leaf.node, last freed first")
+    free: int = word("first free leaf record, NO_SLOT: none; chained through Leaf.node, last freed first")
     leaves: int = word("nodes that are leaves")
     depth: int = word("largest depth of a node")
     splits: int = word("nodes that are tests")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.kernels.jit import kernel
-from core.layout.learning import Row, Work
+from core.layout.learning import NO_CLASS, Row, Work
 from core.layout.plan import PlanRecord
 from core.layout.tree import Node, Tree
 from core.leaf_models.base import LeafModel
@@ -28,8 +28,8 @@ def majority(plan: PlanRecord, tree: Tree, node: Node) -> int:
 
 @kernel
 def heaviest(plan: PlanRecord, masses, classes: int) -> int:
-    """Return the class with the largest mass (float64[class]), -1 while no class is known."""
-    best = 0 if classes > 0 else -1
+    """Return the class with the largest mass (float64[class]), NO_CLASS while no class is known."""
+    best = 0 if classes > 0 else NO_CLASS
     for c in range(1, classes):
         if masses[c] > masses[best]:
             best = c

@@ -17,7 +17,7 @@ from core.active.label_query import uncertainty_of
 from core.active.queries.rate import score_of
 from core.kernels.jit import kernel, row_of, words_at
 from core.kernels.records import Record, word
-from core.layout.learning import LEAD, SHARE, WEIGHT, Row
+from core.layout.learning import LEAD, NO_CLASS, SHARE, WEIGHT, Row
 from core.layout.model import Floats, Ints, ModelHeader
 from core.layout.plan import plan_at
 from core.learners.protocol import workspace_of
@@ -46,7 +46,7 @@ def survey(model: Model, x: Floats, scored: str | None = None) -> Survey:
     scored: a strategy that has a ``score`` (core/active/queries/base.py), or None.
     """
     n, k = len(x), max(model.schema.n_classes, 1)
-    answers = Survey(np.full(n, -1, dtype=np.int32), np.zeros(n, dtype=np.int64), np.zeros(n))
+    answers = Survey(np.full(n, NO_CLASS, dtype=np.int32), np.zeros(n, dtype=np.int64), np.zeros(n))
     kind = -1 if scored is None else registry.kind("queries", scored)
     surveyed = Surveyed.over(np.array([model.address, model.plan.address, 0, kind], dtype=np.int64))
     workspace = workspace_of(x.shape[1], k)

@@ -9,6 +9,7 @@ import numpy as np
 
 from core.errors import SchemaError
 from core.kernels import jit
+from core.layout.learning import NO_CLASS
 from core.layout.model import Floats, Ints, ModelHeader
 from core.learners.protocol import workspace_of
 from core.plan import Plan
@@ -96,7 +97,7 @@ def _answer(plan: Plan, ints: Ints, x: Floats) -> tuple[int, Floats]:
     )  # imported here: it compiles or loads kernels, for which only predictions wait
 
     k = plan.schema.n_classes
-    prediction, probability = np.full(1, -1, dtype=np.int32), np.zeros((1, max(k, 1)))
+    prediction, probability = np.full(1, NO_CLASS, dtype=np.int32), np.zeros((1, max(k, 1)))
     workspace, log, prepared_at = workspace_of(len(x), k), run.log_of(k), np.zeros(1, dtype=np.int64)
     arrays = run.Run(
         addresses=np.array([ints.ctypes.data], dtype=np.int64),

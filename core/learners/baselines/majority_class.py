@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from core.kernels.jit import kernel
-from core.layout.learning import LEARNED
+from core.layout.learning import LEARNED, NO_CLASS
 from core.layout.model import Block, model_of
 from core.learners.arrays import Array, ArrayLearner, array_at
 from core.tree.statistics import add_weight, two_largest
@@ -34,9 +34,9 @@ def answer(plan, block: Block, place: int, row, prepared: int, scratch, shares) 
 
 @kernel
 def largest_class(plan, block: Block, shares) -> int:
-    """Return the first class with the largest weight, -1 while none is known; write the shares."""
+    """Return the first class with the largest weight, NO_CLASS while none is known; write the shares."""
     counts, k = array_at(plan, block, COUNTS).numbers, model_of(block).classes
-    best = 0 if k > 0 else -1
+    best = 0 if k > 0 else NO_CLASS
     total = 0.0
     for c in range(k):
         total += counts[c]

@@ -17,6 +17,7 @@ from core.layout.tree import (
     CATEGORY,
     LEAF,
     LEAF_FIELDS,
+    NO_SLOT,
     NUMERIC,
     TREE_HEADER,
     Node,
@@ -339,7 +340,7 @@ class BoctLayout(TreeLayout):
         view.leaf_ints[slot] = self.empty_leaf
         tree.leaf(slot).node = tree.free
         tree.free = slot
-        node.slot = -1
+        node.slot = NO_SLOT
         return BoctLeaf.over(words)
 
     # Reading

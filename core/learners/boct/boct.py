@@ -14,6 +14,7 @@ from core.layout.learning import (
     DECISION_DUE,
     GROW_FIRST,
     LEARNED,
+    NO_CLASS,
     NO_ROOM,
     NOT_ANSWERED,
     LeafTable,
@@ -200,11 +201,11 @@ def answer(
     if place < 0:
         node = arrive(plan, tree, row.x, prepared != COUNTS, prepared)
         if node.start == UNCOUNTED:
-            return -1, UNCOUNTED, -1
+            return NO_CLASS, UNCOUNTED, -1
     if prepared == COUNTS and take_in_here(plan, tree, node, row):
-        return -1, NO_ROOM, node.start
+        return NO_CLASS, NO_ROOM, node.start
     leaf, classes = rows.leaf_of(plan, tree, node), tree.model.classes
-    best = 0 if classes > 0 else -1
+    best = 0 if classes > 0 else NO_CLASS
     if leaf.labels > 0:
         for c in range(min(classes, 2)):
             shares[c] = (leaf.positives if c == 1 else leaf.labels - leaf.positives) / leaf.labels

@@ -9,7 +9,7 @@ import numpy as np
 
 from core.kernels.jit import called, kernel, words_at
 from core.layout.plan import PlanRecord
-from core.layout.tree import CATEGORY, LEAF, NUMERIC, Node, Tree
+from core.layout.tree import CATEGORY, LEAF, NO_SLOT, NUMERIC, Node, Tree
 from core.learners.boct import leaf_rows as rows
 from core.learners.boct.leaf_rows import BoctLeaf, RowsHeader
 from core.learners.hoeffding import soundness as trees
@@ -51,14 +51,14 @@ def rows_problem(plan: PlanRecord, tree: Tree) -> int:
     problem = header_ranges(header)
     if problem != SOUND:
         return problem
-    if tree.slots != tree.leaves or tree.free != -1:
+    if tree.slots != tree.leaves or tree.free != NO_SLOT:
         return SHAPE
     is_taken = np.zeros(header.used, dtype=np.int8)
     live = 0
     for number in range(tree.nodes):
         node = tree.node(number)
         if node.kind != LEAF:
-            if node.slot != -1 or (node.kind != NUMERIC and node.kind != CATEGORY):
+            if node.slot != NO_SLOT or (node.kind != NUMERIC and node.kind != CATEGORY):
                 return at_place(number, SHAPE)
             continue
         if not 0 <= node.slot < tree.slots or tree.leaf_of(node).node != number:

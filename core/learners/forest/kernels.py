@@ -27,6 +27,7 @@ from core.layout.learning import (
     GROW_FIRST,
     LEAD,
     LEARNED,
+    NO_CLASS,
     NOT_ANSWERED,
     VOTES,
     Row,
@@ -100,7 +101,7 @@ def answer(
         arrival = arrive_in(plan, forest, member, row.x, frozen, routed)
         tree, node = arrival.tree, arrival.node
         if node.start == UNCOUNTED:
-            return -1, UNCOUNTED, -1
+            return NO_CLASS, UNCOUNTED, -1
         if frozen and prepared != 0:
             routed += WORD * tree.nodes
         best, hint = vote(plan, arrival, row, scratch, leaf_shares)
@@ -307,5 +308,5 @@ def poll(plan: PlanRecord, forest: ForestBlock, routed: int, x, workspace, votes
         for c in range(k):
             shares[c] += share * leaf_shares[c]
             total += leaf_shares[c]
-        votes[i] = best if total > 0.0 else -1
+        votes[i] = best if total > 0.0 else NO_CLASS
     return best if len(votes) == 1 else normalise(shares, k)

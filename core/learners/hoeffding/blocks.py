@@ -16,6 +16,8 @@ from core.layout.tree import (
     ABSENT,
     LEAF,
     LEAF_FIELDS,
+    NO_NODE,
+    NO_SLOT,
     NODE_FIELDS,
     TREE_HEADER,
     Tree,
@@ -214,15 +216,15 @@ class TreeLayout(BlockLayout):
         shape = self.shape(nodes, slots)
         tree = TreeView(ints, ints.view(np.float64), t, shape)
         write_tree_header(tree.header, shape)
-        tree.block.free = -1
+        tree.block.free = NO_SLOT
         self._make_blank(tree, 0, min(slots_in_use, slots))
         return tree
 
     def _make_blank(self, tree: TreeView, node: int, slot: int) -> None:
         """Write unused node and leaf records into zeros, from these numbers on."""
         nodes = tree.nodes
-        nodes.parent[node:] = -1
-        nodes.slot[node:] = -1
+        nodes.parent[node:] = NO_NODE
+        nodes.slot[node:] = NO_SLOT
         unused, blank = tree.leaf_ints[slot:], self.empty_leaf
         written = self._written
         if FEW * len(written) < len(blank):

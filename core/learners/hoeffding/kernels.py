@@ -14,6 +14,7 @@ from core.layout.learning import (
     GROW_FIRST,
     LEAD,
     LEARNED,
+    NO_CLASS,
     NOT_ANSWERED,
     SHARE,
     WEIGHT,
@@ -66,7 +67,7 @@ def answer(
     if place < 0:
         node = arrive(plan, tree, row.x, prepared != COUNTS, prepared)
         if node.start == UNCOUNTED:
-            return -1, UNCOUNTED, -1
+            return NO_CLASS, UNCOUNTED, -1
     if prepared == COUNTS:
         count(tree, node, row.weight)
     best, hint = vote(plan, tree, node, row, scratch, shares)

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from core.kernels.jit import FLOATS, kernel, outlined, words_at
 from core.layout.plan import PlanRecord
-from core.layout.tree import TREE_HEADER, Node, SplitTest, Tree
+from core.layout.tree import NO_SLOT, TREE_HEADER, Node, SplitTest, Tree
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.branch_masses import branches_of, divide_here
 from core.tree.children import connect_here
@@ -75,7 +75,7 @@ def split_leaf(plan: PlanRecord, tree: Tree, node: Node, decided, outcome: int, 
     for c in range(classes):
         out[SPLIT_WORDS + c] = node.masses[c]
     free_slot(plan, tree, node.slot)
-    node.slot = -1
+    node.slot = NO_SLOT
     connect_here(plan, tree, node, test, masses, True)
     for child in range(node.child, node.child + branches):
         tree.leaf_of(tree.node(child)).next = plan.first_attempt

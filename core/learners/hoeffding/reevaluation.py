@@ -19,7 +19,7 @@ from core.criteria.base import min_branch_frac
 from core.kernels.jit import kernel, outlined
 from core.kernels.records import name_tuple
 from core.layout.plan import PlanRecord
-from core.layout.tree import LEAF, Leaf, Node, Revision, Tree
+from core.layout.tree import LEAF, NO_NODE, Leaf, Node, Revision, Tree
 from core.learners.hoeffding import ranking
 from core.learners.hoeffding.branch_masses import branches_of, divide_leaf
 from core.learners.hoeffding.ranking import Ranking
@@ -71,9 +71,6 @@ name_tuple(Evaluation, "Averages", "int64", "float64", "float64")
 
 ABOVE_ROOT: Final = -1
 """A depth for ``highest_due`` that includes all nodes of a path."""
-
-NO_NODE: Final = -1
-"""Place of no node."""
 
 impurity = criteria.dispatcher()
 reschedule_leaf = schedules.dispatcher()[1]

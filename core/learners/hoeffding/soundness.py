@@ -15,7 +15,19 @@ from core.drift.adwin import AdwinParameters, AdwinState
 from core.kernels.jit import kernel, words_at
 from core.kernels.records import offset
 from core.layout.plan import PlanRecord
-from core.layout.tree import ABSENT, LEAF, MULTIWAY, NUMERIC, SUBTREE_FIELDS, Leaf, Node, Subtree, Tree
+from core.layout.tree import (
+    ABSENT,
+    LEAF,
+    MULTIWAY,
+    NO_NODE,
+    NO_SLOT,
+    NUMERIC,
+    SUBTREE_FIELDS,
+    Leaf,
+    Node,
+    Subtree,
+    Tree,
+)
 from core.learners.hoeffding.schedules import base as schedules
 from core.observers import base as observers
 from core.problems import SOUND, at_place, of_plugin, range_problem, range_rules
@@ -135,7 +147,7 @@ def is_end(node: Node) -> bool:
 def parent_problem(tree: Tree, number: int, node: Node) -> int:
     """Return a problem of a node's links to its ancestors; all nodes before it are sound."""
     if number == 0:
-        return SOUND if node.parent == -1 and node.depth == 0 else ROOT
+        return SOUND if node.parent == NO_NODE and node.depth == 0 else ROOT
     if not 0 <= node.parent < number:
         return PARENT
     above = tree.node(node.parent)
@@ -217,10 +229,10 @@ def leaves_problem(plan: PlanRecord, tree: Tree, blank) -> int:
     for number in range(tree.nodes):
         node = tree.node(number)
         if node.kind == ABSENT or (node.kind != LEAF and plan.revision == 0):
-            if node.slot != -1:
+            if node.slot != NO_SLOT:
                 return at_place(number, SLOT)
             continue
-        if node.slot == -1 and plan.review != 0:
+        if node.slot == NO_SLOT and plan.review != 0:
             continue  # an inactive leaf
         learners += 1
         problem = SLOT
@@ -229,7 +241,7 @@ def leaves_problem(plan: PlanRecord, tree: Tree, blank) -> int:
         if problem != SOUND:
             return at_place(number, problem)
     free, slot = 0, tree.free
-    while slot != -1:
+    while slot != NO_SLOT:
         if not 0 <= slot < tree.slots or free > tree.slots - learners:
             return CHAIN
         leaf = tree.leaf(slot)

@@ -15,6 +15,7 @@ from core.kernels.records import row_type, rows
 from core.layout.learning import GROW_FIRST
 from core.layout.model import WORD, Floats, Ints, ModelHeader
 from core.layout.plan import PlanRecord, plan_at
+from core.layout.tree import NO_NODE
 from core.learners.protocol import BlockLayout, BlockSummary, HasBlocks, Room
 from core.learners.ufft.descent import fuse_here
 from core.learners.ufft.layout import (
@@ -166,8 +167,8 @@ class UfftLayout(BlockLayout):
         forest.words = words
         forest.classes = self.dims.classes
         forest.node_capacity, forest.page_capacity = room[NODES], room[PAGES]
-        forest.free = -1
-        self.pairs(ints, t).root = -1
+        forest.free = NO_NODE
+        self.pairs(ints, t).root = NO_NODE
         self.steps(ints, t).last = math.nan
 
     def copy(self, old: Any, source: Ints, s: int, target: Ints, t: int, room: Room) -> None:

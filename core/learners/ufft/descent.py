@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from core.kernels.jit import kernel, outlined
+from core.layout.learning import NO_CLASS
 from core.layout.plan import PlanRecord
 from core.learners.ufft.layout import (
     BAYES,
@@ -110,7 +111,7 @@ def fuse(plan: PlanRecord, forest: PairForest, x, shares) -> int:
         if met == 1:
             shares[only] = 1.0
             return only
-        return 0 if k > 0 else -1
+        return 0 if k > 0 else NO_CLASS
     inputs = np.empty(places_of(plan).inputs)
     for j in range(1, k):
         for i in range(j):

@@ -7,6 +7,7 @@ from typing import Final
 
 from core.kernels.jit import kernel
 from core.layout.plan import PlanRecord
+from core.layout.tree import NO_NODE
 from core.learners.ufft.layout import (
     FREED,
     LEAF,
@@ -62,7 +63,7 @@ def take_node(plan: PlanRecord, forest: PairForest, pair: int, parent: int) -> i
         forest.free = forest.node(plan, number).parent
     else:
         if spare_nodes(plan, forest) == 0:
-            return -1
+            return NO_NODE
         number = forest.nodes
         forest.nodes += 1
     forest.live += 1
@@ -109,7 +110,7 @@ def free_below(plan: PlanRecord, forest: PairForest, number: int) -> int:
     freed = 0
     waiting = above.left
     forest.node(plan, above.left).parent = above.right
-    forest.node(plan, above.right).parent = -1
+    forest.node(plan, above.right).parent = NO_NODE
     while waiting >= 0:
         node = forest.node(plan, waiting)
         rest = node.parent

@@ -11,6 +11,7 @@ from core.drift import base as drift
 from core.kernels.jit import called, kernel
 from core.kernels.records import offset
 from core.layout.plan import PlanRecord
+from core.layout.tree import NO_NODE
 from core.learners.ufft.layout import (
     FREED,
     LEAF,
@@ -133,12 +134,12 @@ def trees_problem(plan: PlanRecord, forest: PairForest) -> int:
     for pair in range(k * (k - 1) // 2):
         entry = forest.pair(pair)
         root = entry.root
-        if root == -1:
+        if root == NO_NODE:
             continue
         if not 0 <= root < nodes or not 0 <= entry.planted < forest.arrivals:
             return ROOT
         node = forest.node(plan, root)
-        if node.parent != -1 or node.pair != pair or node.depth != 0 or node.left == FREED:
+        if node.parent != NO_NODE or node.pair != pair or node.depth != 0 or node.left == FREED:
             return at_place(root, ROOT)
         planted += 1
     free = 0
@@ -162,7 +163,7 @@ def trees_problem(plan: PlanRecord, forest: PairForest) -> int:
         if node.left != FREED:
             return FREE
         following = node.parent
-    return SOUND if following == -1 else FREE
+    return SOUND if following == NO_NODE else FREE
 
 
 @kernel
@@ -172,7 +173,7 @@ def links_problem(plan: PlanRecord, forest: PairForest, number: int) -> int:
     pair, parent, depth = node.pair, node.parent, node.depth
     if not 0 <= pair < k * (k - 1) // 2 or not 0 <= depth < nodes:
         return CHILDREN
-    if parent == -1:
+    if parent == NO_NODE:
         if forest.pair(pair).root != number:
             return PARENT
     else:

@@ -10,6 +10,7 @@ from core.drift import base as drift
 from core.kernels.jit import kernel, outlined
 from core.layout.learning import DECISION_DUE, GROW_FIRST, LEARNED, Row
 from core.layout.plan import PlanRecord
+from core.layout.tree import NO_NODE
 from core.learners.ufft.descent import child_of, write_inputs
 from core.learners.ufft.growing import (
     begin_node,
@@ -161,7 +162,7 @@ def train(plan: PlanRecord, forest: PairForest, row: Row) -> int:
         number = pair_number(min(label, other), max(label, other))
         entry = forest.pair(number)
         if entry.root < 0:
-            root = take_node(plan, forest, number, -1)
+            root = take_node(plan, forest, number, NO_NODE)
             if root < 0:
                 stop(plan, forest)
                 continue

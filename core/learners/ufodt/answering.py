@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from core.kernels.jit import kernel, tail
+from core.layout.learning import NO_CLASS
 from core.layout.model import model_of
 from core.layout.plan import PlanRecord
 from core.learners.ufodt import gathering, posterior
@@ -130,7 +131,7 @@ def answer_frozen(plan: PlanRecord, block: UfodtBlock, x, shares) -> int:
     """
     m = min(max(model_of(block).classes, 0), plan.classes)
     if m == 0:
-        return -1
+        return NO_CLASS
     for c in range(m):
         shares[c] = posterior.prior(plan, block, m, c)
     key = theta_key(plan, block)
@@ -155,7 +156,7 @@ def answer_observed(plan: PlanRecord, block: UfodtBlock, episode: Episode, share
     """Answer with the observations of an episode; numbers are compared with the thresholds of the episode."""
     m = episode.classes
     if m == 0:
-        return -1
+        return NO_CLASS
     for c in range(m):
         shares[c] = episode.prior(plan)[c]
     key = theta_key(plan, block)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from core.layout.model import Ints
-from core.layout.tree import ABSENT, LEAF
+from core.layout.tree import ABSENT, LEAF, NO_SLOT
 from core.learners.hoeffding.decision import HasState, tree_of
 from core.learners.hoeffding.growth import splitting
 from core.learners.hoeffding.growth.revision import close_gap
@@ -63,7 +63,7 @@ def take_over(model: HasState, tree: TreeView, node: int) -> None:
         old.child = node
     if old.slot >= 0:
         tree.block.leaf_of(old).node = node
-        tree.block.node(root).slot = -1
+        tree.block.node(root).slot = NO_SLOT
     nested = states.alternate[node]
     if nested:
         states.beside[nested] = node + 1

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from core.layout.model import Floats
+from core.layout.tree import NO_SLOT
 from core.learners.hoeffding.decision import HasState, tree_of
 from core.learners.hoeffding.growth import splitting
 from core.tree.children import grow
@@ -34,7 +35,7 @@ def deactivate(model: HasState, tree: TreeView, leaves: list[int]) -> None:
     for node in leaves:
         record = tree.block.node(node)
         splitting.free_slot(model, tree, int(record.slot))
-        record.slot = -1
+        record.slot = NO_SLOT
     close_gaps(model, tree)
 
 

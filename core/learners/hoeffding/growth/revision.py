@@ -15,7 +15,7 @@ import numpy as np
 
 from core.events import Event, NodeTest, Pruned, Split
 from core.layout.model import Ints
-from core.layout.tree import ABSENT, LEAF
+from core.layout.tree import ABSENT, LEAF, NO_NODE, NO_SLOT
 from core.learners.hoeffding import reevaluation, split_attempt
 from core.learners.hoeffding.decision import FORGET, Decision, HasState, tree_of
 from core.learners.hoeffding.growth import splitting
@@ -163,7 +163,7 @@ def close_gap(tree: TreeView, gone: Ints) -> None:
     n_left = int(np.count_nonzero(stays))
     tree.node_ints[:n_left] = tree.node_ints[:count][stays]
     tree.node_ints[n_left:count] = 0
-    nodes.parent[n_left:count] = nodes.slot[n_left:count] = -1
+    nodes.parent[n_left:count], nodes.slot[n_left:count] = NO_NODE, NO_SLOT
     kept = nodes[:n_left]
     kept.child = number_now[kept.child]
     has_parent = kept.parent >= 0

@@ -14,6 +14,7 @@ from core.layout.tree import (
     LACKS_LEAVES,
     LACKS_ROOM,
     MULTIWAY,
+    NO_SLOT,
     NUMERIC,
     TREE_HEADER,
     SplitTest,
@@ -83,7 +84,7 @@ def install(model: HasState, t: int, node: int, decision: Decision, row: int, in
         keep_slot(model, tree, node, decision)
     else:
         free_slot(model, tree, int(record.slot))
-        record.slot = -1
+        record.slot = NO_SLOT
     learner, plan, block = model.spec.learner, model.plan.record, tree_of(model, t)
     inherits = not plan.has(quirks.NOTHING_INHERITED)
     connect(plan, block, block.node(node), test_of(decision), masses, inherits)
