@@ -53,6 +53,7 @@ QUERIES = {
             query["window"],
             query["explore"],
             query["anneal"],
+            query["dependence"],
         ),
     ),
     "boct_al": lambda query, seed: BoctAl(seed, query["delta"], query["explore"]),

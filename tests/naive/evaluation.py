@@ -45,6 +45,13 @@ class Evaluation:
             hits += max(sorted(set(labels)), key=labels.count) == labels[-1]
         return against(self.accuracy(windowed), hits, len(pairs))
 
+    def repeated(self):
+        """Return the labels in the window, and how many of them are equal to the label before."""
+        labels = [0, *(label for label, _ in self.judged)]
+        recent = labels[1:][-self.window :]
+        before = labels[:-1][-self.window :]
+        return recent, sum(label == other for label, other in zip(recent, before, strict=True))
+
     def kappa_temporal(self, windowed=False):
         """Return the same against the label before; before the first it is class 0."""
         labels = [0, *(label for label, _ in self.judged)]

@@ -99,7 +99,8 @@ class Model:
                 place = self.place(x)
                 place.in_hand = self.budget.limit * self.t - spent
                 place.answered, place.score = self.tree.shares(x), self.score
-                place.learned = self.labels
+                place.recent, place.repeated = self.evaluation.repeated()
+                place.hits = round(self.evaluation.accuracy(windowed=True) * len(place.recent))
                 place.reserved = 1 / self.slice if self.slice else 0.0
                 chance = self.query.chance(self.t, place, self.budget.limit)
                 answer = self.query.decide(self.t, place, self.budget.limit)

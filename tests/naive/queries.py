@@ -53,7 +53,9 @@ class Place:
     shares: list[float] | None = None  # of the classes, to the bit; None: as the masses say
     answered: list[float] = field(default_factory=list)  # class shares of the answer, none: no class known
     score: str | None = None  # score of the answer that counts; None: the leaf counts
-    learned: int = 0  # labels that the model has learned
+    recent: list[int] = field(default_factory=list)  # labels in the window of the evaluation
+    repeated: int = 0  # how many of them are equal to the label before
+    hits: int = 0  # how many of them were predicted
 
     @property
     def doubt(self):
@@ -292,12 +294,13 @@ class Split:
 class Rate:
     """The least sure of the last records, at a rate that keeps four labels in hand."""
 
-    def __init__(self, seed, scorer, window=1000, explore=0.1, anneal=0):
+    def __init__(self, seed, scorer, window=1000, explore=0.1, anneal=0, dependence=0.0):
         self.seed = seed
         self.scorer = scorer
         self.window = window
         self.explore = explore
         self.anneal = anneal
+        self.dependence = dependence
         self.codes = []
         self.let_go = 0.0
 
@@ -309,14 +312,27 @@ class Rate:
         fraction, exponent = math.frexp(min(score, 1 - 2**-5))  # fraction from 0.5 to 1
         return (exponent + 15) * 16 + int((fraction - 0.5) * 32)
 
+    def explored(self, place):
+        """Return the share of the requests that goes to records whatever their score."""
+        share, n = self.explore, len(place.recent)
+        if self.anneal:
+            share = max(share, min(1 - place.weight / self.anneal, 1))
+        if self.dependence and n >= 100:
+            if place.repeated > place.hits:
+                return 1.0
+            by_chance = sum(place.recent.count(c) ** 2 for c in set(place.recent)) / n**2
+            if by_chance < 1:
+                agreement = (place.repeated / n - by_chance) / (1 - by_chance)
+                share = max(share, min(agreement / self.dependence, 1))
+        return share
+
     def plan(self, t, place, limit):
         """Return the chance, the part of it that is random, what is let go, and the code."""
         rate = limit - place.reserved
         reserve = max(4 * (1 - rate), rate)
         in_hand = place.in_hand - self.let_go
         let_go = max(in_hand - reserve / rate, 0.0)
-        explore = max(self.explore, 1 - place.learned / self.anneal) if self.anneal else self.explore
-        floor = explore * rate
+        floor = self.explored(place) * rate
         share = max(min(rate * in_hand / reserve, 1.0), floor)
         code = self.code(t, place)
         window = self.codes[-self.window :]

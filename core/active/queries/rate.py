@@ -14,13 +14,17 @@ from core.active.queries.base import AT_RANDOM, NO, UNKNOWN, YES, Query, Uncerta
 from core.active.scores import SCORES, columns_of
 from core.kernels.jit import bits, kernel, tail
 from core.kernels.records import Record, word, words_after
-from core.layout.model import ModelHeader
+from core.layout.learning import WEIGHT
+from core.layout.model import ACTUAL, HIT, WINDOW, ModelHeader
 from core.layout.plan import PlanRecord
 from core.numeric import rng
 from core.plugin import Parameters, choice, count, number
 
 RESERVE: Final = 4.0
 """Labels in reserve: with half of them the budget refuses 6 % of the records at a limit of 0.5."""
+
+LEAST_LABELS: Final = 100
+"""Labels in the window of the evaluation from which their dependence is computed: ± 0.1 by chance."""
 
 OCTAVES: Final = 16
 STEPS: Final = OCTAVES
@@ -94,8 +98,14 @@ class Plugin(Query):
     2005, section 2.2). If the scores are exchangeable, a record is in the top share q with probability q
     exactly; the record's random number decides between equal scores. A part ``explore`` of the rate B is
     sampled independently of the score. So each record is requested with a known probability, at least
-    ``explore``·B, and its label has an importance. The scores of a model that has learned few labels are not
-    worth a rank: with ``anneal`` = n the part is at least 1 - (labels learned)/n.
+    ``explore``·B, and its label has an importance.
+
+    Two guards raise this part where a score is not worth a rank. At a place that has seen m labels it is at
+    least 1 - m/``anneal``: at the start, after a rebuild, in the young leaves of an eager tree. And it is at
+    least a/``dependence``, where a is the agreement beyond chance (Cohen's kappa) of the last labels with the
+    label before each (Žliobaitė, Bifet, Read, Pfahringer and Holmes 2015). Labels that depend on the time of
+    their records come from a concept that moves: unsure records hide its moves from model and detector. Where
+    the label before is right more often than the answer is, the answer is no guide, and the part is 1.
 
     q follows the reserve, the labels that the budget grants but that were not requested: with c of them the
     rate is B·c/r, r = max(4·(1 - B), B). So c stays near r, the budget is seldom closed, and when all scores
@@ -109,7 +119,7 @@ class Plugin(Query):
     window.
     """
 
-    NUMBERS: ClassVar[tuple[str, ...]] = ("scorer", "window", "explore", "anneal")
+    NUMBERS: ClassVar[tuple[str, ...]] = ("scorer", "window", "explore", "anneal", "dependence")
 
     score: str = choice("least_confidence", *SCORES, *scored())
     """Measure of doubt about the answer; the name of a strategy: that strategy's own rank of leaves."""
@@ -118,17 +128,23 @@ class Plugin(Query):
     explore: float = number(0.35, at_least=0.0, at_most=1.0)
     """Share of the requests that is sampled at random; with 0 the labels have no importance."""
     anneal: int = count(0)
-    """Labels during which this share falls from 1 to ``explore``; 0: it is ``explore`` from the start."""
+    """Labels of a leaf during which this share falls from 1 to ``explore``; 0: it is ``explore`` at once."""
+    dependence: float = number(0.0, at_least=0.0, at_most=1.0)
+    """Agreement of successive labels beyond chance at which this share is 1; 0: it has no effect."""
 
     @property
     def columns(self) -> int:
-        """Return the columns of the score, or those of a strategy with its score at the leaf."""
+        """Return the columns of the score, or those of a strategy with its score at the leaf.
+
+        ``anneal`` needs the weight of the labels in addition.
+        """
+        labels = WEIGHT if self.anneal else 0
         if self.score in SCORES:
-            return columns_of(self.score)
+            return columns_of(self.score) | labels
         plugin = registry.plugin(self.family, self.score)
         has_score = any(declared.name == "score" for declared in fields(plugin))
         columns: int = plugin(**({"score": "leaf_share"} if has_score else {})).columns
-        return columns
+        return columns | labels
 
     def initial(self) -> tuple[float, ...]:
         return (0.0,) * (FIXED_WORDS + -(-self.window // PER_WORD))
@@ -205,9 +221,36 @@ def rate_of(plan: PlanRecord, model: ModelHeader, state: RateState, limit: float
 
 
 @kernel
-def explored(p, labels: int) -> float:
-    """Return the share of the requests that is sampled at random, after this number of labels."""
-    return max(p.explore, 1.0 - labels / p.anneal) if p.anneal > 0.0 else p.explore
+def explored(plan: PlanRecord, p, model: ModelHeader, weight: float) -> float:
+    """Return the share of the requests that is sampled at random, at a place that has seen labels."""
+    share = p.explore
+    if p.anneal > 0.0:
+        share = max(share, min(1.0 - weight / p.anneal, 1.0))
+    if p.dependence > 0.0:
+        share = max(share, min(dependence_of(plan, model) / p.dependence, 1.0))
+    return share
+
+
+@kernel
+def dependence_of(plan: PlanRecord, model: ModelHeader) -> float:
+    """Return the agreement beyond chance of the evaluated labels in the window with the label before each.
+
+    1 if the labels before are right more often than the answers; 0 for fewer than LEAST_LABELS labels, whose
+    agreement is chance, and for labels of one class.
+    """
+    evaluation, n, hits, squares = model.evaluation(plan), 0.0, 0.0, 0.0
+    counts = tail(evaluation.counts, (WINDOW + ACTUAL) * plan.classes)
+    right = tail(evaluation.counts, (WINDOW + HIT) * plan.classes)
+    for c in range(model.classes):
+        n += counts[c]
+        hits += right[c]
+        squares += float(counts[c]) * counts[c]
+    if n < LEAST_LABELS:
+        return 0.0
+    if evaluation.window_last_hit > hits:
+        return 1.0
+    by_chance = squares / (n * n)
+    return (evaluation.window_last_hit / n - by_chance) / (1.0 - by_chance) if by_chance < 1.0 else 0.0
 
 
 @kernel
@@ -216,7 +259,7 @@ def decide(
 ) -> tuple[int, float]:
     """Rank the record, then draw for it."""
     granted = limit - (1.0 / plan.slice if plan.slice > 0 else 0.0)
-    floor = explored(p, model.labels) * granted
+    floor = explored(plan, p, model, uncertainty.weight) * granted
     if granted <= 0.0:  # the evaluation uses the whole limit
         return NO, UNKNOWN
     rate = max(rate_of(plan, model, state, limit, granted), floor)

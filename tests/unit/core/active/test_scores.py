@@ -147,6 +147,31 @@ def test_ask_begins_at_random_and_ends_by_score():
     assert (represented[asked] >= 1.0).all()
 
 
+@pytest.mark.parametrize("dependence", [0.0, 0.3])
+def test_labels_that_depend_on_their_time_are_requested_at_random(dependence):
+    """Classes come in stretches of 25 records; the features do not tell when one ends."""
+    rng = np.random.default_rng(8)
+    x, stretches = rng.normal(size=(5000, 2)), np.arange(5000) // 25 % 2
+    label = np.where(rng.random(5000) < 0.1, x[:, 0] > 0.0, stretches).astype(np.int32)
+    ask = {"name": "ask", "dependence": dependence, "anneal": 0}
+    evaluation = {"window": 500}
+    spec = spec_of("nb", query=ask, budget={"limit": 0.2}, evaluation=evaluation, grace_period=1e6)
+    rows = answer(table_of(schema_of(None), spec), x, label, mode=ON_REQUEST)
+    represented = rows.importance[rows.asked & (np.arange(5000) > 3000)]
+    assert np.median(represented) == pytest.approx(5.0 if dependence else 1.3, abs=0.1)
+    assert 360 < rows.asked[3000:].sum() < 440
+
+
+def test_independent_labels_leave_the_score_alone():
+    x, label = two_areas(4000)
+    shares = []
+    for dependence in (0.0, 0.3):
+        ask = {"name": "ask", "dependence": dependence, "anneal": 0}
+        table = table_of(schema_of(None), spec_of("nb", query=ask, budget={"limit": 0.2}, grace_period=1e6))
+        shares.append(answer(table, x, label, mode=ON_REQUEST).asked)
+    assert np.array_equal(*shares)
+
+
 def test_answers_of_a_frozen_model_are_not_asked_about():
     table = table_of(THREE, spec_of(query="ask", budget={"limit": 0.1}))
     assert not answer(table, np.zeros((5, 2)), mode=ANSWER_ONLY).asked.any()
