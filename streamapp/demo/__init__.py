@@ -1,1 +1,1 @@
-"""`grove demo`: the whole system on one machine, on a real data set, with a live table."""
+"""`grove demo`: the whole system on one machine, on a stream of its own or a data set, with a live table."""

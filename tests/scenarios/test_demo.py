@@ -140,7 +140,7 @@ def test_a_file_of_ones_own_with_two_workers_and_no_broker(tmp_path: Path) -> No
     out, err = done.communicate(timeout=400)
     assert done.returncode == 0, err
     assert "4,500 of 4,500 records answered" in out
-    for model in ("all-labels", "uncertainty-10", "random-10"):
+    for model in ("all-labels", "ask-10", "random-10"):
         assert re.search(rf"{model} .* 1,500 ", out)
     assert processes_of(tmp_path) == []
     assert [file.name for file in tmp_path.iterdir()] == ["own.csv"]

@@ -15,7 +15,8 @@ def demo(
         typer.Option(
             "--data",
             "-d",
-            help="File (ARFF, LIBSVM, CSV; .gz too) or gen:NAME?…; default: the bundled a9a, 48,842 rows.",
+            help="File (ARFF, LIBSVM, CSV; .gz too) or gen:NAME?….  [default: 40,000 generated rows; with "
+            "--features the bundled a9a]",
             metavar="FILE|gen:…",
         ),
     ] = None,
@@ -46,7 +47,7 @@ def demo(
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Run a demo: broker, worker, oracle and a replay of a real data set, with a live table.
+    """Run a demo: broker, worker, oracle and a replay of a data set, with a live table.
 
     Three models learn from the same stream: one requests every label, one a tenth of the labels where it is
     unsure, one a tenth at random; --model names further models. Accuracy is prequential: every answer is
