@@ -39,7 +39,7 @@ $(TOOLS): $(STAMP)
 	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-demo: setup ## Run everything on a real data set: broker, worker, oracle, replay (ARGS='--records 5000')
+demo: setup ## Run everything on one machine: broker, worker, oracle, replay (ARGS='--records 5000')
 	@$(BIN)/grove demo $(ARGS)
 
 check: $(TOOLS) ## Lint, format, types, import contracts
