@@ -47,10 +47,10 @@ class Truth:
 
     def base_rate(self, rows: slice = slice(None)) -> float:
         """Accuracy of a model that always answers the most frequent class."""
-        known = self.codes[self.codes >= 0]
+        labelled = self.codes[self.codes >= 0]
         judged = self.codes[rows]
         judged = judged[judged >= 0]
-        return float((judged == np.bincount(known).argmax()).mean()) if len(judged) else 0.0
+        return float((judged == np.bincount(labelled).argmax()).mean()) if len(judged) else 0.0
 
     def code(self, name: str | None) -> int:
         """Code of a class name; -2 for none or an unknown class, which equals no row's code."""
@@ -93,9 +93,9 @@ class ModelTally:
         if version == 0:
             self.untrained += 1
             return
-        wanted = int(self._truth.codes[row])
-        if wanted >= 0:
-            right = self._truth.code(label) == wanted
+        truth = int(self._truth.codes[row])
+        if truth >= 0:
+            right = self._truth.code(label) == truth
             self._evaluated += 1
             self._right += right
             self._last.append(right)

@@ -161,8 +161,8 @@ class LabelLoop:
 
     def _offsets(self, spec: OffsetSpec) -> dict[str, list[int]]:
         every = [place for places in self._places.values() for place in places]
-        found = self._cluster.offsets(every, spec)
+        offsets = self._cluster.offsets(every, spec)
         return {
-            topic: [found[topic, place.partition] for place in places]
+            topic: [offsets[topic, place.partition] for place in places]
             for topic, places in self._places.items()
         }

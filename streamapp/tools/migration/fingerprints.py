@@ -30,12 +30,12 @@ def of_awaited(spec: Spec) -> bytes:
 def of_task(task: Task) -> Fingerprints:
     """Return the fingerprints of a task's models, and of the keys whose model awaits its first instance."""
     store = task.models
-    found = {key: of_awaited(spec) for key, spec in task.awaited.items()}
+    fingerprints = {key: of_awaited(spec) for key, spec in task.awaited.items()}
     for key, slot in store.keys.names():
         record = store.record(slot)
         model = Model(record.plan, record.ints)
-        found[key] = _of(model, record.known_classes, record.open, record.frozen)
-    return found
+        fingerprints[key] = _of(model, record.known_classes, record.open, record.frozen)
+    return fingerprints
 
 
 def _of(model: Model, known_classes: int, is_open: bool, frozen: bool) -> bytes:

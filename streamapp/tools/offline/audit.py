@@ -45,18 +45,18 @@ class Audit(NamedTuple):
 def audit(stored: Stored, key: str, place: Place, *, after: bool, prefix: str) -> Audit:
     """Rebuild the model of a key around a record, and explain the answer to the record."""
     arrived = stored.at(place.offset)
-    wanted = stored.at(place.offset, behind=True) if after else arrived
-    slot = wanted.task.models.keys.slot(key)
+    rebuilt = stored.at(place.offset, behind=True) if after else arrived
+    slot = rebuilt.task.models.keys.slot(key)
     document: dict[str, Any] = {
         "at": str(place),
         "state": "after" if after else "before",
-        "positions": named(wanted.positions),
+        "positions": named(rebuilt.positions),
         "replayed": arrived.records,
-        "model": None if slot == NO_MODEL else row(wanted.task, slot),
+        "model": None if slot == NO_MODEL else row(rebuilt.task, slot),
         "put_aside": arrived.dead_lettered,
         "prediction": None,
     }
-    file = None if slot == NO_MODEL else exported(wanted, key, prefix)
+    file = None if slot == NO_MODEL else exported(rebuilt, key, prefix)
     raw = stored.instance(place.offset)
     document["record"] = None if raw is None else (raw.keys[0] or b"").decode("utf-8", "replace")
     skipped = arrived.dead_lettered is not None and "processing-error" in arrived.dead_lettered

@@ -30,18 +30,20 @@ class Likeness:
 
 def installed(cluster: Cluster, names: TopicNames) -> int:
     """Return the number of partitions of an installation; raise CatalogueError if no topic has its prefix."""
-    found = cluster.partition_counts()
+    counts = cluster.partition_counts()
     instances = names.instances
-    if instances not in found:
+    if instances not in counts:
         prefixes = sorted(
-            name.removesuffix(TopicNames.instances.name) for name in found if _is_instances(name)
+            name.removesuffix(TopicNames.instances.name) for name in counts if _is_instances(name)
         )
-        known = ", ".join(map(repr, prefixes)) or "none"
+        installations = ", ".join(map(repr, prefixes)) or "none"
         if cluster.hidden([instances]):
             raise CatalogueError(cluster.access.denied("topic", instances, "Describe"))
-        message = f"topic {instances!r} does not exist at {cluster.address}; prefixes with topics: {known}"
+        message = (
+            f"topic {instances!r} does not exist at {cluster.address}; prefixes with topics: {installations}"
+        )
         raise CatalogueError(message)
-    return found[instances]
+    return counts[instances]
 
 
 def existing(cluster: Cluster, names: TopicNames) -> TopicNames:
@@ -50,12 +52,12 @@ def existing(cluster: Cluster, names: TopicNames) -> TopicNames:
     Raises CatalogueError if this client may not see one of its source topics: the records in it would be left
     out.
     """
-    found = cluster.topics()
+    metadata = cluster.topics()
     optional = {name: topic for name, topic in names.all().items() if topic.optional}
-    unseen = [name for name, topic in optional.items() if topic.direction == "in" and name not in found]
+    unseen = [name for name, topic in optional.items() if topic.direction == "in" and name not in metadata]
     if hidden := cluster.hidden(unseen):
         raise CatalogueError(cluster.access.denied("topic", hidden[0], "Read"))
-    return replace(names, features=any(name in found for name in optional))
+    return replace(names, features=any(name in metadata for name in optional))
 
 
 def alike(old: Cluster, was: TopicNames, new: Cluster, names: TopicNames, partitions: int) -> list[Likeness]:
@@ -68,7 +70,7 @@ def alike(old: Cluster, was: TopicNames, new: Cluster, names: TopicNames, partit
     metadata, present = old.topics(), new.partition_counts(names.all())
     source = [was.of(topic) for topic in names.all().values()]
     overrides = old.overrides(name for name in source if name in metadata)
-    wanted = []
+    likenesses = []
     for name, topic in names.all().items():
         like = was.of(topic)
         replication = _replication(metadata[like]) if like in metadata else BROKER_DEFAULT
@@ -78,24 +80,24 @@ def alike(old: Cluster, was: TopicNames, new: Cluster, names: TopicNames, partit
         if topic is TopicNames.controls:  # copied models are sent through it, with timestamps of the past
             config |= {"cleanup.policy": "delete", "retention.ms": str(UNLIMITED)}
             config.pop("retention.bytes", None)
-        wanted.append(Likeness(name, partitions, replication, config, name in present))
+        likenesses.append(Likeness(name, partitions, replication, config, name in present))
     _check(new, names, present, partitions)
-    return wanted
+    return likenesses
 
 
 def create_alike(
-    cluster: Cluster, wanted: Sequence[Likeness], tell: Callable[[str], object] = lambda _: None
+    cluster: Cluster, likenesses: Sequence[Likeness], tell: Callable[[str], object] = lambda _: None
 ) -> list[str]:
     """Create the topics that do not exist; return their names. `tell` is as for `create`."""
     missing = [
         NewTopic(
-            each.name,
-            num_partitions=each.partitions,
-            replication_factor=each.replication,
-            config=dict(each.config),
+            likeness.name,
+            num_partitions=likeness.partitions,
+            replication_factor=likeness.replication,
+            config=dict(likeness.config),
         )
-        for each in wanted
-        if not each.exists
+        for likeness in likenesses
+        if not likeness.exists
     ]
     return make(cluster, missing, tell)
 
