@@ -58,6 +58,17 @@ def test_a_strategy_that_stays_keeps_its_state() -> None:
     assert model.spec.query.to_dict()["step"] == 0.02
 
 
+def test_ranks_go_on_between_ask_and_rate_unless_the_score_changes() -> None:
+    """A window of scores means the same under both; scores of another measure are other numbers."""
+    table = trained(spec(query={"name": "rate", "window": 50}), 900)
+    model = table.model(0)
+    state = model.ints.copy()
+    model.configure(spec(query={"name": "ask", "window": 50}))
+    assert np.array_equal(model.ints, state)
+    model.configure(spec(query={"name": "ask", "window": 50, "score": "entropy"}))
+    assert not np.array_equal(model.ints, state)
+
+
 @pytest.mark.parametrize(
     ("change", "what"),
     [
