@@ -28,7 +28,7 @@ from core.active.budgets import base as budgets
 from core.active.label_account import NOT_SAMPLED, SAMPLED_BY_STRATEGY, SAMPLED_FOR_EVALUATION
 from core.active.queries import base as queries
 from core.kernels.jit import kernel
-from core.layout.learning import LEAVES
+from core.layout.learning import LEAD, LEAVES
 from core.layout.model import ModelHeader
 from core.layout.plan import PlanRecord
 from core.learners import dispatch as learners
@@ -109,12 +109,13 @@ def uncertainty_of(
     the answer by the score of the plan. If the plan has none, the learner returns the share.
     """
     known = known_classes(model)
-    share, lead, weight = 1.0 / known, 0.0, 0.0
+    share, lead, weight = 0.5, 0.0, 0.0
     if columns != 0:
         share, lead, weight = uncertainty(plan.learner, plan, model.block(0), place, shares, scratch, columns)
     if plan.score != scores.NONE:
-        share, certainty = scores.sureness(plan.score, shares, model.classes, known)
-        lead = min(lead, certainty)
+        share = scores.share_of(plan.score, shares, model.classes, known)
+        if columns & LEAD != 0:
+            lead = min(lead, scores.certainty_of(share, known))
     return queries.Uncertainty(share, lead, weight, known, number)
 
 

@@ -85,14 +85,19 @@ def entropy(shares, classes: int, known: float) -> float:
 
 
 @kernel
-def sureness(score: int, shares, classes: int, known: float) -> tuple[float, float]:
-    """Return p̂ by a score of KINDS, and the certainty 1 - s of the score s on the scale from 0 to 1.
+def share_of(score: int, shares, classes: int, known: float) -> float:
+    """Return p̂ by a score of KINDS.
 
     shares: float64[class], zeros while no class is known; known: classes, at least 2.
     """
-    least, widest = 1.0 / known, 1.0 - 1.0 / known
     if score == LEAST_CONFIDENCE:
-        share = max(1.0 - least_confidence(shares, classes), least)
-        return share, (share - least) / widest
+        share = 1.0 - least_confidence(shares, classes)
+        return share if share > 0.0 else 1.0 / known
     doubt = margin(shares, classes) if score == MARGIN else entropy(shares, classes, known)
-    return 1.0 - doubt * widest, 1.0 - doubt
+    return 1.0 - doubt * (1.0 - 1.0 / known)
+
+
+@kernel
+def certainty_of(share: float, known: float) -> float:
+    """Return the certainty of p̂ on the scale from 0 (even) to 1; known: classes, at least 2."""
+    return max((share - 1.0 / known) / (1.0 - 1.0 / known), 0.0)

@@ -203,7 +203,10 @@ class Model:
         self.use(ints)
 
     def configure(self, spec: Spec) -> None:
-        """Change the spec for the same learner: query, budget, detector, evaluation.every, seed, explain."""
+        """Change the spec for the same learner.
+
+        Query, budget, parameters of the detector, evaluation.every, seed, explain and class weights may change.
+        """
         now = self.spec
         for what, same in (
             ("learner", spec.learner == now.learner),

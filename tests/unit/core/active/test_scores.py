@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as arrays
 from scipy.stats import entropy as scipy_entropy
 
 from core.active import scores
-from core.active.scores import SCORES, sureness
+from core.active.scores import SCORES, certainty_of, share_of
 from core.errors import ParameterError
 from core.kernels.jit import kernel
 from core.model_table import ANSWER_ONLY, ON_REQUEST
@@ -24,7 +24,8 @@ THREE = schema_of(None, None, classes=("a", "b", "c"))
 @kernel("UniTuple(float64, 2)(int64, float64[::1], float64)", alone=True)
 def sure(kind, shares, known):
     """Return share and certainty by a score of the answer."""
-    return sureness(kind, shares, len(shares), known)
+    share = share_of(kind, shares, len(shares), known)
+    return share, certainty_of(share, known)
 
 
 @st.composite
