@@ -28,7 +28,7 @@ from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.limits import OutputLimits
-from streamapp.worker.processing.pipeline import Pipeline
+from streamapp.worker.processing.pipeline import Pipeline, Results
 from streamapp.worker.task.error_isolation import process_isolated
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task, TaskRun
@@ -68,8 +68,10 @@ class Partition:
         """Process a record; return the reasons of its dead letters."""
         raw = RawRecords(source, 0, [self._offset], [1_700_000_000_000], [KEY], [value], [headers])
         self._offset += 1
-        effects, _ = process_isolated(self.task, TaskRun(source, raw), self.encoder.encode, frozenset())
-        return [letter.reason for letter in effects.dead_letters]
+        (outcome,) = process_isolated([(self.task, TaskRun(source, raw))], self.encoder.encode_runs)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return [letter.reason for letter in outcome[0].dead_letters]
 
 
 async def stall(max_bytes: int, worst: WorstRecord) -> float:
@@ -87,9 +89,9 @@ async def stall(max_bytes: int, worst: WorstRecord) -> float:
     async def process(offset: int, source: SourceName, value: bytes, headers: Headers) -> None:
         topic = f"grove.{source}"
         raw = RawRecords(topic, 0, [offset], [1_700_000_000_000], [KEY], [value], [headers])
-        results = await pipeline.process(task, Run(topic, raw, offset + 1), lambda: True)
-        assert results is not None
-        pipeline.send(results)
+        (results,) = await pipeline.process([(task, Run(topic, raw, offset + 1))], lambda _: True)
+        assert isinstance(results, Results)
+        pipeline.send([results])
 
     async def turn() -> None:
         nonlocal longest

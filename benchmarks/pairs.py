@@ -129,7 +129,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         if first_instances <= number < runs + first_instances:
             raw = stream.instances(number - first_instances)
             with watch("instance decode"):
-                batch = CODE["instances"].decode(raw, task.config.limits)
+                (batch,) = CODE["instances"].decode([raw], task.config.limits)
             with watch("instance process"):
                 effects = task.process(TaskRun("instances", raw, batch))
             with watch("instance encode"):
@@ -138,14 +138,14 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         if first_labels <= number < runs + first_labels:
             labels = stream.labels(number - first_labels)
             with watch("label decode"):
-                decoded = CODE["labels"].decode(labels, task.config.limits)
+                (decoded,) = CODE["labels"].decode([labels], task.config.limits)
             with watch("label process"):
                 effects = task.process(TaskRun("labels", labels, decoded))
             found_so += effects.counts[f"labels.{came}"]
             expected += RUN
             if options.repeated:
                 with watch("repeated label decode"):
-                    decoded = CODE["labels"].decode(labels, task.config.limits)
+                    (decoded,) = CODE["labels"].decode([labels], task.config.limits)
                 with watch("repeated label process"):
                     effects = task.process(TaskRun("labels", labels, decoded))
                 assert effects.counts["labels.duplicate"] == RUN, effects.counts

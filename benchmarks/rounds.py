@@ -1,4 +1,4 @@
-"""Rounds of small runs, as at a low rate, read together and one by one: µs of CPU per run, as JSON.
+"""Rounds of small runs, as at a low rate, in one group and one by one: µs of CPU per run, as JSON.
 
 Their answers go to a producer whose broker is away: it accepts them, and its threads send nothing.
 
@@ -17,8 +17,6 @@ import gc
 import json
 import logging
 import statistics
-from contextlib import nullcontext
-from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
@@ -31,6 +29,7 @@ from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.limits import OutputLimits
 from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.processing.run_groups import groups
 from streamapp.worker.transport.fetched_columns import decode
 from streamapp.worker.transport.runs import ReadAhead, Run
 from topics.clients.sender import Sender
@@ -38,7 +37,7 @@ from topics.definitions import TopicNames
 from topics.fetching.fetched_records import FetchedRecords
 
 NAMES = TopicNames("grove.")
-FETCH, READ, PROCESS = "fetch and order", "read together", "read, process, encode"
+FETCH, PROCESS = "fetch and order", "read, process, encode"
 SEND = "hand over, count"
 
 
@@ -58,32 +57,15 @@ class Partitions:
         """Process the next run of each partition."""
         with watch.measure(FETCH):
             runs = [self._fetch(partition, own[number]) for partition, own in enumerate(self._batches)]
-        read: list[Any] = [None] * len(runs)
-        if together:
-            with watch.measure(READ):
-                read = self._pipeline.read_together(runs)
-        with self.sender.gathering() if together else nullcontext():
-            for results in await self._processed(runs, read, watch, together):
-                with watch.measure(SEND):
-                    self._pipeline.send(results)
-        if together:
+            made = groups(runs) if together else [[run] for run in runs]
+        for group in made:
+            work = [(self._tasks[run.raw.partition], run) for run in group]
+            with watch.measure(PROCESS):
+                outcomes = await self._pipeline.process(work, lambda _: True)
+            results = [outcome for outcome in outcomes if isinstance(outcome, Results)]
+            assert len(results) == len(outcomes)
             with watch.measure(SEND):
-                self.sender.hand_over()
-
-    async def _processed(
-        self, runs: list[Run], read: list[Any], watch: Stopwatch, together: bool
-    ) -> list[Results]:
-        """Return the results of the runs; with `together`, they are processed in one go."""
-        batch = list(zip(self._tasks, runs, read, strict=True))
-        outcomes: list[Any] = [None] * len(runs)
-        with watch.measure(PROCESS):
-            if together:
-                outcomes = self._pipeline.process_together(batch)
-            for number, (task, run, instances) in enumerate(batch):
-                if outcomes[number] is None:
-                    outcomes[number] = await self._pipeline.process(task, run, lambda: True, instances)
-        assert all(isinstance(outcome, Results) for outcome in outcomes)
-        return outcomes
+                self._pipeline.send(results)
 
     def _fetch(self, partition: int, batch: bytes) -> Run:
         topic, position = NAMES.instances, self._positions[partition]

@@ -126,7 +126,7 @@ def measure(options: argparse.Namespace, n_keys: int, *, labelled: bool, **spec:
         if number == warm_up:
             watch.seconds.clear()
         with watch("decode"):
-            batch = CODE["instances"].decode(raw, task.config.limits)
+            (batch,) = CODE["instances"].decode([raw], task.config.limits)
         with watch("process"):
             effects = task.process(TaskRun("instances", raw, batch))
         with watch("encode"):
@@ -157,7 +157,7 @@ def measure_labels(options: argparse.Namespace, n_keys: int) -> dict[str, Any]:
         values = encode_labels(ids, ["a" if i % 3 else "b" for i in range(RUN)])
         labels = as_run("labels", number * RUN, raw.keys, values)  # type: ignore[arg-type]
         with watch("decode"):
-            batch = CODE["labels"].decode(labels, task.config.limits)
+            (batch,) = CODE["labels"].decode([labels], task.config.limits)
         with watch("process"):
             learned = task.process(TaskRun("labels", labels, batch)).counts["labels.learned"]
         assert learned == RUN, learned

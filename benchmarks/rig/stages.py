@@ -137,7 +137,7 @@ def _one_batch(
     while len(ahead):
         run = ahead.take(float("inf"), MAX_POLL_RECORDS)
         with watch.measure(DECODE):
-            instances = CODE["instances"].decode(run.raw, task.config.limits)
+            (instances,) = CODE["instances"].decode([run.raw], task.config.limits)
         with watch.measure(TASK):
             effects = task.process(TaskRun("instances", run.raw, instances, run.position))
         with watch.measure(ENCODE):

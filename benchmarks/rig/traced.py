@@ -16,7 +16,7 @@ import os
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,6 @@ def install(trace: Trace, source: str) -> None:
     """Put the clocks into the worker's classes."""
     feed: Callable[..., Any] = Consumer._feed
     process: Callable[..., Any] = Pipeline.process
-    process_together: Callable[..., Any] = Pipeline.process_together
     send: Callable[..., Any] = Pipeline.send
     commit: Callable[..., Any] = CommitSchedule.commit
 
@@ -121,27 +120,20 @@ def install(trace: Trace, source: str) -> None:
                 trace.note(TAKEN, columns.records.table[TIMESTAMP])
         await feed(self, epoch, fetched)
 
-    async def traced_process(self: Pipeline, task: Any, of: Any, *arguments: Any) -> Any:
-        trace.note_raw(BEGUN, of.raw)
-        with trace.measure("run: decode, task, encode"):
-            results_of_run = await process(self, task, of, *arguments)
-        trace.note_raw(COMPUTED, of.raw)
-        return results_of_run
-
-    def traced_together(self: Pipeline, some: Any) -> Any:
-        for _, of, _ in some:
+    async def traced_process(self: Pipeline, work: Any, *given: Any) -> Any:
+        for _, of in work:
             trace.note_raw(BEGUN, of.raw)
-        with trace.measure("runs in one go: task, encode"):
-            results_of_runs = process_together(self, some)
-        for (_, of, _), results in zip(some, results_of_runs, strict=True):
-            if results is not None:  # else the run is processed separately, from its beginning
-                trace.note_raw(COMPUTED, of.raw)
-        return results_of_runs
+        with trace.measure("group of runs: decode, task, encode"):
+            outcomes = await process(self, work, *given)
+        for _, of in work:
+            trace.note_raw(COMPUTED, of.raw)
+        return outcomes
 
-    def traced_send(self: Pipeline, results: Results) -> None:
-        with trace.measure("run: hand over"):
-            send(self, results)
-        trace.sent(results)
+    def traced_send(self: Pipeline, group: Sequence[Results]) -> None:
+        with trace.measure("group of runs: hand over"):
+            send(self, group)
+        for results in group:
+            trace.sent(results)
 
     async def traced_commit(self: CommitSchedule, transact: Any) -> None:
         cut = trace.cut()
@@ -154,11 +146,9 @@ def install(trace: Trace, source: str) -> None:
 
     Consumer._feed = traced_feed  # type: ignore[method-assign]
     Pipeline.process = traced_process  # type: ignore[assignment, method-assign]
-    Pipeline.process_together = traced_together  # type: ignore[method-assign]
     Pipeline.send = traced_send  # type: ignore[method-assign]
     CommitSchedule.commit = traced_commit  # type: ignore[method-assign]
     trace.around_async(Consumer, "_deliver_round", "rounds")
-    trace.around(Pipeline, "read_together", "round: read together")
     trace.around(Committer, "_close", "commit: cut")
     trace.around(Transactions, "commit", "commit: in its thread")
     trace.around(NativeProducer, "send_offsets_to_transaction", "commit: offsets")

@@ -14,7 +14,6 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -99,24 +98,16 @@ class Echo:
     def adopt_task(self, task: Counting) -> None:
         """Nothing is to be done for it."""
 
-    def read_together(self, some: Sequence[Run]) -> list[None]:
-        """Read nothing ahead: `process` reads what it gets."""
-        return [None] * len(some)
-
-    def process_together(self, some: Sequence[Any]) -> list[None]:
-        """Leave each run to `process`."""
-        return [None] * len(some)
-
     async def process(
-        self,
-        task: Counting,
-        run: Run,
-        is_ours: Callable[[], bool],
-        instances: None = None,
-        *,
-        runs_of_step: int = 1,
-    ) -> Any:
-        return self._echo(task, run)
+        self, work: Sequence[tuple[Counting, Run]], is_ours: Callable[[int], bool], most: int
+    ) -> list[Any]:
+        return [self._outcome(task, run) for task, run in work]
+
+    def _outcome(self, task: Counting, run: Run) -> Any:
+        try:
+            return self._echo(task, run)
+        except ValueError as error:
+            return error
 
     def _echo(self, task: Counting, run: Run) -> Any:
         raw, echoes = run.raw, []
@@ -142,7 +133,11 @@ class Echo:
             rest=None,
         )
 
-    def send(self, results: Any) -> None:
+    def send(self, group: Sequence[Any]) -> None:
+        for results in group:
+            self._send(results)
+
+    def _send(self, results: Any) -> None:
         raw = results.run.raw
         for key, echo in zip(raw.keys, results.echoes, strict=True):
             while True:
@@ -152,15 +147,6 @@ class Echo:
                 except BufferError:
                     self._producer.poll(0.1)
         self._producer.poll(0)
-
-    def are_small(self, some: Sequence[Run]) -> bool:
-        return True
-
-    def gathering(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
-    def hand_over(self) -> None:
-        """`send` has done it."""
 
     @property
     def is_full(self) -> bool:

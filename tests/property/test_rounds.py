@@ -1,4 +1,4 @@
-"""Runs of several partitions that are processed in one go lead to what each leads to by itself."""
+"""Runs of several partitions in one group lead to what each leads to alone."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.outputs.joined_answers import joined_answers
 from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.processing.pipeline import Pipeline, Results
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.error_isolation import ProcessingError
-from streamapp.worker.task.task import Task
 from streamapp.worker.transport.runs import Run
 from tests.tiers import examples
 from topics.columns.records import Headers, RawRecords
@@ -84,7 +85,7 @@ class Rounds:
 
 
 class Both:
-    """A worker that processes rounds in one go, and one that processes run after run."""
+    """A worker that processes rounds as groups, and one that processes run after run."""
 
     def __init__(self, partitions: int, limits: OutputLimits, **given: Any) -> None:
         chosen = Settings(**given)
@@ -100,33 +101,21 @@ class Both:
     async def process(self, some: list[Run]) -> None:
         """Process runs both ways, and compare all that comes of it."""
         here = [run for run in some if run.raw.partition not in self.stopped]
-        together = self._in_one_go(here)
-        for run, ours in zip(here, together, strict=True):
+        work = [(self._tasks[0][run.raw.partition], run) for run in here]
+        outcomes = await self.pipelines[0].process(work, lambda _: True)
+        for run, ours in zip(here, outcomes, strict=True):
             number = run.raw.partition
             one, other = self._tasks[0][number], self._tasks[1][number]
-            ours = await self._outcome(0, one, run) if ours is None else ours
-            theirs = await self._outcome(1, other, run)
-            if isinstance(ours, ProcessingError):
+            (theirs,) = await self.pipelines[1].process([(other, run)], lambda _: True)
+            if isinstance(ours, Exception):
+                assert isinstance(ours, ProcessingError) and isinstance(theirs, ProcessingError)
                 assert str(ours) == str(theirs)
                 assert repr(ours.__cause__) == repr(theirs.__cause__)
                 self.stopped.add(number)
                 continue
+            assert isinstance(ours, Results) and isinstance(theirs, Results)
             assert_same(ours, theirs)
             assert (one.digest(), one.counters) == (other.digest(), other.counters)
-
-    def _in_one_go(self, some: list[Run]) -> list[Any]:
-        pipeline, tasks = self.pipelines[0], self._tasks[0]
-        read = pipeline.read_together(some)
-        given = [
-            (tasks[run.raw.partition], run, instances) for run, instances in zip(some, read, strict=True)
-        ]
-        return pipeline.process_together(given)
-
-    async def _outcome(self, which: int, task: Task, run: Run) -> Any:
-        try:
-            return await self.pipelines[which].process(task, run, lambda: True)
-        except ProcessingError as error:
-            return error
 
 
 def assert_same(ours: Results, theirs: Results) -> None:
@@ -146,23 +135,23 @@ def assert_same(ours: Results, theirs: Results) -> None:
 def fail_at(pipeline: Pipeline, marks: frozenset[int], monkeypatch: pytest.MonkeyPatch) -> None:
     """Have nothing encoded that answers a record of these offsets."""
     encoder = pipeline._encoder
-    encode, encode_together = encoder.encode, encoder.encode_together
+    encode = encoder.encode
 
     def check(raw: RawRecords, effects: Effects) -> None:
-        if effects.answers and (marked := marks & {*raw.offsets}):
-            raise ArithmeticError(min(marked))
+        if effects.answers and (failing := marks & {*raw.offsets}):
+            raise ArithmeticError(min(failing))
 
-    def failing(raw: RawRecords, effects: Effects) -> Any:
+    def checked(raw: RawRecords, effects: Effects, answers: OutputRecords | None = None) -> Any:
         check(raw, effects)
-        return encode(raw, effects)
+        return encode(raw, effects, answers)
 
-    def failing_together(some: Any) -> Any:
-        for raw, effects in some:
+    def joined(runs: Any, topic: str) -> Any:
+        for raw, effects in runs:
             check(raw, effects)
-        return encode_together(some)
+        return joined_answers(runs, topic)
 
-    monkeypatch.setattr(encoder, "encode", failing)
-    monkeypatch.setattr(encoder, "encode_together", failing_together)
+    monkeypatch.setattr(encoder, "encode", checked)
+    monkeypatch.setattr("streamapp.worker.outputs.encoder.joined_answers", joined)
 
 
 @settings(max_examples=examples(20), deadline=None)
@@ -189,17 +178,15 @@ def test_in_one_go_as_one_by_one(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_answers_of_steady_rounds_are_encoded_in_one_go(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    both, rounds = Both(4, LIMITS), Rounds(random.Random(seed), 4, 0.0)
-    encoder, n_encoded = both.pipelines[0]._encoder, 0
-    encode_together = encoder.encode_together
+    both, rounds, joined = Both(4, LIMITS), Rounds(random.Random(seed), 4, 0.0), 0
 
-    def counting(some: Any) -> Any:
-        nonlocal n_encoded
-        encoded = encode_together(some)
-        n_encoded += sum(records is not None for records in encoded)
-        return encoded
+    def counting(runs: Any, topic: str) -> Any:
+        nonlocal joined
+        answers = joined_answers(runs, topic)
+        joined += sum(records is not None for records in answers)
+        return answers
 
-    monkeypatch.setattr(encoder, "encode_together", counting)
+    monkeypatch.setattr("streamapp.worker.outputs.encoder.joined_answers", counting)
     for _ in range(12):
         asyncio.run(both.process(rounds.round()))
-    assert n_encoded >= 4 * 8, "all but those of the first rounds, in which shapes and classes are new"
+    assert joined >= 4 * 8, "all but those of the first rounds, in which shapes and classes are new"

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from streamapp.worker.outputs.encoder import Encoder
+from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.task.effects.effects import Effects, Notice
 from streamapp.worker.task.error_isolation import process_isolated
 from streamapp.worker.task.sources import SourceName
@@ -88,9 +89,9 @@ class Partition:
         source = records[0].source
         assert all(record.source == source for record in records)
         raw = self._raw(source, records)
-        run = TaskRun(source, raw, position=self._offsets[source])
         skipped = frozenset(offset for offset in raw.offsets if (source, offset) in self.to_skip)
-        effects, sent = process_isolated(self.task, run, self.encoder.encode, skipped)
+        run = TaskRun(source, raw, position=self._offsets[source], skipped=skipped)
+        effects, sent = self.process(run)
         for sent_record in sent:
             headers: Sequence[Headers] = (
                 [()] * len(sent_record) if sent_record.headers is None else sent_record.headers
@@ -103,6 +104,13 @@ class Partition:
             ]
         self.notices += effects.notices
         return effects
+
+    def process(self, run: TaskRun) -> tuple[Effects, list[OutputRecords]]:
+        """Process a run and encode its effects; raise the exception that stops the partition."""
+        (outcome,) = process_isolated([(self.task, run)], self.encoder.encode_runs)
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
 
     def _raw(self, source: SourceName, records: Sequence[Record]) -> RawRecords:
         start = self._offsets[source]

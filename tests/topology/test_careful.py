@@ -9,7 +9,7 @@ import pytest
 from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.task.effects.effects import Effects
-from streamapp.worker.task.error_isolation import ProcessingError, process_isolated
+from streamapp.worker.task.error_isolation import ProcessingError
 from streamapp.worker.task.task import TaskRun
 from tests.property.test_task_cuts import assert_same
 from tests.property.test_task_rollback import state
@@ -92,7 +92,7 @@ def test_stop_partition_names_topic_partition_offset_and_model(explosive: str) -
 def test_the_position_behind_a_gap_in_the_log_is_kept_when_records_are_repeated(explosive: str) -> None:
     partition = Partition(config(spec(explosive), processing_exception_handler="dead-letter"))
     raw = partition._raw("instances", [instance(row) for row in (*rows(3), POISON)])
-    process_isolated(partition.task, TaskRun("instances", raw, position=29), partition.encoder.encode)
+    partition.process(TaskRun("instances", raw, position=29))
     assert partition.task.next == {"instances": 29}
 
 
@@ -123,11 +123,13 @@ def test_models_are_copied_only_where_a_run_may_have_to_be_undone() -> None:
 class StrictEncoder(Encoder):
     """An encoder that fails where ours would have a bug: at the id "poison"."""
 
-    def encode(self, raw: RawRecords, effects: Effects) -> list[OutputRecords]:
+    def encode(
+        self, raw: RawRecords, effects: Effects, answers: OutputRecords | None = None
+    ) -> list[OutputRecords]:
         if any("poison" in answers.predictions.ids for answers in effects.answers):
             message = "'utf-8' codec can't encode character: surrogates not allowed"
             raise TypeError(message)
-        return super().encode(raw, effects)
+        return super().encode(raw, effects, answers)
 
 
 def test_what_cannot_be_encoded_stops_its_partition_and_is_named() -> None:

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import pytest
 
-from streamapp.worker.task.error_isolation import process_isolated
 from streamapp.worker.task.task import TaskRun
 from streamapp.worker.transport.runs import FetchedColumns, TimeOrder
 from tests.topology.partition import ALWAYS, NOW, PARTITION, Partition, Record, config
@@ -70,7 +69,7 @@ def steps(partition: Partition, records: list[Record]) -> Iterator[int]:
             run, rest = run.cut(done)
             order.give_back(rest, done)
         assert leading.position == run.position
-        process_isolated(partition.task, leading, partition.encoder.encode)
+        partition.process(leading)
         yield done
 
 

@@ -12,7 +12,6 @@ from streamapp.worker.journal.entry import Entry, Ranges, Step, decode, encode
 from streamapp.worker.journal.ledger import step_of
 from streamapp.worker.restore.errors import RestoreError
 from streamapp.worker.restore.journal_replay import Replay
-from streamapp.worker.task.error_isolation import process_isolated
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import TaskRun
 from tests.topology.logged import Logged
@@ -48,8 +47,7 @@ def run_around(partition: Logged, source: SourceName, batch: RefusedBatch, posit
         [(), (), ()],
     )
     batches = {batch.first: batch}
-    run = TaskRun(source, raw, position=position)
-    effects, _ = process_isolated(partition.task, run, partition.encoder.encode, frozenset(), batches)
+    effects, _ = partition.process(TaskRun(source, raw, position=position, refused=batches))
     (letter,) = [letter for letter in effects.dead_letters if letter.reason is Reason.BATCH_TOO_LARGE]
     assert (letter.origin.offset, letter.last_offset) == (batch.first, batch.last)
     assert letter.origin.value == batch.head

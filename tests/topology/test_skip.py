@@ -11,7 +11,7 @@ import pytest
 from streamapp.worker.journal.entry import Entry, Step, decode, encode
 from streamapp.worker.journal.ledger import step_of
 from streamapp.worker.restore.journal_replay import Replay
-from streamapp.worker.task.error_isolation import ProcessingError, process_isolated
+from streamapp.worker.task.error_isolation import ProcessingError
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task, TaskRun
 from tests.topology.logged import Logged
@@ -171,7 +171,6 @@ def test_event_time_does_not_see_it() -> None:
 def test_the_position_behind_a_gap_in_the_log_is_kept() -> None:
     partition = Skipping(("labels", 1))
     raw = partition._raw("labels", [label({"id": "a", "label": "b"}), label({"id": "b", "label": "b"})])
-    run = TaskRun("labels", raw, position=29)
-    effects, _ = process_isolated(partition.task, run, partition.encoder.encode, frozenset([1]))
+    effects, _ = partition.process(TaskRun("labels", raw, position=29, skipped=frozenset([1])))
     assert partition.task.next == {"labels": 29}
     assert step_of("labels", raw, 29, effects) == Step("labels", 29, skipped=((1, 2),), count=2)

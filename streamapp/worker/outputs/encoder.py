@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import numpy as np
@@ -11,9 +12,9 @@ import numpy.typing as npt
 
 from streamapp.worker.outputs.dead_letters import dead_letters
 from streamapp.worker.outputs.headers import FullHeaders, OwnHeaders, all_passed_on
+from streamapp.worker.outputs.joined_answers import joined_answers
 from streamapp.worker.outputs.limits import OUTPUT_BYTES, RECORD_BYTES, OutputLimits, headers_bytes
 from streamapp.worker.outputs.outgoing import OutputRecords, in_input_order
-from streamapp.worker.outputs.plain_answers import plain_answers
 from streamapp.worker.outputs.too_large import PREDICTION, TooLarge
 from streamapp.worker.task.effects.effects import Effects, FeatureRequests, PredictionGroup, Requests
 from topics.codecs import (
@@ -42,7 +43,16 @@ from topics.definitions import TopicNames
 if TYPE_CHECKING:
     from streamapp.settings import Settings
 
+logger = logging.getLogger(__name__)
+
 Report = TypeVar("Report")
+
+Check = Callable[[RawRecords, Effects], None]
+"""A function that raises an exception if the records of a run cannot be committed."""
+
+
+def _no_check(_raw: RawRecords, _effects: Effects) -> None:
+    """Accept every run."""
 
 
 class Encoder:
@@ -57,19 +67,24 @@ class Encoder:
         form: Literal["json", "packed"] | None = None,
         limits: OutputLimits | None = None,
         most_bytes: int = OUTPUT_BYTES,
+        check: Check = _no_check,
     ) -> None:
         """`form`: of the answers to single records; None: the form of the record answered.
 
-        `limits`: None: those in the catalogue; `most_bytes`: of an output about a small record.
+        `limits`: None: those in the catalogue; `most_bytes`: of an output about a small record; `check`: is
+        called for each run before its outputs are written.
         """
         self._names = names
         self._limits = limits or OutputLimits.of_catalogue(names)
         self._most = most_bytes
         self._form = form
+        self._check = check
         self._full = FullHeaders(application_id) if headers == "full" else None
 
     @staticmethod
-    def from_settings(settings: Settings, names: TopicNames, limits: OutputLimits) -> Encoder:
+    def from_settings(
+        settings: Settings, names: TopicNames, limits: OutputLimits, check: Check = _no_check
+    ) -> Encoder:
         """Return an encoder with the options that the settings hold."""
         return Encoder(
             names,
@@ -78,40 +93,55 @@ class Encoder:
             form=settings.output_format,
             limits=limits,
             most_bytes=settings.max_output_bytes,
+            check=check,
         )
 
-    def encode(self, raw: RawRecords, effects: Effects) -> list[OutputRecords]:
+    def encode_runs(
+        self, runs: Sequence[tuple[RawRecords, Effects]]
+    ) -> list[list[OutputRecords] | Exception]:
+        """Return the records that each run leads to, or the exception that concerns this run only.
+
+        Answers of small runs are written in one call.
+        """
+        answers = self._joined_answers(runs)
+        outcomes: list[list[OutputRecords] | Exception] = []
+        for (raw, effects), written in zip(runs, answers, strict=True):
+            try:
+                self._check(raw, effects)
+                outcomes.append(self.encode(raw, effects, written))
+            except Exception as error:  # noqa: BLE001 - the caller isolates the record
+                outcomes.append(error)
+        return outcomes
+
+    def encode(
+        self, raw: RawRecords, effects: Effects, answers: OutputRecords | None = None
+    ) -> list[OutputRecords]:
         """Return the records that a run leads to, topic by topic; topics without any are left out.
 
         Outputs too large for their topic are replaced by dead letters of their inputs, which are added to
-        `effects` with their counts.
+        `effects` with their counts. `answers`: the records of its predictions, if they are written already.
         """
-        names, too_large = self._names, TooLarge(raw, self._limits, effects, self._most)
-        alerts = [(each.record, each.key, each.alert) for each in effects.alerts]
-        evaluations = [(each.record, each.key, each.evaluation) for each in effects.evaluations]
-        happened = [(each.record, each.key, each.event) for each in effects.happened]
-        found = [
-            self._predictions(raw, effects.answers, too_large),
-            *(self._requests(raw, each) for each in effects.requests),
-            *(self._feature_requests(raw, each) for each in effects.feature_requests),
-            self._reports(raw, names.drift_alerts, "drift-alert", alerts, encode_drift_alerts),
-            self._reports(raw, names.model_events, "model-event", happened, encode_model_events),
-            self._reports(raw, names.evaluations, "evaluation", evaluations, encode_evaluations),
-        ]
-        fitting = [too_large.without(each) for each in found if each is not None]
+        too_large = TooLarge(raw, self._limits, effects, self._most)
+        if answers is None:
+            answers = self._predictions(raw, effects.answers, too_large)
+        outputs = [] if answers is None else [answers]
+        outputs += [self._requests(raw, requests) for requests in effects.requests]
+        outputs += [self._feature_requests(raw, requests) for requests in effects.feature_requests]
+        outputs += self._reports(raw, effects)
+        fitting = [too_large.without(records) for records in outputs]
         too_large.write(effects)
         if effects.dead_letters:
-            limit = self._limits.of(names.dead_letters)
-            fitting.append(dead_letters(names.dead_letters, effects.dead_letters, limit))
-        return [each for each in fitting if len(each)]
+            topic = self._names.dead_letters
+            fitting.append(dead_letters(topic, effects.dead_letters, self._limits.of(topic)))
+        return [records for records in fitting if len(records)]
 
-    def encode_together(self, some: Sequence[tuple[RawRecords, Effects]]) -> list[list[OutputRecords] | None]:
-        """Return the records that each of several runs of JSON leads to; None: use `encode` for this run."""
-        if self._full is not None or self._form == "packed":
-            return [None] * len(some)
-        topic = self._names.predictions
-        found = plain_answers(some, topic, min(self._most, self._limits.of(topic)))
-        return [None if records is None else [records] for records in found]
+    def _joined_answers(self, runs: Sequence[tuple[RawRecords, Effects]]) -> Sequence[OutputRecords | None]:
+        if len(runs) > 1 and self._full is None and self._form != "packed":
+            try:
+                return joined_answers(runs, self._names.predictions)
+            except Exception:  # encoding each run alone, in isolation, shows which record it is
+                logger.exception("answers of %d partitions could not be encoded together", len(runs))
+        return [None] * len(runs)
 
     # -- predictions ----------------------------------------------------------------------------------------
 
@@ -129,19 +159,19 @@ class Encoder:
         self, raw: RawRecords, answers: Sequence[PredictionGroup]
     ) -> list[tuple[PredictionGroup, Format]]:
         """Return the answers by the format they are to be written in."""
-        found: list[tuple[PredictionGroup, Format]] = []
-        fixed = [self._fixed_form(each) for each in answers]
+        by_form: list[tuple[PredictionGroup, Format]] = []
+        fixed = [self._fixed_form(group) for group in answers]
         wire = uniform_wire(raw.values, raw.headers) if None in fixed else None
-        for each, form in zip(answers, fixed, strict=True):
+        for group, form in zip(answers, fixed, strict=True):
             if form is not None or wire is not None:
-                found.append((each, form or _form(wire or "json")))
+                by_form.append((group, form or _form(wire or "json")))
                 continue
-            forms = [_form(_wire(raw, record)) for record in each.record.tolist()]
-            found += [
-                (_taken(each, [at for at, mine in enumerate(forms) if mine == one]), one)
-                for one in dict.fromkeys(forms)
+            forms = [_form(_wire(raw, record)) for record in group.record.tolist()]
+            by_form += [
+                (_taken(group, [row for row, own in enumerate(forms) if own == written]), written)
+                for written in dict.fromkeys(forms)
             ]
-        return found
+        return by_form
 
     def _fixed_form(self, answers: PredictionGroup) -> Format | None:
         """Return the format of answers if it is the same for all; None: each has the format of its record."""
@@ -192,17 +222,28 @@ class Encoder:
         values = encode_feature_requests(requests.requests)
         return self._records(raw, topic, "feature-request", records, values, "json", own, keys)
 
-    def _reports(
+    def _reports(self, raw: RawRecords, effects: Effects) -> Iterator[OutputRecords]:
+        """Yield the records of alerts, model events and evaluations."""
+        names = self._names
+        if effects.alerts:
+            alerts = [(each.record, each.key, each.alert) for each in effects.alerts]
+            yield self._report(raw, names.drift_alerts, "drift-alert", alerts, encode_drift_alerts)
+        if effects.happened:
+            happened = [(each.record, each.key, each.event) for each in effects.happened]
+            yield self._report(raw, names.model_events, "model-event", happened, encode_model_events)
+        if effects.evaluations:
+            evaluations = [(each.record, each.key, each.evaluation) for each in effects.evaluations]
+            yield self._report(raw, names.evaluations, "evaluation", evaluations, encode_evaluations)
+
+    def _report(
         self,
         raw: RawRecords,
         topic: str,
         kind: str,
         reports: Sequence[tuple[int, bytes | None, Report]],
         encode: Callable[[Iterable[Report]], list[bytes]],
-    ) -> OutputRecords | None:
-        """Return the records of reports: (record, model key, report)."""
-        if not reports:
-            return None
+    ) -> OutputRecords:
+        """Return the records of reports (at least one): record, model key, report."""
         records, keys, values = zip(*reports, strict=True)
         return self._records(raw, topic, kind, records, encode(values), keys=keys)
 

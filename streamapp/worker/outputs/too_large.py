@@ -46,8 +46,10 @@ class TooLarge:
 
     def without(self, outgoing: OutputRecords) -> OutputRecords:
         """Return the records that fit their topic and are in proportion to their inputs; note the rest."""
-        outgoing = self._in_proportion(outgoing)
         limit = self._limits.of(outgoing.topic)
+        if outgoing.most_bytes <= min(limit, self._most):
+            return outgoing
+        outgoing = self._in_proportion(outgoing)
         if outgoing.most_bytes <= limit:
             return outgoing
         sizes = [outgoing.bytes_of(at) for at in range(len(outgoing))]

@@ -11,15 +11,15 @@ commit). Exactly once has outputs, journal and offsets in one transaction; outpu
 for the next transaction. The number and size of held outputs are bounded.
 
 Nothing here blocks the event loop. While the producer's queue is full (a slow or unreachable broker) the
-outputs of one run (or of a delivery of small runs) are kept, and `room` returns when a thread has handed them
-to the producer. It is awaited after each run, so that the outputs of further runs are not kept too.
+outputs of one group of runs are kept, and `room` returns when a thread has handed them to the producer. It is
+awaited after each group, so that the outputs of further runs are not kept too.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from streamapp.worker.blocking_calls import run_blocking
 from streamapp.worker.processing.pipeline import Pipeline, Results
@@ -97,17 +97,24 @@ class CommitSchedule:
             return 0.0
         return max(0.0, due - self._last_round_s - now)
 
-    def send(self, results: Results) -> None:
-        """Send the outputs of a run, or hold them while a flush is under way; in order in any case."""
+    def send(self, group: Sequence[Results]) -> None:
+        """Send the outputs of runs, or hold them while a flush is under way; in order in any case."""
+        passing = [results for results in group if self._passes(results)]
+        if passing:
+            self._pipeline.send(passing)
+
+    def _passes(self, results: Results) -> bool:
+        """Return whether outputs may be sent now; else hold them."""
+        if self._flushed.is_set():
+            return True
         n = len(results.run.raw)
-        if not self._flushed.is_set():
-            if self._exactly_once or self._held or self._passed_records + n > MAX_PASSED_RECORDS:
-                self._held.append(results)
-                self._held_records += n
-                self._held_bytes += results.size
-                return
-            self._passed_records += n
-        self._pipeline.send(results)
+        if self._exactly_once or self._held or self._passed_records + n > MAX_PASSED_RECORDS:
+            self._held.append(results)
+            self._held_records += n
+            self._held_bytes += results.size
+            return False
+        self._passed_records += n
+        return True
 
     async def room(self) -> None:
         """Return when more may be sent or held; raise when outputs cannot be delivered."""
@@ -143,10 +150,7 @@ class CommitSchedule:
             self._held_records = self._held_bytes = 0
             self._flushed.set()
         if held:
-            with self._pipeline.sender.gathering():
-                for results in held:
-                    self._pipeline.send(results)
-            self._pipeline.sender.hand_over()
+            self._pipeline.send(held)
         if not self._exactly_once:
             await transact()  # 4. to 6.
         self.seconds = self._clock() - started

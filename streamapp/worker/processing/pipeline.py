@@ -1,12 +1,13 @@
-"""Pipeline: a run through the worker, in one call: load models, decode, process (the task), encode.
+"""Pipeline: a group of runs through the worker, in one call: load models, decode, process (tasks), encode.
 
-Another call, `send`, sends its outputs, at once or when a commit that is under way is over. A run of the
-topic `grove.labels` in the driver is a run of the source `labels` in the task.
+Another call, `send`, sends their outputs, at once or when a commit that is under way is over. A run of the
+topic `grove.labels` in the driver is a run of the source `labels` in the task. A stage that fails for the
+whole group is repeated for each run alone, and the task of a run that fails alone goes record by record.
 
-Most runs take a few milliseconds, and are computed where they arrive, in the event loop. One with a large
-record (a block of ten thousand rows, a schema of thousands of values) may take seconds: a thread computes it,
-so that heartbeats, fetches, commits and pages continue. During this time no other code may touch a task: to
-do so it has to hold `tasks_lock`.
+Most groups take a few milliseconds, and are computed where they arrive, in the event loop. A large run (a
+block of ten thousand rows, a schema of thousands of values) may take seconds: a thread computes it, so that
+heartbeats, fetches, commits and pages continue. During this time no other code may touch a task: to do so it
+has to hold `tasks_lock`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from functools import partial
+from typing import Any, Final, TypeVar, cast
 
 from streamapp.settings import Settings
 from streamapp.worker.blocking_calls import run_blocking
@@ -28,64 +30,46 @@ from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.limits import OutputLimits
 from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.processing.model_loading import reload
+from streamapp.worker.processing.run_groups import is_large
 from streamapp.worker.task.effects.effects import Effects, Notice
-from streamapp.worker.task.error_isolation import process_isolated, process_together
+from streamapp.worker.task.error_isolation import process_isolated
 from streamapp.worker.task.instances.growth import STEP
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
-from streamapp.worker.task.sources import SOURCES, source_topics
+from streamapp.worker.task.sources import SOURCES, SourceName, source_topics
 from streamapp.worker.task.task import CODE, Task, TaskRun
 from streamapp.worker.task.task_config import TaskConfig
-from streamapp.worker.transport import runs
+from streamapp.worker.transport.runs import Run
 from topics.clients.partitioner import partition_of
 from topics.clients.sender import Sender
 from topics.codecs.compiled.keys import coded
-from topics.columns.records import Headers, Instances, RawRecords
-from topics.columns.spans import any_headers, header_counts
+from topics.columns.records import RawRecords
 from topics.definitions import TopicNames
 
 logger = logging.getLogger(__name__)
 
 MAX_REMEMBERED_KEYS: Final = 1 << 17  # keys whose partition was checked, per worker
 
-LARGE_RECORD: Final = 64 << 10
-"""Bytes from which a record may take longer than other runs can wait: blocks take up to 1.4 µs a byte."""
-
-MANY_HEADERS: Final = 1024
-"""Headers from which a record is large; each of its answers may repeat them."""
-
-MANY_IN_ALL: Final = 16 << 10
-"""Headers of a run from which it may take that long; one takes some 2 µs to read and to pass on."""
-
-LARGE_RUN: Final = 4 << 20
-"""Bytes from which a run may take that long, even if its records are small."""
-
-SMALL_RUN: Final = 200
-"""Most records of a run that is read together with other runs."""
-
-READ_TOGETHER: Final = 256 << 10
-"""Most bytes of runs that are read together, including all data fetched with them, because they are copied.
-It also limits runs whose outputs are handed over together.
-"""
-
 T = TypeVar("T")
+
+TaskAndRun = tuple[Task, Run]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Results:
     """The results of a run: output records, ready to be sent, and the run's journal step."""
 
-    run: runs.Run
+    run: Run
     effects: Effects
     records: list[OutputRecords]
     step: Step
     input_bytes: int  # of the records of the run
-    rest: runs.Run | None = None  # the records that were too many for one step, not processed
+    rest: Run | None = None  # the records that were too many for one step, not processed
 
     @property
     def size(self) -> int:
         """Approximate memory in bytes of the run's records and of its outputs."""
-        return self.input_bytes + sum(each.values.total for each in self.records)
+        return self.input_bytes + sum(outputs.values.total for outputs in self.records)
 
 
 class Pipeline:
@@ -115,11 +99,10 @@ class Pipeline:
         self._room = room_for_steps(self.config, self.journal_bytes)
         self._quota = ModelQuota(self._config.models_max_count)
         self._memory = memory or ModelMemory()
-        self._encoder = Encoder.from_settings(settings, names, limits)
+        self._encoder = Encoder.from_settings(settings, names, limits, self._check)
         self.sender = sender
         self._tasks_lock = tasks_lock or asyncio.Lock()
         self._metrics = metrics
-        self._read_together = CODE["instances"].together
         self._placement = KeyPlacement(metrics, partitions)
 
     @property
@@ -136,171 +119,116 @@ class Pipeline:
         task.configure(self._config)
         task.join(self._quota, self._memory)
 
-    def read_together(self, some: Sequence[runs.Run]) -> list[Instances | None]:
-        """Return the instances of each run if these are many small runs; None: the run's task reads it.
-
-        The cost of reading a run does not depend on how small it is.
-        """
-        found: list[Instances | None] = [None] * len(some)
-        small = [
-            number
-            for number, run in enumerate(some)
-            if self._sources[run.topic] == "instances"
-            and 0 < len(run.raw) <= SMALL_RUN
-            and not _has_many_headers(run.raw.headers)
-        ]
-        raws = [some[number].raw for number in small]
-        if len(raws) < 2 or sum(len(raw.spans.buffer) for raw in raws) > READ_TOGETHER:
-            return found
-        try:
-            read = self._read_together(raws, self._config.limits)
-        except Exception:  # reading each run alone, in isolation, shows which record it is
-            logger.exception("small runs of %d partitions could not be read together", len(raws))
-            return found
-        for number, instances in zip(small, read, strict=True):
-            found[number] = instances
-        return found
-
-    def process_together(
-        self, some: Sequence[tuple[Task, runs.Run, Instances | None]]
-    ) -> list[Results | Exception | None]:
-        """Return the results of runs of several partitions, or the exception that `process` would raise.
-
-        None: the run has to be processed alone. `some`: small runs with the results of `read_together`; if
-        they are ready, their answers are encoded in one call. The event loop runs nothing else during this.
-        """
-        found: list[Results | Exception | None] = [None] * len(some)
-        share = STEP // max(1, len(some))
-        ready = [number for number, each in enumerate(some) if _is_ready(*each, share)]
-        if len(ready) < 2:
-            return found
-        started = time.perf_counter()
-        of_tasks = []
-        for number in ready:
-            task, run, instances = some[number]
-            self._placement.check(run)
-            of_tasks.append((task, TaskRun("instances", run.raw, instances, run.position)))
-        done = process_together(of_tasks, self._encode, self._encode_together)
-        seconds = (time.perf_counter() - started) / len(ready)
-        for number, (_, of_task), outcome in zip(ready, of_tasks, done, strict=True):
-            if isinstance(outcome, Exception):
-                found[number] = outcome
-                continue
-            effects, records = outcome
-            self._metrics.computed("instances", seconds)
-            step = step_of("instances", of_task.raw, some[number][1].position, effects)
-            found[number] = Results(some[number][1], effects, records, step, of_task.raw.spans.value_bytes)
-        return found
-
-    def are_small(self, some: Sequence[runs.Run]) -> bool:
-        """Return whether runs together take a few milliseconds, so that outputs may wait for the last run."""
-        spans = [run.raw.spans for run in some]
-        in_all = sum(each.value_bytes for each in spans)
-        return in_all <= READ_TOGETHER and all(each.values.longest < LARGE_RECORD for each in spans)
-
     async def process(
-        self,
-        task: Task,
-        run: runs.Run,
-        is_ours: Callable[[], bool],
-        instances: Instances | None = None,
-        *,
-        runs_of_step: int = 1,
-    ) -> Results | None:
-        """Return the results of a run; None if `is_ours` returns False once its models are in memory.
+        self, work: Sequence[TaskAndRun], is_ours: Callable[[int], bool], most: int = STEP
+    ) -> list[Results | Exception | None]:
+        """Return the results of each run of a group (`run_groups.py`), all of different tasks.
 
-        `instances`: of the run, if they are read already; `runs_of_step`: runs that share the work of a step
-        (Task.leading): the results may be those of the first records of the run, and have the rest.
-
-        Raise ProcessingError, with the record, if our own code fails; SwapFileError if models are lost.
+        An exception in place of results stops the partition, or ends the worker if models are lost
+        (SwapFileError). None: `is_ours` returned False for the partition once the models were in memory.
+        `most`: work of each run (Task.leading): the results may be those of its first records, and have the
+        rest. Between the last run that is computed and the return, no other coroutine runs.
         """
+        failures = [await self._load_models(task, run) for task, run in work]
+        is_slow = len(work) == 1 and is_large(work[0][1])  # a large run is alone in its group
+        async with self._tasks_lock if is_slow else contextlib.nullcontext():
+            ours = [is_ours(run.raw.partition) for _, run in work]
+            ready = [
+                pair for pair, own, failure in zip(work, ours, failures, strict=True) if own and not failure
+            ]
+            compute = partial(self._compute, ready, most)
+            computed = iter(await _to_the_end(compute) if is_slow and ready else compute())
+            return [
+                None if not own else failure or next(computed)
+                for own, failure in zip(ours, failures, strict=True)
+            ]
+
+    async def _load_models(self, task: Task, run: Run) -> Exception | None:
+        """Load the models that a run names into memory; return the exception if one cannot be loaded."""
+        started = time.perf_counter()
         try:
-            await self._load_models(task, run)
-        except Exception:
-            if is_ours():
-                raise
-            return None  # the task was dropped: its failure has no consequence
-        if not is_ours():
-            return None
-        self._placement.check(run)
-        spans = run.raw.spans
-        size = spans.value_bytes
-        is_large = size >= LARGE_RUN or spans.values.longest >= LARGE_RECORD
-        if not is_large and not _has_many_headers(run.raw.headers):
-            return self._compute(task, run, size, instances, runs_of_step)
-        async with self._tasks_lock:
-            if not is_ours():
-                return None
-            return await _to_the_end(lambda: self._compute(task, run, size, None, runs_of_step))
+            if await reload(task.models, run.raw):
+                self._metrics.model_reload_seconds.observe(time.perf_counter() - started)
+        except Exception as error:  # noqa: BLE001 - without consequence if the task was dropped meanwhile
+            return error
+        return None
 
-    def _compute(
-        self, task: Task, run: runs.Run, size: int, instances: Instances | None, runs_of_step: int
+    def _compute(self, work: Sequence[TaskAndRun], most: int) -> list[Results | Exception]:
+        """Decode, process and encode runs."""
+        if not work:
+            return []
+        started = time.perf_counter()
+        for _, run in work:
+            self._placement.check(run)
+        outcomes: list[Results | Exception | None] = [None] * len(work)
+        steps: list[tuple[int, Run, Run | None]] = []  # number of a run, its first records, the rest
+        of_tasks: list[tuple[Task, TaskRun]] = []
+        for number, ((task, run), batch) in enumerate(zip(work, self._decoded(work), strict=True)):
+            source = self._sources[run.topic]
+            whole = TaskRun(source, run.raw, batch, run.position, run.skipped, run.refused)
+            try:
+                leading = task.leading(whole, most)
+            except Exception as error:  # noqa: BLE001 - of one run: the others go on
+                outcomes[number] = error
+                continue
+            n = len(leading.raw)
+            steps.append((number, *(run.cut(n) if n < len(run.raw) else (run, None))))
+            of_tasks.append((task, leading))
+        isolated = process_isolated(of_tasks, self._encoder.encode_runs)
+        seconds = (time.perf_counter() - started) / len(work)
+        for (number, run, rest), outcome in zip(steps, isolated, strict=True):
+            outcomes[number] = (
+                outcome if isinstance(outcome, Exception) else self._results(run, rest, *outcome, seconds)
+            )
+        return cast("list[Results | Exception]", outcomes)
+
+    def _decoded(self, work: Sequence[TaskAndRun]) -> list[Any]:
+        """Return the batch of each run; None: the task decodes the run."""
+        batches: list[Any] = [None] * len(work)
+        numbers: dict[SourceName, list[int]] = {}
+        for number, (_, run) in enumerate(work):
+            if not run.skipped and not run.refused:  # their records are not read
+                numbers.setdefault(self._sources[run.topic], []).append(number)
+        for source, some in numbers.items():
+            runs = [work[number][1].raw for number in some]
+            try:
+                decoded = CODE[source].decode(runs, self._config.limits)
+            except Exception:  # the task decodes each run again, in isolation, and names the record
+                logger.exception("%s of %d partitions could not be decoded in one go", source, len(runs))
+                continue
+            for number, batch in zip(some, decoded, strict=True):
+                batches[number] = batch
+        return batches
+
+    def _results(
+        self, run: Run, rest: Run | None, effects: Effects, records: list[OutputRecords], seconds: float
     ) -> Results:
-        started = time.perf_counter()
         source = self._sources[run.topic]
-        whole = TaskRun(source, run.raw, instances, run.position)
-        of_task, rest = task.leading(whole, STEP // runs_of_step), None
-        if len(of_task.raw) < len(run.raw):
-            run, rest = run.cut(len(of_task.raw))
-            size = run.raw.spans.value_bytes
-        effects, records = process_isolated(task, of_task, self._encode, run.skipped, run.refused)
-        self._metrics.computed(source, time.perf_counter() - started)
+        self._metrics.computed(source, seconds)
         step = step_of(source, run.raw, run.position, effects, run.refused)
-        return Results(run, effects, records, step, size, rest)
+        return Results(run, effects, records, step, run.raw.spans.value_bytes, rest)
 
-    async def _load_models(self, task: Task, run: runs.Run) -> None:
-        """Load the models that a run names into memory."""
-        started = time.perf_counter()
-        if await reload(task.models, run.raw):
-            self._metrics.model_reload_seconds.observe(time.perf_counter() - started)
-
-    def _encode(self, raw: RawRecords, effects: Effects) -> list[OutputRecords]:
-        """Return the outputs of a run; raise if the journal could not take its records."""
+    def _check(self, raw: RawRecords, effects: Effects) -> None:
+        """Raise if the journal could not take the records of a run."""
         if SOURCES[self._sources[raw.topic]].journalled:
             check_controls(raw, effects, self._room)
-        return self._encoder.encode(raw, effects)
 
-    def _encode_together(
-        self, some: Sequence[tuple[RawRecords, Effects]]
-    ) -> list[list[OutputRecords] | None]:
-        """Return the outputs of runs of instances; None: the run has to be encoded alone."""
-        try:
-            return self._encoder.encode_together(some)
-        except Exception:  # encoding each run alone, in isolation, shows which record it is
-            logger.exception("answers of %d partitions could not be encoded together", len(some))
-            return [None] * len(some)
-
-    def send(self, results: Results) -> None:
-        """Hand the outputs of a run to the producer, in order and without waiting; log and count its effects.
+    def send(self, group: Sequence[Results]) -> None:
+        """Hand the outputs of runs to the producer, in order and without waiting; log and count the effects.
 
         Outputs have the order and the partition of their inputs.
         """
-        raw = results.run.raw
-        for each in results.records:
-            columns = each.values, each.keys, each.timestamps, each.headers
-            self.sender.offer_run(each.topic, raw.partition, *columns)
-        self._metrics.sent(raw, results.effects)
-        for notice in results.effects.notices:
-            _say(results.run, notice)
-
-
-def _is_ready(task: Task, run: runs.Run, instances: Instances | None, most: int) -> bool:
-    """Return whether a run was read together with other runs, needs no models loaded, and is one step.
-
-    `most`: work of a step (Task.leading).
-    """
-    is_read = instances is not None and not any_headers(run.raw.headers)
-    if not is_read or run.skipped or run.refused or task.models.cache.n_evicted:
-        return False
-    return len(task.leading(TaskRun("instances", run.raw, instances), most).raw) == len(run.raw)
-
-
-def _has_many_headers(headers: Sequence[Headers]) -> bool:
-    """Return whether headers may take long, without reading them: they are millions if somebody wants it."""
-    if not any_headers(headers):
-        return False
-    counts = header_counts(headers)
-    return bool(counts.max() >= MANY_HEADERS or counts.sum() >= MANY_IN_ALL)
+        with self.sender.gathering():
+            for results in group:
+                raw = results.run.raw
+                for outputs in results.records:
+                    columns = outputs.values, outputs.keys, outputs.timestamps, outputs.headers
+                    self.sender.offer_run(outputs.topic, raw.partition, *columns)
+        self.sender.hand_over()
+        for results in group:
+            self._metrics.sent(results.run.raw, results.effects)
+            for notice in results.effects.notices:
+                _log(results.run, notice)
 
 
 async def _to_the_end(compute: Callable[[], T]) -> T:
@@ -324,7 +252,7 @@ class KeyPlacement:
         self._seen: set[tuple[int, bytes | None]] = set()
         self._warned: set[str] = set()
 
-    def check(self, run: runs.Run) -> None:
+    def check(self, run: Run) -> None:
         """Count the keys of a run that belong to another partition; warn once for each topic."""
         here = run.raw.partition
         new = {(here, key) for key in coded(run.raw.keys).distinct} - self._seen
@@ -350,7 +278,7 @@ class KeyPlacement:
             )
 
 
-def _say(run: runs.Run, notice: Notice) -> None:
+def _log(run: Run, notice: Notice) -> None:
     fields = {
         "topic": run.topic,
         "partition": run.raw.partition,

@@ -1,4 +1,4 @@
-"""Task manager: the processing loop of a worker, run after run, of any partition.
+"""Task manager: the processing loop of a worker, group after group of runs, of any partitions.
 
     driver ── delivery ──> process ──> pipeline: load, decode, task, encode ──> results ──> outputs
                               │
@@ -13,10 +13,9 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from faust.types import TP
@@ -31,17 +30,18 @@ from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.partition import Partition, Partitions
 from streamapp.worker.processing.pipeline import Pipeline, Results
 from streamapp.worker.processing.read_progress import ReadProgress
+from streamapp.worker.processing.run_groups import groups
 from streamapp.worker.processing.transactions import Transactions
 from streamapp.worker.restore.errors import SourceLogError
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
 from streamapp.worker.snapshots.final_snapshots import leave_snapshots
 from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
+from streamapp.worker.task.instances.growth import STEP
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task
 from streamapp.worker.transport.delivery import Delivery
 from streamapp.worker.transport.runs import Run
-from topics.columns.records import Instances
 from topics.errors import AbortedError
 
 logger = logging.getLogger(__name__)
@@ -132,108 +132,35 @@ class TaskManager:
     # -- runs -----------------------------------------------------------------------------------------------
 
     async def process(self, delivery: Delivery) -> None:
-        """Process runs (or a tick), one after another, and start a commit when it is due."""
-        left = deque(delivery.runs)
+        """Process runs (or a tick), group after group, and start a commit when it is due."""
+        left = deque(groups(delivery.runs) or [[]])  # a tick is a group without runs
         try:
             async with self.committer.lock:
-                if not left:
-                    await self._process_if_ours(delivery, delivery.partition, None)
-                numbers = [run.raw.partition for run in delivery.runs]
-                here = {number: self.partitions[number] for number in numbers if number in self.partitions}
-                read = dict(zip(numbers, self._pipeline.read_together(delivery.runs), strict=True))
-                gathers = len(left) > 1 and self._pipeline.are_small(delivery.runs)
-                with self._pipeline.sender.gathering() if gathers else nullcontext():
-                    if gathers:
-                        await self._process_together(delivery, left, read)
-                    while left:
-                        number = left[0].raw.partition
-                        await self._process_if_ours(delivery, number, left[0], read[number])
-                        left.popleft()
-                if gathers:
-                    await self._hand_over_gathered(here)
+                while left:
+                    await self._process(delivery, left[0])
+                    left.popleft()
         except asyncio.CancelledError:  # the runs were handed out, and would count as processed
-            for run in left:
+            for run in chain.from_iterable(left):
                 self.partitions.drop(run.raw.partition)
             raise
         finally:
             delivery.finish()
 
-    async def _process_together(
-        self, delivery: Delivery, left: deque[Run], read: Mapping[int, Instances | None]
-    ) -> None:
-        """Process the remaining runs that can be processed together, and remove them from `left`.
-
-        No other coroutine runs before all of them are noted: a commit would find tasks ahead of their
-        ledgers.
-        """
-        here: dict[int, Partition] = {}
-        some = []
-        for run in left:
-            number = run.raw.partition
-            partition = self.partitions.get(number)
-            if partition is not None and self._is_plain(delivery, number, partition):
-                here[number] = partition
-                some.append((partition.task, run, read[number]))
-        began = self._clock()
-        try:
-            found = self._pipeline.process_together(some)
-            seconds = (self._clock() - began) / max(1, len(some))
-            for (_, run, _), results in zip(some, found, strict=True):
-                if results is not None:
-                    self._settle(here[run.raw.partition], run.raw.partition, results, seconds)
-                    left.remove(run)
-        except AbortedError as error:
-            await self.committer.abort_unless_dropped(here, error)
-            return
-        except Exception as error:  # noqa: BLE001 - the driver will call the runs processed
-            await self.committer.end(error)
-            return
-        self.committer.commit_if_due()
-
-    def _is_plain(self, delivery: Delivery, number: int, partition: Partition) -> bool:
-        """Return whether a partition has no special state that needs its runs processed alone."""
-        is_live = partition.live and partition.stopped is None and not partition.skips
-        return is_live and self._is_ours(delivery, number, partition)
-
-    def _settle(
-        self, partition: Partition, number: int, results: Results | Exception, seconds: float
-    ) -> None:
-        """Send and note the result of a partition's run, or stop the partition; raise fatal errors."""
-        if isinstance(results, SwapFileError):
-            raise results
-        if isinstance(results, Exception):
-            self._stop(number, results)
-            return
-        self.committer.schedule.send(results)
-        partition.ledger.note(results.step)
-        self.committer.schedule.note()
-        self._snapshots.note(number, seconds, results.input_bytes, self._clock())
-
-    async def _hand_over_gathered(self, here: Mapping[int, Partition]) -> None:
-        """Hand over the gathered outputs of runs of these partitions."""
-        if self.committer.failed:
+    async def _process(self, delivery: Delivery, group: Sequence[Run]) -> None:
+        """Process the runs of a group whose partitions are still here."""
+        numbers = [run.raw.partition for run in group] or [delivery.partition]
+        here = {number: self.partitions[number] for number in numbers if number in self.partitions}
+        here = {number: state for number, state in here.items() if self._is_ours(delivery, number, state)}
+        if not here:
             return
         try:
-            self._pipeline.sender.hand_over()
+            await self._compute(delivery, [run for run in group if run.raw.partition in here], here)
             await self.committer.room()
         except AbortedError as error:
             await self.committer.abort_unless_dropped(here, error)
-        except Exception as error:  # noqa: BLE001 - outputs of what is called processed are lost
-            await self.committer.end(error)
-
-    async def _process_if_ours(
-        self, delivery: Delivery, number: int, run: Run | None, instances: Instances | None = None
-    ) -> None:
-        """Process a run (or none) of a partition, unless the partition is not here any more."""
-        partition = self.partitions.get(number)
-        if partition is None or not self._is_ours(delivery, number, partition):
             return
-        try:
-            if run is not None and partition.stopped is None:
-                await self._process(partition, delivery, run, instances)
-            await self.committer.room()
-        except AbortedError as error:
-            await self.committer.abort_unless_dropped({number: partition}, error)
+        except Exception as error:  # noqa: BLE001 - the driver has handed out the runs: it will call them processed
+            await self.committer.end(error)
             return
         self.committer.commit_if_due()
 
@@ -245,42 +172,53 @@ class TaskManager:
             and not self.committer.failed
         )
 
-    async def _process(
-        self, partition: Partition, delivery: Delivery, run: Run, instances: Instances | None
-    ) -> None:
-        number = run.raw.partition
-        if not partition.live:  # else the driver would count the skipped run as processed
-            error = RuntimeError(f"partition {number} is not live, and a run of it was handed out")
-            await self.committer.end(error)
+    async def _compute(self, delivery: Delivery, group: Sequence[Run], here: Mapping[int, Partition]) -> None:
+        """Compute runs, send and note their results; stop a partition whose run fails.
+
+        Raise SwapFileError if models are lost: neither a record nor the committed state is the cause.
+        """
+        work = [
+            (here[run.raw.partition].task, self._with_skips(run, here[run.raw.partition]))
+            for run in group
+            if here[run.raw.partition].stopped is None
+        ]
+        if not work:
             return
-        if partition.skips:
-            source = self._sources[run.topic]
-            run = replace(run, skipped=offsets_to_skip(partition.skips, source, run.raw.offsets))
         began = self._clock()
-        try:
-            is_ours = partial(self._is_ours, delivery, number, partition)
-            results = await self._pipeline.process(
-                partition.task, run, is_ours, instances, runs_of_step=len(delivery.runs)
-            )
-        except asyncio.CancelledError:  # it may be processed, but is never noted
-            self.partitions.drop(number)
-            raise
-        except SwapFileError as error:  # neither a record nor the committed state is the cause
-            await self.committer.end(error)
+        outcomes = await self._pipeline.process(
+            work,
+            lambda number: self._is_ours(delivery, number, here[number]),
+            STEP // len(delivery.runs),
+        )
+        seconds = (self._clock() - began) / len(work)
+        computed: list[Results] = []
+        for (_, run), outcome in zip(work, outcomes, strict=True):
+            if isinstance(outcome, SwapFileError):
+                raise outcome
+            if isinstance(outcome, Exception):
+                self._stop(run.raw.partition, outcome)
+            elif outcome is not None:
+                computed.append(outcome)
+        if self.committer.failed:
             return
-        except Exception as error:  # noqa: BLE001 - a bug of ours: what it left of the state is not to be trusted
-            self._stop(number, error)
-            return
-        if results is None or self.committer.failed:
-            return
-        if results.rest is not None:
-            delivery.rest.append(results.rest)
-        try:
-            self._settle(partition, number, results, self._clock() - began)
-        except AbortedError:
-            raise
-        except Exception as error:  # noqa: BLE001 - the driver has handed the run out: it will call it processed
-            await self.committer.end(error)
+        delivery.rest.extend(results.rest for results in computed if results.rest is not None)
+        # No other coroutine runs until all results are noted: a commit would find tasks ahead of ledgers.
+        self.committer.schedule.send(computed)
+        for results in computed:
+            number = results.run.raw.partition
+            here[number].ledger.note(results.step)
+            self.committer.schedule.note()
+            self._snapshots.note(number, seconds, results.input_bytes, self._clock())
+
+    def _with_skips(self, run: Run, partition: Partition) -> Run:
+        """Return a run with the offsets that an operator skipped; raise if its partition is not live."""
+        if not partition.live:  # else the driver would count the skipped run as processed
+            message = f"partition {run.raw.partition} is not live, and a run of it was handed out"
+            raise RuntimeError(message)
+        if not partition.skips:
+            return run
+        source = self._sources[run.topic]
+        return replace(run, skipped=offsets_to_skip(partition.skips, source, run.raw.offsets))
 
     def _stop(self, number: int, error: Exception) -> None:
         """Process nothing more of one partition."""

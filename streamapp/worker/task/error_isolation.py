@@ -1,7 +1,7 @@
 """Error isolation: an unexpected exception names its record, and perhaps costs that record only.
 
-run ──> process ──> effects ──> encode ──> records
-          │ exception in either: back to before the run, then record by record
+runs ──> process each ──> effects ──> encode ──> records
+          │ exception in either: this run goes back to before it, then record by record
           ├─ dead-letter:     the culprit becomes a dead letter, the rest is processed
           └─ stop-partition:  ProcessingError with topic, partition, offset and model key
 
@@ -13,8 +13,8 @@ no trace in the state, so a replay leaves them out.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Literal, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeVar
 
 from streamapp.errors import StreamappError
 from streamapp.worker.task.effects.effects import DeadLetter, Effects, Notice, Origin, join
@@ -24,15 +24,14 @@ from streamapp.worker.task.parts import parts
 from streamapp.worker.task.task import Task, TaskRun
 from topics.columns.records import RawRecords
 from topics.errors import Reason
-from topics.fetching.refused import NO_REFUSED, RefusedBatch
+from topics.fetching.refused import RefusedBatch
 
 T = TypeVar("T")
-Encode = Callable[[RawRecords, Effects], Sequence[T]]
-"""A function that makes records of the effects of a run; it may add to the effects."""
-EncodeTogether = Callable[[Sequence[tuple[RawRecords, Effects]]], Sequence[Sequence[T] | None]]
-"""The same for several runs, whose effects it does not change; None: the run has to be encoded alone."""
+Encode = Callable[[Sequence[tuple[RawRecords, Effects]]], Sequence[Sequence[T] | Exception]]
+"""A function that makes records of the effects of each of several runs; it may add to the effects.
 
-NONE: Final[frozenset[int]] = frozenset()
+An exception in place of the records concerns this run only.
+"""
 
 
 class ProcessingError(StreamappError):
@@ -55,95 +54,72 @@ class ProcessingError(StreamappError):
 
 
 def process_isolated(
-    task: Task,
-    run: TaskRun,
-    encode: Encode[T],
-    skipped: frozenset[int] = NONE,
-    refused: Mapping[int, RefusedBatch] = NO_REFUSED,
-) -> tuple[Effects, list[T]]:
-    """Process a run and encode its effects; return effects and records.
-
-    `skipped`: offsets that become dead letters; `refused`: the batches for which a record of the run stands,
-    by its offset.
-
-    The setting `processing.exception.handler` determines how an unexpected exception is handled. After a
-    ProcessingError the task must be dropped: its models may have learned a part of the run. With
-    `dead-letter` every model is copied before it changes, and a record that failed leaves no trace. A
-    SwapFileError is not caused by a record and passes through: the task is lost.
-    """
-    if skipped or refused:
-        return _around(task, run, encode, skipped, refused)
-    try:
-        effects = task.process(run)
-        return effects, list(encode(run.raw, effects))
-    except SwapFileError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever a record does is reported
-        return _isolated(task, run, error, encode)
-
-
-def process_together(
-    some: Sequence[tuple[Task, TaskRun]], encode: Encode[T], encode_together: EncodeTogether[T]
+    work: Sequence[tuple[Task, TaskRun]], encode: Encode[T]
 ) -> list[tuple[Effects, list[T]] | Exception]:
     """Process runs of different tasks, and encode their effects in one call.
 
-    Return for each run the result of `process_isolated`, or the exception that it raises.
+    Return for each run its effects and records, or the exception that stops its partition: a ProcessingError,
+    or a SwapFileError, which no record has caused. A run that fails has no influence on the other runs.
+
+    The setting `processing.exception.handler` determines how an unexpected exception is handled. After a
+    ProcessingError the task must be dropped: its models may have learned a part of the run. With
+    `dead-letter` every model is copied before it changes, and a record that failed leaves no trace.
     """
-    processed: list[Effects | Exception] = []
-    for task, run in some:
-        try:
-            processed.append(task.process(run))
-        except Exception as error:  # noqa: BLE001 - its turn comes
-            processed.append(error)
-    good = [
-        (run.raw, each) for (_, run), each in zip(some, processed, strict=True) if isinstance(each, Effects)
+    processed = [_processed(task, run) for task, run in work]
+    pending = [
+        (run.raw, effects)
+        for (_, run), effects in zip(work, processed, strict=True)
+        if isinstance(effects, Effects)
     ]
-    encoded = iter(encode_together(good))
-    found: list[tuple[Effects, list[T]] | Exception] = []
-    for (task, run), effects in zip(some, processed, strict=True):
-        if isinstance(effects, Effects) and (records := next(encoded)) is not None:
-            found.append((effects, list(records)))
-            continue
+    encoded = iter(encode(pending) if pending else ())
+    outcomes: list[tuple[Effects, list[T]] | Exception] = []
+    for (task, run), effects in zip(work, processed, strict=True):
+        failure: Exception | None
+        if isinstance(effects, Effects):
+            records = next(encoded)
+            if not isinstance(records, Exception):
+                outcomes.append((effects, list(records)))
+                continue
+            failure = records
+        else:
+            failure = effects
         try:
-            found.append(_finished(task, run, effects, encode))
-        except Exception as error:  # noqa: BLE001 - of one run: the others go on
-            found.append(error)
-    return found
+            outcomes.append(_finished(task, run, failure, encode))
+        except Exception as error:  # noqa: BLE001 - of one run: the other runs have their results
+            outcomes.append(error)
+    return outcomes
+
+
+def _processed(task: Task, run: TaskRun) -> Effects | Exception | None:
+    """Return the effects of a run, or the exception that it leads to; None: `_around` processes the run."""
+    if run.skipped or run.refused:
+        return None
+    try:
+        return task.process(run)
+    except Exception as error:  # noqa: BLE001 - whatever a record does is reported
+        return error
 
 
 def _finished(
-    task: Task, run: TaskRun, processed: Effects | Exception, encode: Encode[T]
+    task: Task, run: TaskRun, error: Exception | None, encode: Encode[T]
 ) -> tuple[Effects, list[T]]:
-    """Return the result of `process_isolated` for a run that the task has processed already."""
-    if isinstance(processed, SwapFileError):
-        raise processed
-    if isinstance(processed, Exception):
-        return _isolated(task, run, processed, encode)
-    try:
-        return processed, list(encode(run.raw, processed))
-    except SwapFileError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever a record does is reported
-        return _isolated(task, run, error, encode)
+    """Return the result of a run that led to an exception, or (None) that has records to be put aside.
 
-
-def _isolated(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> tuple[Effects, list[T]]:
-    """Go back to before a run that failed, and process its records one by one, or raise with the culprit."""
+    A run that failed is processed again record by record, or an exception with the culprit is raised.
+    """
+    if error is None:
+        return _around(task, run, encode)
+    if isinstance(error, SwapFileError):
+        raise error
     task.rollback()
     if task.config.processing_exception_handler == "dead-letter":
         return _one_by_one(task, run, encode)
     raise _named(task, run, error, encode) from _cause(error)
 
 
-def _around(
-    task: Task,
-    run: TaskRun,
-    encode: Encode[T],
-    skipped: frozenset[int],
-    refused: Mapping[int, RefusedBatch],
-) -> tuple[Effects, list[T]]:
+def _around(task: Task, run: TaskRun, encode: Encode[T]) -> tuple[Effects, list[T]]:
     """Process the records around skipped records and refused batches, which become dead letters."""
-    aside = skipped | refused.keys()
+    aside = run.skipped | run.refused.keys()
     at = [record for record, offset in enumerate(run.raw.offsets) if offset in aside]
     starts = sorted({0, *at, *(record + 1 for record in at)} - {len(run.raw)})
     done: list[tuple[int, Effects]] = []
@@ -151,11 +127,14 @@ def _around(
     for start, raw in parts(run.raw, starts):
         part = TaskRun(run.source, raw)
         if raw.offsets[0] in aside:
-            batch = refused.get(raw.offsets[0])
+            batch = run.refused.get(raw.offsets[0])
             effects = _skipped(task, part) if batch is None else _refused(task, part, batch)
-            records += encode(raw, effects)
+            records += _encoded(encode, raw, effects)
         else:
-            effects, encoded = process_isolated(task, part, encode)
+            (outcome,) = process_isolated([(task, part)], encode)
+            if isinstance(outcome, Exception):
+                raise outcome
+            effects, encoded = outcome
             records += encoded
         done.append((start, effects))
     if run.position is not None:
@@ -184,13 +163,13 @@ def _one_by_one(task: Task, run: TaskRun, encode: Encode[T]) -> tuple[Effects, l
     for record, single in enumerate(_singles(run)):
         try:
             effects = task.process(single)
-            encoded = encode(single.raw, effects)
+            encoded = _encoded(encode, single.raw, effects)
         except SwapFileError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a record does is reported
             task.rollback()
             effects = _dead_lettered(task, single, error)
-            encoded = encode(single.raw, effects)
+            encoded = _encoded(encode, single.raw, effects)
         done.append((record, effects))
         records += encoded
     if run.position is not None:
@@ -236,13 +215,21 @@ def _named(task: Task, run: TaskRun, error: Exception, encode: Encode[T]) -> Pro
         return ProcessingError(run, error.record, _cause(error))
     for record, single in enumerate(_singles(run)):
         try:
-            encode(single.raw, task.process(single))
+            _encoded(encode, single.raw, task.process(single))
         except SwapFileError:
             raise
         except Exception as again:  # noqa: BLE001 - reported
             return ProcessingError(run, record, _cause(again))
     hint = f" (no record of the run up to offset {run.raw.offsets[-1]} fails alone)"
     return ProcessingError(run, 0, error, hint)
+
+
+def _encoded(encode: Encode[T], raw: RawRecords, effects: Effects) -> Sequence[T]:
+    """Return the records of one run; raise if its effects cannot be encoded."""
+    (records,) = encode([(raw, effects)])
+    if isinstance(records, Exception):
+        raise records
+    return records
 
 
 def _cause(error: BaseException) -> BaseException:

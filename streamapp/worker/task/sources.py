@@ -1,7 +1,7 @@
 """Sources: the input topics of a partition, a row each, in causal order.
 
 All code that handles the sources (driver, task, journal, replay, metrics, commands) uses this table: a new
-input topic is a new row here and a field of `topics.definitions.TopicNames`.
+input topic is a new row here and a declaration in `topics.definitions.TopicNames`.
 """
 
 from __future__ import annotations
@@ -34,48 +34,47 @@ class SourceRun(Protocol):
         """Process all records of the run."""
 
 
-def each_by_itself(raws: Sequence[RawRecords], _limits: Limits) -> list[None]:
-    """Return None for each run: the runs are not read together."""
-    return [None] * len(raws)
-
-
 @dataclass(frozen=True, slots=True)
 class Code(Generic[Batch]):
     """The functions that decode and process the records of a source."""
 
-    decode: Callable[[RawRecords, Limits], Batch]
+    decode: Callable[[Sequence[RawRecords], Limits], list[Batch]]  # runs of any partitions
     run: Callable[[PartitionState, RawRecords, Batch, RunTime, Effects], SourceRun]
-    together: Callable[[Sequence[RawRecords], Limits], Sequence[Batch | None]] = each_by_itself
-    """Decodes several runs in one call; None: use `decode` for this run."""
+
+
+def one_by_one(
+    decode: Callable[[RawRecords, Limits], Batch],
+) -> Callable[[Sequence[RawRecords], Limits], list[Batch]]:
+    """Return a function that decodes runs, each with a call of its own."""
+    return lambda runs, limits: [decode(raw, limits) for raw in runs]
 
 
 def _controls() -> Code[Controls]:
     from streamapp.worker.task.controls import ControlsRun
     from topics.codecs import decode_controls
 
-    return Code(decode_controls, ControlsRun)
+    return Code(one_by_one(decode_controls), ControlsRun)
 
 
 def _instances() -> Code[Instances]:
     from streamapp.worker.task.acquisition.episode_opening import instances_run
     from topics.codecs.compiled.decode import InstanceDecoder
 
-    decode = InstanceDecoder()
-    return Code(decode, instances_run, decode.together)
+    return Code(InstanceDecoder().decode, instances_run)
 
 
 def _feature_values() -> Code[FeatureValues]:
     from streamapp.worker.task.acquisition.values import FeatureValuesRun
     from topics.codecs import decode_feature_values
 
-    return Code(decode_feature_values, FeatureValuesRun)
+    return Code(one_by_one(decode_feature_values), FeatureValuesRun)
 
 
 def _labels() -> Code[Labels]:
     from streamapp.worker.task.labels import LabelsRun
     from topics.codecs.compiled.decode import LabelDecoder
 
-    return Code(LabelDecoder(), LabelsRun)
+    return Code(LabelDecoder().decode, LabelsRun)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,15 +4,15 @@ Pure: no Faust, no Kafka, no clock. The results of a task are a function of its 
 of their division into runs; time is the records' time. It runs in one thread.
 
     task = Task(3, TaskConfig.from_settings(settings))
-    effects, records = process_isolated(task, TaskRun("instances", raw), encoder.encode)
+    [(effects, records)] = process_isolated([(task, TaskRun("instances", raw))], encoder.encode_runs)
 """
 
 from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from streamapp.worker.task.acquisition.episode_course import Course
@@ -37,6 +37,7 @@ from streamapp.worker.task.state.written import WrittenUnits
 from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import Unit
 from topics.columns.records import Controls, FeatureValues, Instances, Labels, RawRecords
+from topics.fetching.refused import NO_REFUSED, RefusedBatch
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +54,11 @@ class TaskRun:
     raw: RawRecords
     batch: Instances | FeatureValues | Labels | Controls | None = None  # None: the task decodes `raw` itself
     position: int | None = None  # after the last record; None: directly after it
+    # `error_isolation.py` keeps these records from the task, and makes dead letters of them.
+    skipped: frozenset[int] = frozenset()  # offsets of records that an operator skipped
+    refused: Mapping[int, RefusedBatch] = field(
+        default_factory=lambda: NO_REFUSED
+    )  # by the offset of the record that stands for the batch
 
 
 class Task:
@@ -149,7 +155,7 @@ class Task:
             return run
         if batch is None:
             try:
-                batch = CODE[run.source].decode(raw, self.config.limits)
+                (batch,) = CODE[run.source].decode([raw], self.config.limits)
             except Exception:  # noqa: BLE001 - the same happens in `process`, where the record is found
                 return run
         assert isinstance(batch, Instances | Labels)
@@ -165,7 +171,7 @@ class Task:
             return run
         if n == len(raw):
             return replace(run, batch=batch)
-        return TaskRun(run.source, raw.part(0, n), position=raw.offsets[n])
+        return replace(run, raw=raw.part(0, n), batch=None, position=raw.offsets[n])
 
     def process(self, run: TaskRun) -> Effects:
         """Process a run and return its effects.
@@ -210,7 +216,9 @@ class Task:
 
     def _singles(self, run: TaskRun) -> SingleInstances:
         """Return the instances of a run in which many records are processed one by one."""
-        batch = run.batch or CODE["instances"].decode(run.raw, self.config.limits)
+        batch = run.batch
+        if batch is None:
+            (batch,) = CODE["instances"].decode([run.raw], self.config.limits)
         assert isinstance(batch, Instances)
         return SingleInstances(batch)
 
@@ -231,7 +239,8 @@ class Task:
             Course(self._state, raw, effects).finish_overdue(time.first)
         code = CODE[source]
         try:
-            batch = code.decode(raw, self.config.limits) if batch is None else batch
+            if batch is None:
+                (batch,) = code.decode([raw], self.config.limits)
             code.run(self._state, raw, batch, time, effects).process()
         except RecordError as error:
             raise RecordError(error.record + start) from error.__cause__

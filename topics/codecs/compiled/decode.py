@@ -17,7 +17,7 @@ import numpy as np
 from topics.codecs.batch import Batch
 from topics.codecs.codec import CODECS
 from topics.codecs.compiled.keys import KeyTexts, code_headers
-from topics.codecs.compiled.together import read_together
+from topics.codecs.compiled.small_runs import small_runs
 from topics.codecs.json.compiled.plain import PlainRows
 from topics.codecs.json.compiled.shape import INSTANCES, LABELS, Members
 from topics.codecs.json.compiled.shapes import Shapes
@@ -41,6 +41,14 @@ class _Decoder(ABC, Generic[Decoded]):
     def __init__(self, members: Members) -> None:
         self._shapes = Shapes(members)
         self._key_texts = KeyTexts()
+
+    def decode(self, runs: Sequence[RawRecords], limits: Limits) -> list[Decoded]:
+        """Return the result of decoding each of several runs, of any partitions."""
+        return [self(raw, limits) for raw in runs]
+
+    @abstractmethod
+    def __call__(self, raw: RawRecords, limits: Limits) -> Decoded:
+        """Return the result of decoding a run."""
 
     @abstractmethod
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Decoded:
@@ -113,11 +121,14 @@ class InstanceDecoder(_Decoder[Instances]):
         batches, malformed = screen(raw, limits, read_keys=self._key_texts)
         return merge_instances(self._parts(batches, limits), malformed)
 
-    def together(self, raws: Sequence[RawRecords], limits: Limits) -> list[Instances | None]:
-        """Return the instances of several runs that are read in one go; None for a run that has to be read
-        alone.
-        """
-        return read_together(raws, limits, self._shapes, self._key_texts)
+    def decode(self, runs: Sequence[RawRecords], limits: Limits) -> list[Instances]:
+        """Return the instances of each run; plain JSON of small runs is read in one go."""
+        decoded: list[Instances | None] = [None] * len(runs)
+        if len(runs) > 1:
+            decoded = small_runs(runs, limits, self._shapes, self._key_texts)
+        return [
+            self(raw, limits) if batch is None else batch for raw, batch in zip(runs, decoded, strict=True)
+        ]
 
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Instances:
         return CODECS[form].read_instances(batch, limits)

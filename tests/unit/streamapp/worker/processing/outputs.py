@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,8 +13,6 @@ from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.transport.runs import Run
 from tests.unit.streamapp.worker.snapshots.memory import ListCut
-
-SMALL_RUN = 10  # records: runs with fewer are small
 
 
 class OffsetsTask(list[int]):
@@ -62,7 +59,6 @@ class Outputs:
         self.seen = [] if seen is None else seen
         # What the sender is doing
         self.offered: list[Any] = []  # results that are not handed over yet
-        self.gathers = False
         self.committing = False  # a transaction that outputs are part of
         self.flushing = False
         self.draining = False
@@ -72,7 +68,6 @@ class Outputs:
         self.gate.set()
         self.room = threading.Event()  # outputs that the producer has no room for wait for it
         # Faults and delays
-        self.together = False  # small runs are processed in one go
         self.output_bytes = 0  # of each record
         self.step = 1 << 30  # records that a task processes at once
         self.fails: Exception | None = None  # a flush
@@ -100,46 +95,31 @@ class Outputs:
     def adopt_task(self, task: OffsetsTask) -> None:
         self.tasks[task.partition] = task
 
-    def are_small(self, some: Sequence[Run]) -> bool:
-        return all(len(run.raw) < SMALL_RUN for run in some)
-
-    def read_together(self, some: Sequence[Run]) -> list[int]:
-        return [run.position for run in some]
-
-    def process_together(self, some: Sequence[tuple[OffsetsTask, Run, int]]) -> list[Any]:
-        return [self._in_one_go(*each) if self.together else None for each in some]
-
-    def _in_one_go(self, task: OffsetsTask, run: Run, instances: int) -> Any:
-        try:
-            return self._results(task, run, instances)
-        except (ValueError, SwapFileError) as error:
-            return error
-
     async def process(
-        self,
-        task: OffsetsTask,
-        run: Run,
-        is_ours: Callable[[], bool],
-        instances: int | None,
-        *,
-        runs_of_step: int,
-    ) -> Any:
+        self, work: Sequence[tuple[OffsetsTask, Run]], is_ours: Callable[[int], bool], most: int
+    ) -> list[Any]:
+        lost = None
         if self.readies is not None:
             try:
                 await self.readies()
-            except SwapFileError:
-                if is_ours():
-                    raise
-            if not is_ours():
-                return None
-        results = self._results(task, run, instances)
-        if self.computes is not None and (computing := self.computes(run)) is not None:
-            async with self.tasks_lock:
-                await computing
-        return results
+            except SwapFileError as error:
+                lost = error
+        outcomes = [
+            (lost or self._outcome(task, run)) if is_ours(run.raw.partition) else None for task, run in work
+        ]
+        for _, run in work:
+            if self.computes is not None and (computing := self.computes(run)) is not None:
+                async with self.tasks_lock:
+                    await computing
+        return outcomes
 
-    def _results(self, task: OffsetsTask, run: Run, instances: int | None) -> Any:
-        assert instances == run.position, "what was read is of another run"
+    def _outcome(self, task: OffsetsTask, run: Run) -> Any:
+        try:
+            return self._results(task, run)
+        except (ValueError, SwapFileError) as error:
+            return error
+
+    def _results(self, task: OffsetsTask, run: Run) -> Any:
         if b"poison" in run.raw.values:
             message = f"topic={run.topic} partition={run.raw.partition} offset={run.raw.offsets[0]}"
             raise ValueError(message)
@@ -159,22 +139,10 @@ class Outputs:
 
     # -- sender
 
-    def send(self, results: Any) -> None:
+    def send(self, group: Sequence[Any]) -> None:
         if self.refuses is not None:
             raise self.refuses
-        self.offered.append(results)
-        if not self.gathers:
-            self.hand_over()
-
-    @contextmanager
-    def gathering(self) -> Iterator[None]:
-        self.gathers = True
-        try:
-            yield
-        finally:
-            self.gathers = False
-
-    def hand_over(self) -> None:
+        self.offered += group
         if self.will_not is not None:
             raise self.will_not
         assert not self.committing, "a client refuses records while it commits their transaction"

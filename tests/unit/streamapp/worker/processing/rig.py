@@ -462,8 +462,6 @@ def leave_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 GUARANTEES = pytest.mark.parametrize("exactly_once", [True, False], ids=["exactly-once", "at-least-once"])
-TOGETHER = pytest.mark.parametrize("together", [True, False], ids=["in-one-go", "each-by-itself"])
-"""Small runs of one delivery: computed in one go, or one after the other."""
 
 
 def run(story: Callable[[Worker], Awaitable[Any]], exactly_once: bool = True, **options: Any) -> None:

@@ -5,10 +5,19 @@ import asyncio
 import pytest
 
 from streamapp.worker.journal.entry import Skip
+from streamapp.worker.processing.run_groups import GROUP_BYTES, LARGE_RECORD
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from tests.unit.streamapp.settled import settled
-from tests.unit.streamapp.worker.processing.rig import GUARANTEES, TOGETHER, Thread, Worker, records, run
+from tests.unit.streamapp.worker.processing.rig import GUARANTEES, Thread, Worker, records, run
 from topics.errors import AbortedError, DeliveryError
+
+LARGE = b"v" * LARGE_RECORD
+
+
+@pytest.fixture(params=[GROUP_BYTES, 1], ids=["in-one-go", "each-by-itself"])
+def group_bytes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have small runs of a delivery computed in one go, or one after the other."""
+    monkeypatch.setattr("streamapp.worker.processing.run_groups.GROUP_BYTES", request.param)
 
 
 @pytest.mark.parametrize("what", ["nothing", "lost", "revoked", "revoked-and-lost", "forgotten"])
@@ -62,13 +71,12 @@ def test_a_run_of_a_partition_that_is_not_live_ends_the_worker(exactly_once: boo
     run(story, exactly_once)
 
 
-@TOGETHER
+@pytest.mark.usefixtures("group_bytes")
 @GUARANTEES
 def test_runs_of_one_delivery_are_processed_in_their_order_each_by_its_task(
-    exactly_once: bool, together: bool
+    exactly_once: bool,
 ) -> None:
     async def story(w: Worker) -> None:
-        w.outputs.together = together
         await w.assign(0, 1, 2)
         await w.cancel_delivery(1)  # its task is gone: what is delivered of it is void, the others are not
         await w.deliver(0)
@@ -82,10 +90,8 @@ def test_runs_of_one_delivery_are_processed_in_their_order_each_by_its_task(
     run(story, exactly_once)
 
 
-@TOGETHER
-def test_outputs_of_small_runs_are_handed_over_at_once(together: bool) -> None:
+def test_outputs_of_small_runs_are_handed_over_at_once() -> None:
     async def story(w: Worker) -> None:
-        w.outputs.together = together
         await w.assign(0, 1)
         await w.deliver_runs(records(0, 0), records(1, 0))
         assert w.outputs.handed == [2]
@@ -96,7 +102,7 @@ def test_outputs_of_small_runs_are_handed_over_at_once(together: bool) -> None:
 def test_outputs_of_large_runs_do_not_wait_for_the_next_run() -> None:
     async def story(w: Worker) -> None:
         await w.assign(0, 1)
-        await w.deliver_runs(records(0, *range(10)), records(1, 0))
+        await w.deliver_runs(records(0, 0, each=LARGE), records(1, 0))
         assert w.outputs.handed == [1, 1]
 
     run(story)
@@ -109,7 +115,7 @@ def test_a_commit_in_the_middle_of_a_delivery_takes_along_what_was_gathered(exac
         await w.deliver(0)
         w.clock.now += 1.0
         thread = Thread(w, partition=1)
-        processing = asyncio.ensure_future(w.deliver_runs(records(0, 1), records(1, 0)))
+        processing = asyncio.ensure_future(w.deliver_runs(records(0, 1), records(1, 0, each=LARGE)))
         await thread.begun.wait()
         thread.may_end.set()
         await w.until(lambda: w.offsets.get(("instances", 0)) == 2)
@@ -121,10 +127,9 @@ def test_a_commit_in_the_middle_of_a_delivery_takes_along_what_was_gathered(exac
     run(story, exactly_once)
 
 
-@TOGETHER
-def test_one_run_of_a_delivery_fails_and_the_others_do_not(together: bool) -> None:
+@pytest.mark.usefixtures("group_bytes")
+def test_one_run_of_a_delivery_fails_and_the_others_do_not() -> None:
     async def story(w: Worker) -> None:
-        w.outputs.together = together
         await w.assign(0, 1, 2)
         await w.deliver_runs(records(0, 0), records(1, 0, each=b"poison"), records(2, 0))
         assert (w.group.dropped, list(w.stopped)) == ([1], [1])
@@ -135,10 +140,9 @@ def test_one_run_of_a_delivery_fails_and_the_others_do_not(together: bool) -> No
     run(story)
 
 
-@TOGETHER
-def test_records_to_be_skipped_are_skipped_in_small_runs_too(together: bool) -> None:
+@pytest.mark.usefixtures("group_bytes")
+def test_records_to_be_skipped_are_skipped_in_small_runs_too() -> None:
     async def story(w: Worker) -> None:
-        w.outputs.together = together
         w.kafka.skips = (Skip(1, "instances", 1, ""),)
         await w.assign(0, 1)
         await w.deliver_runs(records(0, 0, 1), records(1, 0))
@@ -149,10 +153,9 @@ def test_records_to_be_skipped_are_skipped_in_small_runs_too(together: bool) -> 
     run(story)
 
 
-@TOGETHER
-def test_a_lost_model_of_one_run_of_a_delivery_ends_the_worker(together: bool) -> None:
+@pytest.mark.usefixtures("group_bytes")
+def test_a_lost_model_of_one_run_of_a_delivery_ends_the_worker() -> None:
     async def story(w: Worker) -> None:
-        w.outputs.together = together
         await w.assign(0, 1)
         await w.deliver_runs(records(0, 0, each=b"lost"), records(1, 0))
         assert isinstance(w.ended, SwapFileError)
@@ -163,10 +166,9 @@ def test_a_lost_model_of_one_run_of_a_delivery_ends_the_worker(together: bool) -
     run(story)
 
 
-@TOGETHER
-def test_outputs_of_one_run_that_the_producer_does_not_take_end_the_worker(together: bool) -> None:
+@pytest.mark.usefixtures("group_bytes")
+def test_outputs_of_one_run_that_the_producer_does_not_take_end_the_worker() -> None:
     async def story(w: Worker) -> None:
-        w.outputs.together = together
         await w.assign(0, 1)
         w.outputs.refuses = RuntimeError("the producer did not take it")
         await w.deliver_runs(records(0, 0), records(1, 0))
@@ -181,7 +183,6 @@ def test_a_bug_while_runs_are_processed_in_one_go_ends_the_worker() -> None:
     """Nobody knows which tasks are ahead of what is noted: nothing of them may be committed."""
 
     async def story(w: Worker) -> None:
-        w.outputs.together = True
         await w.assign(0, 1)
         w.outputs.bug = ZeroDivisionError()
         await w.deliver_runs(records(0, 0), records(1, 0))
@@ -192,10 +193,9 @@ def test_a_bug_while_runs_are_processed_in_one_go_ends_the_worker() -> None:
     run(story)
 
 
-@TOGETHER
-def test_gathered_outputs_that_cannot_be_part_of_their_transaction_abort_it(together: bool) -> None:
+@pytest.mark.usefixtures("group_bytes")
+def test_gathered_outputs_that_cannot_be_part_of_their_transaction_abort_it() -> None:
     async def story(w: Worker) -> None:
-        w.outputs.together = together
         await w.assign(0, 1)
         w.outputs.will_not = AbortedError("1 record was not delivered")
         await w.deliver_runs(records(0, 0), records(1, 0))
@@ -225,11 +225,11 @@ def test_a_delivery_ends_where_its_transaction_is_found_to_be_lost() -> None:
         await w.assign(0, 1)
         w.outputs.fill(loses=AbortedError("1 record was not delivered"))
         w.outputs.room.set()
-        await w.deliver_runs(records(0, 0), records(1, 0))
+        await w.deliver_runs(records(0, 0), records(1, 0, each=LARGE))
         assert (w.kafka.aborts, w.group.rejoined, w.here) == (1, 1, [])
         w.outputs.empty()
         await w.commit()
-        assert (w.outputs.sent, w.offsets) == ([], {}), "the second run is not processed"
+        assert (w.outputs.sent, w.offsets) == ([0], {}), "the second run is not processed"
 
     run(story)
 

@@ -72,7 +72,6 @@ def test_while_the_producer_has_no_room_the_loop_goes_on_and_no_run_is_processed
 
 def test_gathered_outputs_wait_for_room_before_the_driver_fetches_more() -> None:
     async def story(w: Worker) -> None:
-        w.outputs.together = True
         await w.assign(0, 1)
         w.outputs.fill()
         delivery = asyncio.ensure_future(w.deliver_runs(records(0, 0), records(1, 0)))

@@ -54,7 +54,7 @@ def send(sender: Sender, run: RawRecords, effects: Effects) -> None:
     records = Encoder(NAMES).encode(run, effects)
     position = run.offsets[-1] + 1
     step = Step("instances", position)
-    pipeline.send(Results(Run(run.topic, run, position), effects, records, step, 0))
+    pipeline.send([Results(Run(run.topic, run, position), effects, records, step, 0)])
 
 
 def raw(n: int, *, headers: bool = False) -> RawRecords:

@@ -15,19 +15,21 @@ from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import MAX_MODEL_KEYS, SPLIT_REASONS, Metrics
 from streamapp.worker.outputs.limits import OutputLimits
 from streamapp.worker.processing import pipeline as module
-from streamapp.worker.processing.pipeline import (
+from streamapp.worker.processing import run_groups as group_module
+from streamapp.worker.processing.pipeline import KeyPlacement, Pipeline, Results
+from streamapp.worker.processing.run_groups import (
+    GROUP_BYTES,
     LARGE_RECORD,
     MANY_HEADERS,
     MANY_IN_ALL,
-    KeyPlacement,
-    Pipeline,
-    Results,
+    groups,
 )
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Alert, DeadLetter, Effects, Evaluated, Origin, Requests
 from streamapp.worker.task.error_isolation import process_isolated
+from streamapp.worker.task.instances.growth import STEP
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
-from streamapp.worker.task.task import TaskRun
+from streamapp.worker.task.task import Task, TaskRun
 from streamapp.worker.transport.runs import Run
 from topics.clients.partitioner import partition_of
 from topics.columns.records import DriftAlert, EvaluationRecord, Headers, LabelRequests, RawRecords
@@ -153,19 +155,26 @@ class Traced:
     ) -> Results | None:
         n = len(values)
         raw = RawRecords("grove.instances", 2, [*range(n)], [0] * n, [b"k"] * n, [*values], [headers] * n)
-        return await self.pipeline.process(self.pipeline.new_task(2), Run(raw.topic, raw, n), ours)
+        return await results_of(self.pipeline, self.pipeline.new_task(2), Run(raw.topic, raw, n), ours)
 
 
-def test_runs_that_are_read_together_lead_to_what_they_lead_to_by_themselves(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def results_of(
+    pipeline: Pipeline, task: Task, run: Run, ours: Callable[[], bool] = lambda: True, most: int = STEP
+) -> Results | None:
+    """Return the results of a run alone in its group."""
+    (outcome,) = await pipeline.process([(task, run)], lambda _: ours(), most)
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
+
+
+def test_runs_of_a_group_lead_to_what_they_lead_to_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     async def story() -> None:
         pipeline = Traced(monkeypatch).pipeline
-        together, alone = ([pipeline.new_task(partition) for partition in range(3)] for _ in range(2))
+        in_group, alone = ([pipeline.new_task(partition) for partition in range(3)] for _ in range(2))
         good = b'{"id":"%d","features":{"x":%d},"label":"%s"}'
-        read = 0
         for turn in range(6):
-            some = []
+            runs = []
             for partition in range(3):
                 values = [good % (100 * turn + at, at, b"ab"[at % 2 :][:1]) for at in range(9)]
                 if partition == 1 and turn % 2:
@@ -173,26 +182,22 @@ def test_runs_that_are_read_together_lead_to_what_they_lead_to_by_themselves(
                 offsets = [*range(9 * turn, 9 * turn + 9)]
                 keys: list[bytes | None] = [b"k%d" % (at % (2 + turn)) for at in range(9)]
                 raw = RawRecords("grove.instances", partition, offsets, [0] * 9, keys, [*values], [()] * 9)
-                some.append(Run(raw.topic, raw, 9 * turn + 9))
-            found = pipeline.read_together(some)
-            read += sum(each is not None for each in found)
-            assert found[1] is None or not turn % 2
-            for partition, (one, instances) in enumerate(zip(some, found, strict=True)):
-                ours = await pipeline.process(together[partition], one, lambda: True, instances)
-                theirs = await pipeline.process(alone[partition], one, lambda: True)
-                assert ours is not None and theirs is not None
+                runs.append(Run(raw.topic, raw, 9 * turn + 9))
+            outcomes = await pipeline.process([*zip(in_group, runs, strict=True)], lambda _: True)
+            for partition, (one, ours) in enumerate(zip(runs, outcomes, strict=True)):
+                theirs = await results_of(pipeline, alone[partition], one)
+                assert isinstance(ours, Results) and theirs is not None
                 assert [(each.values, each.keys) for each in ours.records] == [
                     (each.values, each.keys) for each in theirs.records
                 ]
                 assert ours.effects.dead_letters == theirs.effects.dead_letters
                 assert ours.effects.counts == theirs.effects.counts
-                assert together[partition].digest() == alone[partition].digest()
-        assert read == 2 * 3 + 3 * 2, "but those of the first turn, from which the shape is learned"
+                assert in_group[partition].digest() == alone[partition].digest()
 
     asyncio.run(story())
 
 
-def test_a_run_that_adds_too_much_is_processed_in_steps_also_among_small_runs(
+def test_a_run_that_adds_too_much_is_processed_in_steps_also_in_a_group(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     n = 60
@@ -202,89 +207,112 @@ def test_a_run_that_adds_too_much_is_processed_in_steps_also_among_small_runs(
         RawRecords("grove.instances", partition, [*range(n)], [0] * n, keys, values, [()] * n)
         for partition in range(2)
     ]
-    runs = [Run(raw.topic, raw, n) for raw in raws]
 
     async def story() -> None:
         pipeline = Traced(monkeypatch).pipeline
-        whole, *tasks = (pipeline.new_task(partition) for partition in (0, 0, 1))
-        effects = whole.process(TaskRun("instances", raws[0], position=n))
-        together = list(zip(tasks, runs, pipeline.read_together(runs), strict=True))
-        assert pipeline.process_together(together) == [None, None], "each is more than a step by itself"
-        left: Run | None = runs[0]
-        steps: list[Results] = []
-        while left is not None:
-            results = await pipeline.process(tasks[0], left, lambda: True, runs_of_step=2)
-            assert results is not None
-            steps.append(results)
-            left = results.rest
-        assert [offset for each in steps for offset in each.run.raw.offsets] == raws[0].offsets
-        assert [each.step.to for each in steps] == [each.run.position for each in steps]
-        assert len(steps) > 2
-        assert sum((each.effects.counts for each in steps), Counter[str]()) == effects.counts
-        assert tasks[0].digest() == whole.digest()
+        wholes, tasks = ([pipeline.new_task(partition) for partition in range(2)] for _ in range(2))
+        effects = [
+            whole.process(TaskRun("instances", raw, position=n))
+            for whole, raw in zip(wholes, raws, strict=True)
+        ]
+        left = {raw.partition: Run(raw.topic, raw, n) for raw in raws}
+        steps: list[list[Results]] = [[], []]
+        while left:
+            work = [(tasks[partition], one) for partition, one in left.items()]
+            for results in await pipeline.process(work, lambda _: True, STEP // 2):
+                assert isinstance(results, Results)
+                partition = results.run.raw.partition
+                steps[partition].append(results)
+                del left[partition]
+                if results.rest is not None:
+                    left[partition] = results.rest
+        for task, whole, expected, made in zip(tasks, wholes, effects, steps, strict=True):
+            assert [offset for each in made for offset in each.run.raw.offsets] == raws[0].offsets
+            assert [each.step.to for each in made] == [each.run.position for each in made]
+            assert len(made) > 2
+            assert sum((each.effects.counts for each in made), Counter[str]()) == expected.counts
+            assert task.digest() == whole.digest()
 
     asyncio.run(story())
 
 
-def test_of_runs_that_are_processed_together_one_fails_and_the_others_have_their_results(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def runs_of(begin: int, partitions: int = 3) -> list[Run]:
+    columns = [*range(begin, begin + 9)], [0] * 9, [b"k"] * 9, [b'{"id":"1","features":{"x":1}}'] * 9
+    raws = [RawRecords("grove.instances", partition, *columns, [()] * 9) for partition in range(partitions)]
+    return [Run(raw.topic, raw, begin + 9) for raw in raws]
+
+
+def test_one_run_of_a_group_fails_and_the_others_have_their_results(monkeypatch: pytest.MonkeyPatch) -> None:
     lost = SwapFileError("the disk lost a model")
 
     def fail(run: TaskRun) -> Effects:
         raise lost
 
-    pipeline = Traced(monkeypatch).pipeline
-    tasks = [pipeline.new_task(partition) for partition in range(3)]
-
-    def runs_of(begin: int) -> list[Run]:
-        columns = [*range(begin, begin + 9)], [0] * 9, [b"k"] * 9, [b'{"id":"1","features":{"x":1}}'] * 9
-        raws = [RawRecords("grove.instances", partition, *columns, [()] * 9) for partition in range(3)]
-        return [Run(raw.topic, raw, begin + 9) for raw in raws]
-
-    for task, one in zip(tasks, runs_of(0), strict=True):  # from which the shape of the records is learned
-        process_isolated(task, TaskRun("instances", one.raw), lambda raw, effects: [])
-    some = runs_of(9)
-    read = pipeline.read_together(some)
-    monkeypatch.setattr(tasks[1], "process", fail)
-    done = pipeline.process_together(list(zip(tasks, some, read, strict=True)))
-    assert done[1] is lost
-    for partition in (0, 2):
-        results = done[partition]
+    async def story() -> None:
+        pipeline = Traced(monkeypatch).pipeline
+        tasks = [pipeline.new_task(partition) for partition in range(3)]
+        await pipeline.process([*zip(tasks, runs_of(0), strict=True)], lambda _: True)
+        some = runs_of(9)
+        monkeypatch.setattr(tasks[1], "process", fail)
+        outcomes = await pipeline.process([*zip(tasks, some, strict=True)], lambda number: number != 2)
+        assert outcomes[1:] == [lost, None], "the third partition has left meanwhile"
+        results = outcomes[0]
         assert isinstance(results, Results)
-        assert (results.run, results.step.to) == (some[partition], 18)
+        assert (results.run, results.step.to) == (some[0], 18)
         assert [len(each.values) for each in results.records] == [9]
 
+    asyncio.run(story())
 
-def test_what_fails_when_runs_are_read_together_is_left_to_their_tasks(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+
+@pytest.mark.parametrize("stage", ["decoded in one go", "encoded together"])
+def test_a_stage_that_fails_for_a_group_is_repeated_for_each_run(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, stage: str
 ) -> None:
-    def fail(raws: object, limits: object) -> list[None]:
+    def fail(*_given: object) -> list[None]:
         raise ZeroDivisionError
 
-    pipeline = Traced(monkeypatch).pipeline
-    monkeypatch.setattr(pipeline, "_read_together", fail)
-    raw = RawRecords("grove.instances", 2, [0], [0], [b"k"], [PLAIN], [()])
-    assert pipeline.read_together([Run(raw.topic, raw, 1)] * 3) == [None] * 3
-    assert "could not be read together" in caplog.text
+    async def story() -> None:
+        pipeline = Traced(monkeypatch).pipeline
+        tasks = [pipeline.new_task(partition) for partition in range(3)]
+        place = "topics.codecs.compiled.decode.small_runs"
+        if stage == "encoded together":
+            place = "streamapp.worker.outputs.encoder.joined_answers"
+        monkeypatch.setattr(place, fail)
+        outcomes = await pipeline.process([*zip(tasks, runs_of(0), strict=True)], lambda _: True)
+        for results in outcomes:
+            assert isinstance(results, Results)
+            assert len(results.records[0].values) == 9
+
+    asyncio.run(story())
+    assert stage in caplog.text
+
+
+def sized(*sizes: int, records: int = 1) -> list[Run]:
+    """Return runs of partitions 0, 1, … with values of these sizes."""
+    raws = [
+        RawRecords(
+            "t", partition, [*range(records)], [0] * records, [b"k"] * records, [b"v" * size] * records, [()]
+        )
+        for partition, size in enumerate(sizes)
+    ]
+    return [Run("t", raw, records) for raw in raws]
 
 
 @pytest.mark.parametrize(
-    ("n", "size", "topic"), [(1, 9, "instances"), (2, 201, "instances"), (2, 9, "labels"), (2, 9, "large")]
+    ("sizes", "records", "grouped"),
+    [
+        ((), 1, []),
+        ((0, 0, 9), 1, [[0, 1, 2]]),
+        ((9, LARGE_RECORD, 0, 9), 1, [[0], [1], [2, 3]]),
+        ((GROUP_BYTES // 64, GROUP_BYTES // 64, 1), 32, [[0, 1], [2]]),
+        ((GROUP_BYTES // 20, 1, 1), 32, [[0], [1, 2]]),
+    ],
 )
-def test_others_are_left_to_their_tasks(
-    monkeypatch: pytest.MonkeyPatch, n: int, size: int, topic: str
+def test_small_runs_are_in_one_group_and_a_large_run_is_alone(
+    sizes: tuple[int, ...], records: int, grouped: list[list[int]]
 ) -> None:
-    pipeline = Traced(monkeypatch).pipeline
-    value = LARGE if topic == "large" else PLAIN
-    name = "grove.labels" if topic == "labels" else "grove.instances"
-
-    def runs_of(m: int) -> list[Run]:
-        raw = RawRecords(name, 2, [*range(m)], [0] * m, [b"k"] * m, [value] * m, [()] * m)
-        return [Run(name, raw, m)] * n
-
-    process_isolated(pipeline.new_task(2), TaskRun("instances", runs_of(9)[0].raw), lambda raw, effects: [])
-    assert pipeline.read_together(runs_of(size)) == [None] * n
+    made = groups(sized(*sizes, records=records))
+    assert [[run.raw.partition for run in group] for group in made] == grouped
 
 
 def test_a_run_with_a_large_record_is_computed_in_a_thread_and_leads_to_the_same(
@@ -294,10 +322,10 @@ def test_a_run_with_a_large_record_is_computed_in_a_thread_and_leads_to_the_same
         traced, here = Traced(monkeypatch), threading.get_ident()
         plain = await traced.process(PLAIN, PLAIN)
         large = await traced.process(PLAIN, LARGE)
-        monkeypatch.setattr(module, "LARGE_RUN", 2 * len(PLAIN))
+        monkeypatch.setattr(group_module, "LARGE_RUN", 2 * len(PLAIN))
         many = await traced.process(PLAIN, PLAIN)
-        monkeypatch.setattr(module, "LARGE_RUN", 1 << 30)
-        monkeypatch.setattr(module, "LARGE_RECORD", 1 << 30)
+        monkeypatch.setattr(group_module, "LARGE_RUN", 1 << 30)
+        monkeypatch.setattr(group_module, "LARGE_RECORD", 1 << 30)
         at_once = await traced.process(PLAIN, LARGE)
         await traced.process(PLAIN, headers=[("x", b"")] * MANY_HEADERS)
         assert [thread == here for thread in traced.threads] == [True, False, False, True, False]
@@ -336,11 +364,11 @@ def test_the_event_loop_reads_none_of_many_headers(
         task = traced.pipeline.new_task(2)
         sys.setprofile(count)  # of this thread only
         try:
-            read = traced.pipeline.read_together([one, one])
-            results = await traced.pipeline.process(task, one, lambda: True)
+            made = groups([one, one])
+            results = await results_of(traced.pipeline, task, one)
         finally:
             sys.setprofile(None)
-        assert read == [None, None]
+        assert made == [[one], [one]]
         assert results is not None
         assert traced.threads[-1] != threading.get_ident()
 

@@ -1,7 +1,7 @@
-"""Plain answers: the outputs of small runs of several partitions, written in one call.
+"""Joined answers: the answers to small runs of several partitions, written in one call.
 
-The cost of writing the answers to a run hardly depends on their number. So the answers of all runs whose
-models have the same classes are written together, and each run gets its part.
+The cost of writing the answers to a run hardly depends on their number. So the answers of all small runs
+whose models have the same classes are written together, and each run gets its part.
 """
 
 from __future__ import annotations
@@ -15,37 +15,31 @@ from streamapp.worker.outputs.limits import RECORD_BYTES
 from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.task.effects.effects import Effects
 from topics.codecs.compiled.encode import encode_answers
+from topics.codecs.compiled.small_runs import joinable
+from topics.codecs.content_types import uniform_wire
 from topics.columns.records import Ints64, Predictions, RawRecords
 from topics.columns.spans import Spans, Texts, any_headers
 
 
-def plain_answers(
-    some: Sequence[tuple[RawRecords, Effects]], topic: str, limit: int
-) -> list[OutputRecords | None]:
-    """Return the records that each run leads to; None: the encoder has to write them.
-
-    some: runs of JSON, with their effects; limit: largest size of a record of the topic in bytes.
-    """
-    found: list[OutputRecords | None] = [None] * len(some)
+def joined_answers(runs: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[OutputRecords | None]:
+    """Return the answers of each run as JSON with minimal headers; None: the encoder has to write them."""
+    answers: list[OutputRecords | None] = [None] * len(runs)
     alike: dict[tuple[str, ...], list[int]] = {}
-    for number, (raw, effects) in enumerate(some):
+    for number in joinable([raw for raw, _ in runs]):
+        raw, effects = runs[number]
         if _is_plain(raw, effects):
             alike.setdefault(effects.answers[0].predictions.classes, []).append(number)
     for numbers in alike.values():
         if len(numbers) > 1:
-            written = _written([some[number] for number in numbers], topic)
+            written = _written([runs[number] for number in numbers], topic)
             for number, records in zip(numbers, written, strict=False):
-                found[number] = records if records.most_bytes <= limit else None
-    return found
+                answers[number] = records
+    return answers
 
 
 def _is_plain(raw: RawRecords, effects: Effects) -> bool:
-    """Return whether a run without headers leads to one answer for each record, and to nothing else."""
-    if len(effects.answers) != 1 or not len(raw) or any_headers(raw.headers):
-        return False
-    if effects.requests or effects.feature_requests or effects.alerts or effects.evaluations:
-        return False
-    if effects.happened or effects.dead_letters:
+    """Return whether a run of JSON without headers leads to one answer for each record."""
+    if len(effects.answers) != 1 or any_headers(raw.headers) or uniform_wire(raw.values, ()) != "json":
         return False
     answers = effects.answers[0]
     predictions = answers.predictions
@@ -53,30 +47,30 @@ def _is_plain(raw: RawRecords, effects: Effects) -> bool:
     return is_single and predictions.acquired is None and predictions.explanation is None
 
 
-def _written(some: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[OutputRecords]:
+def _written(runs: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[OutputRecords]:
     """Return the answers to each run; an empty list if some are not in the order of the records."""
-    answers = [effects.answers[0] for _, effects in some]
-    lengths = [len(raw) for raw, _ in some]
+    answers = [effects.answers[0] for _, effects in runs]
+    lengths = [len(raw) for raw, _ in runs]
     ends = np.cumsum([0, *lengths])
     about = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
     if np.count_nonzero(np.concatenate([each.record for each in answers]) != about):
         return []
     values = encode_answers(_joined([each.predictions for each in answers]), "json")
-    keys = [Spans.of(raw.keys) for raw, _ in some]
+    keys = [Spans.of(raw.keys) for raw, _ in runs]
     most_bytes = RECORD_BYTES + _longest(values.lengths, ends)
     most_bytes += _longest(np.concatenate([each.lengths for each in keys]), ends)
     first = values.starts[ends[:-1]]
     starts, begins = values.starts - np.repeat(first, lengths), ends.tolist()
     bounds = [*first.tolist(), len(values.buffer)]
-    found = []
-    for number, (raw, _) in enumerate(some):
+    written = []
+    for number, (raw, _) in enumerate(runs):
         rows = slice(begins[number], begins[number + 1])
         # Bytes are copied for each run: a run whose outputs are held keeps no other run's in memory.
         own = values.buffer[bounds[number] : bounds[number + 1]]
         columns = (Spans(own, starts[rows], values.lengths[rows]), keys[number], raw.spans.timestamps)
         most = int(most_bytes[number])
-        found.append(OutputRecords(topic, "prediction", *columns, None, about[rows], most))
-    return found
+        written.append(OutputRecords(topic, "prediction", *columns, None, about[rows], most))
+    return written
 
 
 def _joined(parts: Sequence[Predictions]) -> Predictions:

@@ -1,13 +1,14 @@
-"""Together: small runs of several partitions, decoded in one go, each with the result of decoding it alone.
+"""Small runs: plain JSON of several partitions, decoded in one go, each with the result of decoding it alone.
 
 Most of the cost of decoding a run of some tens of records does not depend on their number. So plain JSON of
-all runs of a round is compared with the shapes at once, and the columns are cut into one part per run. A run
-that is not all plain is decoded alone; so are all runs if one is not JSON.
+all small runs is compared with the shapes at once, and the columns are cut into one part per run. A run that
+is not all plain is decoded alone; so are all runs if one is not JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -22,33 +23,52 @@ from topics.codecs.screening import fit
 from topics.columns.records import Features, Instances, Ints32, Ints64, RawRecords
 from topics.columns.spans import HEADERS, KEY, VALUE, CodedKeys, RecordSpans, Spans
 
+SMALL: Final = 200
+"""Most records of a run that is joined with other runs: a larger one costs what its records cost."""
 
-def read_together(
-    raws: Sequence[RawRecords], limits: Limits, shapes: Shapes, key_texts: KeyTexts
+JOINED_BYTES: Final = 256 << 10
+"""Most bytes of runs that are joined, including all data fetched with them, because they are copied."""
+
+
+def joinable(runs: Sequence[RawRecords]) -> list[int]:
+    """Return the indices of the runs that are worth joining; none if there are not several of them."""
+    small = [number for number, raw in enumerate(runs) if 0 < len(raw) <= SMALL]
+    if len(small) < 2:
+        return []
+    size = sum(len(runs[number].spans.buffer) for number in small)
+    return small if size <= JOINED_BYTES else []
+
+
+def small_runs(
+    runs: Sequence[RawRecords], limits: Limits, shapes: Shapes, key_texts: KeyTexts
 ) -> list[Instances | None]:
-    """Return the instances of each run (none of them empty); None for a run that has to be decoded alone.
+    """Return the instances of each run; None for a run that has to be decoded alone.
 
     The results share buffers, so each of them keeps the bytes of all runs in memory.
     """
-    found: list[Instances | None] = [None] * len(raws)
-    spans = _joined([raw.spans for raw in raws])
+    decoded: list[Instances | None] = [None] * len(runs)
+    numbers = joinable(runs)
+    if not numbers:
+        return decoded
+    joined = [runs[number] for number in numbers]
+    spans = _joined([raw.spans for raw in joined])
     headers, values = spans.headers, spans.values
     code_headers(headers)
     if not fit(values, limits) or uniform_wire(values, headers) != "json":
-        return found
-    ends = np.cumsum([0, *map(len, raws)])
+        return decoded
+    ends = np.cumsum([0, *map(len, joined)])
     keys: _Keys | None = None
     for rows, plain in shapes.scan(values, limits):  # type: ignore[arg-type]
-        at = np.searchsorted(rows, ends)
+        bounds = np.searchsorted(rows, ends)
         keys = keys or _Keys(spans.keys, ends, limits, key_texts)
-        columns = _Columns(plain, at)
-        lengths = np.diff(at).tolist()
-        for number, raw in enumerate(raws):
-            if lengths[number] == len(raw) and (mine := keys.of(number, raw)) is not None:
+        columns = _Columns(plain, bounds)
+        lengths = np.diff(bounds).tolist()
+        for at, raw in enumerate(joined):
+            if lengths[at] == len(raw) and (own_keys := keys.of(at, raw)) is not None:
                 record = np.arange(len(raw), dtype=np.int32)
-                batch = Batch(raw.partition, record, raw.offsets, raw.values, *mine)  # type: ignore[arg-type]
-                found[number] = columns.part(number, batch)
-    return found
+                batch = Batch(raw.partition, record, raw.offsets, raw.values, *own_keys)  # type: ignore[arg-type]
+                decoded[numbers[at]] = columns.part(at, batch)
+    return decoded
 
 
 def _joined(parts: Sequence[RecordSpans]) -> RecordSpans:

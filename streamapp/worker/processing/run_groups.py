@@ -1,0 +1,63 @@
+"""Groups: which runs of a delivery are computed and handed over in one go.
+
+The cost of a small run hardly depends on its number of records, so small runs take each stage together. A
+large run is alone in its group: a thread computes it, and no other run waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from streamapp.worker.transport.runs import Run
+from topics.columns.records import Headers
+from topics.columns.spans import any_headers, header_counts
+
+LARGE_RECORD: Final = 64 << 10
+"""Bytes from which a record may take longer than other runs can wait: blocks take up to 1.4 µs a byte."""
+
+MANY_HEADERS: Final = 1024
+"""Headers from which a record is large; each of its answers may repeat them."""
+
+MANY_IN_ALL: Final = 16 << 10
+"""Headers of a run from which it may take that long; one takes some 2 µs to read and to pass on."""
+
+LARGE_RUN: Final = 4 << 20
+"""Bytes from which a run may take that long, even if its records are small."""
+
+GROUP_BYTES: Final = 256 << 10
+"""Most bytes of the records of a group of several runs: they take a few milliseconds."""
+
+
+def groups(delivered: Sequence[Run]) -> list[list[Run]]:
+    """Return the runs in their order, in groups that are computed in one go."""
+    made: list[list[Run]] = []
+    room = 0
+    for run in delivered:
+        size = run.raw.spans.value_bytes
+        taken = GROUP_BYTES if _is_large(run, size) else max(1, size)
+        if taken > room:
+            made.append([])
+            room = GROUP_BYTES
+        made[-1].append(run)
+        room -= taken
+    return made
+
+
+def is_large(run: Run) -> bool:
+    """Return whether a run may take longer than other runs can wait."""
+    return _is_large(run, run.raw.spans.value_bytes)
+
+
+def _is_large(run: Run, size: int) -> bool:
+    if size >= LARGE_RUN or run.raw.spans.values.longest >= LARGE_RECORD:
+        return True
+    return _has_many_headers(run.raw.headers)
+
+
+def _has_many_headers(headers: Sequence[Headers]) -> bool:
+    """Return whether headers may take long, without reading them: a batch may have millions of them."""
+    if not any_headers(headers):
+        return False
+    counts = header_counts(headers)
+    return bool(counts.max() >= MANY_HEADERS or counts.sum() >= MANY_IN_ALL)
