@@ -17,6 +17,7 @@ from topics.codecs.json.reports import read_reports, write_reports
 from topics.codecs.json.requests import read_label_requests, write_label_requests
 from topics.codecs.packed import predictions as packed
 from topics.codecs.prediction_row import PredictionRow
+from topics.columns.members import members
 from topics.columns.records import (
     AuditEntry,
     DriftAlert,
@@ -56,7 +57,7 @@ def decode_predictions(values: Sequence[bytes]) -> ReceivedPredictions:
     for record, value in enumerate(values):
         wire = wire_of_value(value)
         try:
-            found = CODECS["json" if wire == "cloudevent" or wire == "framed" else wire].read_predictions(
+            decoded = CODECS["json" if wire == "cloudevent" or wire == "framed" else wire].read_predictions(
                 value
             )
         except _NOT_A_PREDICTION as error:
@@ -64,19 +65,18 @@ def decode_predictions(values: Sequence[bytes]) -> ReceivedPredictions:
                 malformed(record, Flaw(Reason.WRONG_TYPE, f"the record must be a prediction; {error!r}"))
             )
             continue
-        rows.extend(found)
-        places.extend((record, row) for row in range(len(found)))
+        rows.extend(decoded)
+        places.extend((record, row) for row in range(len(decoded)))
     place = np.array(places, dtype=np.int32).reshape(-1, 2)
     return ReceivedPredictions(
         record=place[:, 0],
         row=place[:, 1],
-        ids=[each.id for each in rows],
-        labels=[each.label for each in rows],
-        probabilities=[each.probabilities for each in rows],
-        version=np.array([each.version for each in rows], dtype=np.int64),
-        explanations=[each.explanation for each in rows],
+        ids=[row.id for row in rows],
+        labels=[row.label for row in rows],
+        probabilities=[row.probabilities for row in rows],
+        version=np.array([row.version for row in rows], dtype=np.int64),
         malformed=bad,
-        acquired=[each.acquired for each in rows],
+        **{column: [row.members.get(column) for row in rows] for column in members(Predictions)},
     )
 
 

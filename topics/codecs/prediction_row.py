@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
-
-from topics.columns.records import Acquired
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 DEAD: Final = -1  # version of a dead-lettered row of a block
+NO_MEMBERS: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 class PredictionRow(NamedTuple):
@@ -16,5 +17,4 @@ class PredictionRow(NamedTuple):
     label: str | None
     probabilities: dict[str, float]
     version: int
-    explanation: str | None
-    acquired: Acquired | None = None
+    members: Mapping[str, Any] = NO_MEMBERS  # by column of Predictions; rows may lack any of them

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topics.columns.headers import Headers as Headers
+from topics.columns.members import member
 from topics.columns.spans import RecordSpans
 from topics.errors import Reason
 
@@ -222,6 +223,11 @@ class Acquired(NamedTuple):
     cost: float
     stop: str  # why the model bought no more
 
+    @staticmethod
+    def from_json(given: Any) -> Acquired:
+        """Return the features in an object; KeyError if it lacks a member."""
+        return Acquired(given["features"], given["cost"], given["stop"])
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Predictions:
@@ -232,11 +238,22 @@ class Predictions:
     prediction: Ints32  # int32[n] class code; -1: the model has learned no class yet
     probability: Floats  # float64[n, >= K]; columns beyond K are ignored
     version: Ints64  # int64[n]: labels learned before the answer; -1: a dead-lettered row of a block
-    explanation: list[str | None] | None = None  # rule path of each row
-    acquired: list[Acquired] | None = None  # what each row's model bought; None: no model buys features
+    # Optional members: the codecs write and read them by these declarations.
+    explanation: list[str | None] | None = field(
+        default=None, metadata=member("explanation", str, block="string", compiled=True)
+    )
+    """Rule path of each row."""
+    acquired: list[Acquired | None] | None = field(
+        default=None, metadata=member("acquired", dict, Acquired._asdict, Acquired.from_json)
+    )
+    """Features that each row's model bought."""
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+LARGEST: Final = 2**53
+"""More records than any model has answered."""
 
 
 class Seen(NamedTuple):
@@ -245,6 +262,27 @@ class Seen(NamedTuple):
     low: float
     high: float
     n: int
+
+    @staticmethod
+    def to_json(ranges: dict[str, Seen]) -> dict[str, tuple[float, ...]] | None:
+        """Return ranges by feature as JSON has them; None if there are none."""
+        return {name: tuple(seen) for name, seen in ranges.items()} or None
+
+    @staticmethod
+    def from_json(given: dict[str, Any]) -> dict[str, Seen]:
+        """Return ranges by feature, leaving out cells that are not ranges."""
+        ranges: dict[str, Seen] = {}
+        for name, cell in given.items():
+            if type(cell) is list and len(cell) == len(Seen._fields) and set(map(type, cell)) <= {float, int}:
+                low, high, n = cell
+                if low <= high and 1 <= n <= LARGEST:
+                    ranges[name] = Seen(float(low), float(high), int(n))
+        return ranges
+
+
+def _shares(given: dict[str, Any]) -> dict[str, float]:
+    """Return probabilities by class, leaving out cells that are not numbers."""
+    return {name: float(value) for name, value in given.items() if type(value) in (float, int)}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -260,9 +298,17 @@ class LabelRequests:
     expires_ms: Ints64  # int64[n]: event time in ms after which the label comes too late; -1: never
     record: Ints32 | None = None  # int32[n]: index in the decoded values; None when encoding
     malformed: list[Malformed] = field(default_factory=list)  # records that could not be read
-    explanations: list[str | None] | None = None  # n: the rules that led to the answer
-    probabilities: list[dict[str, float] | None] | None = None  # n: of the classes, after these rules
-    ranges: list[dict[str, Seen]] | None = None  # n: by feature, statistics of the model's records so far
+    # Optional members: the codec writes and reads them by these declarations.
+    explanations: list[str | None] | None = field(default=None, metadata=member("explanation", str))
+    """The rules that led to the answer."""
+    probabilities: list[dict[str, float] | None] | None = field(
+        default=None, metadata=member("probabilities", dict, from_json=_shares)
+    )
+    """Probabilities of the classes, after these rules."""
+    ranges: list[dict[str, Seen]] | None = field(
+        default=None, metadata=member("ranges", dict, Seen.to_json, Seen.from_json, absent=dict)
+    )
+    """By feature, statistics of the model's records so far."""
 
     def __len__(self) -> int:
         return len(self.request_ids)
@@ -380,8 +426,8 @@ class ReceivedPredictions:
     labels: list[str | None]  # None: no class known yet, or dead-lettered
     probabilities: list[dict[str, float]]
     version: Ints64  # int64[n]; -1: dead-lettered
-    explanations: list[str | None]
     malformed: list[Malformed]
+    explanation: list[str | None] = field(default_factory=list)
     acquired: list[Acquired | None] = field(default_factory=list)
 
     def __len__(self) -> int:

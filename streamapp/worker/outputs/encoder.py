@@ -36,7 +36,9 @@ from topics.codecs.content_types import (
     wire_of_value,
 )
 from topics.columns.header_columns import HeaderColumns
-from topics.columns.records import Format, Ints64, Predictions, RawRecords
+from topics.columns.members import given
+from topics.columns.records import Format, Ints64, RawRecords
+from topics.columns.row_cuts import taken
 from topics.columns.spans import Spans, any_headers, distinct_headers
 from topics.definitions import TopicNames
 
@@ -177,7 +179,7 @@ class Encoder:
         """Return the format of answers if it is the same for all; None: each has the format of its record."""
         if answers.block:
             return "arrow"
-        if answers.predictions.acquired is not None:  # only JSON can hold which features were bought
+        if not all(member.compiled for member, _ in given(answers.predictions)):  # only JSON can hold it
             return "json"
         return self._form
 
@@ -327,10 +329,4 @@ def _form(wire: Wire) -> Format:
 
 def _taken(answers: PredictionGroup, rows: list[int]) -> PredictionGroup:
     """Return some rows of answers."""
-    all_ = answers.predictions
-    ids = [all_.ids[row] for row in rows]
-    columns = (all_.prediction[rows], all_.probability[rows], all_.version[rows])
-    paths = None if all_.explanation is None else [all_.explanation[row] for row in rows]
-    bought = None if all_.acquired is None else [all_.acquired[row] for row in rows]
-    predictions = Predictions(all_.classes, ids, *columns, paths, bought)
-    return PredictionGroup(answers.record[rows], predictions, key=answers.key)
+    return PredictionGroup(answers.record[rows], taken(answers.predictions, rows), key=answers.key)

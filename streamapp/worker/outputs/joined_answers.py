@@ -7,7 +7,6 @@ whose models have the same classes are written together, and each run gets its p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
 
 import numpy as np
 
@@ -17,8 +16,10 @@ from streamapp.worker.task.effects.effects import Effects
 from topics.codecs.compiled.encode import encode_answers
 from topics.codecs.compiled.small_runs import joinable
 from topics.codecs.content_types import uniform_wire
-from topics.columns.records import Ints64, Predictions, RawRecords
-from topics.columns.spans import Spans, Texts, any_headers
+from topics.columns.members import given
+from topics.columns.records import Ints64, RawRecords
+from topics.columns.row_cuts import joined
+from topics.columns.spans import Spans, any_headers
 
 
 def joined_answers(runs: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[OutputRecords | None]:
@@ -42,9 +43,8 @@ def _is_plain(raw: RawRecords, effects: Effects) -> bool:
     if len(effects.answers) != 1 or any_headers(raw.headers) or uniform_wire(raw.values, ()) != "json":
         return False
     answers = effects.answers[0]
-    predictions = answers.predictions
     is_single = not answers.block and answers.key is None and len(answers.record) == len(raw)
-    return is_single and predictions.acquired is None and predictions.explanation is None
+    return is_single and not any(given(answers.predictions))
 
 
 def _written(runs: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[OutputRecords]:
@@ -55,7 +55,7 @@ def _written(runs: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[Out
     about = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
     if np.count_nonzero(np.concatenate([each.record for each in answers]) != about):
         return []
-    values = encode_answers(_joined([each.predictions for each in answers]), "json")
+    values = encode_answers(joined([group.predictions for group in answers]), "json")
     keys = [Spans.of(raw.keys) for raw, _ in runs]
     most_bytes = RECORD_BYTES + _longest(values.lengths, ends)
     most_bytes += _longest(np.concatenate([each.lengths for each in keys]), ends)
@@ -71,20 +71,6 @@ def _written(runs: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[Out
         most = int(most_bytes[number])
         written.append(OutputRecords(topic, "prediction", *columns, None, about[rows], most))
     return written
-
-
-def _joined(parts: Sequence[Predictions]) -> Predictions:
-    """Return the predictions of several runs, all of the same classes."""
-    classes = parts[0].classes
-    ids = [each.ids for each in parts]
-    texts = [each.spans for each in ids if isinstance(each, Texts)]
-    return Predictions(
-        classes,
-        Texts(Spans.joined(texts)) if len(texts) == len(ids) else [*chain.from_iterable(ids)],
-        np.concatenate([each.prediction for each in parts]),
-        np.concatenate([each.probability[:, : len(classes)] for each in parts]),
-        np.concatenate([each.version for each in parts]),
-    )
 
 
 def _longest(lengths: Ints64, ends: Ints64) -> Ints64:

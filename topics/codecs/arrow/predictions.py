@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +13,8 @@ import pyarrow as pa
 from topics.codecs.arrow.ids import Ids
 from topics.codecs.arrow.metadata import inspect
 from topics.codecs.flaws import Flaw
-from topics.codecs.prediction_row import DEAD, PredictionRow
+from topics.codecs.prediction_row import DEAD, NO_MEMBERS, PredictionRow
+from topics.columns.members import given, members
 from topics.columns.records import Predictions
 
 END_OF_STREAM: Final = b"\xff\xff\xff\xff\x00\x00\x00\x00"
@@ -27,8 +28,10 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     dead: Mask = predictions.version == DEAD
     if not np.any(dead):
         dead = None
-    classes, explained = predictions.classes, predictions.explanation is not None
-    beginning = (_kept if len(classes) <= MAX_KEPT_CLASSES else _beginning)(classes, explained)
+    classes = predictions.classes
+    optional = [(member, cells) for member, cells in given(predictions) if member.block is not None]
+    kinds = tuple((member.name, member.block) for member, _ in optional)
+    beginning = (_kept if len(classes) <= MAX_KEPT_CLASSES else _beginning)(classes, kinds)
     columns = [
         _ids(predictions.ids, dead),
         pa.DictionaryArray.from_arrays(_codes(predictions, dead), beginning.classes),
@@ -38,8 +41,9 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
         children = [pa.array(predictions.probability[:, code]) for code in range(len(classes))]
         mask = None if dead is None else pa.array(dead)
         columns.append(pa.StructArray.from_arrays(children, names=list(classes), mask=mask))
-    if explained:
-        columns.append(pa.array(predictions.explanation, pa.string(), mask=dead))
+    for member, cells in optional:
+        values = [None if cell is None else member.to_json(cell) for cell in cells]
+        columns.append(pa.array(values, pa.type_for_alias(member.block), mask=dead))
     batch = pa.RecordBatch.from_arrays(columns, schema=beginning.schema)
     return [b"".join((beginning.text, batch.serialize(), END_OF_STREAM))]
 
@@ -65,7 +69,8 @@ class _Beginning(NamedTuple):
     text: bytes  # the messages before the rows: schema and dictionary of the classes
 
 
-def _beginning(classes: tuple[str, ...], explained: bool) -> _Beginning:
+def _beginning(classes: tuple[str, ...], optional: tuple[tuple[str, str | None], ...]) -> _Beginning:
+    """Return the beginning of blocks with these classes and optional columns (name, type)."""
     names = pa.array(classes, pa.string())
     fields: list[Any] = [
         ("id", pa.string()),
@@ -74,8 +79,7 @@ def _beginning(classes: tuple[str, ...], explained: bool) -> _Beginning:
     ]
     if classes:
         fields.append(("probabilities", pa.struct([(name, pa.float64()) for name in classes])))
-    if explained:
-        fields.append(("explanation", pa.string()))
+    fields += [(name, pa.type_for_alias(kind)) for name, kind in optional]
     schema = pa.schema(fields)
     labels = pa.DictionaryArray.from_arrays(pa.nulls(1, pa.int32()), names)
     columns = [labels if name == "label" else pa.nulls(1, kind) for name, kind in fields]
@@ -102,7 +106,15 @@ def read_predictions(value: bytes) -> list[PredictionRow]:
     empty = [None] * outline.rows
     names = table.schema.names
     probabilities = table["probabilities"].to_pylist() if "probabilities" in names else empty
-    explanations = table["explanation"].to_pylist() if "explanation" in names else empty
+    columns = {
+        column: [None if cell is None else member.from_json(cell) for cell in table[member.name].to_pylist()]
+        for column, member in members(Predictions).items()
+        if member.block is not None and member.name in names
+    }
+    optional: list[Mapping[str, Any]] = [
+        dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)
+    ]
     versions = [DEAD if version is None else version for version in table["version"].to_pylist()]
-    cells = (table["id"].to_pylist(), table["label"].to_pylist(), [each or {} for each in probabilities])
-    return [PredictionRow(*row) for row in zip(*cells, versions, explanations, strict=True)]
+    cells = (table["id"].to_pylist(), table["label"].to_pylist(), [shares or {} for shares in probabilities])
+    rest = optional or [NO_MEMBERS] * outline.rows
+    return [PredictionRow(*row) for row in zip(*cells, versions, rest, strict=True)]

@@ -30,6 +30,7 @@ from topics.codecs.json.predictions import UNTRAINED
 from topics.codecs.offset_ids import OffsetIds
 from topics.codecs.packed.layout import HAS_EXPLANATION, MAGIC, PREDICTION, VERSION
 from topics.codecs.packed.predictions import class_names, shares
+from topics.columns.members import given
 from topics.columns.records import Format, Ints64, Predictions
 from topics.columns.spans import Bytes, Spans, Texts
 from topics.columns.texts import HAS_ESCAPES, NUMBER_BYTES, write_strings
@@ -43,7 +44,8 @@ _NOTHING: Final[Bytes] = np.empty(0, dtype=np.uint8)
 def encode_answers(predictions: Predictions, form: Format) -> Spans:
     """Return the result of `topics.codecs.encode_predictions`, but faster."""
     written = None
-    if len(predictions) and predictions.acquired is None and predictions.version.min() >= 0:
+    is_known = all(member.compiled for member, _ in given(predictions))
+    if len(predictions) and is_known and predictions.version.min() >= 0:
         if form == "json":
             written = _json(predictions)
         elif form == "packed":

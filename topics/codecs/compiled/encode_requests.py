@@ -1,7 +1,7 @@
 """Encoding of label requests: a kernel writes all of them into one buffer, byte for byte as the codec.
 
-The codec of `topics` writes the cases that the kernel does not support: few requests, requests of models that
-explain answers, and requests whose features differ in their names. The codec's own writer encodes numbers and
+The codec of `topics` writes the cases that the kernel does not support: few requests, requests with optional
+members, and requests whose features differ in their names. The codec's own writer encodes numbers and
 strings, a column in one call; the kernel copies them to their places.
 """
 
@@ -17,6 +17,7 @@ from topics.codecs import encode_label_requests
 from topics.codecs.compiled.encode import json_array, json_ids
 from topics.codecs.json.compiled.requests import BY_POSITION, NAMES, write_requests
 from topics.columns.dictionary import Dictionary
+from topics.columns.members import given
 from topics.columns.records import Features, LabelRequests
 from topics.columns.spans import Bytes, Spans
 from topics.columns.texts import NUMBER_BYTES
@@ -30,8 +31,7 @@ _FIXED: Final = (b'{"request_id":', b',"instance_id":', b',"features":', b',"exp
 def encode_requests(requests: LabelRequests) -> Spans:
     """Return the result of `topics.codecs.encode_label_requests`, but faster."""
     n = len(requests)
-    explained = requests.explanations is not None
-    if n < FEWEST or explained or len(requests.features) != 1 or len(requests.features[0]) != n:
+    if n < FEWEST or any(given(requests)) or len(requests.features) != 1 or len(requests.features[0]) != n:
         return Spans.of(encode_label_requests(requests))
     (features,) = requests.features
     names = features.names
@@ -46,8 +46,8 @@ def encode_requests(requests: LabelRequests) -> Spans:
     request_ids, instance_ids = json_ids(requests.request_ids), json_ids(requests.instance_ids)
     cells, utility = _cells(features), _numbers(requests.utility)
     once = sum(map(len, chain(_FIXED, named))) + max(map(len, answers)) + max(map(len, queries))
-    given = sum(map(len, (request_ids, instance_ids, cells, utility)))
-    out = np.empty(n * (once + NUMBER_BYTES + len("}}")) + given, dtype=np.uint8)
+    columns = sum(map(len, (request_ids, instance_ids, cells, utility)))
+    out = np.empty(n * (once + NUMBER_BYTES + len("}}")) + columns, dtype=np.uint8)
     starts = np.empty(n + 1, dtype=np.int64)
     size = write_requests(
         request_ids,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -10,16 +11,13 @@ import orjson
 
 from topics.codecs.json.probabilities import STEPS, TEXTS
 from topics.codecs.prediction_row import PredictionRow
-from topics.columns.records import Acquired, Ints32, Predictions
+from topics.columns.members import Member, given, members
+from topics.columns.records import Ints32, Predictions
 
 UNTRAINED = b',"untrained":true'
 """Follows version 0: the answer of a model that has learned no label."""
 
 KEPT_BYTES = 12  # bytes of a text and its key, per class
-
-Row = tuple[
-    str | None, str | None, dict[str, float], int, str | None
-]  # id, label, probabilities, version, explanation
 
 
 class _Middles:
@@ -76,30 +74,25 @@ def write_predictions(predictions: Predictions) -> list[bytes]:
     ids = _escaped(list(predictions.ids))
     untrained = f"0{UNTRAINED.decode()}"
     versions = [str(version) if version else untrained for version in predictions.version.tolist()]
-    if predictions.acquired is not None:
-        return _with_purchases(predictions, ids, middles, versions)
-    if predictions.explanation is None:
+    columns = list(given(predictions))
+    if not columns:
         lines = [f'{{"id":"{i}{m}{v}}}' for i, m, v in zip(ids, middles, versions, strict=True)]
     else:
-        # A run may hold rows of several models: a row without explanation is written as without `explain`.
-        paths = [
-            "{" if path is None else f'{{"explanation":{_json(path)},' for path in predictions.explanation
-        ]
-        lines = [f'{p}"id":"{i}{m}{v}}}' for p, i, m, v in zip(paths, ids, middles, versions, strict=True)]
+        starts = _starts(columns, len(ids))
+        lines = [f'{{{s}"id":"{i}{m}{v}}}' for s, i, m, v in zip(starts, ids, middles, versions, strict=True)]
     return "\n".join(lines).encode().split(b"\n")
 
 
-def _with_purchases(
-    predictions: Predictions, ids: list[str], middles: list[str], versions: list[str]
-) -> list[bytes]:
-    """Return the objects of rows whose models buy features."""
-    paths = predictions.explanation or [None] * len(ids)
-    lines = []
-    for bought, path, i, m, v in zip(predictions.acquired or (), paths, ids, middles, versions, strict=True):
-        explained = "" if path is None else f'"explanation":{_json(path)},'
-        acquired = orjson.dumps(bought._asdict()).decode()
-        lines.append(f'{{{explained}"acquired":{acquired},"id":"{i}{m}{v}}}'.encode())
-    return lines
+def _starts(columns: Iterable[tuple[Member, list[Any]]], n: int) -> list[str]:
+    """Return the optional members of n objects, with a comma after each; a row may lack any of them."""
+    starts = [""] * n
+    for member, cells in columns:
+        values = [None if cell is None else member.to_json(cell) for cell in cells]
+        starts = [
+            start if value is None else f'{start}"{member.name}":{_json(value)},'
+            for start, value in zip(starts, values, strict=True)
+        ]
+    return starts
 
 
 def _escaped(ids: list[str]) -> list[str]:
@@ -109,12 +102,8 @@ def _escaped(ids: list[str]) -> list[str]:
     return ids
 
 
-def _json(cell: str | None) -> str:
+def _json(cell: Any) -> str:
     return orjson.dumps(cell).decode()
-
-
-def _acquired(given: Any) -> Acquired | None:
-    return None if given is None else Acquired(given["features"], given["cost"], given["stop"])
 
 
 def read_predictions(value: bytes) -> list[PredictionRow]:
@@ -126,8 +115,11 @@ def read_predictions(value: bytes) -> list[PredictionRow]:
         document["label"],
         probabilities,
         document["version"],
-        document.get("explanation"),
-        _acquired(document.get("acquired")),
+        {
+            column: member.from_json(document[member.name])
+            for column, member in members(Predictions).items()
+            if document.get(member.name) is not None
+        },
     )
     if not (isinstance(row[0], str) and isinstance(probabilities, dict) and isinstance(row[3], int)):
         message = "id must be a string, probabilities an object, version a whole number"

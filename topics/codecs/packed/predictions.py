@@ -12,7 +12,7 @@ from topics.codecs.flaws import Flaw
 from topics.codecs.offset_ids import OffsetIds
 from topics.codecs.packed.layout import HAS_EXPLANATION, HEADER, NAME_MAX_BYTES, PREDICTION, read_header
 from topics.codecs.packed.writer import fixed_part, glue, set_ids
-from topics.codecs.prediction_row import PredictionRow
+from topics.codecs.prediction_row import NO_MEMBERS, PredictionRow
 from topics.columns.records import Predictions
 from topics.columns.spans import Texts
 
@@ -21,9 +21,6 @@ _VERSION = Struct("<q")
 UTF8_BYTES = 4  # bytes of a character, at most
 
 Floats32 = npt.NDArray[np.float32]
-Row = tuple[
-    str | None, str | None, dict[str, float], int, str | None
-]  # id, label, probabilities, version, explanation
 
 
 def write_predictions(predictions: Predictions) -> list[bytes]:
@@ -99,7 +96,8 @@ def read_predictions(value: bytes) -> list[PredictionRow]:
         message = f"{len(value)} bytes; the parts of the header end at {at + size}"
         raise ValueError(message)
     label = classes[header.label] if 0 <= header.label < len(classes) else None
-    return [PredictionRow(name, label, dict(zip(classes, probabilities, strict=True)), version, path or None)]
+    members = {"explanation": path} if path else NO_MEMBERS
+    return [PredictionRow(name, label, dict(zip(classes, probabilities, strict=True)), version, members)]
 
 
 @lru_cache(maxsize=256)

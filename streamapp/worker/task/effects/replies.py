@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -91,9 +92,14 @@ class Replies:
             self.explanation[int(rows[at])] = " and ".join(map(str, path)) or ROOT
         self.seen |= {int(rows[at]): ranges for at, ranges in answers.seen.items()}
 
-    def _explanation(self, rows: Ints64) -> list[str | None] | None:
-        """Return the paths of some rows, None if no model explains itself."""
-        return None if self.explanation is None else [self.explanation[row] for row in rows.tolist()]
+    def _members(self, rows: Ints64) -> dict[str, Any]:
+        """Return the optional columns of some rows, by their names in Predictions."""
+        columns = {"explanation": self.explanation}
+        return {
+            name: [column[row] for row in rows.tolist()]
+            for name, column in columns.items()
+            if column is not None
+        }
 
     def groups(self, batch: Instances, model: Ints64, traits: ModelTraits) -> list[PredictionGroup]:
         """Return the answers by classes, and each block separately; model: int64[n] slots.
@@ -121,7 +127,8 @@ class Replies:
             prediction, probability = np.empty_like(prediction), np.empty_like(probability)
             put_in_order(self.prediction, self.probability, *orders, prediction, probability)
         columns = (prediction, probability, self.version)
-        return PredictionGroup(batch.record, Predictions(kind.classes, batch.ids, *columns, self.explanation))
+        optional = self._members(np.arange(len(self.answered)))
+        return PredictionGroup(batch.record, Predictions(kind.classes, batch.ids, *columns, **optional))
 
     def _by_classes(
         self, batch: Instances, rows: Ints64, model: Ints64, traits: ModelTraits
@@ -165,9 +172,8 @@ class Replies:
             old, orders_of_rows = (prediction, probability), (number, codes, columns)
             prediction, probability = np.empty_like(prediction), np.empty((len(rows), k))
             put_in_order(*old, *orders_of_rows, prediction, probability)
-        paths = self._explanation(rows)
         columns_of = (prediction, probability[:, :k], version)
-        return PredictionGroup(record, Predictions(classes, ids, *columns_of, paths))
+        return PredictionGroup(record, Predictions(classes, ids, *columns_of, **self._members(rows)))
 
     def _block(
         self, batch: Instances, record: int, rows: slice, model: Ints64, traits: ModelTraits
@@ -183,12 +189,14 @@ class Replies:
         n_bad = _bad_rows(batch.malformed, record)
         if n_bad:
             columns, ids = _with_gaps(columns, ids, batch.row[rows], len(ids) + n_bad)
-        paths = self._explanation(np.arange(rows.start, rows.stop))
-        if paths is not None and n_bad:
-            there = dict(zip(batch.row[rows].tolist(), paths, strict=True))
-            paths = [there.get(row) for row in range(len(ids))]
+        optional = self._members(np.arange(rows.start, rows.stop))
+        for name, cells in optional.items() if n_bad else ():
+            by_row = dict(zip(batch.row[rows].tolist(), cells, strict=True))
+            optional[name] = [by_row.get(row) for row in range(len(ids))]
         record_of_row = np.full(len(ids), record, dtype=np.int32)
-        return PredictionGroup(record_of_row, Predictions(order.classes, ids, *columns, paths), block=True)
+        return PredictionGroup(
+            record_of_row, Predictions(order.classes, ids, *columns, **optional), block=True
+        )
 
 
 def ids_of(batch: Instances, rows: Ints64) -> Sequence[str]:

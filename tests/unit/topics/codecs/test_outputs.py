@@ -126,7 +126,7 @@ def test_more_columns_than_classes(form: Format) -> None:
 @pytest.mark.parametrize("form", FORMATS)
 def test_explanations(form: Format) -> None:
     sent = predictions([[0.5, 0.5], [1.0, 0.0]], explanation=['amount > 3 and country = "DE"', None])
-    assert decode_predictions(encode_predictions(sent, form)).explanations == sent.explanation
+    assert decode_predictions(encode_predictions(sent, form)).explanation == sent.explanation
 
 
 @pytest.mark.parametrize("form", FORMATS)
