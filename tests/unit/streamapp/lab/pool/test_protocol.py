@@ -161,9 +161,10 @@ def test_boct_al_asks_in_the_leaf_with_the_largest_bound_of_risk() -> None:
 
 
 def test_a_score_is_ranked_and_equal_ones_are_drawn() -> None:
-    """A tree of one leaf scores all rows alike: then rows are drawn as random ones are."""
+    """By its leaf share a tree of one leaf scores all rows alike: rows are drawn as random ones are."""
     data = records()
-    by_score, _, _ = run('{"learner": "h-tree", "query": "variable_uncertainty"}', data, budget=20)
+    by_leaf = '{"learner": "h-tree", "query": {"name": "variable_uncertainty", "score": "leaf_share"}}'
+    by_score, _, _ = run(by_leaf, data, budget=20)
     drawn, _, _ = run('{"learner": "h-tree", "query": "random"}', data, budget=20)
     assert by_score.rows == drawn.rows
     system, pool = model_system('{"learner": "naive-bayes", "query": "selective_sampling"}', data, 30)
@@ -208,7 +209,7 @@ def test_missing_values_and_constant_attributes_are_learned_around() -> None:
     [
         (
             '{"query": "never"}',
-            "query='never' cannot rank the rows of a pool; known here: always, boct_al, conf",
+            "query='never' cannot rank the rows of a pool; known here: always, ask, boct_al",
         ),
         ('{"query": "split"}', "cannot rank"),
         ('{"learner": "boct", "query": "boct_al", "drift": "ddm"}', "drift='ddm' must be 'none'"),
