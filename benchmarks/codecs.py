@@ -3,7 +3,7 @@
     python -m benchmarks.codecs [--records 20000] [--run 2000] [--keys 64] [--repeats 7]
 
 Prints one JSON object. Each figure is the best of the repeats over all records, cut into runs as in a worker.
-`decode_json…`, `decode_packed…` and `decode_labels…` decode as a worker does, with kernels for plain records;
+`decode_json…`, `decode_packed…` and `decode_labels…` decode as a worker does, with kernels for simple rows;
 `…_by_codec` uses the codec alone. Beside them: orjson.loads of the same bytes, the documents dropped at once
 or kept for the run.
 """

@@ -27,7 +27,7 @@ from benchmarks.worst_records import KEY, WorstRecord, worst_records
 from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
-from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.processing.pipeline import Pipeline, Results
 from streamapp.worker.task.error_isolation import process_isolated
 from streamapp.worker.task.sources import SourceName

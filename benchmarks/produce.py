@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from streamapp.embedded.broker import EmbeddedBroker
-from streamapp.worker.outputs.headers import FullHeaders
+from streamapp.worker.outputs.outgoing_headers import FullHeaders
 from topics.clients import admin, librdkafka
 from topics.clients.cluster import Cluster
 from topics.clients.sender import Sender

@@ -27,7 +27,7 @@ from streamapp.embedded.broker import free_port
 from streamapp.settings import Settings
 from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.observability.metrics import Metrics
-from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.processing.pipeline import Pipeline, Results
 from streamapp.worker.processing.run_groups import groups
 from streamapp.worker.transport.fetched_columns import decode

@@ -35,7 +35,7 @@ from streamapp.worker.journal.log import JournalLog
 from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.logs import configure_logs
 from streamapp.worker.observability.metrics import Metrics
-from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.senders import plain_sender, transactional_sender
 from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.pipeline import Pipeline

@@ -26,7 +26,7 @@ from streamapp.worker.journal.entry import Step
 from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.logs import configure_logs
 from streamapp.worker.observability.metrics import Metrics
-from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.senders import transactional_sender
 from streamapp.worker.restore.log_reader import LogReader
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from streamapp.worker.outputs.limits import record_bytes
+from streamapp.worker.outputs.record_sizes import record_bytes
 from tests.broker.kafka_log import read_topic
 from tests.broker.workers import PATIENCE, UNHURRIED, Installation, ms_ago
 from tests.conftest import Broker

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streamapp.worker.task.instances.plain import PlainInstances
+from streamapp.worker.task.instances.family_run import FamilyRun
 from streamapp.worker.task.models import families
 from tests.property.test_task_cuts import SPECS, TTL, assert_same, outcome, played
 from tests.tiers import examples
@@ -96,16 +96,16 @@ def test_plain_runs_lead_to_what_all_others_do(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(families, "MAX_CELLS", cells)
         plain = played(records, cuts, **given_)
-        patch.setattr(PlainInstances, "of", lambda *_: None)
+        patch.setattr(FamilyRun, "of", lambda *_: None)
         others = played(records, cuts, **given_)
     assert_same(outcome(plain), outcome(others))
     assert plain.task.digest() == others.task.digest()
 
 
 def test_most_of_a_steady_stream_is_plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows, moved, find = 0, 0, PlainInstances.of
+    rows, moved, find = 0, 0, FamilyRun.of
 
-    def counted(*arguments: Any) -> PlainInstances | None:
+    def counted(*arguments: Any) -> FamilyRun | None:
         nonlocal rows, moved
         run = find(*arguments)
         if run is not None:
@@ -113,7 +113,7 @@ def test_most_of_a_steady_stream_is_plain(monkeypatch: pytest.MonkeyPatch) -> No
             moved += run._surveyed.kind is None or run._surveyed.kind.moved
         return run
 
-    monkeypatch.setattr(PlainInstances, "of", counted)
+    monkeypatch.setattr(FamilyRun, "of", counted)
     records = [record for seed in range(4) for record in steady(seed, 300, 0.01)]
     partition = played(records, {*range(0, len(records), 9)}, spec=SPECS["asks-some"], pending_ttl_ms=TTL)
     assert rows > 0.5 * partition.counts["instances.answered"]

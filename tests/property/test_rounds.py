@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.joined_answers import joined_answers
-from streamapp.worker.outputs.limits import OutputLimits
 from streamapp.worker.outputs.outgoing import OutputRecords
+from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.processing.pipeline import Pipeline, Results
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.error_isolation import ProcessingError

@@ -9,7 +9,7 @@ import pytest
 
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
-from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.task.effects.effects import Effects
 from tests.topology.partition import ALWAYS, NAMES, NEVER, Partition, Record, Sent, config, instance
 from topics.codecs import Limits, decode_predictions, encode_instances

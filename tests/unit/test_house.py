@@ -46,6 +46,7 @@ def test_rooms_floors_and_arrows_are_counted_by_imports(tmp_path: Path) -> None:
 MOST_LINES = 500
 MOST_MODULES = 16
 MOST_ROOMS = 10
+MOST_SAME_NAMES = 46
 
 
 def test_no_file_is_longer_than_a_reader_takes_in() -> None:
@@ -73,6 +74,33 @@ def test_the_application_has_few_rooms() -> None:
     rooms = {path.name for path in top.iterdir() if (path / "__init__.py").exists()}
     rooms |= {path.name for path in top.glob("*.py") if not path.name.startswith("__")}
     assert len(rooms) <= MOST_ROOMS, sorted(rooms)
+
+
+SAME_NAMES = {
+    "the same part of each plug-in family, learner, format or package": """
+        __main__ base blocks dataset errors header kernels layout learner memory predictions reader
+        resampling soundness writer""",
+    "a command, and what it starts": "bridge broker oracle pool prequential replay tree worker",
+    "a preset, and its plug-in or formula": "c_tree cgd idbd imac none osm qda random",
+    "a model's words in core/layout, and the object that is written in them": "model plan",
+    "a term of the field that two packages have": """
+        columns entry episode features outline records requests rows run scores shared sources words""",
+}
+"""Names that modules of several folders have, by the reason."""
+
+
+def test_a_module_name_leads_to_one_module() -> None:
+    """A new module whose name another has takes a name of its own; the list only becomes shorter."""
+    names = Counter(
+        path.stem
+        for package in house.PACKAGES
+        for path in house.sources(house.ROOT / package)
+        if path.stem != "__init__"
+    )
+    allowed = {name for reason in SAME_NAMES.values() for name in reason.split()}
+    assert len(allowed) <= MOST_SAME_NAMES
+    twice = {name for name, modules in names.items() if modules > 1}
+    assert twice - allowed == set(), "a search by name leads to several modules: say what each alone holds"
 
 
 def test_no_module_imports_private_names_of_another_package() -> None:

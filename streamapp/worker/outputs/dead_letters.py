@@ -21,8 +21,8 @@ from typing import Final
 
 import numpy as np
 
-from streamapp.worker.outputs.limits import HeaderList, record_bytes
 from streamapp.worker.outputs.outgoing import OutputRecords
+from streamapp.worker.outputs.record_sizes import HeaderList, record_bytes
 from streamapp.worker.task.effects.effects import DeadLetter, Origin
 from topics.columns.header_columns import HeaderColumns
 from topics.columns.headers import UNDECODABLE

@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from streamapp.worker.outputs.dead_letters import dead_letters
-from streamapp.worker.outputs.headers import FullHeaders, OwnHeaders, all_passed_on
 from streamapp.worker.outputs.joined_answers import joined_answers
-from streamapp.worker.outputs.limits import OUTPUT_BYTES, RECORD_BYTES, OutputLimits, headers_bytes
 from streamapp.worker.outputs.outgoing import OutputRecords, in_input_order
+from streamapp.worker.outputs.outgoing_headers import FullHeaders, OwnHeaders, all_passed_on
+from streamapp.worker.outputs.record_sizes import OUTPUT_BYTES, RECORD_BYTES, OutputLimits, headers_bytes
 from streamapp.worker.outputs.too_large import PREDICTION, TooLarge
 from streamapp.worker.task.effects.effects import Effects, FeatureRequests, PredictionGroup, Requests
 from topics.codecs import (

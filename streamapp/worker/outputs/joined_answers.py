@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from streamapp.worker.outputs.limits import RECORD_BYTES
 from streamapp.worker.outputs.outgoing import OutputRecords
+from streamapp.worker.outputs.record_sizes import RECORD_BYTES
 from streamapp.worker.task.effects.effects import Effects
 from topics.codecs.compiled.encode import encode_answers
 from topics.codecs.compiled.small_runs import joinable

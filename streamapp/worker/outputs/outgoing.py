@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from streamapp.worker.outputs.limits import record_bytes
+from streamapp.worker.outputs.record_sizes import record_bytes
 from topics.columns.header_columns import HeaderColumns
 from topics.columns.records import Ints64
 from topics.columns.spans import Numbers, Spans

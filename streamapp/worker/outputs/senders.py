@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from streamapp.settings.clients import librdkafka_properties
-from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.record_sizes import OutputLimits
 from topics.clients.sender import BATCH_BYTES, Sender
 from topics.clients.transactional_sender import TransactionalSender
 

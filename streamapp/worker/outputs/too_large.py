@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from streamapp.worker.outputs.limits import ROW_BYTES, TIMES_INPUT, OutputLimits
 from streamapp.worker.outputs.outgoing import OutputRecords
+from streamapp.worker.outputs.record_sizes import ROW_BYTES, TIMES_INPUT, OutputLimits
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import DeadLetter, Effects, Origin
 from topics.codecs.prediction_row import DEAD

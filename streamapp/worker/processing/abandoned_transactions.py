@@ -19,7 +19,7 @@ from typing import Any, Final
 from confluent_kafka import KafkaException
 
 from streamapp.settings import Settings
-from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.senders import transactional_sender
 from topics.clients.consumer_group import static_members_of
 from topics.definitions import TopicNames

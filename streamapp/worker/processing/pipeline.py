@@ -27,13 +27,13 @@ from streamapp.worker.journal.entry import Step
 from streamapp.worker.journal.ledger import check_controls, room_for_steps, step_of
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
-from streamapp.worker.outputs.limits import OutputLimits
 from streamapp.worker.outputs.outgoing import OutputRecords
+from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.processing.model_loading import reload
 from streamapp.worker.processing.run_groups import is_large
 from streamapp.worker.task.effects.effects import Effects, Notice
 from streamapp.worker.task.error_isolation import process_isolated
-from streamapp.worker.task.instances.growth import STEP
+from streamapp.worker.task.instances.leading_records import STEP
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.sources import SOURCES, SourceName, source_topics

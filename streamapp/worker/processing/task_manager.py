@@ -36,7 +36,7 @@ from streamapp.worker.restore.errors import SourceLogError
 from streamapp.worker.restore.rebuild import Restored, RestoreRequest
 from streamapp.worker.snapshots.final_snapshots import leave_snapshots
 from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter
-from streamapp.worker.task.instances.growth import STEP
+from streamapp.worker.task.instances.leading_records import STEP
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task

@@ -18,7 +18,7 @@ from typing import Final
 from streamapp.worker.task.acquisition.episode_course import Course
 from streamapp.worker.task.effects.effects import Effects, join
 from streamapp.worker.task.effects.record_error import RecordError
-from streamapp.worker.task.instances.growth import STEP, leading_records
+from streamapp.worker.task.instances.leading_records import STEP, leading_records
 from streamapp.worker.task.instances.single import SingleInstances
 from streamapp.worker.task.models.awaited_specs import AwaitedSpecs
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
@@ -148,7 +148,8 @@ class Task:
     def leading(self, run: TaskRun, most: int = STEP) -> TaskRun:
         """Return a run, decoded, or its first records, if all of them would add too much to models at once.
 
-        `most`: work of the additions, see instances/growth.py. The rest is a later run: cuts change nothing.
+        `most`: work of the additions (instances/leading_records.py). The rest is a later run: cuts change
+        nothing.
         """
         raw, batch = run.raw, run.batch
         if len(raw) < 2 or run.source not in GROWING:

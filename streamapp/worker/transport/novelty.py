@@ -2,7 +2,7 @@
 
 A list of names that no record had before costs tens of microseconds to read; known names cost less than one.
 Runs grow while they are cheap (`run_size.py`), so the first run of strange records would be large: it is cut
-before it is read. When it is read, the task counts what it would add (`task/instances/growth.py`).
+before it is read. When it is read, the task counts what it would add (`task/instances/leading_records.py`).
 """
 
 from __future__ import annotations

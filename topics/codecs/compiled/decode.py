@@ -1,7 +1,7 @@
-"""Decoding with shapes: a kernel reads plain records, the codecs read the rest; the outcome is the same.
+"""Decoding with shapes: a kernel reads simple records, the codecs read the rest; the outcome is the same.
 
-A JSON record is plain if the text between its values is that of a known shape, and its values are numbers,
-short strings, true, false or null, each where it is allowed. A packed instance is plain if it has no flaw.
+A JSON record is simple if the text between its values is that of a known shape, and its values are numbers,
+short strings, true, false or null, each where it is allowed. A packed instance is simple if it has no flaw.
 The codecs of `topics` read all other records, and all bad records. The set of known shapes changes only the
 time it takes.
 """
@@ -18,8 +18,8 @@ from topics.codecs.batch import Batch
 from topics.codecs.codec import CODECS
 from topics.codecs.compiled.keys import KeyTexts, code_headers
 from topics.codecs.compiled.small_runs import small_runs
-from topics.codecs.json.compiled.plain import PlainRows
 from topics.codecs.json.compiled.shape import INSTANCES, LABELS, Members
+from topics.codecs.json.compiled.shaped_rows import ShapedRows
 from topics.codecs.json.compiled.shapes import Shapes
 from topics.codecs.limits import Limits
 from topics.codecs.merge import merge_instances, merge_labels
@@ -55,8 +55,8 @@ class _Decoder(ABC, Generic[Decoded]):
         """Return a batch as its codec decodes it."""
 
     @abstractmethod
-    def _by_shape(self, plain: PlainRows, batch: Batch) -> Decoded:
-        """Return plain rows as columns; `batch` holds their records."""
+    def _by_shape(self, shaped: ShapedRows, batch: Batch) -> Decoded:
+        """Return simple rows as columns; `batch` holds their records."""
 
     @abstractmethod
     def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Decoded], Flags]:
@@ -94,11 +94,11 @@ class _Decoder(ABC, Generic[Decoded]):
             return self._by_shape(found[0][1], batch)
         is_rest = np.ones(len(batch), dtype=np.bool_)
         parts: list[Decoded] = []
-        for rows, plain in found:
+        for rows, shaped in found:
             is_rest[rows] = False
-            is_plain = np.zeros(len(batch), dtype=np.bool_)
-            is_plain[rows] = True
-            parts.append(self._by_shape(plain, batch.where(is_plain)))
+            is_simple = np.zeros(len(batch), dtype=np.bool_)
+            is_simple[rows] = True
+            parts.append(self._by_shape(shaped, batch.where(is_simple)))
         if is_rest.any():
             rest = batch.where(is_rest) if parts else batch
             read = self._by_codec("json", rest, limits)
@@ -122,7 +122,7 @@ class InstanceDecoder(_Decoder[Instances]):
         return merge_instances(self._parts(batches, limits), malformed)
 
     def decode(self, runs: Sequence[RawRecords], limits: Limits) -> list[Instances]:
-        """Return the instances of each run; plain JSON of small runs is read in one go."""
+        """Return the instances of each run; simple JSON of small runs is read in one go."""
         decoded: list[Instances | None] = [None] * len(runs)
         if len(runs) > 1:
             decoded = small_runs(runs, limits, self._shapes, self._key_texts)
@@ -136,8 +136,8 @@ class InstanceDecoder(_Decoder[Instances]):
     def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Instances], Flags]:
         return read_instances(batch, limits)
 
-    def _by_shape(self, plain: PlainRows, batch: Batch) -> Instances:
-        return plain.instances(batch)
+    def _by_shape(self, shaped: ShapedRows, batch: Batch) -> Instances:
+        return shaped.instances(batch)
 
     def _together(self, parts: list[Instances], batch: Batch) -> Instances:
         order = _order(parts)
@@ -162,8 +162,8 @@ class LabelDecoder(_Decoder[Labels]):
     def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Labels], Flags]:
         return read_labels(batch, limits)
 
-    def _by_shape(self, plain: PlainRows, batch: Batch) -> Labels:
-        return plain.labels(batch)
+    def _by_shape(self, shaped: ShapedRows, batch: Batch) -> Labels:
+        return shaped.labels(batch)
 
     def _together(self, parts: list[Labels], batch: Batch) -> Labels:
         order = _order(parts)

@@ -15,8 +15,8 @@ import numpy as np
 from topics.codecs.batch import Batch
 from topics.codecs.compiled.keys import KeyTexts, code_headers, coded
 from topics.codecs.content_types import uniform_wire
-from topics.codecs.json.compiled.plain import PlainRows
 from topics.codecs.json.compiled.rows import code_anew
+from topics.codecs.json.compiled.shaped_rows import ShapedRows
 from topics.codecs.json.compiled.shapes import Shapes
 from topics.codecs.limits import Limits
 from topics.codecs.screening import fit
@@ -121,7 +121,7 @@ class _Keys:
 class _Columns:
     """The columns of the records of one shape, over all runs."""
 
-    def __init__(self, plain: PlainRows, ends: Ints64) -> None:
+    def __init__(self, plain: ShapedRows, ends: Ints64) -> None:
         """`ends` is int64[runs + 1], the start of each run's records and the end."""
         self._plain, self._ends = plain, ends.tolist()
         self._ids = plain.given_ids()

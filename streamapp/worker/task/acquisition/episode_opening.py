@@ -17,7 +17,7 @@ from streamapp.worker.task.effects.effects import Effects, Origin
 from streamapp.worker.task.effects.label_requests import place_of
 from streamapp.worker.task.effects.unused_features import note_ignored, note_values
 from streamapp.worker.task.episodes.episode import KNOWN, UNKNOWN, Episode
-from streamapp.worker.task.instances.plain import PlainInstances
+from streamapp.worker.task.instances.family_run import FamilyRun
 from streamapp.worker.task.instances.run import InstancesRun
 from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.models.schemas.class_codes import RefusedClassError
@@ -143,9 +143,9 @@ class AcquiringRun(InstancesRun):
 
 def instances_run(
     state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
-) -> InstancesRun | PlainInstances:
+) -> InstancesRun | FamilyRun:
     """Return the run of a part of the instances; it is one record if that record's model buys features."""
     if len(raw) == 1 and len(batch) and state.acquires(batch.keys[batch.key[0]]):
         return AcquiringRun(state, raw, batch, time, effects)
-    plain = PlainInstances.of(state, raw, batch, time, effects)
+    plain = FamilyRun.of(state, raw, batch, time, effects)
     return plain or InstancesRun(state, raw, batch, time, effects)

@@ -1,1 +1,1 @@
-"""Instances: plain runs in a few calls, and all other records in the general way."""
+"""Instances: family runs in a few calls, and all other records in the general way."""

@@ -1,4 +1,4 @@
-"""Instance rows: the data of every run of instances, plain or general."""
+"""Instance rows: the data of every run of instances, of one family or general."""
 
 from __future__ import annotations
 

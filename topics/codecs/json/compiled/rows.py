@@ -108,12 +108,12 @@ def _behind(text, at: int, end: int, literals, start: int, stop: int) -> int:
 
 @kernel
 def _value(text, at: int, end: int, is_text: int, cells, kinds, value: int) -> int:
-    """Read a value; return its end, or -1 if it is not plain."""
+    """Read a value; return its end, or -1 if it is not simple."""
     if at >= end:
         return _NO_VALUE
     byte = np.int64(text[at])
     if byte == _QUOTE:
-        stop = _end_of_plain(text, at + 1, end)
+        stop = _end_of_simple(text, at + 1, end)
         kinds[value] = STRING
         if stop >= 0 and np.int64(text[stop]) != _QUOTE:
             stop, has_escapes = _end_of_string(text, stop, end)
@@ -128,7 +128,7 @@ def _value(text, at: int, end: int, is_text: int, cells, kinds, value: int) -> i
 
 
 @kernel
-def _end_of_plain(text, at: int, end: int) -> int:
+def _end_of_simple(text, at: int, end: int) -> int:
     """Return the place of a string's end, first escape or first byte that is not ASCII; -1 if it does not
     end.
     """

@@ -96,7 +96,7 @@ class _Values:
         return [(before, start) for before, (start, _) in zip(ends, self._spans, strict=False)]
 
     def read(self) -> bool:
-        """Whether the record is an object of plain members and features."""
+        """Whether the record is an object of simple members and features."""
         if self._text(0) != b"{":
             return False
         place, seen = 1, set()
@@ -117,7 +117,7 @@ class _Values:
         return place + 1 == len(self._tokens)
 
     def _features(self, place: int) -> int:
-        """Return the place after the features that begin here, or -1 if they are not plain."""
+        """Return the place after the features that begin here, or -1 if they are not simple."""
         opening = self._text(place)
         if opening not in (b"{", b"["):
             return -1

@@ -12,9 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from topics.codecs.crowding import SMALL
-from topics.codecs.json.compiled.plain import PlainRows
 from topics.codecs.json.compiled.rows import NO_SHAPE, scan
 from topics.codecs.json.compiled.shape import TEXTS, Members, Shape, shape_of
+from topics.codecs.json.compiled.shaped_rows import ShapedRows
 from topics.codecs.limits import Limits
 from topics.columns.records import Ints64
 from topics.columns.spans import Spans
@@ -58,8 +58,8 @@ class Shapes:
     def __len__(self) -> int:
         return len(self._known.shapes)
 
-    def scan(self, values: Sequence[bytes], limits: Limits) -> list[tuple[Ints64, PlainRows]]:
-        """Return the plain records by shape: int64[m], ascending, and their values."""
+    def scan(self, values: Sequence[bytes], limits: Limits) -> list[tuple[Ints64, ShapedRows]]:
+        """Return the simple records by shape: int64[m], ascending, and their values."""
         self._run += 1
         known = self._known
         if not known.shapes:
@@ -78,14 +78,14 @@ class Shapes:
                 continue
             self._used[shape] = self._run
             every = len(rows) == n
-            plain = PlainRows(
+            shaped = ShapedRows(
                 shape, spans.buffer, cells if every else cells[rows], kinds if every else kinds[rows]
             )
-            good = plain.are_plain(self._members, limits)
+            good = shaped.are_simple(self._members, limits)
             if np.count_nonzero(good) < len(good):
-                rows, plain = rows[good], plain.where(good)
+                rows, shaped = rows[good], shaped.where(good)
             if len(rows):
-                found.append((rows, plain))
+                found.append((rows, shaped))
         return found
 
     def learn(self, record: bytes, limits: Limits) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streamapp.worker.outputs.headers import all_passed_on, passed_on, rfc3339
+from streamapp.worker.outputs.outgoing_headers import all_passed_on, passed_on, rfc3339
 from topics.columns.records import Headers
 from topics.columns.spans import RecordSpans
 

@@ -14,7 +14,7 @@ from streamapp.settings import Settings
 from streamapp.worker.journal.entry import Step
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
-from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.senders import plain_sender
 from streamapp.worker.processing.pipeline import Pipeline, Results
 from streamapp.worker.task.effects.effects import Alert, DeadLetter, Effects, Origin, PredictionGroup

@@ -13,7 +13,7 @@ import pytest
 from core.learners.hoeffding.decision import Reason as SplitReason
 from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import MAX_MODEL_KEYS, SPLIT_REASONS, Metrics
-from streamapp.worker.outputs.limits import OutputLimits
+from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.processing import pipeline as module
 from streamapp.worker.processing import run_groups as group_module
 from streamapp.worker.processing.pipeline import KeyPlacement, Pipeline, Results
@@ -27,7 +27,7 @@ from streamapp.worker.processing.run_groups import (
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Alert, DeadLetter, Effects, Evaluated, Origin, Requests
 from streamapp.worker.task.error_isolation import process_isolated
-from streamapp.worker.task.instances.growth import STEP
+from streamapp.worker.task.instances.leading_records import STEP
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.task import Task, TaskRun
 from streamapp.worker.transport.runs import Run

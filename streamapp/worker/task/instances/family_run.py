@@ -1,9 +1,8 @@
-"""Plain instances: runs with nothing new or special about them, answered in few calls however small they are.
+"""Family run: a run with nothing new or special about it, answered in few calls however small it is.
 
 Most of the cost of answering a run does not depend on its number of rows: it is the search for special cases.
-A run is plain if one survey of it finds that all its models are of one family (families.py), that their
-schemas have all its features and classes, and that none of its labels was held back. `InstancesRun` would
-have the same effects.
+One survey of a run finds whether all its models are of one family (families.py), their schemas have all its
+features and classes, and none of its labels was held back. `InstancesRun` would have the same effects.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
     from streamapp.worker.task.pending.event_time import RunTime
 
 
-class PlainInstances(InstanceRows):
-    """One plain run of instances; n rows, at least one."""
+class FamilyRun(InstanceRows):
+    """A run of instances whose models are of one family; n rows, at least one."""
 
     def __init__(
         self,
@@ -51,8 +50,8 @@ class PlainInstances(InstanceRows):
     @staticmethod
     def of(
         state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
-    ) -> PlainInstances | None:
-        """Return a run if it is plain, else None."""
+    ) -> FamilyRun | None:
+        """Return a run if its models are of one family and nothing in it is new, else None."""
         store, features = state.store, batch.features
         if len(features) != 1 or len(batch.blocks) or store.growth.is_due:
             return None
@@ -62,7 +61,7 @@ class PlainInstances(InstanceRows):
             return None
         if not state.placement.is_in_place(features[0], store.traits.schema(int(slots[0])).columns):
             return None
-        run = PlainInstances(state, raw, batch, time, effects, surveyed)
+        run = FamilyRun(state, raw, batch, time, effects, surveyed)
         return run if state.early.knows_none_of(run.names) else None
 
     def process(self) -> None:

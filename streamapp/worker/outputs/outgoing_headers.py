@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from streamapp.worker.outputs.limits import HeaderList
+from streamapp.worker.outputs.record_sizes import HeaderList
 from topics.codecs import CONTENT_TYPES
 from topics.codecs.compiled.keys import coded
 from topics.codecs.compiled.text_columns import repeated

@@ -1,4 +1,4 @@
-"""Plain rows: the values of records of one shape, and the columns made from them."""
+"""Shaped rows: the values of records of one shape, and the columns made from them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LENGTH = (1 << LENGTH_BITS) - 1
 Flags = npt.NDArray[np.bool_]
 
 
-class PlainRows:
+class ShapedRows:
     """The values that `scan` has read from n records of a shape."""
 
     def __init__(self, shape: Shape, text: bytes, cells: Ints64, kinds: npt.NDArray[np.uint8]) -> None:
@@ -46,15 +46,15 @@ class PlainRows:
     def __len__(self) -> int:
         return len(self._cells)
 
-    def part(self, cut: slice) -> PlainRows:
+    def part(self, cut: slice) -> ShapedRows:
         """Return the rows of a slice."""
-        return PlainRows(self._shape, self._text, self._cells[cut], self._kinds[cut])
+        return ShapedRows(self._shape, self._text, self._cells[cut], self._kinds[cut])
 
-    def where(self, chosen: Flags) -> PlainRows:
+    def where(self, chosen: Flags) -> ShapedRows:
         """Return the rows that the mask selects."""
-        return PlainRows(self._shape, self._text, self._cells[chosen], self._kinds[chosen])
+        return ShapedRows(self._shape, self._text, self._cells[chosen], self._kinds[chosen])
 
-    def are_plain(self, members: Members, limits: Limits) -> Flags:
+    def are_simple(self, members: Members, limits: Limits) -> Flags:
         """Return the rows in which each value may stand in its place without a further check."""
         longest = limits.text_max_bytes  # escapes only make a text shorter
         good = np.ones(len(self), dtype=np.bool_)
@@ -80,12 +80,12 @@ class PlainRows:
         return good
 
     def instances(self, batch: Batch) -> Instances:
-        """Return the rows, all of them plain, as instances; `batch` holds their records."""
+        """Return the rows, all of them simple, as instances; `batch` holds their records."""
         blocks = np.empty((0, 3), dtype=np.int32)
         return Instances(**self._common(batch), features=[self.matrix()], blocks=blocks)
 
     def labels(self, batch: Batch) -> Labels:
-        """Return the rows, all of them plain, as labels; `batch` holds their records."""
+        """Return the rows, all of them simple, as labels; `batch` holds their records."""
         value = self._shape.value_of(ANNOTATOR)
         return Labels(
             **self._common(batch),
