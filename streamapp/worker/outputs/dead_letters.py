@@ -76,10 +76,10 @@ def _shortened(letter: DeadLetter, headers: HeaderList, limit: int) -> tuple[Ori
         ("value, headers, key", origin._replace(headers=(), key=None), ours),
     )
     for left_out, rest, given in steps:
-        said = [*given, (LEFT_OUT, left_out.encode())]
-        if record_bytes(rest.key, None, said) <= limit:
+        marked = [*given, (LEFT_OUT, left_out.encode())]
+        if record_bytes(rest.key, None, marked) <= limit:
             break
-    return rest, said
+    return rest, marked
 
 
 def dead_letter_headers(letter: DeadLetter) -> HeaderList:
@@ -127,7 +127,7 @@ def rows_text(rows: tuple[tuple[int, Reason], ...]) -> str:
 
 def _ranges(numbers: list[int]) -> str:
     parts = []
-    for _, run in groupby(enumerate(numbers), key=lambda each: each[1] - each[0]):
+    for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
         members = [number for _, number in run]
         parts.append(str(members[0]) if len(members) == 1 else f"{members[0]}-{members[-1]}")
     return ",".join(parts)

@@ -216,8 +216,8 @@ class Encoder:
         own: OwnHeaders = {}
         if self._full is not None:
             own = {
-                "grove-request-id": text_spans([each.request_id for each in requests.requests]),
-                "grove-instance-id": text_spans([each.instance_id for each in requests.requests]),
+                "grove-request-id": text_spans([request.request_id for request in requests.requests]),
+                "grove-instance-id": text_spans([request.instance_id for request in requests.requests]),
             }
         n, topic = len(requests.requests), self._names.feature_requests
         records, keys = [requests.record] * n, [requests.key] * n
@@ -228,13 +228,13 @@ class Encoder:
         """Yield the records of alerts, model events and evaluations."""
         names = self._names
         if effects.alerts:
-            alerts = [(each.record, each.key, each.alert) for each in effects.alerts]
+            alerts = [(item.record, item.key, item.alert) for item in effects.alerts]
             yield self._report(raw, names.drift_alerts, "drift-alert", alerts, encode_drift_alerts)
         if effects.happened:
-            happened = [(each.record, each.key, each.event) for each in effects.happened]
+            happened = [(item.record, item.key, item.event) for item in effects.happened]
             yield self._report(raw, names.model_events, "model-event", happened, encode_model_events)
         if effects.evaluations:
-            evaluations = [(each.record, each.key, each.evaluation) for each in effects.evaluations]
+            evaluations = [(item.record, item.key, item.evaluation) for item in effects.evaluations]
             yield self._report(raw, names.evaluations, "evaluation", evaluations, encode_evaluations)
 
     def _report(
@@ -271,7 +271,7 @@ class Encoder:
         inputs = raw if is_every else raw.chosen(about)
         keys_of = Spans.of(inputs.keys)
         if keys is not None:
-            keys_of = Spans.of([mine or key for mine, key in zip(keys, keys_of, strict=True)])
+            keys_of = Spans.of([own_key or key for own_key, key in zip(keys, keys_of, strict=True)])
         column = Spans.of(values)
         headers: HeaderColumns | None = None
         most_bytes = RECORD_BYTES + column.longest + keys_of.longest

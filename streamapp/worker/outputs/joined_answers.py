@@ -53,12 +53,12 @@ def _written(runs: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[Out
     lengths = [len(raw) for raw, _ in runs]
     ends = np.cumsum([0, *lengths])
     about = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
-    if np.count_nonzero(np.concatenate([each.record for each in answers]) != about):
+    if np.count_nonzero(np.concatenate([group.record for group in answers]) != about):
         return []
     values = encode_answers(joined([group.predictions for group in answers]), "json")
     keys = [Spans.of(raw.keys) for raw, _ in runs]
     most_bytes = RECORD_BYTES + _longest(values.lengths, ends)
-    most_bytes += _longest(np.concatenate([each.lengths for each in keys]), ends)
+    most_bytes += _longest(np.concatenate([column.lengths for column in keys]), ends)
     first = values.starts[ends[:-1]]
     starts, begins = values.starts - np.repeat(first, lengths), ends.tolist()
     bounds = [*first.tolist(), len(values.buffer)]

@@ -89,16 +89,16 @@ def all_passed_on(inputs: Sequence[Headers]) -> HeaderColumns:
     """Return for each record the headers that are passed on."""
     if isinstance(inputs, HeaderSpans):
         alike = inputs.alike
-        return HeaderColumns.of([passed_on(each) for each in alike.distinct]).where(
+        return HeaderColumns.of([passed_on(headers) for headers in alike.distinct]).where(
             alike.codes.astype(np.int64)
         )
-    return HeaderColumns.of([passed_on(each) if each else () for each in inputs])
+    return HeaderColumns.of([passed_on(headers) if headers else () for headers in inputs])
 
 
 def _named(keys: Spans) -> Spans:
     """Return the model keys, with an empty text for each null key."""
-    found = coded(keys)
-    return repeated([key or b"" for key in found.distinct], found.codes.astype(np.int64))
+    coded_keys = coded(keys)
+    return repeated([key or b"" for key in coded_keys.distinct], coded_keys.codes.astype(np.int64))
 
 
 def _times(timestamps: Ints64) -> Spans:

@@ -90,7 +90,9 @@ class TooLarge:
         by_record: dict[int, list[_Output]] = {}
         for output in self._outputs:
             by_record.setdefault(output.record, []).append(output)
-        effects.dead_letters += [self._letter(record, found, effects) for record, found in by_record.items()]
+        effects.dead_letters += [
+            self._letter(record, outputs, effects) for record, outputs in by_record.items()
+        ]
         effects.dead_letters.sort(key=lambda letter: letter.record)
         effects.count(counters.OUTPUTS_TOO_LARGE, len(self._outputs))
         unanswered = {output.record for output in self._outputs if output.kind == PREDICTION}

@@ -30,11 +30,11 @@ async def reload(models: ModelStore, raw: RawRecords) -> bool:
         return False
     keys = (key.decode("utf-8", "replace") for key in coded(raw.keys).distinct if key is not None)
     missing = cache.missing(models.keys.slot(key) for key in keys)
-    for some in _slices(missing, cache.sizes(missing)):
-        waiting = cache.install_now(some)
+    for named_slots in _slices(missing, cache.sizes(missing)):
+        waiting = cache.install_now(named_slots)
         if waiting:
-            found = await run_blocking(lambda slots=waiting: cache.fetch(slots))  # type: ignore[misc]
-            for slot, words in zip(waiting, found, strict=True):
+            fetched = await run_blocking(lambda slots=waiting: cache.fetch(slots))  # type: ignore[misc]
+            for slot, words in zip(waiting, fetched, strict=True):
                 cache.install(slot, words)
         else:
             await asyncio.sleep(0)  # give other coroutines a turn
@@ -43,13 +43,13 @@ async def reload(models: ModelStore, raw: RawRecords) -> bool:
 
 def _slices(slots: Sequence[int], sizes: Sequence[int]) -> Iterator[list[int]]:
     """Yield the slots in groups that are read in a few milliseconds each."""
-    some: list[int] = []
+    group: list[int] = []
     total = 0
     for slot, size in zip(slots, sizes, strict=True):
-        if some and (len(some) == SLICE_MODELS or total + size > SLICE_BYTES):
-            yield some
-            some, total = [], 0
-        some.append(slot)
+        if group and (len(group) == SLICE_MODELS or total + size > SLICE_BYTES):
+            yield group
+            group, total = [], 0
+        group.append(slot)
         total += size
-    if some:
-        yield some
+    if group:
+        yield group

@@ -189,14 +189,14 @@ class Pipeline:
         for number, (_, run) in enumerate(work):
             if not run.skipped and not run.refused:  # their records are not read
                 numbers.setdefault(self._sources[run.topic], []).append(number)
-        for source, some in numbers.items():
-            runs = [work[number][1].raw for number in some]
+        for source, of_source in numbers.items():
+            runs = [work[number][1].raw for number in of_source]
             try:
                 decoded = CODE[source].decode(runs, self._config.limits)
             except Exception:  # the task decodes each run again, in isolation, and names the record
                 logger.exception("%s of %d partitions could not be decoded in one go", source, len(runs))
                 continue
-            for number, batch in zip(some, decoded, strict=True):
+            for number, batch in zip(of_source, decoded, strict=True):
                 batches[number] = batch
         return batches
 

@@ -46,44 +46,43 @@ def read_block(value: bytes, limits: Limits, roles: frozenset[str]) -> DecodedBl
     outline = inspect(value, limits.block_max_rows, limits.features_max + len(roles))
     if isinstance(outline, Flaw):
         return outline
-    found = layout(value[: outline.schema_stop], roles)
-    if isinstance(found, Flaw):
-        return found
-    flaw = name_flaw(found.names, limits.text_max_bytes, limits.features_max)
-    cells, most = outline.rows * len(found.names), limits.block_max_cells(len(value))
+    block_layout = layout(value[: outline.schema_stop], roles)
+    if isinstance(block_layout, Flaw):
+        return block_layout
+    flaw = name_flaw(block_layout.names, limits.text_max_bytes, limits.features_max)
+    n_features = len(block_layout.names)
+    cells, most = outline.rows * n_features, limits.block_max_cells(len(value))
     if flaw is None and cells > most:
-        detail = (
-            f"{outline.rows:,} rows of {len(found.names):,} features; {len(value):,} bytes may have {most:,}"
-        )
+        detail = f"{outline.rows:,} rows of {n_features:,} features; {len(value):,} bytes may have {most:,}"
         flaw = Flaw(Reason.TOO_LARGE, f"{detail} values: send fewer rows in a block")
     if flaw is not None:
         return flaw
     try:
-        batch = _record_batch(value, outline, found)
+        batch = _record_batch(value, outline, block_layout)
     except (pa.ArrowException, OSError) as error:
         return Flaw(Reason.BAD_BLOCK, f"the record must be an Arrow IPC stream; {error}")
-    if not columns.text_bytes_within(batch, found.views, len(value)):
+    if not columns.text_bytes_within(batch, block_layout.views, len(value)):
         return Flaw(
             Reason.BAD_BLOCK, "the texts of a column must not be longer than the record: views overlap"
         )
     longest, most, size = limits.text_max_bytes, limits.block_max_text(len(value)), 0
-    if columns.most_text_bytes(batch, found.shared, longest) > most:
-        size = columns.text_bytes(batch, found.shared, longest)
+    if columns.most_text_bytes(batch, block_layout.shared, longest) > most:
+        size = columns.text_bytes(batch, block_layout.shared, longest)
     if size > most:
         detail = (
             f"its dictionaries and views unpack to {size:,} bytes of text; {len(value):,} may have {most:,}"
         )
         return Flaw(Reason.TOO_LARGE, f"{detail}: send fewer rows in a block")
-    return _block(batch, found, roles, limits)
+    return _block(batch, block_layout, roles, limits)
 
 
-def _record_batch(value: bytes, outline: StreamOutline, found: ArrowLayout) -> pa.RecordBatch:
+def _record_batch(value: bytes, outline: StreamOutline, block_layout: ArrowLayout) -> pa.RecordBatch:
     """Return all rows as one batch.
 
     The bytes are not trusted: offsets, codes and texts are checked before they are used.
     """
-    if found.is_flat and len(outline.batches) == 1:
-        batch = pa.ipc.read_record_batch(pa.py_buffer(value).slice(outline.batches[0]), found.schema)
+    if block_layout.is_flat and len(outline.batches) == 1:
+        batch = pa.ipc.read_record_batch(pa.py_buffer(value).slice(outline.batches[0]), block_layout.schema)
         batch.validate(full=True)
         return batch
     with pa.ipc.open_stream(value) as reader:
@@ -96,12 +95,14 @@ def _record_batch(value: bytes, outline: StreamOutline, found: ArrowLayout) -> p
     return batches[0]
 
 
-def _block(batch: pa.RecordBatch, found: ArrowLayout, roles: frozenset[str], limits: Limits) -> DecodedBlock:
+def _block(
+    batch: pa.RecordBatch, block_layout: ArrowLayout, roles: frozenset[str], limits: Limits
+) -> DecodedBlock:
     n, longest = batch.num_rows, limits.text_max_bytes
     flaws: Flaws = {}
-    given = {name: batch.column(place) for name, place in found.roles.items()}
-    values, strings = _features(batch, found)
-    _check(values, found.names, flaws)
+    given = {name: batch.column(place) for name, place in block_layout.roles.items()}
+    values, strings = _features(batch, block_layout)
+    _check(values, block_layout.names, flaws)
     label_values, label = _labels(given.get("label"), n, flaws)
     names = _ids(given.get("id"), flaws)
     weight = _weights(given.get("weight"), n, flaws)
@@ -109,25 +110,25 @@ def _block(batch: pa.RecordBatch, found: ArrowLayout, roles: frozenset[str], lim
     _check_lengths(names, annotators, longest, flaws)
     check_classes(label_values, label, limits, flaws)
     for column, texts in strings.items():
-        check_cells(f"the value of feature {quote(found.names[column])}", texts, longest, flaws)
+        check_cells(f"the value of feature {quote(block_layout.names[column])}", texts, longest, flaws)
     if roles == LABEL_ROLES:
         _check_labels(names or [], label, given.get("declined"), flaws)
     row = np.arange(n, dtype=np.int32)
     block = DecodedBlock(
-        row, names, label_values, label, weight, annotators, found.names, values, strings, flaws
+        row, names, label_values, label, weight, annotators, block_layout.names, values, strings, flaws
     )
     return _good_rows(block) if flaws else block
 
 
-def _features(batch: pa.RecordBatch, found: ArrowLayout) -> tuple[Floats, dict[int, Texts]]:
-    if found.is_matrix:
-        tensor = batch.select(found.places).to_tensor(null_to_nan=True, row_major=True)
+def _features(batch: pa.RecordBatch, block_layout: ArrowLayout) -> tuple[Floats, dict[int, Texts]]:
+    if block_layout.is_matrix:
+        tensor = batch.select(block_layout.places).to_tensor(null_to_nan=True, row_major=True)
         return np.ascontiguousarray(tensor.to_numpy()), {}
-    values = np.empty((batch.num_rows, len(found.places)))
+    values = np.empty((batch.num_rows, len(block_layout.places)))
     strings: dict[int, Texts] = {}
-    for number, place in enumerate(found.places):
+    for number, place in enumerate(block_layout.places):
         column = batch.column(place)
-        if number in found.texts:
+        if number in block_layout.texts:
             strings[number] = columns.texts(column)
             values[:, number] = np.nan
         else:

@@ -89,12 +89,12 @@ class _Decoder(ABC, Generic[Decoded]):
 
     def _read(self, batch: Batch, limits: Limits) -> Decoded:
         """Return a batch as the codec would decode it."""
-        found = self._shapes.scan(batch.values, limits)
-        if len(found) == 1 and len(found[0][0]) == len(batch):
-            return self._by_shape(found[0][1], batch)
+        scanned = self._shapes.scan(batch.values, limits)
+        if len(scanned) == 1 and len(scanned[0][0]) == len(batch):
+            return self._by_shape(scanned[0][1], batch)
         is_rest = np.ones(len(batch), dtype=np.bool_)
         parts: list[Decoded] = []
-        for rows, shaped in found:
+        for rows, shaped in scanned:
             is_rest[rows] = False
             is_simple = np.zeros(len(batch), dtype=np.bool_)
             is_simple[rows] = True
@@ -192,17 +192,17 @@ def _common(parts: Parts, batch: Batch, order: Ints64) -> dict[str, Any]:
         "label": label,
         "weight": np.concatenate([part.weight for part in parts])[order],
         "features": _features(parts, order),
-        "malformed": [each for part in parts for each in part.malformed],
+        "malformed": [outcome for part in parts for outcome in part.malformed],
     }
 
 
 def _ids(parts: Parts, order: Ints64) -> Sequence[str]:
     """Return the ids of all rows in their order."""
     texts = [part.ids for part in parts]
-    columns = [each.spans for each in texts if isinstance(each, Texts)]
+    columns = [column.spans for column in texts if isinstance(column, Texts)]
     if len(columns) == len(texts):
         return Texts(Spans.joined(columns).where(order))
-    ids = [text for each in texts for text in each]
+    ids = [text for column in texts for text in column]
     return [ids[row] for row in order.tolist()]
 
 
@@ -230,27 +230,28 @@ def _features(parts: Parts, order: Ints64) -> list[Features]:
     place[order] = np.arange(len(order))
     starts = np.cumsum([0, *map(len, parts)])[:-1].tolist()
     groups = [
-        (place[start + each.rows], each)
+        (place[start + features.rows], features)
         for start, part in zip(starts, parts, strict=True)
-        for each in part.features
+        for features in part.features
     ]
     alike: dict[tuple[str, ...] | int, list[tuple[Ints64, Features]]] = {}
-    for rows, each in sorted(groups, key=lambda group: int(group[0][0])):
-        alike.setdefault(each.values.shape[1] if each.names is None else each.names, []).append((rows, each))
-    return [_group(some) for some in alike.values()]
+    for rows, features in sorted(groups, key=lambda group: int(group[0][0])):
+        names = features.values.shape[1] if features.names is None else features.names
+        alike.setdefault(names, []).append((rows, features))
+    return [_group(same) for same in alike.values()]
 
 
-def _group(some: list[tuple[Ints64, Features]]) -> Features:
-    if len(some) == 1:
-        rows, only = some[0]
+def _group(same: list[tuple[Ints64, Features]]) -> Features:
+    if len(same) == 1:
+        rows, only = same[0]
         return Features(only.names, rows, only.values, only.strings)
-    rows = np.concatenate([group[0] for group in some])
+    rows = np.concatenate([group[0] for group in same])
     order = np.argsort(rows)
     strings: dict[int, list[str | None]] = {}
-    for column in sorted({column for _, each in some for column in each.strings}):
+    for column in sorted({column for _, features in same for column in features.strings}):
         cells: list[str | None] = []
-        for _, each in some:
-            cells += each.strings.get(column) or [None] * len(each)
+        for _, features in same:
+            cells += features.strings.get(column) or [None] * len(features)
         strings[column] = [cells[row] for row in order.tolist()]
-    values = np.concatenate([each.values for _, each in some])[order]
-    return Features(some[0][1].names, rows[order], values, strings)
+    values = np.concatenate([features.values for _, features in same])[order]
+    return Features(same[0][1].names, rows[order], values, strings)

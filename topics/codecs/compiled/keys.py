@@ -48,13 +48,13 @@ def _coded(spans: Spans) -> CodedKeys:
     codes = np.empty(n, dtype=np.int32)
     first = np.empty(n, dtype=np.int64)
     table = np.full(1 << (2 * n).bit_length(), -1, dtype=np.int64)
-    found = text_codes(spans.bytes, places, table, codes, first)
-    starts = first[:found] >> LENGTH_BITS
-    ends = starts + (first[:found] & ((1 << LENGTH_BITS) - 1))
+    n_distinct = text_codes(spans.bytes, places, table, codes, first)
+    starts = first[:n_distinct] >> LENGTH_BITS
+    ends = starts + (first[:n_distinct] & ((1 << LENGTH_BITS) - 1))
     buffer = spans.buffer
     keys: list[bytes | None] = [buffer[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
     if is_null.any():
-        codes[is_null] = found
+        codes[is_null] = n_distinct
         keys.append(None)
     return CodedKeys(keys, codes)
 
@@ -71,11 +71,11 @@ class KeyTexts:
         limit = limits.text_max_bytes
         if limit != self._limit or len(self._texts) > MAX_REMEMBERED:
             self._texts, self._limit = {}, limit
-        texts, found = self._texts, coded(keys)
+        texts, coded_keys = self._texts, coded(keys)
         names: list[str] = []
         flaws: dict[bytes | None, Flaw] = {}
-        number = np.full(len(found.distinct), -1, dtype=np.int32)
-        for code, key in enumerate(found.distinct):
+        number = np.full(len(coded_keys.distinct), -1, dtype=np.int32)
+        for code, key in enumerate(coded_keys.distinct):
             text = texts.get(key)
             if text is None:
                 text = texts[key] = key_text(key, limit)
@@ -84,4 +84,4 @@ class KeyTexts:
                 names.append(text)
             else:
                 flaws[key] = text
-        return names, number[found.codes] if flaws else found.codes, flaws
+        return names, number[coded_keys.codes] if flaws else coded_keys.codes, flaws
