@@ -17,14 +17,15 @@ from typing import Any, Final, Self
 
 from streamapp.errors import NotYetError
 from streamapp.tools.offline.errors import OfflineError
-from streamapp.tools.offline.time_travel import Arrived, TimeTravel
+from streamapp.tools.offline.time_travel import Arrived, Departure, TimeTravel
 from streamapp.worker.restore.changelog import Changelog
 from streamapp.worker.restore.errors import RestoreError
-from streamapp.worker.restore.journal_replay import Replay
+from streamapp.worker.restore.journal_replay import Process, Replay
 from streamapp.worker.restore.log_reader import LogReader
 from streamapp.worker.restore.rebuild import Committed
 from streamapp.worker.restore.tail import TailReader
 from streamapp.worker.task.sources import SOURCES, SourceName, in_words, source_topics
+from streamapp.worker.task.task import Task
 from streamapp.worker.task.task_config import TaskConfig
 from topics.columns.records import RawRecords
 from topics.definitions import TopicNames
@@ -88,9 +89,34 @@ class StoredPartition:
         try:
             return self._time_travel().to_record(offset, behind=behind)
         except (RestoreError, NotYetError) as error:
-            reason = error.reason if isinstance(error, RestoreError) else str(error)
-            message = f"partition {self.number}: {reason}"
-            raise OfflineError(message) from error
+            raise self._impossible(error) from error
+
+    def depart(self, offset: int | None, process: Process = Task.process) -> Departure:
+        """Return a replay right before the record of `instances` at an offset, and the journal after it.
+
+        None: at the earliest point that can be rebuilt; `process`: lets the task process a run.
+        """
+        try:
+            travel = self._time_travel(process)
+            return travel.from_earliest() if offset is None else travel.from_record(offset)
+        except (RestoreError, NotYetError) as error:
+            raise self._impossible(error) from error
+
+    def go_on(self, departure: Departure) -> None:
+        """Replay the rest of the journal."""
+        try:
+            departure.go_on()
+        except (RestoreError, NotYetError) as error:
+            raise self._impossible(error) from error
+
+    def offset_at(self, timestamp: int) -> int:
+        """Return the offset of the first record of `instances` at a time (ms) or after it; if there is none,
+        the end of the log.
+        """
+        try:
+            return self._look.of(self._names.instances, self.number).offset_at(timestamp)
+        except NotYetError as error:
+            raise self._impossible(error) from error
 
     def instance(self, offset: int) -> RawRecords | None:
         """Return the record of `instances` at an offset; None if there is none (a marker, a hole)."""
@@ -107,6 +133,10 @@ class StoredPartition:
         yield from log.to_end()
 
     # -- details --------------------------------------------------------------------------------------------
+
+    def _impossible(self, error: RestoreError | NotYetError) -> OfflineError:
+        reason = error.reason if isinstance(error, RestoreError) else str(error)
+        return OfflineError(f"partition {self.number}: {reason}")
 
     def _check_never_processed(self) -> None:
         """Raise OfflineError if the journal is not empty, although the group has committed nothing."""
@@ -144,12 +174,12 @@ class StoredPartition:
         offsets = self._look.committed(topics.values(), self.number)
         return {source: offsets[topic] for source, topic in topics.items()}
 
-    def _time_travel(self) -> TimeTravel:
+    def _time_travel(self, process: Process = Task.process) -> TimeTravel:
         journal = self._names.journal
         tails = TailReader(self._look.of(journal, self.number), journal, self.number)
         parts = Changelog(self._parts, self._names.snapshots, self.number, removed=True)
 
         def replay() -> Replay:
-            return Replay(self.number, self._open_source)
+            return Replay(self.number, self._open_source, process=process)
 
         return TimeTravel(self.number, tails, parts.get, replay, self._config)

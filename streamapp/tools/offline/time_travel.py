@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from streamapp.tools.offline.errors import OfflineError
 from streamapp.worker.journal.entry import Entry, Manifest, Ranges, Reset, Step
@@ -38,6 +39,33 @@ class Arrived:
     dead_lettered: str | None = (
         None  # why the record at the point was not processed; None: it was processed, or there is none
     )
+
+
+BaseKind = Literal["beginning", "snapshot", "reset"]
+"""Where a replay begins: at the beginning of the journal, at a snapshot, or at a reset."""
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    """A replay that stands at a point of its journal, and the entries after that point."""
+
+    replay: Replay
+    entries: Sequence[Entry]
+    base: BaseKind
+
+    def go_on(self) -> None:
+        """Replay the rest of the journal; OfflineError if that cannot be done."""
+        for entry in self.entries:
+            apply(self.replay, entry)
+
+
+def apply(replay: Replay, entry: Entry) -> None:
+    """Replay one entry; OfflineError if that cannot be done."""
+    try:
+        replay.apply(entry)
+    except RestoreError as error:
+        message = f"partition {replay.partition}: {error.reason}"
+        raise OfflineError(message) from error
 
 
 class TimeTravel:
@@ -74,6 +102,38 @@ class TimeTravel:
 
     def to_record(self, offset: int, *, behind: bool = False) -> Arrived:
         """Return the task right before the record of `instances` at an offset (`behind`: right after it)."""
+        departure, entry, aside = self._at_record(offset)
+        replay = departure.replay
+        if behind:
+            apply(replay, following(departure.entries[0], entry, offset))
+        assert replay.task is not None
+        assert replay.positions is not None
+        return Arrived(replay.task, replay.positions, replay.records, aside)
+
+    def from_record(self, offset: int) -> Departure:
+        """Return a replay right before a record of `instances`, and the rest of the journal."""
+        departure, entry, _ = self._at_record(offset)
+        before, *later = departure.entries
+        return replace(departure, entries=[remainder(before, entry, offset), *later])
+
+    def from_earliest(self) -> Departure:
+        """Return a replay at the earliest point that can be rebuilt, and the rest of the journal."""
+        tail = self._tails.since(0)
+        if tail.end is None:
+            message = f"partition {self._partition}: nothing was processed yet, so nothing can be replayed"
+            raise OfflineError(message)
+        for base, replay in self._earliest(tail):
+            return Departure(replay, _entries(self._tails, tail, base), _kind(base))
+        raise OfflineError(self._no_base("any offset"))
+
+    # -- details --------------------------------------------------------------------------------------------
+
+    def _at_record(self, offset: int) -> tuple[Departure, Entry, str | None]:
+        """Return a replay right before a record of `instances`, the entry with the record, and why the record
+        was not processed (None: it was).
+
+        The first entry of the departure is the part of that entry before the record.
+        """
         tail = self._tails.since(0)
         end = tail.end
         if end is None or offset >= end["instances"]:
@@ -81,18 +141,38 @@ class TimeTravel:
             message = f"instances {self._partition}:{offset} was not processed yet; {reach}"
             raise OfflineError(message)
         for base, replay in self._whole(tail, lambda base: base.positions["instances"] <= offset):
-            return self._up_to(replay, _entries(self._tails, tail, base), offset, behind)
+            entries = _entries(self._tails, tail, base)
+            for number, entry in enumerate(entries):
+                if entry.after["instances"] <= offset:
+                    apply(replay, entry)
+                    continue
+                before, aside = shortened(entry, offset)
+                apply(replay, before)
+                return Departure(replay, [before, *entries[number + 1 :]], _kind(base)), entry, aside
+            message = (
+                f"partition {self._partition}: its journal does not hold how instances {offset} was processed"
+            )
+            raise OfflineError(message)
         message = f"the state before instances {self._partition}:{offset} cannot be had: {self._range(tail)}"
         raise OfflineError(message)
 
-    # -- details --------------------------------------------------------------------------------------------
+    def _earliest(self, tail: Tail) -> Iterator[tuple[Manifest | Reset | None, Replay]]:
+        """Yield the bases that a replay can begin from, earliest first, each with its replay."""
+        bases = _bases(tail, lambda base: True)  # noqa: ARG005 - the caller's
+        snapshots = [base for base in bases if isinstance(base, Manifest)]
+        for base in reversed(bases):
+            if isinstance(base, Reset) and carries_one_of(base, snapshots):
+                continue  # only a replay from this base has a state with its positions
+            replay = self._stand_at(base, tail)
+            if replay is not None:
+                yield base, replay
 
     def _from_base(self, tail: Tail, end: Committed) -> Arrived | None:
         for base, replay in self._whole(tail, lambda base: _reaches(end, base.positions)):
             for entry in _entries(self._tails, tail, base):
                 if replay.positions is not None and agree(end, replay.positions):
                     break
-                self._apply(replay, entry)
+                apply(replay, entry)
             if replay.task is None or replay.positions is None or not agree(end, replay.positions):
                 message = (
                     f"partition {self._partition}: its journal has no commit at {in_words(end)}; the group's "
@@ -101,23 +181,6 @@ class TimeTravel:
                 raise OfflineError(message)
             return Arrived(replay.task, replay.positions, replay.records)
         return None
-
-    def _up_to(self, replay: Replay, entries: Sequence[Entry], offset: int, behind: bool) -> Arrived:
-        for entry in entries:
-            if entry.after["instances"] <= offset:
-                self._apply(replay, entry)
-                continue
-            before, aside = shortened(entry, offset)
-            self._apply(replay, before)
-            if behind:
-                self._apply(replay, following(before, entry, offset))
-            assert replay.task is not None
-            assert replay.positions is not None
-            return Arrived(replay.task, replay.positions, replay.records, aside)
-        message = (
-            f"partition {self._partition}: its journal does not hold how instances {offset} was processed"
-        )
-        raise OfflineError(message)
 
     def _whole(
         self, tail: Tail, usable: Callable[[Manifest | Reset], bool]
@@ -156,26 +219,14 @@ class TimeTravel:
             return None
         return replay
 
-    def _apply(self, replay: Replay, entry: Entry) -> None:
-        try:
-            replay.apply(entry)
-        except RestoreError as error:
-            message = f"partition {self._partition}: {error.reason}"
-            raise OfflineError(message) from error
-
     def _range(self, tail: Tail) -> str:
         end = tail.end
         assert end is not None
-        bases = _bases(tail, lambda base: True)  # noqa: ARG005 - the caller's
-        snapshots = [base for base in bases if isinstance(base, Manifest)]
-        for base in reversed(bases):
-            if isinstance(base, Reset) and carries_one_of(base, snapshots):
-                continue  # only a replay from this base has a state with its positions
-            if self._stand_at(base, tail) is not None:
-                first = 0 if base is None else base.positions["instances"]
-                if first == end["instances"]:
-                    return f"journal and snapshots begin at {first}, where nothing was processed yet"
-                return f"journal and snapshots reach from {first} to {end['instances'] - 1}"
+        for base, _ in self._earliest(tail):
+            first = 0 if base is None else base.positions["instances"]
+            if first == end["instances"]:
+                return f"journal and snapshots begin at {first}, where nothing was processed yet"
+            return f"journal and snapshots reach from {first} to {end['instances'] - 1}"
         return self._no_base("any offset")
 
     def _no_base(self, what: str) -> str:
@@ -211,6 +262,20 @@ def following(before: Entry, entry: Entry, offset: int) -> Entry:
     return replace(entry, before=before.after, after=after, steps=(cut_step,), config=None)
 
 
+def remainder(before: Entry, entry: Entry, offset: int) -> Entry:
+    """Return the entry of the record and all after it, which follows the entry that `shortened` returned."""
+    number = next(n for n, step in enumerate(entry.steps) if step.source == "instances" and step.to > offset)
+    step = entry.steps[number]
+    rest = replace(
+        step,
+        skipped=_clipped(step.skipped, offset, step.to),
+        refused=_clipped(step.refused, offset, step.to),
+        unread=tuple((first, end) for first, end in step.unread if end > offset),
+        count=None,
+    )
+    return replace(entry, before=before.after, steps=(rest, *entry.steps[number + 1 :]), config=None)
+
+
 def _cut(step: Step, to: int) -> Step:
     skipped, refused = _clipped(step.skipped, 0, to), _clipped(step.refused, 0, to)
     unread = tuple((first, end) for first, end in step.unread if first < to)  # a batch is skipped as a whole
@@ -243,6 +308,12 @@ def _bases(tail: Tail, usable: Callable[[Manifest | Reset], bool]) -> list[Manif
             if isinstance(record, Reset):
                 return bases
     return [*bases, None]
+
+
+def _kind(base: Manifest | Reset | None) -> BaseKind:
+    if base is None:
+        return "beginning"
+    return "snapshot" if isinstance(base, Manifest) else "reset"
 
 
 def _entries(tails: TailReader, tail: Tail, base: Manifest | Reset | None) -> list[Entry]:

@@ -12,6 +12,7 @@ from streamapp.worker.restore.errors import RestoreError, ways_out
 from streamapp.worker.snapshots.chunks import DamagedError
 from streamapp.worker.snapshots.index import Index
 from streamapp.worker.snapshots.stored import Get, StoredSnapshot
+from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.sources import SOURCES, Positions, SourceName, in_words
@@ -24,6 +25,9 @@ from topics.errors import Reason
 logger = logging.getLogger(__name__)
 
 UNLIMITED: Final = 1 << 62  # models: the journal holds the records whose models had no room
+
+
+Process = Callable[[Task, TaskRun], Effects]
 
 
 class SourceLog(Protocol):
@@ -41,26 +45,29 @@ class Replay:
         partition: int,
         open_log: Callable[[SourceName, int], SourceLog],
         memory: ModelMemory | None = None,
+        process: Process = Task.process,
     ) -> None:
         """`open_log`: returns the records of a source from a position on; `memory`: of the models, only for
-        the thread of this replay (None: no limit).
+        the thread of this replay (None: no limit); `process`: lets the task process a run, for a caller that
+        reads the effects.
         """
         self.positions: Positions | None = None
         self.records = 0  # replayed
         self.task: Task | None = None
-        self._partition = partition
+        self.partition = partition
         self._open_log = open_log
         self._logs: dict[SourceName, SourceLog] = {}
         self._quota = ModelQuota(UNLIMITED)
         self._memory = memory or ModelMemory()
+        self._process_run = process
         self._at: dict[SourceName, int] = {}  # positions while an entry is applied
 
     def begin(self, positions: Positions, units: Iterable[Unit] | None, config: TaskConfig) -> None:
         """Begin at positions: with the task of a snapshot, or (None) with a new one."""
         if units is None:
-            self.task = Task(self._partition, config, self._quota, self._memory)
+            self.task = Task(self.partition, config, self._quota, self._memory)
         else:
-            self.task = Task.from_units(self._partition, config, self._quota, units, self._memory)
+            self.task = Task.from_units(self.partition, config, self._quota, units, self._memory)
         self.positions = positions  # set now: nothing of a snapshot that is not whole may remain
 
     def begin_at(self, manifest: Manifest, get: Get) -> Index:
@@ -94,9 +101,9 @@ class Replay:
         if self.positions is not None and entry.before != self.positions:
             here, there = in_words(self.positions), in_words(entry.before)
             reason = f"its journal goes on at {there} where it stood at {here}"
-            raise RestoreError(self._partition, reason)
+            raise RestoreError(self.partition, reason)
         if self.task is None:
-            self.task = Task(self._partition, TaskConfig(), self._quota, self._memory)
+            self.task = Task(self.partition, TaskConfig(), self._quota, self._memory)
             self.positions = entry.before
         if entry.config is not None:
             self.task.configure(TaskConfig.from_json(entry.config, entry.state_version))
@@ -120,9 +127,9 @@ class Replay:
             reason = (
                 f"{step.count} records of {step.source} from offset {at} to before {step.to} were "
                 f"processed, {n_records} are left: the topic is compacted, or was created again; "
-                f"{ways_out(self._partition)}"
+                f"{ways_out(self.partition)}"
             )
-            raise RestoreError(self._partition, reason)
+            raise RestoreError(self.partition, reason)
 
     def _process(self, task: Task, raw: RawRecords, step: Step, *, is_older: bool) -> None:
         """Process records as they were processed before, including those that became dead letters.
@@ -132,13 +139,13 @@ class Replay:
         """
         for part, refused in parts(raw, step.skipped, step.refused):
             self._quota.closed = refused
-            effects = task.process(TaskRun(step.source, part))
+            effects = self._process_run(task, TaskRun(step.source, part))
             for letter in effects.dead_letters if is_older else ():
                 if letter.reason is Reason.BAD_WEIGHT or Reason.BAD_WEIGHT in dict(letter.rows).values():
                     at = letter.origin
                     logger.warning(
                         "partition %d: replayed without %s:%d:%d, which an older release may read: %s",
-                        self._partition,
+                        self.partition,
                         at.topic,
                         at.partition,
                         at.offset,

@@ -10,6 +10,7 @@ from core.active.label_account import ANSWERED, DECLINED, EXPIRED
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.episodes.episode_table import Episodes
+from streamapp.worker.task.label_review import LabelReview
 from streamapp.worker.task.models.awaited_specs import AwaitedSpecs
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.files.importing import Imports
@@ -41,6 +42,7 @@ class PartitionState:
         self.episodes = Episodes(config.episodes_max_count, config.episodes_max_bytes)
         self.imports = Imports()
         self.time = EventTime(config.event_time_max_jump_ms)
+        self.review: LabelReview | None = None
         self._time_before = self.time.state()
         self._given_up_before = self._given_up()
 

@@ -16,30 +16,21 @@ from core.active.label_account import ANSWERED, DECLINED
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.effects.label_requests import label_requests
-from streamapp.worker.task.effects.replies import Replies
+from streamapp.worker.task.label_review import ReviewedRun
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.entries import Kept
-from streamapp.worker.task.pending.name_columns import Names
-from topics.columns.records import Floats, Instances, Ints32, Ints64, RawRecords
+from topics.columns.records import Floats, Ints32, Ints64
 
 Mask = npt.NDArray[np.bool_]
 
 
-class AnsweredRun(Protocol):
+class AnsweredRun(ReviewedRun, Protocol):
     """The attributes of a run of n answered instances that are used here."""
 
     state: PartitionState
-    raw: RawRecords
-    batch: Instances
     effects: Effects
-    replies: Replies
-    model: Ints64  # int64[n]
     scale: Floats | None  # float64[n]: factors of their labels' weights; None: 1
     words: Ints64 | None  # int64[w]: of its episode, for a run of one row, whose label is learned with them
-
-    @property
-    def labelled(self) -> Mask:
-        """bool[n]: rows that had labels, which were learned."""
 
     @property
     def frozen(self) -> Mask:
@@ -49,14 +40,6 @@ class AnsweredRun(Protocol):
     def width(self) -> Ints32:
         """int32[n]: the attributes of each row's model when it answered."""
 
-    @property
-    def names(self) -> Names:
-        """Model key and id of each row."""
-
-    @property
-    def clocks(self) -> Ints64:
-        """int64[n]: the clock at each row."""
-
     def features_of(self, rows: Ints64) -> Floats:
         """Return float64[m, D]: the features of rows (int64[m])."""
 
@@ -64,6 +47,8 @@ class AnsweredRun(Protocol):
 def keep_and_request(run: AnsweredRun) -> None:
     """Remember the instances that wait for their label, and request the labels that the strategy selected."""
     state, batch, effects = run.state, run.batch, run.effects
+    if state.review is not None:
+        state.review.answered(run)
     rows = keep_pending(run).nonzero()[0]
     effects.count(counters.REQUESTED, len(rows))
     if len(rows):

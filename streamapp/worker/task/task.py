@@ -20,6 +20,7 @@ from streamapp.worker.task.effects.effects import Effects, join
 from streamapp.worker.task.effects.record_error import RecordError
 from streamapp.worker.task.instances.leading_records import STEP, leading_records
 from streamapp.worker.task.instances.single import SingleInstances
+from streamapp.worker.task.label_review import LabelReview
 from streamapp.worker.task.models.awaited_specs import AwaitedSpecs
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
@@ -242,6 +243,8 @@ class Task:
         try:
             if batch is None:
                 (batch,) = code.decode([raw], self.config.limits)
+            if self._state.review is not None and isinstance(batch, Labels):
+                batch = self._state.review.arrived(batch)
             code.run(self._state, raw, batch, time, effects).process()
         except RecordError as error:
             raise RecordError(error.record + start) from error.__cause__
@@ -288,6 +291,10 @@ class Task:
         """Continue under another configuration, between two runs."""
         self.config = config
         self._state.configure(config)
+
+    def review(self, review: LabelReview) -> None:
+        """Let an observer see the answers and labels of all runs from now on."""
+        self._state.review = review
 
     def join(self, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
         """Count this task's models among the models of a worker."""

@@ -72,6 +72,7 @@ class FamilyRun(InstanceRows):
         self.replies = Replies(len(self.batch), answers, self.store.traits.n_classes[self.model])
         if (
             len(self.state.pending)
+            or self.state.review is not None
             or self.state.config.pending_keep == "all"
             or np.count_nonzero(answers.asked)
         ):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
 from streamapp.worker.task.pending.name_columns import Names
-from topics.columns.records import Floats, Instances, Ints64, RawRecords
+from topics.columns.records import Floats, Instances, Ints32, Ints64, RawRecords
 
 
 class InstanceRows:
@@ -22,6 +23,12 @@ class InstanceRows:
     ) -> None:
         self.state, self.store = state, state.store
         self.raw, self.batch, self.time, self.effects = raw, batch, time, effects
+        self.label: Ints32 = batch.label  # into `label_values`; -1: none
+
+    @property
+    def label_values(self) -> Sequence[str]:
+        """Class names."""
+        return self.batch.label_values
 
     @cached_property
     def names(self) -> Names:

@@ -61,7 +61,6 @@ class InstancesRun(InstanceRows):
         self.slots: Ints64 = np.zeros(0, dtype=np.int64)  # slot of each key
         self.model: Ints64 = np.full(n, NO_MODEL, dtype=np.int64)  # slot of each row
         self.classes = ClassCodes(state.store.traits, state.store.growth, list(batch.label_values))
-        self.label: Ints32 = batch.label  # into `classes.names`; -1: none
         self.weight: Floats = batch.weight
         self.labelled: Mask = np.zeros(n, dtype=np.bool_)  # learned at once
         self.frozen: Mask = np.zeros(n, dtype=np.bool_)
@@ -83,6 +82,11 @@ class InstancesRun(InstanceRows):
             self.model_events.write(self.effects)
         self._write_counts()
         self.effects.dead_letters += self.refusals.dead_letters(self.held_dead_letters)
+
+    @property
+    def label_values(self) -> Sequence[str]:
+        """Class names: of labels that came with the rows, and of labels that were held back for them."""
+        return self.classes.names
 
     def features_of(self, rows: Ints64) -> Floats:
         """Return float64[m, D]: the features that answered rows (int64[m]) had in their models' columns."""

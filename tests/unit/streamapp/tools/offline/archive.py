@@ -7,7 +7,7 @@ from typing import Any
 from streamapp.tools.offline.time_travel import TimeTravel
 from streamapp.worker.journal.entry import Manifest, Reset
 from streamapp.worker.journal.ledger import Ledger
-from streamapp.worker.restore.journal_replay import Replay
+from streamapp.worker.restore.journal_replay import Process, Replay
 from streamapp.worker.snapshots.index import Index
 from streamapp.worker.task.sources import Positions
 from streamapp.worker.task.task import Task
@@ -59,8 +59,8 @@ class Archive(Logged):
         self.journal.records = [each for each in self.journal.records if each[0] >= before]
         self.journal.first = before
 
-    def travel(self, piece: int = 1000) -> TimeTravel:
+    def travel(self, piece: int = 1000, process: Process = Task.process) -> TimeTravel:
         def replay() -> Replay:
-            return Replay(PARTITION, self.reader(piece))
+            return Replay(PARTITION, self.reader(piece), process=process)
 
         return TimeTravel(PARTITION, self.journal.reader(), self.chunks.get, replay, self.task.config)
