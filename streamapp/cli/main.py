@@ -14,7 +14,7 @@ from typer.exceptions import Abort, TyperException
 
 from streamapp.cli import version
 from streamapp.cli.learning import experiment, pool, prequential, warm
-from streamapp.cli.operating import config, dlq, journal, migrate, models, tree
+from streamapp.cli.operating import config, dlq, journal, migrate, models, tree, whatif
 from streamapp.cli.register import register
 from streamapp.cli.running import bridge, broker, demo, generate, oracle, replay, topics, web, worker
 from streamapp.errors import StreamappError
@@ -59,6 +59,7 @@ register(app, oracle.oracle, rich_help_panel=DATA)
 register(app, prequential.prequential, rich_help_panel=DATA)
 register(app, pool.pool, rich_help_panel=DATA)
 register(app, tree.tree, rich_help_panel=DATA)
+register(app, whatif.whatif, rich_help_panel=DATA)
 register(app, experiment.experiment, rich_help_panel=DATA)
 register(app, generate.generate, rich_help_panel=DATA, context_settings=PASS_ON)
 app.add_typer(config.app, name="config", rich_help_panel=INSTALLATION)

@@ -44,13 +44,18 @@ OnEvent = Callable[[int, Event, Schema], None]
 
 def read_spec(text: str, option: str = "--spec ") -> Spec:
     """The spec of a preset's name, JSON text, or `@FILE`; `option`: the option, for errors."""
-    if not text.startswith("@"):
-        return Spec.parse(text)
+    return Spec.parse(spec_text(text, option))
+
+
+def spec_text(given: str, option: str = "--spec ") -> str:
+    """The text of a spec, which may be in a file (`@FILE`); `option`: the option, for errors."""
+    if not given.startswith("@"):
+        return given
     try:
-        return Spec.parse(Path(text[1:]).read_text(encoding="utf-8"))
+        return Path(given[1:]).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        message = f"{option}{text}: cannot read the file ({reason}); correct the name after @"
+        message = f"{option}{given}: cannot read the file ({reason}); correct the name after @"
         raise UsageError(message) from None
 
 

@@ -127,6 +127,12 @@ RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
         *_topics((TopicNames.journal,), "Read"),
         _GROUP_SEEN,
     ),
+    "whatif": (
+        *_topics(SOURCES, "Read", without="`Describe` is enough where there is nothing to replay"),
+        *_topics((TopicNames.snapshots,), "Read", without="needed where a snapshot is read"),
+        *_topics((TopicNames.journal, TopicNames.predictions), "Read"),
+        _GROUP_SEEN,
+    ),
     "migrate": (*_topics((*SOURCES, TopicNames.journal, TopicNames.snapshots), "Read"), _GROUP_SEEN),
     "migrate, new topics": (
         Right("topic", "", ("Create", "Read", "Write"), prefixed=True),

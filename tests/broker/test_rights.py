@@ -357,6 +357,7 @@ def operators(place: Installation, directory: Path) -> list[Case]:
         Case("journal show", (f"--partition={partition}",)),
         Case("models list"),
         Case("models rebuild", ("--key=shop", f"--at={partition}:{unprocessed - 10}")),
+        Case("whatif", ("--key=shop", "--spec=naive-bayes")),
         Case("dlq skip", (f"{partition}:{unprocessed}", "--yes")),
         Case("migrate", (f"--to-prefix={new}", "--leave-behind"), also=("migrate, new topics", new)),
         Case("models show", ("shop",)),
