@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 
 import pytest
 
@@ -42,13 +41,6 @@ def test_a_mistake_is_one_line(
     status, err = said(capsys, *arguments)
     assert (status, err.count("\n")) == (64, 1), err
     assert says in err
-
-
-def test_without_a_broker_its_address_is_named(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "spec.json"
-    file.write_text('{"learner": "hat"}')
-    status, err = said(capsys, "--key", "k", "--spec", f"@{file}")
-    assert (status, "127.0.0.1:1" in err, err.count("\n")) == (1, True, 1)
 
 
 def test_a_time_or_a_duration_before_now() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 from collections.abc import Iterator
@@ -102,7 +103,13 @@ class Stream:
         return Past(self.archive)
 
 
-def past(given: dict[str, Any], n: int = 400, **options: Any) -> Past:
-    stream = Stream(Archive(config(given)), **options)
+def past(given: dict[str, Any], n: int = 400, lost: float = 0.1) -> Past:
+    """Return a past of n instances; tests share its archive, which they only read."""
+    return Past(_archive(json.dumps(given), n, lost))
+
+
+@functools.cache
+def _archive(given: str, n: int, lost: float) -> Archive:
+    stream = Stream(Archive(config(json.loads(given))), lost=lost)
     stream.send(n)
-    return stream.end()
+    return stream.end().archive
