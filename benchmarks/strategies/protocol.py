@@ -109,11 +109,11 @@ POINTS: Final[tuple[Point, ...]] = (
     ),
     Paired(
         "P6",
-        "control: no score, tree, 10 %",
+        "control: a score that is the same for all records of a leaf, tree, 10 %",
         STREAMS,
         Setting(TREE, 0.1),
         (Demand("within ± 0.3", lambda g: abs(g.mean.value) <= 0.3),),
-        strategy="no score",
+        strategy="ask, leaf share",
     ),
     Spent("P7", "tree, 10 %: the budget is spent, and seldom closed", STREAMS, Setting(TREE, 0.1)),
     Paired(

@@ -36,10 +36,9 @@ STRATEGIES: Final[dict[str, Any]] = {
     "ask": "ask",
     "ask, margin": {"name": "ask", "score": "margin"},
     "ask, leaf share": {"name": "ask", "score": "leaf_share"},
-    "no score": {"name": "rate", "explore": 1.0},
     ALL_LABELS: "always",
 }
-"""Query strategies as a spec writes them; the control ``no score`` is ``rate`` with random requests alone."""
+"""Query strategies as a spec writes them; the control is ``ask, leaf share``, one score for a whole leaf."""
 
 
 @dataclass(frozen=True)
