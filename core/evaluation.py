@@ -13,15 +13,16 @@ a window keeps the majority class that the window had then.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from operator import mul
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from core.active.label_account import SAMPLED_FOR_EVALUATION, Account
 from core.events import Event
 from core.kernels.jit import kernel, tail
+from core.layout.measures import MeasureSums
 from core.layout.model import (
     ACTUAL,
     EVALUATION_ROWS,
@@ -29,11 +30,15 @@ from core.layout.model import (
     PREDICTED,
     WINDOW,
     EvaluationCounters,
+    Floats,
     Ints,
     ModelHeader,
     window_words,
 )
 from core.layout.plan import PlanRecord
+from core.measures import measures
+from core.measures.measures import Measures
+from core.numeric.proportions import wilson
 from core.plan import Plan
 
 
@@ -96,6 +101,37 @@ class EvaluationDue(Event):
     evaluation: Evaluation
     judged: tuple[int, ...]
     """Labels of each class so far, in the order of the schema, up to the last class that has any."""
+    sums: MeasuresThen | None = field(default=None, compare=False, repr=False)
+    """The sums of the measures per class at that time; None: the model does not keep them."""
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuresThen:
+    """A copy of the measures section: figures are made of it only if somebody reads them."""
+
+    words: Floats
+    room: int
+    """Classes that the section has room for."""
+    classes: int
+    """Classes that the model knew."""
+    most: float
+    """Number of labels that an accuracy of all records rests on at most (``_unbiased``)."""
+
+    @staticmethod
+    def of(plan: Plan, ints: Ints) -> MeasuresThen | None:
+        """Return the sums of a model's buffer."""
+        if plan.record.measure_words == 0:
+            return None
+        section = ints[plan.record.measures :][: plan.record.measure_words]
+        classes = int(ModelHeader.over(ints).classes)
+        words = section.view(np.float64).copy()
+        unchosen = int(MeasureSums.over(section).given)
+        most = math.inf if plan.spec.evaluation.slice else _rests_on(section_of(plan, ints), unchosen)
+        return MeasuresThen(words, plan.schema.n_classes, classes, most)
+
+    def read(self) -> Measures:
+        """Return the figures."""
+        return measures.read(self.words, self.room, self.classes, self.most)
 
 
 def labels_of_classes(plan: Plan, ints: Ints) -> tuple[int, ...]:
@@ -154,10 +190,6 @@ def read(plan: Plan, ints: Ints) -> Evaluation:
     )
 
 
-NORMAL_95: Final = 1.959963984540054
-"""Two-sided quantile of the standard normal distribution at 95 %."""
-
-
 def _unbiased(plan: Plan, section: EvaluationCounters) -> tuple[float, float, float]:
     """Return an estimate of the accuracy over all records from the sampled records, and its 95 % interval.
 
@@ -173,28 +205,23 @@ def _unbiased(plan: Plan, section: EvaluationCounters) -> tuple[float, float, fl
         return math.nan, math.nan, math.nan
     if plan.spec.evaluation.slice:
         return hits / sampled, *wilson(hits, sampled)
-    represented, squares = section.represented, section.squares
-    if not (section.importance > 0.0 and squares > 0.0):
+    if not (section.importance > 0.0 and section.squares > 0.0):
         return math.nan, math.nan, math.nan  # all sampled records come from a share that was reserved earlier
     share = min(section.importance_hit / section.importance, 1.0)
-    n = represented * represented / squares * sampled / max(section.chosen, sampled)
+    n = _rests_on(section, 0)
     return share, *wilson(share * n, n)
 
 
-def wilson(hits: float, n: float) -> tuple[float, float]:
-    """Return the 95 % interval for a share from ``hits`` of n (Wilson 1927); NaN for n = 0.
+def _rests_on(section: EvaluationCounters, given: int) -> float:
+    """Return the number of labels that an estimate over all records rests on.
 
-    It stays within [0, 1] and keeps its coverage for few labels and for shares near 0 or 1. The interval is
-    rather too wide if one record is sampled from each block: such samples vary less than independent records.
+    given: labels that came with their records, each of which represents this record alone.
     """
-    if n == 0:
-        return math.nan, math.nan
-    z2 = NORMAL_95 * NORMAL_95
-    share = hits / n
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = NORMAL_95 * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n)) / (1 + z2 / n)
-    low, high = max(centre - half, 0.0), min(centre + half, 1.0)
-    return min(low, share), max(high, share)  # rounding must not leave the share itself outside
+    represented, squares = section.represented + given, section.squares + given
+    sampled, chosen = section.sampled + given, section.chosen + given
+    if not squares > 0.0:
+        return 0.0
+    return float(represented * represented / squares * sampled / max(chosen, sampled))
 
 
 def _measures(actual: list[int], predicted: list[int], hit: list[int]) -> tuple[float, float, float]:

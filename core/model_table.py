@@ -13,7 +13,7 @@ import numpy.typing as npt
 from core import run
 from core.active.label_account import CLOSINGS, SAMPLED_FOR_EVALUATION
 from core.errors import RowError, SchemaError
-from core.evaluation import EvaluationDue, labels_of_classes
+from core.evaluation import EvaluationDue, MeasuresThen, labels_of_classes
 from core.events import Event
 from core.kernels import jit
 from core.layout.model import Floats, Ints
@@ -89,6 +89,15 @@ def _ready(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
     if array.dtype is _OWN.get(dtype) and flags.c_contiguous and flags.writeable:
         return array
     return np.require(array, dtype, ["C", "W"])
+
+
+def _widened(probability: npt.NDArray[np.float64] | None, n: int, classes: int) -> npt.NDArray[np.float64]:
+    """Return float64[n, classes] with the columns of shares that are given, zeros in the others."""
+    whole = np.zeros((n, classes))
+    if probability is not None:
+        width = min(probability.shape[1], classes)
+        whole[:, :width] = probability[:, :width]
+    return whole
 
 
 def unit_weight_rule(weight: float, learner: Learner) -> str:
@@ -223,23 +232,28 @@ class ModelTable:
         requested: npt.NDArray[np.bool_],
         sampled: npt.NDArray[np.int8] | None = None,
         importance: npt.NDArray[np.float64] | None = None,
+        probability: npt.NDArray[np.float64] | None = None,
     ) -> list[Event]:
         """Learn labels that arrived later, in order; return the events.
 
         predicted: int32[n], the class of the answer (-1: unknown; neither evaluation nor detector use the
         row), always below the number of classes of the model; requested: bool[n], whether the label had been
-        requested; sampled: int8[n] and importance: float64[n], as in the answer (None: no row was sampled). x
-        is routed through the tree in its present state [D58]. A row with the label DECLINED, EXPIRED or
-        ANSWERED (label_account.py) has no label: it closes requests, whose number is its weight.
+        requested; sampled: int8[n] and importance: float64[n], as in the answer (None: no row was sampled);
+        probability: float64[n, classes], as in the answer, zeros where it is no longer known. x is routed
+        through the tree in its present state [D58]. A row with the label DECLINED, EXPIRED or ANSWERED
+        (label_account.py) has no label: it closes requests, whose number is its weight.
         """
         if len(label) and not np.isin(label[label < 0], CLOSINGS).all():
             msg = f"label={label.min()} must be a class code, or DECLINED, EXPIRED or ANSWERED"
             raise SchemaError(msg)
         rows = self._examine(model, x, label, weight)
         self._examine_answers(rows.model, predicted, sampled, importance)
+        if probability is not None and not ((probability >= 0.0) & (probability <= 1.0)).all():
+            msg = "probability must be class shares from 0 to 1; pass the answer's own column"
+            raise SchemaError(msg)
         answers = Answers(
             prediction=np.ascontiguousarray(predicted, dtype=np.int32),
-            probability=np.zeros((len(model), rows.classes)),
+            probability=_widened(probability, len(model), rows.classes),
             asked=np.ascontiguousarray(requested, dtype=np.bool_),
             sampled=np.zeros(len(model), np.int8)
             if sampled is None
@@ -375,7 +389,8 @@ class ModelTable:
             elif reason == run.EVALUATION_DUE:
                 model = self.model(index)
                 judged = labels_of_classes(model.plan, model.ints)
-                answers.events.append(EvaluationDue(row, index, model.evaluation(), judged))
+                sums = MeasuresThen.of(model.plan, model.ints)
+                answers.events.append(EvaluationDue(row, index, model.evaluation(), judged, sums))
             elif reason == run.EXPLANATION_DUE:
                 self._explain(self.model(index), cursor, x[row], answers, learns=mode != ANSWER_ONLY)
             elif reason == run.PREPARATION_DUE:

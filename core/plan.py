@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from core.class_weights import by_code
 from core.errors import SchemaError
+from core.layout.measures import measure_words
 from core.layout.model import WORD, Floats, Ints, ModelHeader, evaluation_words
 from core.layout.plan import PlanRecord
 from core.plan_words import NAMES_SHARE, PlanWords
@@ -127,8 +128,10 @@ class Plan:
         The whole schema counts for each model, shared or not: the limit of a model must not depend on other
         models.
         """
-        window = self.spec.evaluation.window
-        spare = evaluation_words(self.schema.n_classes, window) - evaluation_words(classes, window)
+        window, room = self.spec.evaluation.window, self.schema.n_classes
+        spare = evaluation_words(room, window) - evaluation_words(classes, window)
+        if self.spec.evaluation.per_class:
+            spare += measure_words(room) - measure_words(classes)
         return (int(self.record.blocks) - spare) * WORD + self.schema.content_bytes
 
 

@@ -35,8 +35,9 @@ from core.layout.model import Ints, ModelHeader
 from core.layout.plan import PlanRecord, plan_at
 from core.learners import dispatch as learners
 from core.learners.protocol import EVENT_WORDS
+from core.measures.rows import measure
 from core.tree.columns import gather
-from core.tree.prefetch import WIDTH
+from core.tree.prefetch import WIDTH, is_one_model
 
 # Modes
 LABELLED: Final = 0
@@ -80,6 +81,7 @@ class Cursor(Record):
     played: int = word("rows before this one were answered and learned by ``BlockLayout.play``")
     stretch: int = word("the row after the stretch that ``play`` learns now")
     routed: int = word("rows before this one have their places in ``ends``; set at every call")
+    measured: int = word("rows before this one are in the sums of the measures")
     ends: Any = words_after(int, "places where the next rows end, for the last WIDTH rows before ``routed``")
 
 
@@ -248,18 +250,6 @@ def look_ahead(run: Run, row: int) -> None:
         last = min((run.width + 7) >> 3, LINES)
         for line in range(last):
             prefetch(cells + 8 * later * run.width + 64 * line)
-
-
-@kernel
-def is_one_model(run: Run, row: int) -> bool:
-    """Return whether the next WIDTH rows belong to one model."""
-    models = run.model
-    if row + WIDTH > run.rows or models[row] != models[row + WIDTH - 1]:
-        return False
-    others = 0
-    for later in range(row, row + WIDTH):
-        others |= models[later] ^ models[row]
-    return bool(others == 0)
 
 
 @kernel
@@ -497,4 +487,7 @@ def run(arrays: Run) -> int:
         if phase == NEXT and reason == END:
             row, phase = row + 1, START
     cursor.row, cursor.phase = row, phase
+    if run.mode != ANSWER_ONLY:
+        end = row + int(reason == EVALUATION_DUE)
+        measure(run, cursor, end, run.mode != LEARN_ONLY, run.mode != ON_REQUEST)
     return reason

@@ -2,8 +2,8 @@
 
     {"learner": {"name": "h-tree", "grace_period": 100}, "query": {"name": "random"},
      "budget": {"name": "count", "limit": 0.1}, "drift": {"name": "ddm"},
-     "evaluation": {"window": 1000, "every": 1000, "share": 0.0}, "seed": 1, "max_classes": 64,
-     "explain": false, "acquire": {"name": "path"}, "class_weights": "balanced"}
+     "evaluation": {"window": 1000, "every": 1000, "share": 0.0, "per_class": true}, "seed": 1,
+     "max_classes": 64, "explain": false, "acquire": {"name": "path"}, "class_weights": "balanced"}
 
 With ``explain`` every prediction comes with the path of branches that led to it, which costs a few
 microseconds each. Every part may be left out. A part may be its name alone. The name of a learner alone is a
@@ -34,7 +34,7 @@ from core.drift.base import Detector
 from core.errors import ParameterError, SpecError
 from core.json_text import DeepError, read_json
 from core.learners.protocol import build
-from core.plugin import Parameters, check, count, made_of, number
+from core.plugin import Parameters, check, count, flag, made_of, number
 from core.state_version import STATE_VERSION, upgrade
 
 DEFAULTS = {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none", "acquire": "none"}
@@ -62,6 +62,8 @@ class EvaluationPlan(Parameters):
     """Labels that a model learns between two evaluations; 0: no evaluations."""
     share: float = number(0.0, at_least=0.0, at_most=1.0)
     """Share of the records whose label is requested at random for the evaluation; at most `budget.limit`."""
+    per_class: bool = flag(True)
+    """Whether the model keeps the sums of the measures per class: 1.1 KiB for two classes, 9 KiB for ten."""
 
     @property
     def slice(self) -> int:
@@ -201,7 +203,7 @@ def _build(text: str) -> Spec:
     parts["query"] = _query_of(parts)
     evaluation = body.get("evaluation", {})
     if not isinstance(evaluation, dict):
-        msg = f"evaluation={evaluation!r} must be an object with 'window', 'every' and 'share'"
+        msg = f"evaluation={evaluation!r} must be an object with 'window', 'every', 'share' and 'per_class'"
         raise ParameterError(msg)
     learner = build(parts["learner"])
     own = None if "acquire" in body else learner.acquirer

@@ -17,6 +17,7 @@ from core.kernels.records import offset
 from core.layout.model import Block as BlockHeader
 from core.layout.model import Floats, Ints, ModelHeader
 from core.learners.protocol import Room
+from core.measures import sums
 from core.model import numbers_seen
 from core.plan import Plan
 from core.tree import allocation
@@ -171,5 +172,11 @@ def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
     n = len(old_plan.values_index)
     new[now.values_seen :][:n] = old[before.values_seen :][:n]
     numbers_seen.copy(old_plan, old, plan, new)
+    if before.measure_words and now.measure_words:
+        part, new_part = (
+            words[record.measures : record.shared].view(np.float64)
+            for words, record in ((old, before), (new, now))
+        )
+        sums.repack(old_plan.schema.n_classes, part, plan.schema.n_classes, new_part)
     n = int(before.blocks - before.shared)
     new[now.shared :][:n] = old[before.shared :][:n]

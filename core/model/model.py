@@ -11,10 +11,11 @@ import numpy as np
 from core import evaluation
 from core.active.label_account import Account, close
 from core.errors import SchemaError, SpecError
-from core.evaluation import Evaluation
+from core.evaluation import Evaluation, MeasuresThen
 from core.kernels import jit
 from core.layout.model import Floats, Ints, ModelHeader
 from core.learners.protocol import Room
+from core.measures.measures import Measures
 from core.model import buffers, prediction, snapshot, validate
 from core.model import file as model_file
 from core.model.buffers import Block
@@ -148,6 +149,11 @@ class Model:
 
     def evaluation(self) -> Evaluation:
         return evaluation.read(self.plan, self.ints)
+
+    def measures(self) -> Measures | None:
+        """Return the measures per class; None: the spec's ``evaluation.per_class`` is false."""
+        sums = MeasuresThen.of(self.plan, self.ints)
+        return None if sums is None else sums.read()
 
     def explain(self, x: Floats) -> tuple[Branch, ...]:
         """Return the branches that lead a record (x: float64[d], codes, missing NaN) to its prediction."""

@@ -28,6 +28,7 @@ from core.evaluation import largest_class
 from core.kernels import jit
 from core.kernels.jit import kernel, tail, words_at
 from core.kernels.records import Words, offset
+from core.layout.measures import LABELS, UNSET, MeasureSums
 from core.layout.model import (
     ACTUAL,
     EVALUATION_ROWS,
@@ -56,6 +57,7 @@ SENTENCES: Final = (
     "window counts must equal the numbers of codes in the window",
     "hits of baselines must follow from the labels in the window, and be at most the compared predictions",
     "sums over sampled records must be numbers of at least 0, and hits at most the sampled records",
+    "measures must be finite sums, with a known basis and counts from 0 to 2**53",
 )
 (
     COUNTERS,
@@ -68,8 +70,11 @@ SENTENCES: Final = (
     IN_WINDOW,
     BASELINES,
     SAMPLED,
+    MEASURED,
 ) = range(1, len(SENTENCES) + 1)
 
+FIRST_SUM: Final = offset(MeasureSums, "product")
+OCTAVES: Final = offset(MeasureSums, "octaves")
 FIRST_COUNTER: Final = offset(ModelHeader, "records")
 HEADER_WORDS: Final = ModelHeader.SIZE
 
@@ -146,6 +151,8 @@ def inspect(plan_address: int, address: int, blank_address: int) -> int:
     problem = header_problem(plan, model)
     if problem == SOUND:
         problem = evaluation_problem(plan, model)
+    if problem == SOUND and plan.measure_words != 0:
+        problem = measures_problem(plan, MeasureSums(ints, floats, plan.measures))
     if problem == SOUND:
         problem = section_problem(plan, model)
     block, number = Block(ints, floats, model.first), 0
@@ -241,6 +248,18 @@ def sample_problem(evaluation: EvaluationCounters) -> int:
     is_legal = is_legal and 0.0 <= evaluation.squares < math.inf
     is_legal = is_legal and 0.0 <= evaluation.unrepresented < math.inf
     return SOUND if is_legal else SAMPLED
+
+
+@kernel
+def measures_problem(plan: PlanRecord, sums: MeasureSums) -> int:
+    """Return a problem of the sums of the measures, or SOUND."""
+    is_legal = UNSET <= sums.basis <= LABELS and 0 <= sums.overflow <= 1
+    is_legal = is_legal and 0 <= sums.answered <= MOST and 0 <= sums.given <= MOST
+    is_legal = is_legal and -MOST <= sums.octaves <= 0 and sums.product >= 0.0
+    cells = tail(sums.floats, sums.start)
+    for position in range(FIRST_SUM, plan.measure_words):
+        is_legal = is_legal and (position == OCTAVES or abs(cells[position]) < math.inf)
+    return SOUND if is_legal else MEASURED
 
 
 @kernel

@@ -1,5 +1,8 @@
 """Upgrade of a model's words: adds the words that snapshots of older state versions lack.
 
+Version 9 added the sums of the measures per class (core/measures/sums.py). An older model starts with empty
+sums, and counts its records from its next one on.
+
 Version 8 added the steps of the attributes of a forest of ``ufft`` (core/learners/ufft/steps.py). An older
 forest starts with no steps, and learns them from its next records on; its spec takes no share of them.
 
@@ -37,6 +40,7 @@ from core.model import buffers
 from core.plan import Plan
 from core.tree import allocation
 
+MEASURES_SINCE: Final = 9
 STEPS_SINCE: Final = 8
 NUMBERS_SEEN_SINCE: Final = 7
 BASELINES_SINCE: Final = 6
@@ -49,7 +53,9 @@ def upgraded(plan: Plan, words: Ints, state: int) -> Ints:
     if state < BASELINES_SINCE:
         words = _with_baselines(plan, words)
     if state < NUMBERS_SEEN_SINCE:
-        words = _with_numbers_seen(plan, words)
+        words = _with_section(words, int(plan.record.numbers_seen), int(plan.record.measures))
+    if state < MEASURES_SINCE:
+        words = _with_section(words, int(plan.record.measures), int(plan.record.shared))
     is_without_steps = state < STEPS_SINCE and isinstance(plan.blocks, UfftLayout)
     return _with_steps(plan, words) if is_without_steps else words
 
@@ -80,11 +86,10 @@ def _with_steps(plan: Plan, old: Ints) -> Ints:
     return new
 
 
-def _with_numbers_seen(plan: Plan, old: Ints) -> Ints:
-    """Return words with an empty section of numbers seen."""
-    start, end = int(plan.record.numbers_seen), int(plan.record.shared)
+def _with_section(old: Ints, start: int, end: int) -> Ints:
+    """Return words with an empty section from ``start`` to before ``end``."""
     if start == end or len(old) < start:
-        return old  # the model does not explain, or is too short for any model of the plan
+        return old  # the plan has no such section, or the words are too short for any model of it
     new = allocation.aligned_words(len(old) + end - start)
     new[:start], new[end:] = old[:start], old[start:]
     _move_blocks(new, end - start)

@@ -83,3 +83,15 @@ def is_no_half(value: float) -> bool:
 
 descend: Any = _descent(is_missing)
 halve: Any = _descent(is_no_half)
+
+
+@kernel
+def is_one_model(run: Any, row: int) -> bool:
+    """Return whether the next WIDTH rows of a run (core/run.py) belong to one model."""
+    models = run.model
+    if row + WIDTH > run.rows or models[row] != models[row + WIDTH - 1]:
+        return False
+    others = 0
+    for later in range(row, row + WIDTH):
+        others |= models[later] ^ models[row]
+    return bool(others == 0)

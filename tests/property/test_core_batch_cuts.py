@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from core import registry
 from core.errors import ParameterError
+from core.evaluation import EvaluationDue
 from core.learners.protocol import build
 from core.model import validate
 from core.model.model import Model
@@ -215,6 +216,7 @@ def play(run, cuts):
         probability[:, : answers.probability.shape[1]] = answers.probability
         columns.append(np.column_stack([answers.prediction, answers.asked, answers.version, probability]))
         events += [repr(replace(event, row=event.row + part.start)) for event in answers.events]
+        events += [repr(event.sums.read()) for event in answers.events if isinstance(event, EvaluationDue)]
     return np.concatenate(columns), events, [table.model(i) for i in range(3)]
 
 

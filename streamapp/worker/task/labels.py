@@ -326,7 +326,12 @@ class LabelsRun:
         weight = np.where(code >= 0, self.batch.weight[row], 1.0)
         kept = (serial != NOT_KEPT) & (code >= 0)
         weight[kept] = np.minimum(weight[kept] * self.state.pending.column("scale", serial[kept]), MAX_WEIGHT)
-        columns = (model, x, code, weight, predicted, requested, sampled, importance)
+        shares = np.zeros((len(row), 0))
+        if kept.any():
+            known = self.state.pending.shares(serial[kept])
+            shares = np.zeros((len(row), known.shape[1]))
+            shares[kept] = known
+        columns = (model, x, code, weight, predicted, requested, sampled, importance, shares)
         start = 0
         # A label that is learned with its episode begins a call: the model gets the episode before it.
         for stop in [*self._with_episodes(serial, kept), len(row)]:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.active.label_account import ANSWERED, DECLINED
+from core.layout.measures import MOST_CLASSES
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.effects.label_requests import label_requests
@@ -114,10 +115,12 @@ def _keep_special(run: AnsweredRun, row: int, to_keep: Mask, asked: Mask) -> Non
 def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
     whole = len(rows) == len(run.names)
     names = run.names if whole else run.names.where(rows)
-    x, width, episode = run.features_of(rows), run.width[rows], 0
+    shares, episode = _number_of_shares(run, rows), 0
+    x = _followed(run.features_of(rows), run.width[rows], run.replies.probability[rows], shares)
+    width = run.width[rows] + shares
     if run.words is not None and len(rows):
         episode = len(run.words)
-        x = np.concatenate((x, run.words.view(np.float64)[np.newaxis]), axis=1)
+        x = _followed(x, width, run.words.view(np.float64)[np.newaxis], np.full(1, episode, np.int32))
         width = width + np.int32(episode)
     return Kept(
         names,
@@ -131,4 +134,27 @@ def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
         run.clocks[rows],
         None if run.scale is None else run.scale[rows],
         episode,
+        shares,
     )
+
+
+def _number_of_shares(run: AnsweredRun, rows: Ints64) -> Ints32:
+    """Return int32[m]: the class shares to keep, none of rows without an answer, or with too many classes."""
+    known = run.replies.known[rows]
+    keeps = (run.replies.prediction[rows] >= 0) & (known <= MOST_CLASSES)
+    number: Ints32 = np.where(keeps, known, 0).astype(np.int32)
+    return number
+
+
+def _followed(x: Floats, width: Ints32, more: Floats, number: Ints32) -> Floats:
+    """Return rows of x with the first `number` columns of `more` after the first `width` of theirs."""
+    if not len(x) or not number.any():
+        return x
+    width_of_all, number_of_all = int(width[0]), int(number[0])
+    if (width == width_of_all).all() and (number == number_of_all).all():
+        return np.concatenate((x[:, :width_of_all], more[:, :number_of_all]), axis=1)
+    columns = np.arange(int(number.max()))
+    followed = np.concatenate((x, np.zeros((len(x), len(columns)))), axis=1)
+    row, column = np.nonzero(columns < number[:, np.newaxis])
+    followed[row, width[row] + column] = more[row, column]
+    return followed

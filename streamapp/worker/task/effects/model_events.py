@@ -8,6 +8,7 @@ from typing import Final
 
 from core.evaluation import Evaluation, EvaluationDue
 from core.events import Drift, Event, GrowthStopped, Pruned, Split, ThresholdsSet
+from core.measures.document import named
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Alert, Effects, Evaluated, Notice
 from streamapp.worker.task.effects.model_happenings import grown
@@ -151,8 +152,10 @@ class ModelEvents:
 def _evaluation(event: EvaluationDue, classes: Sequence[str]) -> EvaluationRecord:
     evaluation, judged = event.evaluation, event.judged
     most = sorted((code for code, n in enumerate(judged) if n), key=lambda code: (-judged[code], code))
+    figures = {} if event.sums is None else named(event.sums.read(), classes, most[:CLASSES_MAX])
     return EvaluationRecord(
         **{name: getattr(evaluation, name) for name in _MEASURES},
+        **figures,
         version=evaluation.labels,
         classes={classes[code]: judged[code] for code in most[:CLASSES_MAX]},
     )

@@ -2,7 +2,8 @@
 
 A row holds the identity and the outcome of an instance; its features are in the words, `width` of them from
 `start` on. The last `episode` of these are not features: they are the words (int64) of the episode from which
-the instance was answered, and with which its label is learned.
+the instance was answered, and with which its label is learned. The `shares` words before them are the class
+shares of the answer, for the measures per class (core/measures).
 """
 
 from __future__ import annotations
@@ -40,8 +41,9 @@ ROW: Final = np.dtype(
         ("start", np.int64),  # of its features in the words
         ("older", np.int64),  # serial of the expired entry of the same name it replaced, or -1
         ("model", np.int32),
-        ("width", np.int32),  # number of features, and of words of its episode
+        ("width", np.int32),  # number of features, of class shares, and of words of its episode
         ("episode", np.int32),  # how many of them are words of its episode
+        ("shares", np.int32),  # how many of them are class shares
         ("text", np.int32),  # bytes of its name beyond NAME_BYTES
         ("prediction", np.int32),  # class code answered, -1: none
         ("requested", np.bool_),
@@ -68,6 +70,7 @@ class Kept(NamedTuple):
     born: Ints64  # int64[m] clock at the record, ascending
     scale: Floats | None = None  # float64[m]: factors of their labels' weights; None: 1
     episode: int = 0  # words of an episode at the end of each row's width
+    shares: Ints32 | None = None  # int32[m]: class shares before these; None: no row has any
 
     def slice(self, start: int, stop: int) -> Kept:
         """Return the rows from `start` to before `stop`."""
@@ -84,6 +87,7 @@ class Kept(NamedTuple):
             self.born[cut],
             None if self.scale is None else self.scale[cut],
             self.episode,
+            None if self.shares is None else self.shares[cut],
         )
 
 
@@ -135,12 +139,23 @@ class Mark(NamedTuple):
 def features_of(rows: npt.NDArray[np.void], words: Floats, n_columns: int) -> Floats:
     """Return float64[m, n_columns]: the features of rows (ROW[m]), NaN in columns they do not have."""
     x = np.full((len(rows), n_columns), np.nan)
-    features = rows["width"] - rows["episode"]
+    features = rows["width"] - rows["episode"] - rows["shares"]
     for width in np.unique(features).tolist():
         of_width = np.flatnonzero(features == width)
         places = rows["start"][of_width, np.newaxis] + np.arange(width)
         x[of_width[:, np.newaxis], np.arange(width)] = words[places]
     return x
+
+
+def shares_of(rows: npt.NDArray[np.void], words: Floats) -> Floats:
+    """Return float64[m, k]: the class shares of rows (ROW[m]), zeros where a row has none or fewer."""
+    shares = np.zeros((len(rows), int(rows["shares"].max(initial=0))))
+    start = rows["start"] + rows["width"] - rows["episode"] - rows["shares"]
+    for number in np.unique(rows["shares"]).tolist():
+        of_number = np.flatnonzero(rows["shares"] == number)
+        places = start[of_number, np.newaxis] + np.arange(number)
+        shares[of_number[:, np.newaxis], np.arange(number)] = words[places]
+    return shares
 
 
 def episode_of(row: np.void, words: Floats) -> Ints64:

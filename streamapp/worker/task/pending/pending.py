@@ -34,6 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.active.label_account import EXPIRED
+from streamapp.worker.task.pending import entries
 from streamapp.worker.task.pending.entries import (
     ENTRY_BYTES,
     GAPS,
@@ -45,12 +46,6 @@ from streamapp.worker.task.pending.entries import (
     Mark,
     Mask,
     PendingImage,
-    compacted,
-    episode_of,
-    features_of,
-    longer,
-    sizes_of,
-    text_of,
 )
 from streamapp.worker.task.pending.event_time import NO_TIME
 from streamapp.worker.task.pending.name_columns import Name, Names
@@ -170,11 +165,15 @@ class Pending:
 
     def features(self, serials: Ints64, n_columns: int) -> Floats:
         """Return float64[m, n_columns]: the features of open entries, NaN in columns they do not have."""
-        return features_of(self._rows[serials - self._base], self._words, n_columns)
+        return entries.features_of(self._rows[serials - self._base], self._words, n_columns)
+
+    def shares(self, serials: Ints64) -> Floats:
+        """Return float64[m, k]: the class shares that open entries were answered with, zeros: not kept."""
+        return entries.shares_of(self._rows[serials - self._base], self._words)
 
     def episode(self, serial: int) -> Ints64:
         """Return int64[w]: the words of the episode that an open entry was answered from."""
-        return episode_of(self._rows[serial - self._base], self._words)
+        return entries.episode_of(self._rows[serial - self._base], self._words)
 
     @property
     def first(self) -> int:
@@ -198,7 +197,7 @@ class Pending:
         `settled`: they have their labels already, and no features to keep.
         """
         kept = kept._replace(names=Names.of(kept.names))
-        text = text_of(kept.names)
+        text = entries.text_of(kept.names)
         sizes = ENTRY_BYTES + text + 8 * kept.width.astype(np.int64)
         at, n = 0, len(kept.names)
         while at < n:
@@ -360,9 +359,9 @@ class Pending:
         for row in np.flatnonzero(image.struck).tolist():  # unless the name came again later
             self._index.strike(self._first + row, self._first + row + 1)
         self.names_changed += 1
-        self._rows["text"] = text_of(names)
+        self._rows["text"] = entries.text_of(names)
         self._text = int(self._rows["text"].sum())
-        self.bytes = int(sizes_of(self._rows, image.holds).sum())
+        self.bytes = int(entries.sizes_of(self._rows, image.holds).sum())
         self._mark = self._now()
 
     # -- inside ---------------------------------------------------------------------------------------------
@@ -403,7 +402,7 @@ class Pending:
         rows["prediction"], rows["requested"], rows["settled"] = kept.prediction, kept.requested, settled
         rows["sampled"], rows["importance"], rows["struck"] = kept.sampled, kept.importance, False
         rows["scale"] = 1.0 if kept.scale is None else kept.scale
-        rows["episode"] = kept.episode
+        rows["episode"], rows["shares"] = kept.episode, 0 if kept.shares is None else kept.shares
         rows["start"] = self._n_words + ends - width
         used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
         self._room_for_words(int(ends[-1]))[:] = kept.x.ravel() if used.all() else kept.x[used]
@@ -427,7 +426,7 @@ class Pending:
         rows = self._between(self._first, self._next)
         holds = ~rows["settled"]
         holds[: self._live - self._first] = False
-        freed = np.cumsum(sizes_of(rows, holds))
+        freed = np.cumsum(entries.sizes_of(rows, holds))
         too_much = self.bytes + size - (self._max_bytes - self._max_bytes // 16)
         self._forget(self._first + min(int(np.searchsorted(freed, too_much)) + 1, len(rows)))
         return True
@@ -444,7 +443,7 @@ class Pending:
         is_open[: max(self._closed_to - self._first, 0)] = False
         for model in rows["model"][is_open].tolist():
             self.close(model, EXPIRED)
-        self.bytes -= int(sizes_of(rows, holds).sum())
+        self.bytes -= int(entries.sizes_of(rows, holds).sum())
         self._text -= int(rows["text"].sum())
         self._strike(self._first, first)
         self._first, self._live = first, max(self._live, first)
@@ -459,12 +458,12 @@ class Pending:
     def _room_for_rows(self, m: int) -> npt.NDArray[np.void]:
         used = self._next - self._base
         if used + m > len(self._rows):
-            self._rows = longer(self._rows, used, m)
+            self._rows = entries.longer(self._rows, used, m)
         return self._rows[used : used + m]
 
     def _room_for_words(self, m: int) -> Floats:
         if self._n_words + m > len(self._words):
-            self._words = longer(self._words, self._n_words, m)
+            self._words = entries.longer(self._words, self._n_words, m)
         return self._words[self._n_words : self._n_words + m]
 
     def _give_back_rows(self) -> None:
@@ -486,7 +485,7 @@ class Pending:
             return
         self._own_rows()
         rows = self._between(self._live, self._next)
-        self._words, self._n_words = compacted(rows, self._words)
+        self._words, self._n_words = entries.compacted(rows, self._words)
 
     @property
     def _held_words(self) -> int:

@@ -50,6 +50,8 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
         facts = [entry[name].item() for name in columns]
         if entry["scale"].item() != 1.0:
             facts.append(entry["scale"].item())
+        if entry["shares"].item():
+            facts.append({"shares": entry["shares"].item()})
         if entry["episode"].item():
             facts.append({"episode": entry["episode"].item()})
         _add(hashed, name, *facts, settled, struck, holds)

@@ -44,6 +44,9 @@ _SCALE: Final = ("scale", "<f8")
 _EPISODE: Final = ("episode", "<i4")
 """A column that a unit has only if an entry's value is not 0."""
 
+_SHARES: Final = ("shares", "<i4")
+"""Likewise; units of state version 8 and before have no class shares."""
+
 
 class PendingBlock(NamedTuple):
     """The serials of one block."""
@@ -134,7 +137,8 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
     words = image.words[np.repeat(rows["start"][present] - first, width) + np.arange(int(width.sum()))]
     scaled = bool((rows["scale"] != 1.0).any())
     played = bool((rows["episode"] != 0).any())
-    columns_of = _columns_of(scaled, played)
+    shared = bool((rows["shares"] != 0).any())
+    columns_of = _columns_of(scaled, played, shared)
     columns = [np.ascontiguousarray(rows[name], kind).tobytes() for name, kind in columns_of]
     columns += [
         present.astype("u1").tobytes(),
@@ -153,12 +157,15 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
         facts["scaled"] = True
     if played:
         facts["episodes"] = True
+    if shared:
+        facts["shares"] = True
     return seal(block.name, facts, columns)
 
 
-def _columns_of(scaled: bool, played: bool) -> tuple[tuple[str, str], ...]:
+def _columns_of(scaled: bool, played: bool, shared: bool) -> tuple[tuple[str, str], ...]:
     """Return the columns of a unit."""
-    return (*_COLUMNS, *([_SCALE] if scaled else []), *([_EPISODE] if played else []))
+    optional = ((scaled, _SCALE), (played, _EPISODE), (shared, _SHARES))
+    return (*_COLUMNS, *(column for is_there, column in optional if is_there))
 
 
 def write_marks(image: PendingImage, block: PendingBlock) -> Unit:
@@ -184,7 +191,7 @@ def read_block(unit: Unit) -> Entries:
     rows = np.zeros(n, dtype=ROW)
     rows["older"], rows["scale"] = -1, 1.0
     try:
-        for name, kind in _columns_of("scaled" in facts, "episodes" in facts):
+        for name, kind in _columns_of("scaled" in facts, "episodes" in facts, "shares" in facts):
             rows[name] = column(kind, n)
         present = column("u1", n).astype(np.bool_)
         key, length = column("<i4", n).astype(np.int32), column("<i4", n).astype(np.int64)
@@ -198,8 +205,10 @@ def read_block(unit: Unit) -> Entries:
     width = np.where(present, rows["width"], 0).astype(np.int64)
     if at != len(body) or int(width.sum()) != len(words):
         raise damaged(unit.name, "its columns must fit its body and its features")
-    if ((rows["episode"] < 0) | (rows["episode"] > rows["width"])).any():
-        raise damaged(unit.name, "the words of an episode must be among the words of its entry")
+    beside = rows["episode"].astype(np.int64) + rows["shares"]
+    if ((rows["episode"] < 0) | (rows["shares"] < 0) | (beside > rows["width"])).any():
+        message = "the class shares and the words of an episode must be among the words of its entry"
+        raise damaged(unit.name, message)
     rows["start"] = np.cumsum(width) - width
     start = int(unit.name.key)
     return Entries(PendingBlock(start, start + n, bool(facts["closed"])), names, rows, words, present)

@@ -88,7 +88,7 @@ def test_a_model_that_does_not_explain_itself_keeps_nothing():
     assert feed(table, x).seen == {}
     assert seen(table) == {}
     plan = table.model(0).plan.record
-    assert plan.numbers_seen == plan.shared
+    assert plan.numbers_seen == plan.measures
 
 
 def test_they_live_through_growth_new_attributes_and_snapshots_and_begin_anew_when_switched_on():

@@ -11,6 +11,7 @@ from core.layout.model import EVALUATION_ROWS, EvaluationCounters, ModelHeader, 
 from core.model import snapshot, upgrade
 from core.model.model import Model
 from core.schema.schema import Attribute, Schema
+from core.state_version import STATE_VERSION
 from tests.naive.evaluation import Evaluation
 from tests.unit.core.builders import spec_of, table_of
 
@@ -33,12 +34,13 @@ def judged(pairs, drift="none", schema=THREE):
 
 
 def of_version_5(model):
-    """Return the words of a model as version 5 had them: without baselines."""
+    """Return the words of a model as version 5 had them: without baselines, and without measures."""
     plan, words = model.plan.record, snapshot.trim(model.plan, model.ints)
     section, bits = int(plan.evaluation), int(plan.window_bits)
     end = section + evaluation_words(model.schema.n_classes, WINDOW)
     counts = section + EvaluationCounters.SIZE
-    kept = [words[: section + upgrade.FIELDS_OF_5], words[counts:bits], words[end:]]
+    kept = [words[: section + upgrade.FIELDS_OF_5], words[counts:bits], words[end : int(plan.measures)]]
+    kept.append(words[int(plan.shared) :])
     old = np.concatenate(kept)
     for word in PLACES:
         old[word] -= (len(words) - len(old)) if old[word] else 0
@@ -58,7 +60,9 @@ OLD = [(THREE, drawn(90)), (THREE, drawn(5)), (UNLABELLED, [])]
 def test_a_model_whose_window_holds_all_is_that_of_today(n):
     model = judged(drawn(n))
     found = upgrade.upgraded(model.plan, of_version_5(model), 5)
-    assert np.array_equal(found, snapshot.trim(model.plan, model.ints))
+    now, plan = snapshot.trim(model.plan, model.ints).copy(), model.plan.record
+    now[plan.measures : plan.shared] = 0  # measures begin with the upgrade
+    assert np.array_equal(found, now)
 
 
 @pytest.mark.parametrize("n", [WINDOW + 1, 400])
@@ -141,4 +145,19 @@ def test_labels_of_a_model_that_knows_no_class_are_refused():
 
 def test_words_of_today_are_not_touched():
     model = judged(drawn(5))
-    assert upgrade.upgraded(model.plan, model.ints, 6) is model.ints
+    assert upgrade.upgraded(model.plan, model.ints, STATE_VERSION) is model.ints
+
+
+@pytest.mark.parametrize("drift", ["none", "ddm"])
+def test_a_model_of_version_8_begins_to_measure(drift):
+    model = judged(drawn(200), drift=drift)
+    plan, words = model.plan.record, snapshot.trim(model.plan, model.ints)
+    old = np.concatenate([words[: plan.measures], words[plan.shared :]])
+    for word in PLACES:
+        old[word] -= plan.measure_words if old[word] else 0
+    found = upgrade.upgraded(model.plan, old, 8)
+    snapshot.check_words(model.plan, found)
+    resumed = Model(model.plan, found)
+    assert resumed.evaluation() == model.evaluation()
+    assert model.measures().confusion.sum() == 200
+    assert resumed.measures().confusion.sum() == 0

@@ -1,0 +1,1 @@
+"""Measures per class: weighted sums over judged predictions, their figures and intervals."""
