@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from core.active.label_account import EXPIRED
-from core.evaluation import Evaluation
 from core.events import Event, ThresholdsSet
 from core.kernels import jit
 from core.learners.ufodt.account import feature_account
+from core.measures import powered as powered_accuracy
+from core.measures.document import defined, named
 from core.model.model import Model
 from core.model_table import NO_LABEL, ON_REQUEST, Answers, ModelTable
 from core.schema.schema import Schema
@@ -146,6 +147,7 @@ class Prequential:
         index = 0
         rows = 0
         delayed: DelayedLabels | None = None
+        judge = None if learns_all(spec) else Judge(spec)
         jit.warm()
         began = time.perf_counter()
         for x, y in self._batches():
@@ -160,12 +162,15 @@ class Prequential:
                 table.refresh(index)
             n = len(y)
             if delayed is not None:
-                prediction, events = delayed.answer(x, y)
+                prediction, probability, events = delayed.answer(x, y)
             else:
                 which = np.full(n, index, np.int64)
                 answers = table.answer(which, x, y, np.ones(n), ON_REQUEST)
-                prediction, events = answers.prediction, [(event.row, event) for event in answers.events]
+                prediction, probability = answers.prediction, answers.probability
+                events = [(event.row, event) for event in answers.events]
             self._tally.add(y, prediction)
+            if judge is not None:
+                judge.add(schema, x, y, prediction, probability)
             for row, event in events:
                 self._note(event)
                 if on_event is not None:
@@ -182,6 +187,7 @@ class Prequential:
         summary = self.model.summary()
         return {
             **self._tally.figures(),
+            **_per_class(self.model if judge is None else judge.model),
             "leaves": summary.leaves,
             "nodes": summary.nodes,
             "depth": summary.depth,
@@ -189,7 +195,7 @@ class Prequential:
             "attempts": summary.attempts,
             "labels": summary.labels,
             "refused": summary.refused,
-            **_estimate(self.model.evaluation()),
+            **_estimate(self.model),
             **_purchases(self.model),
             "seconds": round(seconds, 6),
             "records_per_second": round(rows / seconds, 1),
@@ -217,22 +223,25 @@ class DelayedLabels:
 
     def answer(
         self, x: npt.NDArray[np.float64], y: npt.NDArray[np.int32]
-    ) -> tuple[npt.NDArray[np.int32], list[tuple[int, Event]]]:
+    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], list[tuple[int, Event]]]:
         """Answer the rows x: float64[n, d] with the labels y: int32[n], and learn what is due after each.
 
-        Returns the predictions int32[n], and the events with the row after which they happened.
+        Returns the predictions int32[n], the class shares float64[n, k], and the events with the row after
+        which they happened.
         """
         prediction = np.full(len(y), -1, np.int32)
+        shares: list[npt.NDArray[np.float64]] = []
         events: list[tuple[int, Event]] = []
         for row in range(len(y)):
             this_row = slice(row, row + 1)
             answers = self._table.answer(self._which, x[this_row], _UNLABELLED, _UNIT)
             prediction[row] = answers.prediction[0]
+            shares.append(answers.probability)
             events += [(row, event) for event in answers.events]
             self._owed.append((x[this_row], y[this_row], answers))
             if len(self._owed) > self._delay:
                 events += [(row, event) for event in self._learn()]
-        return prediction, events
+        return prediction, np.concatenate(shares), events
 
     def rest(self) -> list[Event]:
         """Learn the labels that are left when the rows have ended, as a replay sends them."""
@@ -248,17 +257,77 @@ class DelayedLabels:
             return []
         label = y if y[0] >= 0 else np.array([EXPIRED], np.int32)
         decision = answers.prediction, answers.asked, answers.sampled, answers.importance
-        return self._table.learn(self._which, x, label, _UNIT, *decision)
+        return self._table.learn(self._which, x, label, _UNIT, *decision, answers.probability)
 
 
-def _estimate(evaluation: Evaluation) -> dict[str, float | None]:
+def learns_all(spec: Spec) -> bool:
+    """Whether a model learns the labels of all rows: then its own measures are those of all rows."""
+    every = spec.query.name == "always" and spec.budget.limit >= 1.0 and spec.evaluation.share == 0.0
+    return every and spec.evaluation.per_class
+
+
+class Judge:
+    """The measures of all labelled rows, whether the model learned them or not.
+
+    A model that learns nothing but the majority class is given the answers: its measures are computed as
+    those of any model.
+    """
+
+    def __init__(self, spec: Spec) -> None:
+        body = {"learner": "majority-class", "query": "never", "evaluation": {"every": 0, "window": 1}}
+        self._spec = Spec.parse(body | {"max_classes": spec.max_classes})
+        self._table = ModelTable()
+        self._index = -1
+
+    @property
+    def model(self) -> Model:
+        """The model whose measures are those of all rows."""
+        return self._table.model(self._index)
+
+    def add(
+        self,
+        schema: Schema,
+        x: npt.NDArray[np.float64],
+        y: npt.NDArray[np.int32],
+        prediction: npt.NDArray[np.int32],
+        probability: npt.NDArray[np.float64],
+    ) -> None:
+        """Judge the answers to rows x: float64[n, d] with labels y: int32[n], -1: none."""
+        if self._index < 0:
+            self._index = self._table.add(Model.create(self._spec, schema))
+        elif self.model.schema is not schema:
+            self.model.adopt(schema)
+            self._table.refresh(self._index)
+        labelled = y >= 0
+        n = int(labelled.sum())
+        answers = prediction[labelled], np.zeros(n, np.bool_), None, None, probability[labelled]
+        self._table.learn(np.full(n, self._index, np.int64), x[labelled], y[labelled], np.ones(n), *answers)
+
+
+PER_CLASS: Final = ("kappa_unbiased", "accuracy_powered", "accuracy_always", "measured")
+"""The beginnings of the names of figures that the estimate of the model has, or nobody."""
+
+
+def _per_class(model: Model) -> dict[str, Any]:
+    """Log-loss, figures per class and their like over all labelled rows; None: no row had a label."""
+    measures = model.measures()
+    figures = {} if measures is None else defined(named(measures, model.schema.classes))
+    return {name: value for name, value in figures.items() if not name.startswith(PER_CLASS)}
+
+
+def _estimate(model: Model) -> dict[str, float | None]:
     """The model's own estimate of its accuracy, from the labels that it requested; None: no estimate."""
+    evaluation, measures = model.evaluation(), model.measures()
+    powered = powered_accuracy.NOTHING if measures is None else measures.accuracy
     drawn = evaluation.drawn_labels > 0
     return {
         "drawn_labels": evaluation.drawn_labels,
         "accuracy_unbiased": evaluation.accuracy_unbiased if drawn else None,
         "accuracy_unbiased_low": evaluation.accuracy_unbiased_low if drawn else None,
         "accuracy_unbiased_high": evaluation.accuracy_unbiased_high if drawn else None,
+        "accuracy_powered": defined(powered.accuracy.value),
+        "accuracy_powered_low": defined(powered.accuracy.low),
+        "accuracy_powered_high": defined(powered.accuracy.high),
         "accuracy_of_labels": evaluation.accuracy if evaluation.labels else None,
     }
 

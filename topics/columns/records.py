@@ -400,6 +400,32 @@ class EvaluationRecord:
     kappa_temporal: float = math.nan  # against predicting the last label
     kappa_temporal_windowed: float = math.nan
     classes: dict[str, int] | None = None  # labels of the most frequent classes; None: not counted
+    measured: str | None = None  # what the figures below represent: "records", or "labels"; None: not kept
+    accuracy_powered: float = math.nan  # estimated from the sampled predictions and the claims of all records
+    accuracy_powered_low: float = math.nan
+    accuracy_powered_high: float = math.nan
+    accuracy_always_low: float = math.nan  # a band that holds at all times together
+    accuracy_always_high: float = math.nan
+    kappa_unbiased: float = math.nan  # this and the following rest on `measured`
+    kappa_unbiased_low: float = math.nan
+    kappa_unbiased_high: float = math.nan
+    balanced_accuracy: float = math.nan  # mean recall
+    balanced_accuracy_low: float = math.nan
+    balanced_accuracy_high: float = math.nan
+    log_loss: float = math.nan  # in nats
+    log_loss_low: float = math.nan
+    log_loss_high: float = math.nan
+    brier: float = math.nan  # 0..1 for two classes, else 0..2
+    brier_low: float = math.nan
+    brier_high: float = math.nan
+    auc: float = math.nan  # mean of the classes, each against the others
+    auc_low: float = math.nan
+    auc_high: float = math.nan
+    calibration_error: float = math.nan  # expected, of the class answered
+    calibration_error_low: float = math.nan
+    calibration_error_high: float = math.nan
+    per_class: dict[str, dict[str, float]] | None = None  # figures of the most frequent classes
+    confusion: dict[str, Any] | None = None  # of the same classes: weights[label][prediction]
 
 
 @dataclass(frozen=True, slots=True)

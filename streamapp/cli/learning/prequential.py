@@ -14,6 +14,11 @@ FIGURES = (
     ("kappa", "kappa", "{:.4f}"),
     ("kappa_m", "  against the majority", "{:.4f}"),
     ("kappa_temporal", "  against the last label", "{:.4f}"),
+    ("balanced_accuracy", "balanced accuracy", "{:.4%}"),
+    ("log_loss", "log-loss", "{:.4f}"),
+    ("brier", "Brier score", "{:.4f}"),
+    ("auc", "AUC", "{:.4f}"),
+    ("calibration_error", "calibration error", "{:.4f}"),
     ("leaves", "leaves", "{:,}"),
     ("nodes", "nodes", "{:,}"),
     ("depth", "depth", "{:,}"),
@@ -26,6 +31,9 @@ FIGURES = (
     ("accuracy_unbiased", "unbiased estimate", "{:.4%}"),
     ("accuracy_unbiased_low", "  95 % from", "{:.4%}"),
     ("accuracy_unbiased_high", "  95 % to", "{:.4%}"),
+    ("accuracy_powered", "with the claims of all", "{:.4%}"),
+    ("accuracy_powered_low", "  95 % from", "{:.4%}"),
+    ("accuracy_powered_high", "  95 % to", "{:.4%}"),
     ("features_bought", "features bought", "{:,}"),
     ("feature_cost", "  for", "{:,.2f}"),
     ("seconds", "seconds", "{:.3f}"),
@@ -132,5 +140,5 @@ def prequential(
         typer.echo(json.dumps(result))
         return
     for name, title, form_of in FIGURES:
-        if result[name] is not None:
+        if result.get(name) is not None:
             typer.echo(f"{title:22} {form_of.format(result[name])}")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from core import export
+from core.measures.document import CLASS_FIGURES, defined, named
 from core.model.model import Model
 from core.tree.outline import Outline
 from streamapp.tools.model_files.model_origins import taken_from
@@ -21,6 +22,18 @@ NODES_MAX: Final = 1500
 ATTRIBUTES_MAX: Final = 500
 """Attributes that are listed, at most."""
 DIFFERENCES_MAX: Final = 500
+TITLES: Final = {
+    "accuracy": "accuracy_powered",
+    "kappa": "kappa_unbiased",
+    "balanced accuracy": "balanced_accuracy",
+    "log-loss": "log_loss",
+    "Brier score": "brier",
+    "AUC": "auc",
+    "calibration error": "calibration_error",
+}
+"""The measures of a model by their titles."""
+CLASSES_MAX: Final = 20
+"""Classes whose measures are listed, at most."""
 IMPORTANCES_MAX: Final = 20
 """Attributes whose importance is listed, at most: the most important."""
 
@@ -65,10 +78,43 @@ def document(exported: ExportedModel) -> dict[str, Any]:
         "attributes_left_out": max(0, len(schema.attributes) - ATTRIBUTES_MAX),
         "summary": dataclasses.asdict(model.summary()),
         "bytes": model.nbytes,
+        "measures": measured(model),
         "nodes": node_rows(nodes),
         "importances": most_important(model),
         "cut": any(node.leaves_below for node in nodes),
     }
+
+
+def measured(model: Model) -> dict[str, Any] | None:
+    """Return the measures per class, those of the classes with most labels; None: they are not kept."""
+    measures = model.measures()
+    if measures is None:
+        return None
+    codes = range(len(measures.classes))
+    most = sorted(codes, key=lambda code: (-measures.classes[code].labels, code))[:CLASSES_MAX]
+    figures: dict[str, Any] = defined(named(measures, model.schema.classes, most))
+    return figures
+
+
+def measure_lines(measures: dict[str, Any] | None) -> list[str]:
+    """Return lines for people: the measures of the model, and those of each class; empty without labels."""
+    if measures is None or measures["kappa_unbiased"] is None:
+        return []
+    lines = [f"measures of all {measures['measured']}, with 95 % intervals:"]
+    for title, name in TITLES.items():
+        lines += [f"  {title:18} {_interval(measures, name)}"] if measures[name] is not None else []
+    for name, figures in measures["per_class"].items():
+        parts = (
+            f"{title} {_interval(figures, title)}" for title in CLASS_FIGURES if figures[title] is not None
+        )
+        lines += [f"  class {name!r}: {', '.join(parts)}"]
+    return lines
+
+
+def _interval(figures: dict[str, Any], name: str) -> str:
+    low, high = figures[f"{name}_low"], figures[f"{name}_high"]
+    ends = "" if low is None or high is None else f" ({low:.3f} to {high:.3f})"
+    return f"{figures[name]:.3f}{ends}"
 
 
 def most_important(model: Model) -> list[tuple[str, float]]:

@@ -40,6 +40,68 @@ TREE_EVENTS: Final = (
 )
 
 
+MEASURES: Final = {
+    "name": "Class",
+    "labels": "Labels",
+    "precision": "Precision",
+    "recall": "Recall",
+    "f1": "F1",
+    "auc": "AUC",
+    "taken_for": "Most often taken for",
+}
+"""Columns of the table of measures."""
+
+
+def basis_in_words(evaluation: dict[str, Any] | None) -> str:
+    """Return the records that the measures stand for, and the measures of all classes together."""
+    if evaluation is None or evaluation.get("measured") is None:
+        return "No evaluation has measures per class yet."
+    stands = {"records": "They represent all records, by weights of the labels."}.get(
+        evaluation["measured"], "They count the judged labels, which may be a biased choice."
+    )
+    parts = [
+        f"{title} {_with_interval(evaluation, name)}"
+        for title, name in (
+            ("accuracy", "accuracy_powered"),
+            ("kappa", "kappa_unbiased"),
+            ("balanced accuracy", "balanced_accuracy"),
+            ("log-loss", "log_loss"),
+            ("Brier score", "brier"),
+            ("AUC", "auc"),
+            ("calibration error", "calibration_error"),
+        )
+        if evaluation.get(name) is not None
+    ]
+    return f"{stands} {', '.join(parts)}".strip()
+
+
+def measure_rows(evaluation: dict[str, Any] | None) -> list[dict[str, str]]:
+    """Return a row for each class with measures, in the order of the evaluation."""
+    per_class = (evaluation or {}).get("per_class") or {}
+    confusion = (evaluation or {}).get("confusion")
+    rows = []
+    for at, (name, figures) in enumerate(per_class.items()):
+        row = {"name": cut(name, 80), "labels": f"{figures.get('labels') or 0.0:,.0f}", "taken_for": ""}
+        for figure in ("precision", "recall", "f1", "auc"):
+            row[figure] = _with_interval(figures, figure)
+        if confusion is not None and at < len(confusion["weights"]):
+            others = [
+                (weight, -other) for other, weight in enumerate(confusion["weights"][at]) if other != at
+            ]
+            weight, other = max(others, default=(0.0, 0))
+            if weight > 0.0:
+                row["taken_for"] = f"{cut(str(confusion['classes'][-other]), 80)} ({weight:,.0f})"
+        rows.append(row)
+    return rows
+
+
+def _with_interval(figures: dict[str, Any], name: str) -> str:
+    value, low, high = (figures.get(f"{name}{end}") for end in ("", "_low", "_high"))
+    if value is None:
+        return ""
+    return f"{value:.3f}" if low is None or high is None else f"{value:.3f} ({low:.3f} to {high:.3f})"
+
+
 class ModelPage:
     """The elements of the page on one model in one browser."""
 
@@ -56,6 +118,9 @@ class ModelPage:
             self._budget = _chart(budget_chart([], None), "Requested labels against records")
             heading("Classes of the labels", 2)
             self._classes = _chart(class_history([]), "Shares of the classes against labels")
+            heading("Measures per class", 2)
+            self._basis = ui.label()
+            self._measures = table(MEASURES, [], "name")
             heading("What happened", 2)
             self._timeline = _chart(drift_timeline([]), "Splits and drifts by time").classes("grove-low")
             self._events = table({"time": "Time (UTC)", "labels": "Labels", "said": "Event"}, [], "at")
@@ -115,6 +180,8 @@ class ModelPage:
         _show(self._budget, budget_chart(points, self._limit))
         _show(self._classes, class_history(points))
         _show(self._timeline, drift_timeline(grown))
+        self._basis.set_text(basis_in_words(newest))
+        self._measures.rows = measure_rows(newest)
         self._events.rows = [
             {
                 "at": f"{at}",

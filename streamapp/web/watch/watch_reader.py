@@ -42,9 +42,8 @@ class WatchReader(TopicReader):
         self._watched.apply(evaluations, events, positions)
 
 
-MEASURES: Final = tuple(
-    column.name for column in fields(EvaluationRecord) if column.name not in ("classes", "growth_stopped")
-)
+OTHERS: Final = ("classes", "growth_stopped", "measured", "per_class", "confusion")
+MEASURES: Final = tuple(column.name for column in fields(EvaluationRecord) if column.name not in OTHERS)
 """Fields of an evaluation that are numbers."""
 
 
@@ -57,6 +56,8 @@ def evaluations_of(messages: Sequence[Message]) -> list[Evaluated]:
         if isinstance(record, EvaluationRecord)
         and _are_numbers(*(getattr(record, name) for name in MEASURES))
         and (record.classes is None or _are_counts(record.classes))
+        and isinstance(record.measured, str | None)
+        and _are_figures(record.per_class, record.confusion)
         and (key := _key(message)) is not None
     ]
 
@@ -82,6 +83,23 @@ def _are_numbers(*values: object) -> bool:
 
 def _are_counts(counts: object) -> bool:
     return isinstance(counts, dict) and _are_numbers(*counts.values())
+
+
+def _are_figures(per_class: object, confusion: object) -> bool:
+    """Return whether figures by class are numbers or None, and a matrix is square and of numbers."""
+    if per_class is not None and not isinstance(per_class, dict):
+        return False
+    for figures in (per_class or {}).values():
+        if not isinstance(figures, dict) or not _are_numbers(*(n for n in figures.values() if n is not None)):
+            return False
+    if confusion is None:
+        return True
+    if not isinstance(confusion, dict):
+        return False
+    names, rows = confusion.get("classes"), confusion.get("weights")
+    if not isinstance(names, list) or not isinstance(rows, list) or len(rows) != len(names):
+        return False
+    return all(isinstance(row, list) and len(row) == len(names) and _are_numbers(*row) for row in rows)
 
 
 def _key(message: Message) -> str | None:

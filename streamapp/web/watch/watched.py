@@ -62,6 +62,8 @@ CREATE TABLE split (
 ) WITHOUT ROWID;
 """
 _MEASURES: Final = tuple(field.name for field in fields(EvaluationRecord))
+_NEWEST_ONLY: Final = ("per_class", "confusion")
+"""Fields that are kept of the newest evaluation alone: a curve does not show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +209,8 @@ class Watched:
         if skipped + 1 < stride:
             run("UPDATE model SET skipped = skipped + 1 WHERE key = ?", [key])
             return
+        point = {name: getattr(evaluation, name) for name in _MEASURES if name not in _NEWEST_ONLY}
+        body = orjson.dumps(point | {"time_ms": evaluated.time_ms})
         run("INSERT INTO point (key, body) VALUES (?, ?)", [key, body])
         points += 1
         if points >= POINTS_MAX:
@@ -329,6 +333,8 @@ class Watched:
             ).fetchall()
         points: list[dict[str, Any]] = [orjson.loads(body) for (body,) in rows]
         newest = self.evaluation(key)
+        if newest is not None:
+            newest = {name: value for name, value in newest.items() if name not in _NEWEST_ONLY}
         if newest is not None and (not points or points[-1] != newest):
             points.append(newest)
         return points

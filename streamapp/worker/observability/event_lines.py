@@ -12,6 +12,7 @@ from typing import Any
 
 from core.evaluation import EvaluationDue
 from core.events import Drift, Event, NodeTest, Pruned, Split
+from core.measures.document import defined, named
 from core.schema.schema import Schema
 from streamapp.errors import UsageError
 
@@ -29,6 +30,8 @@ def event_of(record: int, event: Event, schema: Schema) -> dict[str, Any]:
     body: dict[str, Any] = {"event": name, "record": record}
     if isinstance(event, EvaluationDue):
         body |= event.evaluation.to_dict()
+        if event.sums is not None:
+            body |= defined(named(event.sums.read(), schema.classes))
     else:
         body |= {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
         del body["row"], body["model"]
