@@ -36,8 +36,8 @@ from core.layout.model import (
     window_words,
 )
 from core.layout.plan import PlanRecord
-from core.measures import measures
-from core.measures.measures import Measures
+from core.measures import class_measures
+from core.measures.class_measures import Measures
 from core.numeric.proportions import wilson
 from core.plan import Plan
 
@@ -131,7 +131,7 @@ class MeasuresThen:
 
     def read(self) -> Measures:
         """Return the figures."""
-        return measures.read(self.words, self.room, self.classes, self.most)
+        return class_measures.read(self.words, self.room, self.classes, self.most)
 
 
 def labels_of_classes(plan: Plan, ints: Ints) -> tuple[int, ...]:

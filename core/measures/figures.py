@@ -1,6 +1,6 @@
 """Figures of the measures section in compiled code, for an evaluation is due after every thousand labels.
 
-core/measures/measures.py describes the figures and their intervals. Here they are words: three for each
+core/measures/class_measures.py describes the figures and their intervals. Here they are words: three for each
 figure with an interval (value, low, high), NaN where it is not defined.
 """
 

@@ -15,7 +15,7 @@ from core.evaluation import Evaluation, MeasuresThen
 from core.kernels import jit
 from core.layout.model import Floats, Ints, ModelHeader
 from core.learners.protocol import Room
-from core.measures.measures import Measures
+from core.measures.class_measures import Measures
 from core.model import buffers, prediction, snapshot, validate
 from core.model import file as model_file
 from core.model.buffers import Block

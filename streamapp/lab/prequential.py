@@ -16,7 +16,7 @@ from core.events import Event, ThresholdsSet
 from core.kernels import jit
 from core.learners.ufodt.account import feature_account
 from core.measures import powered as powered_accuracy
-from core.measures.document import defined, named
+from core.measures.named_measures import defined, named
 from core.model.model import Model
 from core.model_table import NO_LABEL, ON_REQUEST, Answers, ModelTable
 from core.schema.schema import Schema

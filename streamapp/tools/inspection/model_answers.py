@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from core import export
-from core.measures.document import CLASS_FIGURES, defined, named
+from core.measures.named_measures import CLASS_FIGURES, defined, named
 from core.model.model import Model
 from core.tree.outline import Outline
 from streamapp.tools.model_files.model_origins import taken_from

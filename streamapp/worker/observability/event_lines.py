@@ -12,7 +12,7 @@ from typing import Any
 
 from core.evaluation import EvaluationDue
 from core.events import Drift, Event, NodeTest, Pruned, Split
-from core.measures.document import defined, named
+from core.measures.named_measures import defined, named
 from core.schema.schema import Schema
 from streamapp.errors import UsageError
 

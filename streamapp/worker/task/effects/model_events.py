@@ -8,7 +8,7 @@ from typing import Final
 
 from core.evaluation import Evaluation, EvaluationDue
 from core.events import Drift, Event, GrowthStopped, Pruned, Split, ThresholdsSet
-from core.measures.document import named
+from core.measures.named_measures import named
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Alert, Effects, Evaluated, Notice
 from streamapp.worker.task.effects.model_happenings import grown

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from core.measures.class_measures import Measures
 from core.measures.estimate import Estimate
-from core.measures.measures import Measures
 
 FIGURES: Final = ("balanced_accuracy", "log_loss", "brier", "auc", "calibration_error")
 CLASS_FIGURES: Final = ("precision", "recall", "f1", "auc")
