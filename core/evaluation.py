@@ -114,24 +114,26 @@ class MeasuresThen:
     """Classes that the section has room for."""
     classes: int
     """Classes that the model knew."""
-    most: float
-    """Number of labels that an accuracy of all records rests on at most (``_unbiased``)."""
+    per_weight: float
+    """Number of labels that an accuracy over all records rests on, per sum of weights (``_unbiased``)."""
 
     @staticmethod
     def of(plan: Plan, ints: Ints) -> MeasuresThen | None:
         """Return the sums of a model's buffer."""
         if plan.record.measure_words == 0:
             return None
-        section = ints[plan.record.measures :][: plan.record.measure_words]
+        sums = ints[plan.record.measures :][: plan.record.measure_words]
         classes = int(ModelHeader.over(ints).classes)
-        words = section.view(np.float64).copy()
-        unchosen = int(MeasureSums.over(section).given)
-        most = math.inf if plan.spec.evaluation.slice else _rests_on(section_of(plan, ints), unchosen)
-        return MeasuresThen(words, plan.schema.n_classes, classes, most)
+        words = sums.view(np.float64).copy()
+        unchosen = int(MeasureSums.over(sums).given)
+        per_weight, section = 1.0, section_of(plan, ints)
+        if plan.spec.evaluation.slice == 0 and section.importance + unchosen > 0.0:
+            per_weight = _rests_on(section, unchosen) / float(section.importance + unchosen)
+        return MeasuresThen(words, plan.schema.n_classes, classes, per_weight)
 
     def read(self) -> Measures:
         """Return the figures."""
-        return class_measures.read(self.words, self.room, self.classes, self.most)
+        return class_measures.read(self.words, self.room, self.classes, self.per_weight)
 
 
 def labels_of_classes(plan: Plan, ints: Ints) -> tuple[int, ...]:

@@ -98,11 +98,11 @@ class Measures:
     """Sums of weights, float64[label, prediction]; None: a class is beyond the 32 of the matrix."""
 
 
-def read(words: Floats, room: int, classes: int, most: float = math.inf) -> Measures:
+def read(words: Floats, room: int, classes: int, per_weight: float = 1.0) -> Measures:
     """Return the measures of a section: float64 words with room for a number of classes.
 
-    classes: known; most: number of labels that the accuracy rests on at most, for there may be records whose
-    label was unlikely to be requested, and the labels do not show them.
+    classes: known; per_weight: number of labels, per sum of weights, that the accuracy rests on. There may be
+    records whose label was unlikely to be requested, and the labels do not show them.
     """
     sums, tables = MeasureSums.read(words.view(np.int64)), MeasureTables.of(words, room)
     is_whole, side = sums.overflow == 0, len(tables.matrix)
@@ -123,11 +123,11 @@ def read(words: Floats, room: int, classes: int, most: float = math.inf) -> Meas
             histograms = np.concatenate((histograms, histograms[:, ::-1, ::-1]))
         write_aucs(rows, histograms, classes, scored, out)
     figures = out.tolist()
-    judged, judged_squares = float(rows[ACTUAL].sum()), float(rows[SQUARED + ACTUAL].sum())
+    judged = float(rows[ACTUAL].sum())
     accuracy = powered.NOTHING
     if sums.basis != LABELS and judged > 0.0:
-        share, n = float(rows[HIT].sum()) / judged, min(judged * judged / judged_squares, most)
-        accuracy = powered.powered(sums, float(tables.gaps.sum()), scored, share, n)
+        share = float(rows[HIT].sum()) / judged
+        accuracy = powered.powered(sums, float(tables.gaps.sum()), scored, share, judged * per_weight)
     squares = scored - sums.weight + sums.squares
     log_loss = _mean(
         _log_loss(sums) + sums.weighted_log_loss,

@@ -215,8 +215,10 @@ def play(run, cuts):
         probability = np.zeros((len(batch[0]), 4))
         probability[:, : answers.probability.shape[1]] = answers.probability
         columns.append(np.column_stack([answers.prediction, answers.asked, answers.version, probability]))
-        events += [repr(replace(event, row=event.row + part.start)) for event in answers.events]
-        events += [repr(event.sums.read()) for event in answers.events if isinstance(event, EvaluationDue)]
+        for event in answers.events:
+            events.append(repr(replace(event, row=event.row + part.start)))
+            if isinstance(event, EvaluationDue):
+                events.append(repr(event.sums.read()))
     return np.concatenate(columns), events, [table.model(i) for i in range(3)]
 
 

@@ -155,7 +155,10 @@ def test_commands_of_one_run_are_carried_out_in_their_order() -> None:
         ({"command": "explode"}, "known: create, configure, freeze, reset, delete"),
         ({"command": "create", "shema": {}}, "member 'shema' is unknown; known: spec, schema"),
         ({"command": "create", "spec": {"learner": "h-treee"}}, "unknown learner 'h-treee'; known: "),
-        ({"command": "create", "spec": {"query": {"name": "oracle"}}}, "known: always, boct_al, conf_tree"),
+        (
+            {"command": "create", "spec": {"query": {"name": "oracle"}}},
+            "known: always, ask, boct_al, conf_tree",
+        ),
         ({"command": "create", "spec": {"learner": {"grace_periode": 1}}}, "known: "),
         ({"command": "create", "spec": [1]}, "spec=[1] must be an object or the name of a preset"),
         ({"command": "create", "schema": {"classes": ["a"]}}, "attributes=null must be an array; write"),

@@ -28,6 +28,13 @@ KEYS = [
     "kappa",
     "kappa_m",
     "kappa_temporal",
+    *(
+        f"{name}{end}"
+        for name in ("balanced_accuracy", "log_loss", "brier", "auc", "calibration_error")
+        for end in ("", "_low", "_high")
+    ),
+    "per_class",
+    "confusion",
     "leaves",
     "nodes",
     "depth",
@@ -39,6 +46,9 @@ KEYS = [
     "accuracy_unbiased",
     "accuracy_unbiased_low",
     "accuracy_unbiased_high",
+    "accuracy_powered",
+    "accuracy_powered_low",
+    "accuracy_powered_high",
     "accuracy_of_labels",
     "features_bought",
     "feature_cost",
@@ -51,6 +61,22 @@ def result(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any
     assert main(["prequential", "--json", *arguments]) == 0
     out: dict[str, Any] = json.loads(capsys.readouterr().out)
     return out
+
+
+@pytest.mark.parametrize("query", ["always", "random"])
+@pytest.mark.parametrize("delay", [(), ("--label-delay", "40")])
+def test_figures_per_class_are_of_all_rows_that_have_labels(
+    query: str, delay: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = json.dumps({"query": query, "budget": {"limit": 1.0 if query == "always" else 0.1}})
+    found = result(capsys, "--data", "gen:sea?n=2000", "--spec", spec, *delay)
+    weights = np.array(found["confusion"]["weights"])
+    assert weights.trace() / weights.sum() == pytest.approx(found["accuracy"], abs=0.025)  # unanswered rows
+    assert 1900 <= weights.sum() <= 2000
+    for at, figures in enumerate(found["per_class"].values()):
+        assert figures["recall"] == pytest.approx(weights[at, at] / weights[at].sum())
+        assert figures["recall_low"] < figures["recall"] < figures["recall_high"]
+    assert found["log_loss_low"] < found["log_loss"] < found["log_loss_high"]
 
 
 def test_json_has_exactly_the_figures(capsys: pytest.CaptureFixture[str]) -> None:
