@@ -1,8 +1,9 @@
 """Topic catalogue: name, direction, key, cleanup, retention, size limits, co-partition group.
 
 All code that creates, checks or names a topic uses this module; a new topic is one declaration in
-`TopicNames`. The key of every topic is the model key, and all topics are in one co-partition group: same key,
-same number of partitions, same partitioner (murmur2), because an output goes to the partition of its input.
+`TopicNames`. All topics are in one co-partition group, with the same number of partitions, because an output
+goes to the partition of its input. The key of a topic is the model key, partitioned by murmur2, except in
+`journal`, `snapshots` and `audit`.
 """
 
 from __future__ import annotations
@@ -166,7 +167,7 @@ class TopicNames:
         retention_ms=90 * DAY_MS,
         max_message_bytes=BLOCK_BYTES + ROOM_BYTES,
     )
-    # Kept without limit: a worker deletes the part before its snapshots, which make it superfluous. It
+    # Kept without limit: a worker deletes the entries before its newest snapshots, which replace them. It
     # repeats controls, so its records may be as large as theirs.
     journal = Topic(
         "journal",
@@ -209,6 +210,7 @@ class TopicNames:
             raise ValueError(message)
 
     def of(self, topic: Topic) -> str:
+        """Return the full name of a topic: prefix and name."""
         return self.prefix + topic.name
 
     def all(self) -> dict[str, Topic]:

@@ -47,7 +47,7 @@ NOT_YET = (
     KafkaError.NOT_COORDINATOR,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-    KafkaError._NOENT,  # noqa: SLF001 - what librdkafka says of the first ones, see `look_anew`
+    KafkaError._NOENT,  # noqa: SLF001 - librdkafka's code for the first ones, see `refresh_leaders`
 )
 
 UNANSWERED = (

@@ -71,10 +71,10 @@ class Encoder:
         most_bytes: int = OUTPUT_BYTES,
         check: Check = _no_check,
     ) -> None:
-        """`form`: of the answers to single records; None: the form of the record answered.
+        """`form`: format of the answers to single records; None: the format of the record that is answered.
 
-        `limits`: None: those in the catalogue; `most_bytes`: of an output about a small record; `check`: is
-        called for each run before its outputs are written.
+        `limits`: largest records by topic, None: those of the catalogue; `most_bytes`: of an output about a
+        small record; `check`: called for each run before its outputs are written.
         """
         self._names = names
         self._limits = limits or OutputLimits.of_catalogue(names)
@@ -262,8 +262,8 @@ class Encoder:
     ) -> OutputRecords:
         """Return records about `records` of the run.
 
-        `own`: headers that only this kind has; `keys`: one for each record, if another model's record led to
-        it; None: the key of the record it is about.
+        `own`: headers that only this kind has; `keys`: the model key of each record, if its model is not
+        that of the record it is about; None: the key of the record it is about.
         """
         about = np.asarray(records, dtype=np.int64)
         n = len(raw)
@@ -290,9 +290,9 @@ class Encoder:
 
 
 def _events(prefix: str, offsets: Ints64) -> Spans:
-    """Return a name for each record; several about one input (rows of a block) are numbered.
+    """Return an event id for each record; several about one input (rows of a block) are numbered.
 
-    The name of a record does not depend on other inputs of its run.
+    The id of a record does not depend on other inputs of its run.
     """
     if len(offsets) < 2 or (np.diff(offsets) > 0).all():
         return numbered(f"{prefix}-".encode(), offsets)

@@ -1,13 +1,13 @@
 """Pipeline: a group of runs through the worker, in one call: load models, decode, process (tasks), encode.
 
-Another call, `send`, sends their outputs, at once or when a commit that is under way is over. A run of the
-topic `grove.labels` in the driver is a run of the source `labels` in the task. A stage that fails for the
-whole group is repeated for each run alone, and the task of a run that fails alone goes record by record.
+Another call, `send`, sends the outputs of the group, at once or when a commit that is under way is over. The
+driver names a run by its topic (`grove.labels`), the task by its source (`labels`). A stage that fails for
+the whole group is repeated for each run alone; if a run fails alone, its task processes it record by record.
 
 Most groups take a few milliseconds, and are computed where they arrive, in the event loop. A large run (a
 block of ten thousand rows, a schema of thousands of values) may take seconds: a thread computes it, so that
-heartbeats, fetches, commits and pages continue. During this time no other code may touch a task: to do so it
-has to hold `tasks_lock`.
+heartbeats, fetches, commits and pages continue. Code that touches a task from outside
+must hold `tasks_lock`, which is held as long as the thread computes.
 """
 
 from __future__ import annotations
@@ -126,8 +126,9 @@ class Pipeline:
 
         An exception in place of results stops the partition, or ends the worker if models are lost
         (SwapFileError). None: `is_ours` returned False for the partition once the models were in memory.
-        `most`: work of each run (Task.leading): the results may be those of its first records, and have the
-        rest. Between the last run that is computed and the return, no other coroutine runs.
+        `most`: the most work of each run (`Task.leading`); if a run has more, the results are those of its
+        first records, and `rest` has the others. Between the last run that is computed and the return, no
+        other coroutine runs.
         """
         failures = [await self._load_models(task, run) for task, run in work]
         is_slow = len(work) == 1 and is_large(work[0][1])  # a large run is alone in its group
@@ -154,7 +155,7 @@ class Pipeline:
         return None
 
     def _compute(self, work: Sequence[TaskAndRun], most: int) -> list[Results | Exception]:
-        """Decode, process and encode runs."""
+        """Return the results of each run, or the exception that concerns this run only."""
         if not work:
             return []
         started = time.perf_counter()

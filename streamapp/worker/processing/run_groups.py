@@ -14,16 +14,16 @@ from topics.columns.records import Headers
 from topics.columns.spans import any_headers, header_counts
 
 LARGE_RECORD: Final = 64 << 10
-"""Bytes from which a record may take longer than other runs can wait: blocks take up to 1.4 µs a byte."""
+"""Bytes of a record that may take longer than other runs can wait: blocks take up to 1.4 µs a byte."""
 
 MANY_HEADERS: Final = 1024
-"""Headers from which a record is large; each of its answers may repeat them."""
+"""Headers of a record from which it is large; each of its answers may repeat them."""
 
 MANY_IN_ALL: Final = 16 << 10
-"""Headers of a run from which it may take that long; one takes some 2 µs to read and to pass on."""
+"""Headers of a run that may take longer than other runs can wait: some 2 µs each to read and pass on."""
 
 LARGE_RUN: Final = 4 << 20
-"""Bytes from which a run may take that long, even if its records are small."""
+"""Bytes of a run from which it may take longer than other runs can wait, even if its records are small."""
 
 GROUP_BYTES: Final = 256 << 10
 """Most bytes of the records of a group of several runs: they take a few milliseconds."""
@@ -56,7 +56,7 @@ def _is_large(run: Run, size: int) -> bool:
 
 
 def _has_many_headers(headers: Sequence[Headers]) -> bool:
-    """Return whether headers may take long, without reading them: a batch may have millions of them."""
+    """Return whether the headers of a run may take long, from their counts: a batch may have millions."""
     if not any_headers(headers):
         return False
     counts = header_counts(headers)

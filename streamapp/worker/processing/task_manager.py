@@ -68,7 +68,8 @@ class TaskManager:
         commit_start: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`restore`, `commit_start`: as `Assignments` takes them; `topics`: of the sources, in causal order;
+        """`restore`, `commit_start`: as `Assignments` takes them; `topics`: of the sources, in causal order.
+
         `commit_interval`: seconds.
         """
         self.partitions = Partitions(snapshots, metrics, health)
@@ -110,7 +111,7 @@ class TaskManager:
         self._left = False  # whether the work before the end is done
 
     async def stopping(self, timeout_s: float) -> None:
-        """Stop processing and write final snapshots, while the table and its producer still work."""
+        """Stop processing and write final snapshots, while Faust's table and its producer still work."""
         if self._health.stopping and self.partitions and not self._left:  # Faust stops us twice
             self._left = True
             self._driver.abandon()
@@ -132,8 +133,8 @@ class TaskManager:
     # -- runs -----------------------------------------------------------------------------------------------
 
     async def process(self, delivery: Delivery) -> None:
-        """Process runs (or a tick), group after group, and start a commit when it is due."""
-        left = deque(groups(delivery.runs) or [[]])  # a tick is a group without runs
+        """Process runs, group after group, and start a commit when it is due; a tick has no runs."""
+        left = deque(groups(delivery.runs) or [[]])  # a tick, which only advances time
         try:
             async with self.committer.lock:
                 while left:
@@ -173,7 +174,7 @@ class TaskManager:
         )
 
     async def _compute(self, delivery: Delivery, group: Sequence[Run], here: Mapping[int, Partition]) -> None:
-        """Compute runs, send and note their results; stop a partition whose run fails.
+        """Compute runs, send their results and note them in the ledgers; stop a partition whose run fails.
 
         Raise SwapFileError if models are lost: neither a record nor the committed state is the cause.
         """
@@ -221,14 +222,14 @@ class TaskManager:
         return replace(run, skipped=offsets_to_skip(partition.skips, source, run.raw.offsets))
 
     def _stop(self, number: int, error: Exception) -> None:
-        """Process nothing more of one partition."""
+        """Stop a partition: its records are no longer fetched or processed."""
         self._driver.drop(number)
         self.partitions.stop(number, error)
 
     # -- positions without records --------------------------------------------------------------------------
 
     def moved(self, partition: int, topic: str, position: int) -> None:
-        """Note that no record before `position` is left."""
+        """Note that the log of a topic has no further record to process before `position`."""
         state, source = self.partitions[partition], self._sources[topic]
         if state.ledger.positions[source] != position:
             self._advance(state, Step(source, position, count=0))

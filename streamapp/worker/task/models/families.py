@@ -28,8 +28,8 @@ MAX_CELLS: Final = 1 << 18
 MAX_CODES: Final = 64
 """The most lists of class names whose codes a family keeps."""
 MAX_CODED: Final = 1 << 10
-"""The most names of such a list. In small runs most lists are new, and longer lists would take longer than
-the general way, which looks only at the models of a run.
+"""The most codes (orders times names) of such a list. In small runs most lists are new, and more codes would
+take longer than the general way, which looks only at the models of a run.
 """
 
 _FIRST_CAPACITY: Final = 16
@@ -69,7 +69,7 @@ class Family:
         self.number = number
         self.kinds: list[Kind] = []
         self.kind: Ints64 = np.zeros(1, dtype=np.int64)
-        """int64[at least orders] into `kinds`."""
+        """int64[at least orders]: index in `kinds` of the kind of each order."""
         self.within: Ints64 = np.zeros(1, dtype=np.int64)
         """int64[at least orders]: number of each order in its kind."""
         self._orders: list[tuple[str, ...]] = []
@@ -96,7 +96,7 @@ class Family:
     def codes(self, names: list[str]) -> Ints32 | None:
         """Return int32[orders, names + 1]: the code of each class name, -1: unknown; the last is -1, too.
 
-        None: the list has more than MAX_CODED names.
+        None: the orders and names together are more than MAX_CODED codes.
         """
         if len(self._orders) * (len(names) + 1) > MAX_CODED:
             return None
@@ -194,7 +194,7 @@ class Families:
         return self._families[int(families[0])]
 
     def _member(self, slot: int) -> int:
-        """Return the numbers of a model's family and class order, NONE: it has no family."""
+        """Return the numbers of a model's family and class order in one integer; NONE: it has no family."""
         schema = self._schema_of(slot)
         if schema is None:
             return NONE
@@ -202,7 +202,7 @@ class Families:
         if member is None:
             self._cells += len(schema.classes) + 1
             if self._cells > MAX_CELLS:
-                self._begin_anew()
+                self._forget_all()
                 self._cells = len(schema.classes) + 1
             family = self._by_columns.get(schema.columns.uid)
             if family is None:
@@ -212,7 +212,7 @@ class Families:
             self._by_schema[schema.uid] = member
         return member
 
-    def _begin_anew(self) -> None:
+    def _forget_all(self) -> None:
         self._of_slot[:] = OPEN
         self._families, self._latest = [], None
         self._by_columns.clear()
@@ -224,7 +224,7 @@ class Families:
     " int64[::1], int32[::1], int64[::1], int64[::1])"
 )
 def survey_rows(slots, key, label, of_slot, family, codes, kinds, within, model, code, order, kind) -> int:
-    """Write model, class and class order of each row; return how many have a label, or why not.
+    """Write model, class and class order of each row; return the number of labels, or OPEN, NONE or MIXED.
 
     slots: int64[k], below 0: there is none; key: int32[n] into slots; label: int32[n] class name, -1: none.
     of_slot: int64, numbers of a model's family and class order, below 0: not determined.

@@ -11,7 +11,9 @@ Each duty has a part, which callers take from the store:
 | `growth` | schemas that grow, and models that adopt the growth before the kernels run |
 | `changes` | changed models, for cuts: before a kernel changes models, `touch` is called |
 | `undo` | models as they were at the beginning of the run |
-| `lives`, `warned`, `templates` | lives for cuts; warned models; models that begin alike |
+| `lives` | the incarnations that began and ended, for cuts |
+| `warned` | models whose unknown features were warned of |
+| `templates` | new models of equal specs and schemas, which begin as copies |
 
 A model is identified by its *slot*: its index in core's table, and in all columns. `checkpoint` begins a run
 and `rollback` undoes it.
@@ -48,7 +50,7 @@ Ints64 = npt.NDArray[np.int64]
 
 
 class ModelStore:
-    """Models by key."""
+    """The models of one partition, by key and by slot."""
 
     def __init__(self, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
         """`memory`: limits the memory of the worker's models; None: no limit."""
@@ -169,7 +171,7 @@ class ModelStore:
     def begin_cut(self) -> tuple[Ints64, Ints64, dict[UnitName, None]]:
         """Hold the models that changed since the last finished cut.
 
-        Return int64[m] slots and their lives, ascending, and the lives that ended.
+        Return int64[m] slots, int64[m] incarnations in ascending order, and the lives that ended.
         """
         slots = self.changes.changed()
         slots = slots[np.argsort(self.traits.incarnation[slots])]
