@@ -40,6 +40,8 @@ SQRT_BALANCED: Final = 3
 RULES: Final = {"balanced": BALANCED, "sqrt_balanced": SQRT_BALANCED}
 LEAST: Final = 1e-6
 MOST: Final = 1e6
+LEAST_MASS: Final = math.ulp(0.0)
+"""Least weight of a learned record: a product of tiny weights may round to 0, which learners do not take."""
 
 
 def checked(given: Any, learner: Learner) -> ClassWeights:
@@ -103,3 +105,9 @@ def weight_of(plan: PlanRecord, model: ModelHeader, label: int) -> float:
     share = (counts[ACTUAL * plan.classes + label] + 1.0) / (labels + model.classes)
     weight = 1.0 / (model.classes * share)
     return math.sqrt(weight) if plan.weighting == SQRT_BALANCED else weight
+
+
+@kernel
+def mass_of(plan: PlanRecord, model: ModelHeader, label: int, weight: float) -> float:
+    """Return the weight with which a record with this label is learned, above 0; weight: the record's."""
+    return max(weight * weight_of(plan, model, label), LEAST_MASS)

@@ -432,7 +432,7 @@ def train(
     else:
         block, place, hint = model.block(cursor.learned), UNMET, NOTHING
     if plan.weighting != class_weights.NONE:
-        mass = min(record.weight * class_weights.weight_of(plan, model, record.label), MAX_WEIGHT)
+        mass = min(class_weights.mass_of(plan, model, record.label, record.weight), MAX_WEIGHT)
         record = Row(record.x, record.xs, record.label, mass)
     outcome, place = learn(plan.learner, plan, block, place, record, hint, Work(run.scratch, run.votes))
     phase = LEARN

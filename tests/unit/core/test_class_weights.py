@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from core.errors import ParameterError
+from core.model import validate
 from core.model_table import ON_REQUEST
 from core.schema.schema import Schema
 from core.spec import Spec
@@ -122,3 +123,15 @@ def test_a_living_model_can_be_given_weights():
     table.refresh(0)
     answer(table, np.zeros((1, 2)), [1])
     assert table.model(0).predict([0.0, 0.0]).probabilities == pytest.approx({"a": 0.25, "b": 0.75})
+
+
+@pytest.mark.parametrize("learner", ["h-tree", "naive-bayes", "ufft", "idbd"])
+def test_a_label_of_tiny_weights_does_not_harm_the_model(learner):
+    """Their product would round to 0, and the snapshot of a forest of ufft would be refused."""
+    body = {"name": "h-tree", "leaf_model": "idbd"} if learner == "idbd" else learner
+    table = table_of(TWO, spec_of({"a": 1e-6}, body))
+    answer(table, np.ones((1, 2)), [0], weight=np.array([5e-324]))
+    answer(table, np.array([[1.0, 2.0], [3.0, 5.0]]), [0, 1])
+    shares = table.model(0).predict([1.0, 2.0]).probabilities
+    assert sum(shares.values()) == pytest.approx(1.0)
+    validate.check(table.model(0))
