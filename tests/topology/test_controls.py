@@ -77,6 +77,14 @@ def test_configure_changes_the_living_model() -> None:
     assert partition.model().spec.query.name == "always"
 
 
+def test_configure_keeps_the_weights_of_other_classes() -> None:
+    """A class may be called name, which is the member of other parts that makes them different parts."""
+    partition = Partition(config(NEVER | {"class_weights": {"name": 2.0, "rare": 3.0}}))
+    partition.instances({"features": [1], "label": "rare"})
+    partition.control("configure", spec={"class_weights": {"name": 5.0}})
+    assert dict(partition.model().spec.class_weights) == {"name": 5.0, "rare": 3.0}
+
+
 def test_configure_of_what_the_tree_depends_on_is_refused() -> None:
     partition = Partition(config(NEVER))
     partition.instances({"features": [1], "label": "a"})
