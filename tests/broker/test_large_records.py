@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from streamapp.worker.observability.pages.snapshot_page import fetch_model
-from streamapp.worker.processing.pipeline import LARGE_RECORD
+from streamapp.worker.processing.run_groups import LARGE_RECORD
 from tests.broker.workers import PATIENCE, Installation, wait_until
 from tests.conftest import Broker
 from topics.codecs import decode_predictions, encode_instances

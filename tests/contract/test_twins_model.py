@@ -9,10 +9,10 @@ import pytest
 from core import registry
 from core.active.label_account import DECLINED, EXPIRED
 from core.active.queries import rate
-from core.evaluation import wilson
 from core.events import Drift
 from core.model.model import Model as CoreModel
 from core.model_table import LABELLED, ON_REQUEST, ModelTable
+from core.numeric.proportions import wilson
 from core.spec import Spec
 from tests.naive.compare import (
     ANSWER_SCORES,

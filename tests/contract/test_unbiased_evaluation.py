@@ -7,8 +7,8 @@ accuracy over every record is compared with what the model says of itself from t
 import numpy as np
 import pytest
 
-from core.evaluation import wilson
 from core.model_table import ON_REQUEST
+from core.numeric.proportions import wilson
 from tests.unit.core.builders import answer, schema_of, spec_of, table_of
 
 RECORDS = 4000

@@ -55,7 +55,9 @@ class Answered:
         count = rng.choice([0, 1, 2, 2, 3, 7, 40])
         wider = count + rng.choice([0, 0, 3])
         paths: list[str | None] | None = [self._path() for _ in range(n)] if rng.random() < 0.5 else None
-        bought = [Acquired(["a", 'b"'], 1.5, "budget")] * n if rng.random() < 0.05 else None
+        bought: list[Acquired | None] | None = (
+            [Acquired(["a", 'b"'], 1.5, "budget")] * n if rng.random() < 0.05 else None
+        )
         return Predictions(
             tuple(dict.fromkeys(f"{self._text()}{i}" for i in range(count))),
             self._ids(n),

@@ -218,6 +218,7 @@ def play(run, cuts):
         for event in answers.events:
             events.append(repr(replace(event, row=event.row + part.start)))
             if isinstance(event, EvaluationDue):
+                assert event.sums is not None
                 events.append(repr(event.sums.read()))
     return np.concatenate(columns), events, [table.model(i) for i in range(3)]
 

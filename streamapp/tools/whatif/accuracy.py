@@ -18,7 +18,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from core.evaluation import NORMAL_95, wilson
+from core.numeric.proportions import NORMAL_95, wilson
 
 By = Literal["same-labels", "reserve", "chances"]
 

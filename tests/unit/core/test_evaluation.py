@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from core.evaluation import wilson
+from core.numeric.proportions import wilson
 from core.schema.schema import Attribute, Schema
 from tests.naive.evaluation import Evaluation as NaiveEvaluation
 from tests.unit.core.builders import spec_of, table_of

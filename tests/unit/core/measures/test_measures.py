@@ -184,6 +184,7 @@ def test_a_model_is_configured_to_keep_measures_and_not_to():
 
 def test_figures_of_a_model_without_labels_are_not_defined():
     found = Model.create(spec_of(), schema_of(None)).measures()
+    assert found is not None
     assert all(np.isnan(figure.value) for figure in (found.kappa, found.log_loss, found.auc, found.brier))
     assert np.isnan(found.classes[0].recall.value)
 

@@ -159,5 +159,10 @@ def test_a_model_of_version_8_begins_to_measure(drift):
     snapshot.check_words(model.plan, found)
     resumed = Model(model.plan, found)
     assert resumed.evaluation() == model.evaluation()
-    assert model.measures().confusion.sum() == 200
-    assert resumed.measures().confusion.sum() == 0
+    before, after = model.measures(), resumed.measures()
+    assert before is not None
+    assert after is not None
+    assert before.confusion is not None
+    assert after.confusion is not None
+    assert before.confusion.sum() == 200
+    assert after.confusion.sum() == 0
