@@ -40,6 +40,8 @@ SQRT_BALANCED: Final = 3
 RULES: Final = {"balanced": BALANCED, "sqrt_balanced": SQRT_BALANCED}
 LEAST: Final = 1e-6
 MOST: Final = 1e6
+MOST_CHARACTERS: Final = 1 << 20
+"""Most characters of all names with a weight: each `configure` may add names, and every snapshot has them."""
 LEAST_MASS: Final = math.ulp(0.0)
 """Least weight of a learned record: a product of tiny weights may round to 0, which learners do not take."""
 
@@ -59,6 +61,13 @@ def checked(given: Any, learner: Learner) -> ClassWeights:
     if not isinstance(given, Mapping):
         rules = ", ".join(map(repr, RULES))
         msg = f"class_weights={given!r} must be null, {rules}, or an object with the weights of classes"
+        raise ParameterError(msg)
+    characters = sum(map(len, given))
+    if characters > MOST_CHARACTERS:
+        msg = (
+            f"class_weights={{…}} has {characters} characters in the names of {len(given)} classes and "
+            f"must have at most {MOST_CHARACTERS}; leave out classes of weight 1"
+        )
         raise ParameterError(msg)
     return tuple((name, _weight(name, given[name])) for name in sorted(given))
 

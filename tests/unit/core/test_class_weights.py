@@ -90,6 +90,7 @@ def test_a_spec_keeps_the_weights_it_was_given():
         ({"a": 0}, "class_weights['a']=0 must be a number from 1e-06 to 1e+06"),
         ({"a": "much"}, "class_weights['a']='much' must be a number"),
         ({"a": True}, "class_weights['a']=True must be a number"),
+        ({"a" * (1 << 20): 2, "b": 2}, "class_weights={…} has 1048577 characters in the names of 2 classes"),
     ],
 )
 def test_weights_that_are_refused(weights, message):
