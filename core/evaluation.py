@@ -15,13 +15,14 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field
 from operator import mul
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from core.active.label_account import SAMPLED_FOR_EVALUATION, Account
 from core.events import Event
 from core.kernels.jit import kernel, tail
+from core.kernels.records import offset
 from core.layout.measures import MeasureSums
 from core.layout.model import (
     ACTUAL,
@@ -114,26 +115,33 @@ class MeasuresThen:
     """Classes that the section has room for."""
     classes: int
     """Classes that the model knew."""
-    per_weight: float
-    """Number of labels that an accuracy over all records rests on, per sum of weights (``_unbiased``)."""
+    counters: Ints
+    """A copy of the EvaluationCounters."""
+    is_slice: bool
+    """A share of the records is reserved."""
 
     @staticmethod
     def of(plan: Plan, ints: Ints) -> MeasuresThen | None:
-        """Return the sums of a model's buffer."""
-        if plan.record.measure_words == 0:
+        """Return the sums of a model's buffer; quickly, for an evaluation is due after a thousand labels."""
+        record = plan.record
+        start, size = int(record.measures), int(record.measure_words)
+        if size == 0:
             return None
-        sums = ints[plan.record.measures :][: plan.record.measure_words]
-        classes = int(ModelHeader.over(ints).classes)
-        words = sums.view(np.float64).copy()
-        unchosen = int(MeasureSums.over(sums).given)
-        per_weight, section = 1.0, section_of(plan, ints)
-        if plan.spec.evaluation.slice == 0 and section.importance + unchosen > 0.0:
-            per_weight = _rests_on(section, unchosen) / float(section.importance + unchosen)
-        return MeasuresThen(words, plan.schema.n_classes, classes, per_weight)
+        counters = ints[int(record.evaluation) :][: EvaluationCounters.SIZE].copy()
+        words = ints[start : start + size].copy().view(np.float64)
+        is_slice = plan.spec.evaluation.slice > 0
+        return MeasuresThen(words, plan.schema.n_classes, ints.item(CLASSES_AT), counters, is_slice)
 
     def read(self) -> Measures:
         """Return the figures."""
-        return class_measures.read(self.words, self.room, self.classes, self.per_weight)
+        section, per_weight = EvaluationCounters.read(self.counters), 1.0
+        unchosen = MeasureSums.read(self.words.view(np.int64)).given
+        if not self.is_slice and section.importance + unchosen > 0.0:
+            per_weight = _rests_on(section, unchosen) / (section.importance + unchosen)
+        return class_measures.read(self.words, self.room, self.classes, per_weight)
+
+
+CLASSES_AT: Final = offset(ModelHeader, "classes")
 
 
 def labels_of_classes(plan: Plan, ints: Ints) -> tuple[int, ...]:
