@@ -305,7 +305,7 @@ def test_schemas_take_room_from_the_words_and_give_it_back(size: int) -> None:
     store = store_of(memory, 4)
     learn(store, 0)
     assert away(store) == []
-    values = [(0, f"value {i}") for i in range(500)]
+    values = [(0, f"value {i}") for i in range(1500)]
     large = Schema.infer(["x"], ["nominal"]).with_values(values)
     learn(store, 0)
     assert away(store) == [0, 1, 2, 3]  # what is shared leaves no room for words
