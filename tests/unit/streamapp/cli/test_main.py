@@ -34,6 +34,7 @@ COMMANDS = (
     "generate",
     "config",
     "warm",
+    "whatif",
 )
 
 

@@ -82,8 +82,9 @@ def test_the_three_are_one_tree_and_one_budget() -> None:
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.key)
 def test_the_accuracy_rises_above_the_commonest_class(model: Any) -> None:
-    found, _ = right(model.spec)
-    first, last = fifths(found)
+    """The mean of three draws: a split that comes late in one of them costs its last fifth some points."""
+    draws = [fifths(right({**model.spec, "seed": seed})[0]) for seed in (1, 2, 3)]
+    first, last = np.mean(draws, axis=0)
     truth = rows()[1]
     assert last > first + 0.01
     assert last > truth.base_rate(slice(-truth.fifth, None)) + 0.03
