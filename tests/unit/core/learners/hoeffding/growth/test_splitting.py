@@ -183,6 +183,9 @@ def model_bytes(leaves, trees=1, detector=0):
     return 8 * (sections + trees * (17 + 12 * (2 * leaves - 1) + (8 + 2 + 30) * leaves))
 
 
+COUNTS_ALONE = {"per_class": False}
+
+
 @pytest.mark.parametrize("leaves", [1, 2, 3, 6])
 def test_the_byte_cap_counts_all_that_a_model_is(leaves):
     rng = np.random.default_rng(0)
@@ -192,7 +195,7 @@ def test_the_byte_cap_counts_all_that_a_model_is(leaves):
         if expected == 0:
             continue
         cap = model_bytes(leaves) + THREE.content_bytes + spare
-        table = table_of(THREE, spec_of(max_bytes=cap, grace_period=50, tau=0.2))
+        table = table_of(THREE, spec_of(max_bytes=cap, grace_period=50, tau=0.2, evaluation=COUNTS_ALONE))
         answer(table, x, label)
         model = table.model(0)
         assert (model.summary().leaves, model.summary().growth_stopped) == (expected, True)
@@ -208,7 +211,9 @@ def test_with_a_background_tree_each_has_half_of_the_bytes():
     label[6000:] = 1 - label[6000:]
     drift = {"name": "ddm", "warm_up": 30}
     cap = model_bytes(4, trees=2, detector=7) + THREE.content_bytes
-    table = table_of(THREE, spec_of(max_bytes=cap, grace_period=50, tau=0.2, drift=drift))
+    table = table_of(
+        THREE, spec_of(max_bytes=cap, grace_period=50, tau=0.2, evaluation=COUNTS_ALONE, drift=drift)
+    )
     largest, leaves = 0, []
     for start in range(0, 12_000, 500):
         answer(table, x[start : start + 500], label[start : start + 500])
@@ -218,7 +223,14 @@ def test_with_a_background_tree_each_has_half_of_the_bytes():
     assert max(leaves) == leaves[-1] == 4
     assert largest <= cap
     alert = table_of(
-        THREE, spec_of(max_bytes=cap, grace_period=50, tau=0.2, drift=drift | {"reaction": "alert"})
+        THREE,
+        spec_of(
+            max_bytes=cap,
+            grace_period=50,
+            tau=0.2,
+            evaluation=COUNTS_ALONE,
+            drift=drift | {"reaction": "alert"},
+        ),
     )
     answer(alert, x, label)
     assert alert.model(0).summary().leaves > 4, "without background trees there is one tree to share among"
