@@ -1,6 +1,7 @@
 """Fetched batches are read to what aiokafka's own reader makes of them, or end in the same error."""
 
 import random
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -173,8 +174,12 @@ def ours(log: bytes, at: int, *, check: bool) -> tuple[list[Row], int] | type[Ba
             assert records.next_fetch_offset == before
             return type(error)
         assert fetched.position == records.next_fetch_offset
-        refused = {refusal.first: (refusal.first, REFUSED, refusal.last) for refusal in fetched.refused}
-        rows_read += [refused.get(row[0], row) for row in rows(fetched.records)]
+        refused = deque(fetched.refused)  # in the order of their records; two may begin at one offset
+        for row in rows(fetched.records):
+            if refused and refused[0].first == row[0]:
+                rows_read.append((row[0], REFUSED, refused.popleft().last))
+            else:
+                rows_read.append(row)
         if not has_more(records):
             return rows_read, fetched.position
 

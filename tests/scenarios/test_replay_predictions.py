@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 import pytest
 
+from core.measures.named_measures import defined, named
 from core.model.model import Model
 from core.model_table import ModelTable
 from core.schema.schema import Schema
@@ -77,6 +78,12 @@ def offline(dataset: Dataset) -> tuple[list[Answer], list[dict[str, Any]], Model
         if (version + 1) % EVERY == 0:
             measures = table.model(index).evaluation().to_dict() | {"version": version + 1}
             members = {name: _as_json(value) for name, value in measures.items()}
+            kept = table.model(index).measures()
+            assert kept is not None
+            most = sorted(
+                (code for code, name in enumerate(known) if seen[name]), key=lambda c: -seen[known[c]]
+            )
+            members |= defined(named(kept, schema.classes, most))
             evaluations.append(members | {"classes": dict(seen)})
     return answers, evaluations, table.model(index)
 

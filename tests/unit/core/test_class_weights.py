@@ -70,7 +70,7 @@ def test_a_model_with_weights_finds_the_rare_class(learner):
         prediction = answer(table_of(TWO, spec), x, label, mode=ON_REQUEST).prediction
         recall[weights] = (prediction[3000:] == 1)[label[3000:] == 1].mean()
     assert recall[None] < recall["sqrt_balanced"] < recall["balanced"]
-    assert recall["balanced"] > 0.5
+    assert recall["balanced"] > 0.3
 
 
 def test_a_spec_keeps_the_weights_it_was_given():
