@@ -232,12 +232,12 @@ def test_mistakes_are_found_before_anything_is_started(tmp_path: Path) -> None:
 
 def test_a_broker_that_is_not_there_is_found_before_anything_is_compiled(tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    demo = start(tmp_path, "--json", servers="127.0.0.1:1", NUMBA_CACHE_DIR=str(cache))
+    # With features to buy, the demo reads a file. Its other stream is made by kernels of its own.
+    demo = start(tmp_path, "--features", "--json", servers="127.0.0.1:1", NUMBA_CACHE_DIR=str(cache))
     out, err = demo.communicate(timeout=120)
     assert demo.returncode == 1
     assert out == ""
     *steps, mistake = err.splitlines()
     assert steps == ["creating topics …"], "said at once, beside --json too"
     assert mistake.startswith("grove: bootstrap.servers=127.0.0.1:1 did not answer")
-    compiled = [path for path in cache.rglob("*.nbi") if not path.parent.name.startswith("streams")]
-    assert compiled == [], "no kernel of a model; the rows of the demo's stream are made before"
+    assert list(cache.rglob("*.nbi")) == []
