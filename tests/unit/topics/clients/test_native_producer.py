@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition, cimpl
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition, cimpl
 
 from streamapp.embedded.broker import free_port
 from streamapp.worker.processing.transactions import group_metadata
@@ -80,6 +80,19 @@ def cluster() -> Iterator[dict[str, Any]]:
         broker = next(iter(owner.list_topics(topic, timeout=10).brokers.values()))
     yield {"bootstrap.servers": f"{broker.host}:{broker.port}"}
     owner.flush(1)
+
+
+def ends_of(cluster: dict[str, Any], topic: str) -> int:
+    """Return the number of records that a topic of the mock cluster holds."""
+    consumer = Consumer(cluster | {"group.id": "ends"})
+    try:
+        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        return sum(
+            consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1]
+            for number in partitions
+        )
+    finally:
+        consumer.close()
 
 
 def failure_of(call: Callable[..., Any], *arguments: Any) -> tuple[Any, ...]:
@@ -343,22 +356,30 @@ def test_one_thread_hands_over_while_others_poll_flush_and_purge(cluster: dict[s
         while not ended.is_set():
             call()
 
+    def hand_over(part: int) -> int:
+        values = Spans.of([b"%d" % part] * 100)
+        taken, error = client.produce_columns("many", part % 4, values, [None] * 100, [0] * 100)
+        assert error is None
+        return taken
+
     calls = [lambda: client.poll(0.01), lambda: client.flush(0.01), lambda: len(client), client.purge]
     threads = [threading.Thread(target=serve, args=(call,)) for call in calls]
     for thread in threads:
         thread.start()
-    handed = 0
-    for part in range(300):
-        values = Spans.of([b"%d" % part] * 100)
-        taken, error = client.produce_columns("many", part % 4, values, [None] * 100, [0] * 100)
-        assert error is None
-        handed += taken
+    handed = sum(hand_over(part) for part in range(300))
     ended.set()
     for thread in threads:
         thread.join()
     assert client.flush(10) == 0
-    assert 0 < len(log.undelivered) < handed
+    purged = len(log.undelivered)
+    assert purged <= handed
     assert {code for code, *_ in log.undelivered} <= {KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT}
+    written = ends_of(cluster, "many")
+    assert written + purged >= handed, "every record is written or purged, or both"
+    assert hand_over(0) == 100, "the queue has room again: every record has been reported"
+    assert client.flush(10) == 0
+    assert ends_of(cluster, "many") == written + 100
+    assert len(log.undelivered) == purged, "without a purge every record is delivered"
 
 
 @pytest.mark.parametrize("name", ["flush", "commit"])
