@@ -8,8 +8,11 @@ add a line to ``MEANT``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
+
+from core.errors import ParameterError
+from core.spelling import of_file
 
 STATE_VERSION: Final = 9
 """The version that this release writes."""
@@ -103,6 +106,69 @@ BOUNDED: Final[Mapping[int, Mapping[str, Mapping[str, tuple[float, float]]]]] = 
 }
 """Later bounds by version, part and parameter; values above 0 that are out of bounds are clipped."""
 
+_SCORING: Final = (
+    "conf_tree",
+    "fixed_uncertainty",
+    "randomised_uncertainty",
+    "selective_sampling",
+    "split",
+    "split_conf_tree",
+    "variable_uncertainty",
+)
+
+NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
+    6: frozenset(
+        {
+            "acquire",
+            "learner.arf",
+            "learner.adaptive_random_forest",
+            "learner.boct",
+            "learner.hoeffding_tree",
+            "learner.leveraging_bagging",
+            "learner.majority_class",
+            "learner.naive_bayes",
+            "learner.no_change",
+            "learner.srp",
+            "learner.streaming_random_patches",
+            "learner.ufft",
+            "learner.ufodt",
+            "learner.vfdt",
+            "query.boct_al",
+            "query.fixed_uncertainty.cold_start",
+            "query.rate",
+            "drift.adwin.compat",
+            "drift.adwin.keep_newer",
+            "drift.eddm.compat",
+            "drift.page_hinkley.compat",
+        }
+    ),
+    7: frozenset({"learner.hat", "learner.hoeffding_adaptive_tree"}),
+    8: frozenset(
+        {
+            "learner.ufft.step_share",
+            "learner.ufodt.answer",
+            "learner.ufodt.prediction=posterior",
+            "learner.ufodt.warm_up",
+            "query.boct_al.risk",
+        }
+    ),
+    9: frozenset(
+        {
+            "class_weights",
+            "evaluation.per_class",
+            "query.ask",
+            "query.rate.anneal",
+            "query.rate.dependence",
+            *(f"query.{name}.score" for name in _SCORING),
+            *(
+                f"query.rate.score={score}"
+                for score in ("entropy", "leaf_share", "least_confidence", "margin", "votes")
+            ),
+        }
+    ),
+}
+"""By version: words of specs that all releases of earlier versions refused, as `_words` spells them."""
+
 READABLE: Final = (*MEANT, STATE_VERSION)
 """The versions that this release reads, ascending."""
 
@@ -126,6 +192,33 @@ def upgrade(spec: Mapping[str, Any], version: int) -> dict[str, Any]:
             if isinstance(plugin, dict):
                 body[part] = {name: _within(limits.get(name), value) for name, value in plugin.items()}
     return body
+
+
+def check_words(spec: Mapping[str, Any], version: int) -> None:
+    """Raise ParameterError if a spec has a word that came after a version: its releases refused it."""
+    words = {word for part, value in spec.items() for word in _words(part, value, version)}
+    for later, new in NEW_WORDS.items():
+        if later > version and (unknown := sorted(words & new)):
+            msg = f"{unknown[0]} must be a word of state version {version}: it came with version {later}"
+            raise ParameterError(msg)
+
+
+def _words(part: str, value: Any, version: int) -> Iterator[str]:
+    """Yield a part of a spec as words: ``part``, then with ``.plugin``, ``.parameter``, ``=value``."""
+    yield part
+    body = {"name": value} if isinstance(value, str) else value
+    if not isinstance(body, dict) or part == "class_weights":
+        return
+    name, owner = body.get("name", UNNAMED.get(version, {}).get(part)), part
+    if isinstance(name, str):
+        owner = f"{part}.{of_file(name)}"
+        yield owner
+    for parameter, setting in body.items():
+        yield f"{owner}.{parameter}"
+        if isinstance(setting, str):
+            yield f"{owner}.{parameter}={of_file(setting)}"
+        if part == "learner" and parameter == "member":
+            yield from _words("learner", setting, version)
 
 
 def _complete_member(body: dict[str, Any], unnamed: str, plugins: Plugins) -> dict[str, Any]:

@@ -27,6 +27,7 @@ STEPS = (
     Step("labels", 2, count=2),
     Step("instances", 40, ((31, 33),), count=9),
 )
+REFUSED = RawRecords("t.controls", 3, [9], [19], [b"m"], [b'{"command":"merge"}'], [()])
 RECORDS: Final[tuple[Record, ...]] = (
     Entry(
         2,
@@ -55,6 +56,14 @@ RECORDS: Final[tuple[Record, ...]] = (
         at(controls=7, instances=41, labels=2),
         at(controls=7, instances=90, labels=2),
         (Step("instances", 90, ((42, 43),), count=5, unread=((44, 60), (70, 90))),),
+    ),
+    Entry(
+        2,
+        4,
+        "",
+        at(controls=7, instances=90, labels=2),
+        at(controls=10, instances=90, labels=2),
+        (Step("controls", 10, records=REFUSED, dead=((9, 10),)),),
     ),
 )
 

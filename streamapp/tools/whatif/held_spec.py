@@ -59,6 +59,9 @@ class HeldSpec:
 
     def control(self, run: TaskRun, log: Task) -> None:
         """Process controls; `log`: the task that has processed them as they were."""
+        if run.dead:
+            self._task.process(TaskRun("controls", run.raw, dead=True))
+            return
         (batch,) = CODE["controls"].decode([run.raw], log.config.limits)
         controls = {control.record: control for control in batch.items}
         for record in range(len(run.raw)):

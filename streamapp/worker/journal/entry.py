@@ -17,13 +17,16 @@ from streamapp.errors import StreamappError
 from streamapp.worker.task.sources import SOURCES, Positions, SourceName, named, positions_of
 from topics.columns.records import RawRecords
 
-FORMAT_VERSION: Final = 4
+FORMAT_VERSION: Final = 5
 """The newest version. A record is written in the oldest version that can hold it, so that earlier releases
 can read it.
 """
 
 _WITHOUT_UNREAD: Final = 3
 """The last version whose steps cannot list unread batches."""
+
+_WITHOUT_DEAD: Final = 4
+"""The last version whose steps cannot list the controls that were refused."""
 
 Ranges = tuple[tuple[int, int], ...]
 """Offsets as half-open ranges, ascending."""
@@ -44,6 +47,7 @@ class Step:
     records: RawRecords | None = None  # of a journalled source only: the records themselves
     count: int | None = None  # of records, unless they are journalled; None: not known
     unread: Ranges = ()  # batches `batch-too-large`, `bad-batch`: none of their records is in `count`
+    dead: Ranges = ()  # controls with another dead letter: a replay refuses them, whatever its rules are
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ class Skip:
 Record = Entry | Manifest | Reset | Skip
 
 _KINDS: Final[tuple[type[Record], ...]] = (Entry, Manifest, Reset, Skip)
-_KINDS_OF_VERSION: Final = {1: 3, 2: 4, 3: 4, 4: 4}
+_KINDS_OF_VERSION: Final = {1: 3, 2: 4, 3: 4, 4: 4, 5: 4}
 """The number of kinds of records in each version of the format."""
 
 _POSITIONS: Final = frozenset({"before", "after", "positions"})
@@ -114,6 +118,9 @@ _BY_NAME: Final = 3
 _COUNT_AND_UNREAD: Final = 2
 """Members of a step after its ranges, if it passed over batches."""
 
+_COLUMNS: Final = 5
+"""Columns of the records in a step of controls."""
+
 _NUMBERED: Final[tuple[SourceName, ...]] = ("controls", "instances", "labels")
 """The sources of earlier versions, which refer to them by number."""
 
@@ -122,8 +129,7 @@ def encode(record: Record) -> bytes:
     """Return the value of a journal record."""
     kind = _KINDS.index(type(record))
     fields = [_body(field.name, getattr(record, field.name)) for field in dataclasses.fields(record)]
-    passed_over = isinstance(record, Entry) and any(step.unread for step in record.steps)
-    return bytes(msgpack.packb([FORMAT_VERSION if passed_over else _WITHOUT_UNREAD, kind, *fields]))
+    return bytes(msgpack.packb([_oldest_version(record), kind, *fields]))
 
 
 def decode(value: bytes, topic: str = "", partition: int = -1) -> Record:
@@ -155,6 +161,14 @@ def decode(value: bytes, topic: str = "", partition: int = -1) -> Record:
         message = f"{where}: a record is no journal entry ({error}); something else wrote to this topic"
         raise JournalError(message) from error
     return record
+
+
+def _oldest_version(record: Record) -> int:
+    """Return the oldest version of the format that can hold a record."""
+    steps = record.steps if isinstance(record, Entry) else ()
+    if any(step.dead for step in steps):
+        return FORMAT_VERSION
+    return _WITHOUT_DEAD if any(step.unread for step in steps) else _WITHOUT_UNREAD
 
 
 class _UnknownSourceError(Exception):
@@ -195,6 +209,7 @@ def _step_body(step: Step) -> list[Any]:
         raw = step.records
         columns = (raw.offsets, raw.timestamps, raw.keys, raw.values, map(list, raw.headers))
         body += [step.skipped, step.refused, raw.topic, *map(list, columns)]
+        body += [step.dead] if step.dead else []
     elif step.count is not None:
         body += [step.skipped, step.refused, step.count]
         body += [step.unread] if step.unread else []
@@ -214,7 +229,7 @@ def _step(body: tuple[Any, ...], version: int, partition: int) -> Step:
     if len(more) == _COUNT_AND_UNREAD:
         return Step(source, to, skipped, refused, count=more[0], unread=more[1])
     topic, *columns = more
-    offsets, timestamps, keys, values, headers = map(list, columns)
-    return Step(
-        source, to, skipped, refused, RawRecords(topic, partition, offsets, timestamps, keys, values, headers)
-    )
+    offsets, timestamps, keys, values, headers = map(list, columns[:_COLUMNS])
+    raw = RawRecords(topic, partition, offsets, timestamps, keys, values, headers)
+    (dead,) = columns[_COLUMNS:] or ((),)
+    return Step(source, to, skipped, refused, raw, dead=dead)

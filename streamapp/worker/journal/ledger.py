@@ -18,6 +18,9 @@ from topics.errors import Reason
 from topics.fetching.refused import NO_REFUSED, RefusedBatch
 
 TRACELESS: Final = (Reason.PROCESSING_ERROR, Reason.SKIPPED)  # dead letters that change no state
+NOT_DEAD: Final = (*TRACELESS, Reason.TOO_MANY_MODELS, Reason.OUTPUT_TOO_LARGE)
+"""Dead letters of controls that are listed as skipped or without room, or that were carried out."""
+
 MAX_RANGES: Final = 10_000  # of dead letters in one step
 STEP_BYTES: Final = 48  # of a step with neither controls nor ranges
 ENTRY_BYTES: Final = 512  # of an entry without steps and configuration, and the record around it
@@ -121,9 +124,16 @@ def step_of(
     refused = ranges_of(raw, effects.dead_lettered(Reason.TOO_MANY_MODELS))
     journalled = SOURCES[source].journalled
     if journalled:  # a replay does not read its topic
-        return Step(source, position, skipped, refused, _without(raw, {*aside, *batches}))
+        kept = _without(raw, {*aside, *batches})
+        return Step(source, position, skipped, refused, kept, dead=_dead(raw, effects, batches))
     unread = joined((), ((batch.first, batch.last + 1) for batch in batches.values()))
     return Step(source, position, skipped, refused, None, len(raw) - len(batches), unread)
+
+
+def _dead(raw: RawRecords, effects: Effects, batches: Collection[int]) -> Ranges:
+    """Return the records that a replay has to refuse again, without those that no step holds."""
+    offsets = {letter.origin.offset for letter in effects.dead_letters if letter.reason not in NOT_DEAD}
+    return ranges_of(raw, offsets.difference(batches))
 
 
 def _without(raw: RawRecords, offsets: Collection[int]) -> RawRecords | None:
@@ -150,7 +160,8 @@ def check_controls(raw: RawRecords, effects: Effects, room: int) -> None:
 def step_bytes(step: Step) -> int:
     """Return the most bytes that a step takes in the journal."""
     raw = step.records
-    size = STEP_BYTES + 20 * (len(step.skipped) + len(step.refused) + len(step.unread))
+    n_ranges = len(step.skipped) + len(step.refused) + len(step.unread) + len(step.dead)
+    size = STEP_BYTES + 20 * n_ranges
     return size if raw is None else size + sum(control_bytes(raw, record) for record in range(len(raw)))
 
 

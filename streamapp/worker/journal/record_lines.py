@@ -66,6 +66,8 @@ def _step(step: Step) -> dict[str, Any]:
         body["refused"] = step.refused
     if step.unread:
         body["unread"] = step.unread
+    if step.dead:
+        body["dead"] = step.dead
     if step.records is not None:
         body["controls"] = [
             None if key is None else key.decode("utf-8", "replace") for key in step.records.keys

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final, Protocol
+from itertools import groupby
+from typing import Final, Literal, Protocol
 
 from core.state_version import STATE_VERSION
 from streamapp.worker.journal.entry import Entry, Manifest, Ranges, Step
@@ -23,6 +24,9 @@ from topics.columns.records import RawRecords
 from topics.errors import Reason
 
 logger = logging.getLogger(__name__)
+
+NARROWED: Final = frozenset({Reason.BAD_WEIGHT, Reason.BAD_CONTROL})
+"""Dead letters of records that an older release may have accepted."""
 
 UNLIMITED: Final = 1 << 62  # models: the journal holds the records whose models had no room
 
@@ -137,11 +141,11 @@ class Replay:
         The rules of this release apply: a record that an older release accepted and this one refuses is left
         out, with a line in the log.
         """
-        for part, refused in parts(raw, step.skipped, step.refused):
-            self._quota.closed = refused
-            effects = self._process_run(task, TaskRun(step.source, part))
-            for letter in effects.dead_letters if is_older else ():
-                if letter.reason is Reason.BAD_WEIGHT or Reason.BAD_WEIGHT in dict(letter.rows).values():
+        for part, how in parts(raw, step):
+            self._quota.closed = how == "refused"
+            effects = self._process_run(task, TaskRun(step.source, part, dead=how == "dead"))
+            for letter in effects.dead_letters if is_older and how != "dead" else ():
+                if not NARROWED.isdisjoint((letter.reason, *dict(letter.rows).values())):
                     at = letter.origin
                     logger.warning(
                         "partition %d: replayed without %s:%d:%d, which an older release may read: %s",
@@ -154,21 +158,28 @@ class Replay:
         self._quota.closed = False
 
 
-def parts(raw: RawRecords, skipped: Ranges, refused: Ranges) -> Iterator[tuple[RawRecords, bool]]:
-    """Yield the records that were processed, in order, each time with whether their models had no room."""
-    if not skipped and not refused:
-        yield raw, False
+Handled = Literal["processed", "refused", "dead", "skipped"]
+"""How records were handled: as usual, without room for new models, refused as controls, or not read."""
+
+
+def parts(raw: RawRecords, step: Step) -> Iterator[tuple[RawRecords, Handled]]:
+    """Yield the records of a step that left a trace, in order, each time with how they were handled."""
+    if not (step.skipped or step.refused or step.dead):
+        yield raw, "processed"
         return
-    start, kind = 0, _kind(raw.offsets[0], skipped, refused)
-    for at in range(1, len(raw) + 1):
-        here = _kind(raw.offsets[at], skipped, refused) if at < len(raw) else "end"
-        if here != kind:
-            if kind != "skipped":
-                yield raw.part(start, at), kind == "refused"
-            start, kind = at, here
+    for how, records in groupby(range(len(raw)), lambda record: _handled(raw.offsets[record], step)):
+        numbers = list(records)
+        if how != "skipped":
+            yield raw.part(numbers[0], numbers[-1] + 1), how
 
 
-def _kind(offset: int, skipped: Ranges, refused: Ranges) -> str:
-    if any(first <= offset < end for first, end in skipped):
-        return "skipped"
-    return "refused" if any(first <= offset < end for first, end in refused) else "processed"
+def _handled(offset: int, step: Step) -> Handled:
+    kinds: tuple[tuple[Handled, Ranges], ...] = (
+        ("skipped", step.skipped),
+        ("refused", step.refused),
+        ("dead", step.dead),
+    )
+    for how, ranges in kinds:
+        if any(first <= offset < end for first, end in ranges):
+            return how
+    return "processed"

@@ -20,6 +20,7 @@ from core.errors import GroveError
 from core.model.model import Model
 from core.schema.schema import Schema
 from core.spec import Spec, is_deep, too_deep
+from core.state_version import check_words
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import DeadLetter, Effects, Notice, Origin
 from streamapp.worker.task.effects.model_happenings import What, happened
@@ -92,6 +93,11 @@ class ControlsRun:
 
     def _command(self, control: Control) -> str:
         """Carry out a command and return a description of the result."""
+        self._check_members(control)
+        self.state.pending.expire(self.clocks[control.record])
+        return self._carry_out[control.command](control)
+
+    def _check_members(self, control: Control) -> None:
         members = MEMBERS[control.command]
         unknown = sorted(control.body.keys() - set(members))
         if unknown:
@@ -100,8 +106,6 @@ class ControlsRun:
         for name, value in control.body.items():
             if is_deep(value):
                 raise RefusedCommandError(too_deep(name))
-        self.state.pending.expire(self.clocks[control.record])
-        return self._carry_out[control.command](control)
 
     # -- commands -------------------------------------------------------------------------------------------
 
@@ -185,17 +189,11 @@ class ControlsRun:
         return "deleted"
 
     def _import(self, control: Control) -> str:
-        key, imports = control.key, self.state.imports
-        part = ModelPart.of(control.body)
-        is_there = self.store.keys.slot(key) != NO_MODEL or key in self.state.awaited
-        if is_there and not part.replace:
-            imports.give_up(key)
-            message = f"model {key!r} exists; delete it, or import with replace"
-            raise RefusedCommandError(message)
-        whole = imports.take(key, part)
+        key = control.key
+        part, whole = self._part(control)
         if whole is None:
             return f"import {part.id}: part {part.number} of {part.parts} is here"
-        exported = read_exported(whole)
+        exported = read_exported(whole, self.state.config.state_version)
         close_open_requests(exported.model)
         old = self.store.keys.slot(key)
         slot = self.store.put(key, exported)
@@ -210,6 +208,17 @@ class ControlsRun:
         self.effects.count(counters.MODELS_IMPORTED)
         self._say("imported", control, slot)
         return f"imported: the model of {exported.key!r}, {exported.model.summary().labels} labels learned"
+
+    def _part(self, control: Control) -> tuple[ModelPart, bytes | None]:
+        """Add a part to its import; return it, and the whole file if it was the last part."""
+        key, imports = control.key, self.state.imports
+        part = ModelPart.of(control.body)
+        is_there = self.store.keys.slot(key) != NO_MODEL or key in self.state.awaited
+        if is_there and not part.replace:
+            imports.give_up(key)
+            message = f"model {key!r} exists; delete it, or import with replace"
+            raise RefusedCommandError(message)
+        return part, imports.take(key, part)
 
     def _say(self, what: What, control: Control, slot: int) -> None:
         """Add a model event. A key with only a spec has no model yet: its first instance makes the model."""
@@ -238,16 +247,34 @@ class ControlsRun:
             message = f"spec={changes!r} must be an object with the parts to change"
             raise RefusedCommandError(message)
         body: dict[str, Any] = spec.to_dict()
+        version = self.state.config.state_version
         for part, value in changes.items():
             old = body.get(part)
-            same = (
-                isinstance(value, dict)
-                and isinstance(old, dict)
-                # The members of class weights are classes: one called "name" names no plug-in.
-                and (part == "class_weights" or value.get("name", old.get("name")) == old.get("name"))
-            )
-            body[part] = {**old, **value} if same else value  # type: ignore[dict-item]
-        return self.state.config.checked(Spec.parse(body, self.state.config.state_version))
+            if not (isinstance(value, dict) and isinstance(old, dict)):
+                body[part] = value
+                check_words({part: value}, version)
+                continue
+            name = old.get("name")
+            # The members of class weights are classes: one called "name" names no plug-in.
+            same = part == "class_weights" or value.get("name", name) == name
+            body[part] = {**old, **value} if same else value
+            check_words({part: {**value, "name": name} if same else value}, version)
+        return self.state.config.checked(Spec.parse(body, version))
+
+
+class RefusedControlsRun(ControlsRun):
+    """Controls of a journal that were refused when they were first processed.
+
+    The rules of this release may accept them, the state must not: only an import changes by a refusal, whose
+    parts are given up or, after the last one, used up.
+    """
+
+    def _command(self, control: Control) -> str:
+        self._check_members(control)
+        if control.command == "import":
+            self._part(control)
+        message = "it was refused when it was first processed"
+        raise RefusedCommandError(message)
 
 
 def _schema(control: Control, spec: Spec, config: TaskConfig) -> Schema:

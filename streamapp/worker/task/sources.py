@@ -56,6 +56,14 @@ def _controls() -> Code[Controls]:
     return Code(one_by_one(decode_controls), ControlsRun)
 
 
+def refused_controls() -> Code[Controls]:
+    """Return the functions for controls of a journal that were refused when they were first processed."""
+    from streamapp.worker.task.controls import RefusedControlsRun
+    from topics.codecs import decode_controls
+
+    return Code(one_by_one(decode_controls), RefusedControlsRun)
+
+
 def _instances() -> Code[Instances]:
     from streamapp.worker.task.acquisition.episode_opening import instances_run
     from topics.codecs.compiled.decode import InstanceDecoder

@@ -13,7 +13,7 @@ import logging
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from streamapp.worker.task.acquisition.episode_course import Course
 from streamapp.worker.task.effects.effects import Effects, join
@@ -30,7 +30,7 @@ from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.parts import in_time, of_their_own, ticks
 from streamapp.worker.task.pending.event_time import RunTime
 from streamapp.worker.task.pending.pending import Pending
-from streamapp.worker.task.sources import SOURCES, SourceName
+from streamapp.worker.task.sources import SOURCES, Code, SourceName, refused_controls
 from streamapp.worker.task.state.assembly import Assembly
 from streamapp.worker.task.state.cut import Cut
 from streamapp.worker.task.state.digest import digest
@@ -60,6 +60,7 @@ class TaskRun:
     refused: Mapping[int, RefusedBatch] = field(
         default_factory=lambda: NO_REFUSED
     )  # by the offset of the record that stands for the batch
+    dead: bool = False  # controls of a journal that became dead letters: they are refused again
 
 
 class Task:
@@ -199,19 +200,20 @@ class Task:
     def _process_records(self, run: TaskRun) -> Effects:
         """Process a run, cut at the ticks inside it (parts.py)."""
         clock, raw = self._state.time, run.raw
+        code = refused_controls() if run.dead else CODE[run.source]
         before = clock.state()
         time = clock.advance(raw.timestamps)
         starts = ticks(self._state.pending, time)
         if run.source == "instances" and self._state.acquires_any:
             starts = sorted({*starts, *of_their_own(raw, self._state.acquires)})
         if len(starts) == 1 and not self._state.episodes.is_due(time.last):
-            return self._process_part(run.source, raw, run.batch, time, 0)
+            return self._process_part(code, raw, run.batch, time, 0)
         clocks = time.clocks()
         clock.restore(before)
         # If a run has few parts, each is decoded alone, even if the run was decoded: a tick is rare.
         single = self._singles(run) if run.source == "instances" and len(starts) >= MANY_PARTS else None
         return join(
-            (start, self._process_part(run.source, part, batch, clock.advance(part.timestamps), start))
+            (start, self._process_part(code, part, batch, clock.advance(part.timestamps), start))
             for start, part in in_time(raw, starts, clocks, self._state.episodes)
             for batch in (single.of(start) if single is not None and len(part) == 1 else None,)
         )
@@ -226,7 +228,7 @@ class Task:
 
     def _process_part(
         self,
-        source: SourceName,
+        code: Code[Any],
         raw: RawRecords,
         batch: Instances | FeatureValues | Labels | Controls | None,
         time: RunTime,
@@ -239,7 +241,6 @@ class Task:
         self._state.report_closed_requests(time.first, effects)
         if len(self._state.episodes):
             Course(self._state, raw, effects).finish_overdue(time.first)
-        code = CODE[source]
         try:
             if batch is None:
                 (batch,) = code.decode([raw], self.config.limits)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from core.errors import SpecError
 from core.json_text import DeepError, read_json
 from core.spec import Spec, too_deep
-from core.state_version import STATE_VERSION
+from core.state_version import STATE_VERSION, check_words
 from topics.codecs import Limits
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ class TaskConfig:
     def spec(self, source: Any) -> Spec:
         """Return a spec from JSON, an object or a preset's name; settings replace what it leaves open."""
         body = _body(source)
+        check_words(body, self.state_version)
         evaluation = body.get("evaluation", {})
         if isinstance(evaluation, dict):
             body["evaluation"] = {"every": self.evaluation_every} | evaluation

@@ -11,7 +11,16 @@ import pytest
 from core import registry
 from core.errors import ParameterError
 from core.spec import EvaluationPlan, Spec, presets
-from core.state_version import BOUNDED, MEANT, READABLE, STATE_VERSION, UNNAMED, upgrade
+from core.state_version import (
+    BOUNDED,
+    MEANT,
+    NEW_WORDS,
+    READABLE,
+    STATE_VERSION,
+    UNNAMED,
+    check_words,
+    upgrade,
+)
 from tests.golden import exported, units
 
 SPECS: list[Any] = [
@@ -45,6 +54,61 @@ def test_an_upgraded_spec_can_be_built_and_is_not_changed_by_a_second_upgrade(
     spec = Spec.parse(given, version)
     assert Spec.parse(upgraded) == spec
     assert Spec.parse(spec.to_json(), version) == spec
+
+
+NEW: list[tuple[int, str, dict[str, Any]]] = [
+    (9, "class_weights", {"class_weights": {"name": 2.0}}),
+    (9, "evaluation.per_class", {"evaluation": {"per_class": False}}),
+    (9, "query.ask", {"query": "ask"}),
+    (9, "query.rate.anneal", {"query": {"name": "rate", "anneal": 100}}),
+    (9, "query.rate.score=margin", {"query": {"name": "rate", "score": "margin"}}),
+    (9, "query.conf_tree.score", {"query": {"name": "conf_tree", "score": "votes"}}),
+    (8, "learner.ufodt.prediction=posterior", {"learner": {"name": "ufodt", "prediction": "posterior"}}),
+    (8, "learner.ufft.step_share", {"learner": {"name": "ufft", "step_share": 0.5}}),
+    (7, "learner.hat", {"learner": {"name": "arf", "member": {"name": "hat"}}}),
+    (7, "learner.hoeffding_adaptive_tree", {"learner": "hoeffding-adaptive-tree"}),
+    (6, "acquire", {"acquire": "path"}),
+]
+
+
+@pytest.mark.parametrize(("since", "word", "spec"), NEW, ids=[word for _, word, _ in NEW])
+def test_a_word_is_refused_as_releases_of_earlier_versions_refused_it(
+    since: int, word: str, spec: dict[str, Any]
+) -> None:
+    for version in READABLE:
+        if version >= since:
+            check_words(spec, version)
+            continue
+        with pytest.raises(ParameterError, match="it came with version") as caught:
+            check_words(spec, version)
+        if version == since - 1:
+            assert str(caught.value) == (
+                f"{word} must be a word of state version {version}: it came with version {since}"
+            )
+
+
+@pytest.mark.parametrize("version", [*READABLE])
+def test_words_that_a_version_had_are_not_refused(version: int) -> None:
+    """With the strategy that a spec of then had if it named none, and with parts that mean nothing."""
+    for spec in ({"query": {"name": "rate", "score": "conf_tree"}}, {"learner": {"leaf_model": "mc"}}, {}):
+        if version >= 6:
+            check_words(spec, version)
+    check_words({"query": 7, "learner": {"name": [], "member": 3}, "evaluation": None}, version)
+    check_words({"budget": {"limit": 0.1}, "query": {"batch": 3}}, version)
+
+
+def test_every_new_word_is_one_of_today() -> None:
+    """A word that is misspelled in the table would refuse nothing."""
+    families = {"learner": "learners", "query": "queries", "drift": "drift"}
+    for word in frozenset().union(*NEW_WORDS.values()):
+        part, *inside = word.partition("=")[0].split(".")
+        if not inside:
+            assert part in {field.name for field in dataclasses.fields(Spec)}
+        elif part == "evaluation":
+            assert inside[0] in {field.name for field in dataclasses.fields(EvaluationPlan)}
+        else:
+            plugin = registry.plugin(families[part], inside[0])
+            assert set(inside[1:]) <= {field.name for field in dataclasses.fields(plugin)}, word
 
 
 @pytest.mark.parametrize("version", [READABLE[0] - 1, STATE_VERSION + 1])

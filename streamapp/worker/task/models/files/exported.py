@@ -10,7 +10,9 @@ from core.active.label_account import EXPIRED
 from core.errors import SnapshotError
 from core.model import file as model_file
 from core.model.model import Model
+from core.model.snapshot import describe
 from core.model.validate import check
+from core.state_version import STATE_VERSION
 from streamapp.worker.task.models.files.model_record import ModelRecord
 
 
@@ -43,12 +45,17 @@ def write_exported(record: ModelRecord, origin: dict[str, Any]) -> bytes:
     return model_file.wrap(head, model.snapshot())
 
 
-def read_exported(data: bytes) -> ExportedModel:
+def read_exported(data: bytes, newest: int = STATE_VERSION) -> ExportedModel:
     """Return the contents of a file; GroveError if it is not an exported model, or breaks an invariant.
 
     Kernels trust the words of a model: every invariant is checked before the model is accepted.
+    `newest`: state version of the release whose rules apply; a file of a later version is refused.
     """
     contents = model_file.unwrap(data)
+    version = describe(contents.snapshot).state
+    if version > newest:
+        message = f"state version={version} must be at most {newest}; export it with that release"
+        raise SnapshotError(message)
     model = Model.restore(contents.snapshot)
     head = contents.head
     try:

@@ -62,8 +62,8 @@ def test_a_record_is_read_as_it_was_written(record: Record) -> None:
         (b"", "is no journal entry"),
         (b"\x01", "is no journal entry"),
         (
-            msgpack.packb([5, 0]),
-            "version=5 kind=0 must be a version from 1 to 4 .* run the release that wrote",
+            msgpack.packb([6, 0]),
+            "version=6 kind=0 must be a version from 1 to 5 .* run the release that wrote",
         ),
         (msgpack.packb([2, 9]), "kind=9 must be"),
         (msgpack.packb([1, 3]), "version=1 kind=3 must be"),
@@ -103,6 +103,13 @@ def test_only_what_passed_over_batches_is_in_the_format_that_can_say_so() -> Non
     assert decode(encode(passed), partition=3) == passed
     assert as_json(3, 0, passed)["steps"] == [
         {"source": "instances", "to": 40, "unread": ((12, 20), (30, 40))}
+    ]
+
+
+def test_a_step_lists_the_controls_that_were_refused() -> None:
+    refused = replace(COMMIT, steps=(Step("controls", 5, records=CONTROLS, dead=((4, 5),)),))
+    assert as_json(3, 0, refused)["steps"] == [
+        {"source": "controls", "to": 5, "dead": ((4, 5),), "controls": ["m"]}
     ]
 
 
