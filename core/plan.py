@@ -95,9 +95,16 @@ class Plan:
             msg = (
                 f"max_bytes={self.spec.learner.max_bytes:.0f} must be at least {needed}, a model of "
                 f"{blocks} leaf of {self.schema.n_attributes} attributes and {classes} classes; "
-                "raise it or leave attributes out"
+                f"raise it or leave attributes out{self._without_measures()}"
             )
             raise SchemaError(msg)
+
+    def _without_measures(self) -> str:
+        """Return the remedy of a model that has measures per class, for an error text."""
+        if not self.spec.evaluation.per_class:
+            return ""
+        measures = measure_words(max(self.schema.declared_classes, 1)) * WORD
+        return f", or set evaluation.per_class to false, which saves {measures}"
 
     def block_bytes(self, classes: int) -> float:
         """Return the bytes that a block may use: an equal part of ``max_bytes`` without the sections.

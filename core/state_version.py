@@ -169,6 +169,12 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
 }
 """By version: words of specs that all releases of earlier versions refused, as `_words` spells them."""
 
+MEASURES_SINCE: Final = 9
+"""First version whose models have measures per class, which count for ``max_bytes``."""
+
+WITHOUT_CAP: Final = float(1 << 30)
+"""The default of ``max_bytes``."""
+
 READABLE: Final = (*MEANT, STATE_VERSION)
 """The versions that this release reads, ascending."""
 
@@ -191,7 +197,7 @@ def upgrade(spec: Mapping[str, Any], version: int) -> dict[str, Any]:
             plugin = body.get(part)
             if isinstance(plugin, dict):
                 body[part] = {name: _within(limits.get(name), value) for name, value in plugin.items()}
-    return body
+    return _without_measures(body) if version < MEASURES_SINCE else body
 
 
 def check_words(spec: Mapping[str, Any], version: int) -> None:
@@ -219,6 +225,18 @@ def _words(part: str, value: Any, version: int) -> Iterator[str]:
             yield f"{owner}.{parameter}={of_file(setting)}"
         if part == "learner" and parameter == "member":
             yield from _words("learner", setting, version)
+
+
+def _without_measures(body: dict[str, Any]) -> dict[str, Any]:
+    """Return a spec without measures per class if its learner has a limit of bytes.
+
+    They would take 1 KiB for two classes, and trees would stop growing earlier than they did.
+    """
+    learner, evaluation = body.get("learner"), body.get("evaluation", {})
+    limit = learner.get("max_bytes", WITHOUT_CAP) if isinstance(learner, dict) else WITHOUT_CAP
+    if not isinstance(limit, int | float) or limit >= WITHOUT_CAP or not isinstance(evaluation, dict):
+        return body
+    return body | {"evaluation": {"per_class": False} | evaluation}
 
 
 def _complete_member(body: dict[str, Any], unnamed: str, plugins: Plugins) -> dict[str, Any]:

@@ -38,9 +38,9 @@ from core.learners.ufft.blocks import UfftLayout
 from core.learners.ufft.layout import STEP_FIELDS, AttributeStep
 from core.model import buffers
 from core.plan import Plan
+from core.state_version import MEASURES_SINCE
 from core.tree import allocation
 
-MEASURES_SINCE: Final = 9
 STEPS_SINCE: Final = 8
 NUMBERS_SEEN_SINCE: Final = 7
 BASELINES_SINCE: Final = 6
