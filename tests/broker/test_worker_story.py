@@ -18,6 +18,7 @@ MINUTES = 10
 EVERY_MS = 50
 DELAY_MS = 400
 SPEC = {"learner": {"name": "h-tree"}, "query": {"name": "always"}}
+FIGURES = ("accuracy_powered", "accuracy_powered_low", "accuracy_always_high", "kappa_unbiased", "brier")
 
 
 def files_of_kernels() -> dict[Path, int]:
@@ -61,7 +62,13 @@ def test_after_ten_minutes_without_worker_every_label_is_learned(broker: Broker,
                 ("labels", "early"),
             )
         }
+        names = [key.decode() for key in keys]
+        shown = {name: [worker.metric_of(f"grove_{f}", model_key=name) for f in FIGURES] for name in names}
+        recall = worker.metric_of("grove_class_recall", **{"model_key": "model-0", "class": "high"})
         assert worker.terminate() == 0
+    sent = {document["key"].decode(): document for document in place.read(place.names.evaluations)}
+    assert shown == {name: [sent[name][figure] for figure in FIGURES] for name in names}
+    assert recall == sent["model-0"]["per_class"]["high"]["recall"] > 0.9
     assert outcomes == {
         ("instances", "answered"): n,
         ("labels", "learned"): n,

@@ -31,6 +31,7 @@ class Panel:
     by: tuple[str, ...] = ()
     unit: str = "short"  # Grafana's names
     mean: bool = False  # for a gauge: show the mean over the workers instead of the sum
+    least: float | None = 0  # where the axis begins; None: at the least value
 
 
 Row = tuple[str, tuple[Panel, ...]]
@@ -38,6 +39,20 @@ Row = tuple[str, tuple[Panel, ...]]
 
 def _p(title: str, *metrics: str, by: str = "", unit: str = "short", mean: bool = False) -> Panel:
     return Panel(title, metrics, tuple(by.split()), unit, mean)
+
+
+def _interval(
+    title: str, metric: str, *others: str, unit: str = "percentunit", least: float | None = 0
+) -> Panel:
+    """Return a panel of a figure of models with its interval, and of other metrics."""
+    metrics = metric, f"{metric}_low", f"{metric}_high", *others
+    return Panel(title, metrics, ("model_key",), unit, mean=True, least=least)
+
+
+def _of_class(title: str, metric: str) -> Panel:
+    """Return a panel of a figure of classes with its interval."""
+    by = ("model_key", "class")
+    return Panel(title, (metric, f"{metric}_low", f"{metric}_high"), by, "percentunit", mean=True)
 
 
 BOARDS: Final[dict[str, tuple[Row, ...]]] = {
@@ -115,6 +130,39 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
                 ),
                 _p("Drift alerts", "grove_drift_alerts_total", by="detector level"),
                 _p("Splits", "grove_tree_splits_total", by="reason"),
+            ),
+        ),
+        (
+            "How good are the answers?",
+            (
+                _interval(
+                    "Accuracy over all records, with the band for all times",
+                    "grove_accuracy_powered",
+                    "grove_accuracy_always_low",
+                    "grove_accuracy_always_high",
+                ),
+                _interval("Cohen's kappa", "grove_kappa_unbiased", unit="none", least=None),
+                _interval("Balanced accuracy", "grove_balanced_accuracy"),
+                _interval("Log-loss", "grove_log_loss", unit="none"),
+                _interval("Brier score", "grove_brier", unit="none"),
+                _interval("AUC", "grove_auc", unit="none"),
+                _interval("Calibration error", "grove_calibration_error"),
+                _p(
+                    "Figures of all records (1) or of chosen labels (0)",
+                    "grove_measured_records",
+                    by="model_key",
+                    mean=True,
+                ),
+            ),
+        ),
+        (
+            "Which classes?",
+            (
+                _of_class("Precision", "grove_class_precision"),
+                _of_class("Recall", "grove_class_recall"),
+                _of_class("F1", "grove_class_f1"),
+                _of_class("AUC, against the other classes", "grove_class_auc"),
+                _p("Labels", "grove_class_labels", by="model_key class", mean=True),
             ),
         ),
         (
@@ -274,13 +322,17 @@ def _chart(panel: Panel, meanings: dict[str, str]) -> dict[str, Any]:
         "title": panel.title,
         "description": " ".join(dict.fromkeys(text for text in texts if text)),
         "datasource": _datasource(),
-        "fieldConfig": {"defaults": {"unit": panel.unit, "min": 0}, "overrides": []},
+        "fieldConfig": {"defaults": _defaults(panel), "overrides": []},
         "options": {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}},
         "targets": [
             {"refId": f"Q{i}", "datasource": _datasource(), "expr": expression, "legendFormat": legend}
             for i, (expression, legend) in enumerate(lines)
         ],
     }
+
+
+def _defaults(panel: Panel) -> dict[str, Any]:
+    return {"unit": panel.unit} | ({} if panel.least is None else {"min": panel.least})
 
 
 def _lines(panel: Panel, metric: str) -> Iterator[tuple[str, str]]:

@@ -17,16 +17,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import prometheus_client
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
+from prometheus_client import CollectorRegistry, Counter, Histogram, Info
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.utils import floatToGoString
 
+from streamapp.worker.observability.model_figures import ModelFigures
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.sources import SOURCES
 from topics.columns.records import RawRecords
-
-MAX_MODEL_KEYS: Final = 20  # models that have a label in metrics; further models are only in the sums
 
 _RUN_BUCKETS: Final = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 5)
 _RELOAD_BUCKETS: Final = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.5, 2)
@@ -56,7 +55,6 @@ class Metrics:
         self._build_info()
         self._records()
         self._driver()
-        self._model_keys: set[bytes | None] = set()
         self._outcomes: dict[str, Counter] = {}  # children of `records`, by a task's name for the outcome
 
     def _build_info(self) -> None:
@@ -103,12 +101,8 @@ class Metrics:
         self.misplaced_keys = self._counter(
             "grove_misplaced_keys", "Model keys met in a partition that is not murmur2's (process).", "topic"
         )
-        self.accuracy = Gauge(
-            "grove_accuracy_ratio",
-            f"Windowed prequential accuracy, of the first {MAX_MODEL_KEYS} models evaluated (model state).",
-            ["model_key"],
-            registry=self.registry,
-        )
+        self.figures = ModelFigures()
+        self.registry.register(self.figures)
         self.label_delay_seconds = DelayHistogram(
             "grove_label_delay_seconds",
             "Event time from the answer to its label, of labels learned in time (process).",
@@ -240,8 +234,8 @@ class Metrics:
             self.feature_cost.inc(effects.cost)
         for _, alert, _ in effects.alerts:
             self.drift_alerts.labels(alert.detector, alert.level).inc()
-        for record, evaluation, key in effects.evaluations:
-            self._evaluated(key or raw.keys[record], evaluation.accuracy_windowed)
+        if effects.evaluations or effects.happened:
+            self.figures.take(raw, effects)
         self.end_to_end_seconds.observe(max(0.0, time.time() - raw.timestamps[-1] / 1000))
 
     def _outcome(self, name: str) -> Counter:
@@ -249,13 +243,6 @@ class Metrics:
         if (counter := self._outcomes.get(name)) is None:
             counter = self._outcomes[name] = self.records.labels(*name.split(".", 1))
         return counter
-
-    def _evaluated(self, key: bytes | None, accuracy: float) -> None:
-        if key not in self._model_keys:
-            if len(self._model_keys) == MAX_MODEL_KEYS:
-                return
-            self._model_keys.add(key)
-        self.accuracy.labels((key or b"").decode("utf-8", "replace")).set(accuracy)
 
     def watch(self, gauges: Callable[[], Iterable[Metric]]) -> None:
         """Add gauges that are read at each scrape."""

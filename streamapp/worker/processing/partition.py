@@ -55,6 +55,7 @@ class Partitions(dict[int, Partition]):
         partition = self.pop(number, None)
         if partition is not None:
             self._snapshots.drop(number)
+            self._metrics.figures.drop(number)
             partition.task.close()
 
     def stop(self, number: int, error: Exception) -> None:

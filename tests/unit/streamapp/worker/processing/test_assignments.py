@@ -8,9 +8,11 @@ import pytest
 from streamapp.errors import NotYetError
 from streamapp.worker.journal.entry import Skip
 from streamapp.worker.restore.restore_progress import RestoreProgress
+from streamapp.worker.task.effects.effects import Effects, Evaluated
 from tests.positions import at
 from tests.unit.streamapp.settled import settled
-from tests.unit.streamapp.worker.processing.rig import GUARANTEES, Worker, run
+from tests.unit.streamapp.worker.processing.rig import GUARANTEES, Worker, records, run
+from topics.columns.records import EvaluationRecord
 
 RESTORES = "grove_restore_seconds_count"
 
@@ -114,6 +116,22 @@ def test_a_partition_that_leaves_gives_up_its_task() -> None:
         await w.assign(1)
         assert (w.here, w.outputs.closed) == ([1], 1)
         assert w.statuses == {1: "live"}
+
+    run(story)
+
+
+def test_a_partition_that_leaves_takes_the_figures_of_its_models_along() -> None:
+    async def story(w: Worker) -> None:
+        await w.assign(0, 1)
+        for partition in (0, 1):
+            raw = records(partition, 0).raw
+            evaluated = Evaluated(0, EvaluationRecord(9, 9, 0.5, 0.75, 0, 0, 0, 0, 1), b"m%d" % partition)
+            w.metrics.sent(raw, Effects(evaluations=[evaluated]))
+        await w.revoke()
+        await w.assigned(1)
+        value = w.metrics.registry.get_sample_value
+        shown = [value("grove_accuracy_ratio", {"model_key": key}) for key in ("m0", "m1")]
+        assert shown == [None, 0.75]
 
     run(story)
 

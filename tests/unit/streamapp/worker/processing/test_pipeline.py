@@ -12,7 +12,7 @@ import pytest
 
 from core.learners.hoeffding.decision import Reason as SplitReason
 from streamapp.settings import Settings
-from streamapp.worker.observability.metrics import MAX_MODEL_KEYS, SPLIT_REASONS, Metrics
+from streamapp.worker.observability.metrics import SPLIT_REASONS, Metrics
 from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.processing import pipeline as module
 from streamapp.worker.processing import run_groups as group_module
@@ -103,16 +103,6 @@ def test_what_a_run_leads_to_is_counted() -> None:
 
 def test_reasons_of_splits_are_those_of_core() -> None:
     assert get_args(SplitReason) == SPLIT_REASONS
-
-
-def test_only_so_many_models_get_a_label_of_their_own() -> None:
-    metrics = Metrics()
-    for i in range(2 * MAX_MODEL_KEYS):
-        raw = run(0, b"model-%d" % i).raw
-        evaluated = Evaluated(0, EvaluationRecord(9, 9, 0.5, 0.5, 0, 0, 0, 0, 1))
-        metrics.sent(raw, Effects(evaluations=[evaluated]))
-    samples = [s for f in metrics.registry.collect() for s in f.samples if s.name == "grove_accuracy_ratio"]
-    assert len(samples) == MAX_MODEL_KEYS
 
 
 def test_every_counter_of_a_task_has_a_metric_and_every_help_says_whose_it_is() -> None:
