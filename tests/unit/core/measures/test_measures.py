@@ -1,4 +1,8 @@
-"""Measures per class: figures against a plain oracle, weights, bases, growth by classes, and intervals."""
+"""Measures per class: figures against oracles, weights, bases, growth by classes, and intervals."""
+
+import json
+import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -187,6 +191,65 @@ def test_figures_of_a_model_without_labels_are_not_defined():
     assert found is not None
     assert all(np.isnan(figure.value) for figure in (found.kappa, found.log_loss, found.auc, found.brier))
     assert np.isnan(found.classes[0].recall.value)
+
+
+ORACLES = json.loads((Path(__file__).parents[3] / "golden" / "measures.json").read_text())
+LEAST_OF_RIVER = 1e-15
+"""Smallest share in a log-loss of River; the rest of this share is rounded, hence its tolerance."""
+
+
+def of_the_oracles(name):
+    """Return the measures of the answers of a case, and its document (tests/golden/measures.py)."""
+    case = ORACLES[name]
+    label, prediction, weight = (np.array(case[column]) for column in ("label", "prediction", "weight"))
+    importance = None if (weight == 1).all() else weight.astype(float)
+    return judged(label, prediction, np.array(case["parts"]) / 4096, importance=importance).model(
+        0
+    ).measures(), case
+
+
+def or_nan(values):
+    return [math.nan if value is None else value for value in values]
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_figures_are_those_of_scikit_learn_with_sample_weights(name):
+    found, case = of_the_oracles(name)
+    theirs = case["scikit-learn"]
+    assert found.confusion.tolist() == theirs["confusion"]
+    for figure in ("precision", "recall", "f1"):
+        ours = [getattr(of, figure).value for of in found.classes]
+        assert ours == pytest.approx(or_nan(theirs[figure]), nan_ok=True), figure
+    for figure in ("kappa", "balanced_accuracy", "log_loss", "brier", "calibration_error"):
+        assert getattr(found, figure).value == pytest.approx(theirs[figure]), figure
+    areas = [
+        (of, exact) for of, exact in zip(found.classes, theirs["class_auc"], strict=True) if exact is not None
+    ]
+    assert [math.isnan(of.auc.value) for of in found.classes] == [
+        exact is None for exact in theirs["class_auc"]
+    ]
+    for of, exact in areas:
+        assert abs(of.auc.value - exact) <= of.auc_error + 1e-12
+        assert of.auc_error < 0.05
+    assert abs(found.auc.value - theirs["auc"]) <= max(of.auc_error for of, _ in areas)
+
+
+@pytest.mark.parametrize("name", ORACLES)
+def test_figures_are_those_of_river(name):
+    found, case = of_the_oracles(name)
+    theirs = case["river"]
+    assert found.confusion.tolist() == theirs["confusion"]
+    for figure in ("precision", "recall", "f1"):  # 0 where they are not defined
+        ours = [getattr(of, figure).value for of in found.classes]
+        assert np.nan_to_num(ours).tolist() == pytest.approx(theirs[figure]), figure
+    for figure in ("kappa", "balanced_accuracy"):
+        assert getattr(found, figure).value == pytest.approx(theirs[figure]), figure
+    weight, ruled_out = np.array(case["weight"]), np.array(case["parts"])[range(400), case["label"]] == 0
+    assert ruled_out.any()
+    more = math.log(LEAST_OF_RIVER / naive.LEAST) * weight[ruled_out].sum() / weight.sum()
+    assert found.log_loss.value == pytest.approx(theirs["log_loss"] + more, rel=1e-5)
+    if "auc" in theirs:
+        assert abs(found.auc.value - theirs["auc"]) <= found.classes[0].auc_error + 1e-6
 
 
 INTERVALS = ("kappa", "balanced_accuracy", "log_loss", "brier", "auc")
