@@ -41,14 +41,14 @@ from core.layout.challenge_counts import (
 from core.layout.model import Floats, Ints
 from core.problems import range_rules
 
-BETS: Final = (7 / 8, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32)
+BETS: Final = (7 / 8, 7 / 16, 7 / 32, 7 / 64, 7 / 128, 7 / 256)
 """λ times the weight of the first label compared; a bet that a heavier label could ruin is lost."""
 
 DECISIONS: Final = ("open", "promoted", "dropped", "undecided")
 """Words of the decisions OPEN, PROMOTED, DROPPED and UNDECIDED."""
 
 LEAST_LABELS: Final = 20
-"""Labels before a challenger is dropped: first answers may agree by chance, or because both know little."""
+"""Labels before a challenger is dropped that is not surely worse: first answers may agree by chance."""
 
 STEPS: Final = 50
 """Halvings in the search of a bound: it is exact to within 2^-49."""
@@ -62,7 +62,10 @@ class Rules(NamedTuple):
     margin: float = 0.0
     """Promoted: the lower bound of the difference is above this."""
     worth: float = 0.005
-    """Dropped: the upper bound of the difference is below this, from LEAST_LABELS on; at least ``margin``."""
+    """Dropped: the upper bound of the difference is below this, or below 0 before LEAST_LABELS labels.
+
+    At least ``margin``.
+    """
     max_labels: int = 2000
     """Undecided: after so many labels neither is the case."""
 
@@ -224,9 +227,8 @@ def decide(counts: ChallengeCounts, rules) -> int:
     share = counts.disagreements / counts.records
     if margin < share and weigh_evidence(counts, margin / share, 1) >= level:
         return PROMOTED
-    if counts.labels >= LEAST_LABELS and (
-        worth > share or weigh_evidence(counts, -worth / share, -1) >= level
-    ):
+    enough = worth if counts.labels >= LEAST_LABELS else 0.0
+    if enough > share or weigh_evidence(counts, -enough / share, -1) >= level:
         return DROPPED
     return UNDECIDED if counts.labels >= max_labels else OPEN
 

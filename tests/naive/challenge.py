@@ -7,7 +7,7 @@ import math
 
 from scipy.special import zeta
 
-BETS = [7 / 8, 1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32]
+BETS = [7 / 8, 7 / 16, 7 / 32, 7 / 64, 7 / 128, 7 / 256]
 
 
 def evidence(labels, mean):
@@ -52,7 +52,7 @@ def decision(labels, rules, share):
     low, high = bounds(labels, rules.alpha)
     if low * share > rules.margin:
         return "promoted"
-    if len(labels) >= 20 and (high * share < rules.worth):
+    if high * share < (rules.worth if len(labels) >= 20 else 0.0):
         return "dropped"
     return "undecided" if len(labels) >= rules.max_labels else "open"
 

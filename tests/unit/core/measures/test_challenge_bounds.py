@@ -203,3 +203,10 @@ def test_foreign_wins_and_losses_are_at_most_the_labels():
         == f"a challenge must have {CHALLENGE_WORDS} words, not {CHALLENGE_WORDS - 1}"
     )
     assert problem(np.zeros(CHALLENGE_WORDS, dtype=np.int64)) == ""
+
+
+def test_a_challenger_that_is_surely_worse_is_dropped_by_its_first_labels():
+    words, row = compared([-1] * 40, rules=Rules())
+    assert 0 < row < LEAST_LABELS
+    assert read(words, Rules()).decision == "dropped"
+    assert read(words, Rules()).high < 0.0
