@@ -1,12 +1,14 @@
-"""Rounds of small runs, as at a low rate, in one group and one by one: µs of CPU per run, as JSON.
+"""Rounds of small runs, as at a low rate: µs of CPU of a round by stage, as JSON.
 
+A round is one run of each partition, from the record batches of a fetch to the answers in the client's queue.
 Their answers go to a producer whose broker is away: it accepts them, and its threads send nothing.
 
-    python -m benchmarks.rounds                                   # 8 runs of about 21 records a round
-    python -m benchmarks.rounds --partitions 16 --batch-bytes 1200
+    python -m benchmarks.rounds                                   # 8 runs of about 6 records a round
+    python -m benchmarks.rounds --partitions 64 --batch-bytes 300
+    python -m benchmarks.rounds --batch-bytes 3600 --alone        # beside them the same runs one by one
 
-Both ways run in one process without a broker, in turns over the same bytes; docs/benchmarks-pipeline.md has
-the results.
+All stages run in one thread without a broker. A stage does not include the stages inside it. Clocks cost a
+round some tens of microseconds. docs/benchmarks-pipeline.md has the results.
 """
 
 from __future__ import annotations
@@ -17,28 +19,48 @@ import gc
 import json
 import logging
 import statistics
+from collections.abc import Callable
+from typing import Any
 
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 
-from benchmarks.rig.stages import GC_THRESHOLDS, Stopwatch, record_batches
+from benchmarks.rig.stages import GC_THRESHOLDS, NestedStopwatch, record_batches
 from benchmarks.rig.stream import generate, model_keys
 from streamapp.embedded.broker import free_port
 from streamapp.settings import Settings
 from streamapp.worker.compile_ahead import warm_kernels
+from streamapp.worker.journal.ledger import Ledger
 from streamapp.worker.observability.metrics import Metrics
+from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.record_sizes import OutputLimits
-from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.processing.pipeline import KeyPlacement, Pipeline, Results
 from streamapp.worker.processing.run_groups import groups
+from streamapp.worker.task.sources import SOURCES, source_topics
+from streamapp.worker.task.task import Task
 from streamapp.worker.transport.fetched_columns import decode
-from streamapp.worker.transport.runs import ReadAhead, Run
+from streamapp.worker.transport.rounds import together
+from streamapp.worker.transport.runs import FetchedColumns, Run, TimeOrder
 from topics.clients.sender import Sender
+from topics.columns.spans import RecordSpans
 from topics.definitions import TopicNames
 from topics.fetching.fetched_records import FetchedRecords
 
 NAMES = TopicNames("grove.")
-FETCH, PROCESS = "fetch and order", "read, process, encode"
-SEND = "hand over, count"
+RUN_SIZE = 2000  # the worker's first limit of a run
+FETCH, ORDER = "fetch: batches to columns", "order: runs of the round, groups"
+REST, NOTE = "the rest of the pipeline", "ledger"
+INSIDE: list[tuple[type, str, str]] = [
+    (Pipeline, "_decoded", "decode"),
+    (KeyPlacement, "check", "placement of keys"),
+    (Task, "leading", "task: what a step may hold"),
+    (Task, "process", "task: answer and learn"),
+    (Encoder, "encode_runs", "encode"),
+    (Pipeline, "_results", "journal step, results"),
+    (Pipeline, "send", "hand over, count"),
+    (Sender, "hand_over", "hand over: client"),
+]
+"""Methods whose time is a stage of its own."""
 
 
 class Partitions:
@@ -49,50 +71,98 @@ class Partitions:
         away = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "log_level": 0}
         self.sender = Sender(away, native=True)
         self._pipeline = Pipeline(Settings(), self.sender, Metrics(), partitions=len(batches), limits=limits)
-        self._tasks = [self._pipeline.new_task(number) for number in range(len(batches))]
+        numbers = range(len(batches))
+        self._tasks = [self._pipeline.new_task(number) for number in numbers]
         self._batches = batches
-        self._positions = [0] * len(batches)
+        self._orders = [_order(number) for number in numbers]
+        self._ledgers = [
+            Ledger(dict.fromkeys(SOURCES, 0), 1, self._pipeline.config, self._pipeline.journal_bytes)
+            for _ in numbers
+        ]
 
-    async def round(self, number: int, watch: Stopwatch, together: bool) -> None:
+    async def round(self, number: int, watch: NestedStopwatch, in_groups: bool) -> None:
         """Process the next run of each partition."""
         with watch.measure(FETCH):
-            runs = [self._fetch(partition, own[number]) for partition, own in enumerate(self._batches)]
-            made = groups(runs) if together else [[run] for run in runs]
+            fetched = [self._fetch(partition, own[number]) for partition, own in enumerate(self._batches)]
+        with watch.measure(ORDER):
+            for order, columns in zip(self._orders, fetched, strict=True):
+                order.add(NAMES.instances, columns)
+            runs = [run for order in self._orders if (run := order.next_run(0.0, RUN_SIZE))]
+            delivered = [group for part in together(runs, RUN_SIZE) for group in groups(part)]
+            made = delivered if in_groups else [[run] for run in runs]
         for group in made:
-            work = [(self._tasks[run.raw.partition], run) for run in group]
-            with watch.measure(PROCESS):
-                outcomes = await self._pipeline.process(work, lambda _: True)
-            results = [outcome for outcome in outcomes if isinstance(outcome, Results)]
-            assert len(results) == len(outcomes)
-            with watch.measure(SEND):
-                self._pipeline.send(results)
+            await self._process(group, watch)
 
-    def _fetch(self, partition: int, batch: bytes) -> Run:
-        topic, position = NAMES.instances, self._positions[partition]
-        tp = TopicPartition(topic, partition)
-        columns = decode(
-            PartitionRecords(tp, FetchedRecords(batch), [], position, None, None, True, READ_COMMITTED), None
-        )
-        ahead = ReadAhead(topic, partition, position)
-        ahead.add(columns)
-        self._positions[partition] = columns.position
-        return ahead.take(float("inf"), len(columns))
+    async def _process(self, group: list[Run], watch: NestedStopwatch) -> None:
+        work = [(self._tasks[run.raw.partition], run) for run in group]
+        with watch.measure(REST):
+            outcomes = await self._pipeline.process(work, lambda _: True)
+        results = [outcome for outcome in outcomes if isinstance(outcome, Results)]
+        assert len(results) == len(outcomes)
+        self._pipeline.send(results)
+        with watch.measure(NOTE):
+            for result in results:
+                self._ledgers[result.run.raw.partition].note(result.step)
+
+    def _fetch(self, partition: int, batch: bytes) -> FetchedColumns:
+        position = self._orders[partition].topics[NAMES.instances].position
+        tp = TopicPartition(NAMES.instances, partition)
+        records = PartitionRecords(tp, FetchedRecords(batch), [], position, None, None, True, READ_COMMITTED)
+        return decode(records, None)
 
 
-async def measure(batches: list[list[bytes]], rounds: int, turns: int) -> dict[bool, list[dict[str, float]]]:
-    """Return, for both ways, µs of CPU per run by stage in each turn; a third of the rounds warms up."""
-    seconds_by_stage: dict[bool, list[dict[str, float]]] = {True: [], False: []}
-    for turn in range(2 * turns):
-        together = turn % 2 == 0
-        partitions, watch = Partitions(batches), Stopwatch()
+def _order(partition: int) -> TimeOrder:
+    """Return the time order of a partition whose other topics have no records."""
+    positions = [(topic, 0) for topic in source_topics(NAMES).values()]
+    order = TimeOrder(partition, positions, skew_ms=0, max_idle_ms=0, max_records=RUN_SIZE)
+    for topic in order.topics:
+        order.add(topic, FetchedColumns(RecordSpans.none(), 0, 0))
+    return order
+
+
+def watch_inside(watch: NestedStopwatch) -> Callable[[], None]:
+    """Measure the methods of INSIDE; return the function that ends this."""
+    methods: list[tuple[type, str, Any]] = []
+    for owner, name, stage in INSIDE:
+        method = getattr(owner, name)
+        methods.append((owner, name, method))
+        setattr(owner, name, watch.around(stage, method))
+
+    def end() -> None:
+        for owner, name, method in methods:
+            setattr(owner, name, method)
+
+    return end
+
+
+async def measure(batches: list[list[bytes]], rounds: int, in_groups: bool) -> dict[str, float]:
+    """Return µs of CPU of a round by stage; a third of the rounds warms up."""
+    partitions, watch = Partitions(batches), NestedStopwatch()
+    end = watch_inside(watch)
+    try:
         for number in range(rounds):
             if number == rounds // 3:
                 watch.seconds.clear()
-            await partitions.round(number, watch, together)
+            await partitions.round(number, watch, in_groups)
+    finally:
+        end()
         partitions.sender.close()
-        runs = (rounds - rounds // 3) * len(batches)
-        seconds_by_stage[together].append({stage: s / runs * 1e6 for stage, s in watch.seconds.items()})
-    return seconds_by_stage
+    counted = rounds - rounds // 3
+    return {stage: seconds / counted * 1e6 for stage, seconds in watch.seconds.items()}
+
+
+def report(turns: list[dict[str, float]], in_groups: bool, batches: list[list[bytes]]) -> None:
+    """Print medians over the turns."""
+    stages = {stage: round(statistics.median(turn[stage] for turn in turns), 1) for stage in turns[0]}
+    all_ = statistics.median(sum(turn.values()) for turn in turns)
+    line = {
+        "in_groups": in_groups,
+        "runs": len(batches),
+        "microseconds_per_round": round(all_),
+        "microseconds_per_run": round(all_ / len(batches), 1),
+        "stages": stages,
+    }
+    print(json.dumps(line))
 
 
 def main() -> None:
@@ -101,7 +171,8 @@ def main() -> None:
     parser.add_argument("--keys", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=150)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--batch-bytes", type=int, default=3600, help="of the records of a run, about")
+    parser.add_argument("--batch-bytes", type=int, default=1000, help="of the records of a run, about")
+    parser.add_argument("--alone", action="store_true", help="measure the same runs one by one, too")
     options = parser.parse_args()
     # The broker is away on purpose.
     logging.getLogger("topics.clients.delivery_failures").setLevel(logging.ERROR)
@@ -114,13 +185,17 @@ def main() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GC_THRESHOLDS)
-    measured = asyncio.run(measure(batches, rounds, options.turns))
-    for together, turns in measured.items():
-        stages = {stage: round(statistics.median(turn[stage] for turn in turns), 1) for stage in turns[0]}
-        all_ = round(statistics.median(sum(turn.values()) for turn in turns), 1)
-        print(json.dumps({"together": together, "microseconds_per_run": all_, **stages}))
-    ratios = [sum(a.values()) / sum(b.values()) for a, b in zip(measured[True], measured[False], strict=True)]
-    print(json.dumps({"together_to_alone": [round(ratio, 2) for ratio in ratios]}))
+    ways = (True, False) if options.alone else (True,)
+    turns: dict[bool, list[dict[str, float]]] = {way: [] for way in ways}
+    for _ in range(options.turns):
+        for way in ways:
+            turns[way].append(asyncio.run(measure(batches, rounds, way)))
+    for way in ways:
+        report(turns[way], way, batches)
+    if options.alone:
+        pairs = zip(turns[True], turns[False], strict=True)
+        ratios = [round(sum(a.values()) / sum(b.values()), 2) for a, b in pairs]
+        print(json.dumps({"in_groups_to_alone": ratios}))
 
 
 if __name__ == "__main__":

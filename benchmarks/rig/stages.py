@@ -72,6 +72,25 @@ class Stopwatch:
         return measured
 
 
+class NestedStopwatch(Stopwatch):
+    """CPU seconds of this thread by stage; a stage does not include the stages inside it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._inside = [0.0]  # seconds of the stages inside each open stage
+
+    @contextmanager
+    def measure(self, stage: str) -> Iterator[None]:
+        started = time.thread_time()
+        self._inside.append(0.0)
+        try:
+            yield
+        finally:
+            all_of_it = time.thread_time() - started
+            self.seconds[stage] += all_of_it - self._inside.pop()
+            self._inside[-1] += all_of_it
+
+
 def measure_stages(bench: Bench, rows: Rows, form: str, partitions: int) -> list[Stage]:
     """Return the stages in the order of a record's way, and the further cost of the real worker."""
     bench.backlog = load(bench.options.bootstrap, bench.names.instances, rows, form, partitions)

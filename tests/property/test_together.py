@@ -106,3 +106,22 @@ def test_ids_that_are_not_given_are_of_the_run_s_own_partition() -> None:
 
 def test_nothing_is_known_at_first() -> None:
     assert compare(InstanceDecoder(), [run_of_partition(p, plain(p, "ab")) for p in range(2)]) == 0
+
+
+def test_a_trickle_of_runs_below_the_kernel_s_worth_is_read_together_from_the_second_round_on() -> None:
+    decode = InstanceDecoder()
+    trickle = [run_of_partition(p, plain(p, labels)) for p, labels in enumerate(["ab", "b", "ca", "abb"])]
+    assert compare(decode, trickle) == 0
+    assert compare(decode, trickle) == 4
+
+
+def test_a_round_without_any_good_record_of_json_teaches_nothing() -> None:
+    decode = InstanceDecoder()
+    bad: list[list[bytes | None]] = [
+        [b"{", b"", None],
+        [b"[1]"] * 3,
+        [b"\xd6"] * 3,
+        [b"\x00\x00\x00\x00\x01{}"],
+    ]
+    for _ in range(2):
+        assert compare(decode, [run_of_partition(p, values) for p, values in enumerate(bad)]) == 0

@@ -298,9 +298,9 @@ def distinct_headers(headers: Sequence[Headers]) -> Sequence[Headers]:
 
 
 class RecordSpans:
-    """n records over one buffer, with the place of each part of each record."""
+    """n records over one buffer, with the place of each part of each record; nothing changes them."""
 
-    __slots__ = ("buffer", "table")
+    __slots__ = ("_value_bytes", "buffer", "table")
 
     def __init__(self, buffer: bytes, table: Ints64) -> None:
         """`table` is int64[8, n] with the rows OFFSET, TIMESTAMP and so on; lengths of keys and values may be
@@ -308,6 +308,7 @@ class RecordSpans:
         """
         self.buffer = buffer
         self.table = table
+        self._value_bytes = -1  # not computed yet
 
     @classmethod
     def none(cls) -> RecordSpans:
@@ -354,10 +355,12 @@ class RecordSpans:
         return cls(b"".join(buffers), np.concatenate(tables, axis=1))
 
     def __len__(self) -> int:
-        return len(self.table[OFFSET])
+        return int(self.table.shape[1])
 
     def part(self, start: int, stop: int) -> RecordSpans:
         """Return records `start` to before `stop`, over the same buffer."""
+        if start == 0 and stop == self.table.shape[1]:
+            return self
         return RecordSpans(self.buffer, self.table[:, start:stop])
 
     def bounds(self) -> tuple[int, int]:
@@ -396,12 +399,14 @@ class RecordSpans:
     @property
     def value_bytes(self) -> int:
         """Bytes of all values."""
-        return self.values.total
+        if self._value_bytes < 0:  # several stages of a worker need it
+            self._value_bytes = int(np.add.reduce(np.maximum(self.table[VALUE_LENGTH], 0)))
+        return self._value_bytes
 
     @property
     def content_bytes(self) -> int:
         """Bytes of all values and headers."""
-        return self.value_bytes + int(self.table[HEADERS_LENGTH].sum())
+        return self.value_bytes + int(np.add.reduce(self.table[HEADERS_LENGTH]))
 
 
 def any_headers(headers: Sequence[Headers]) -> bool:

@@ -159,12 +159,13 @@ class Pipeline:
         if not work:
             return []
         started = time.perf_counter()
+        decoded = self._decoded(work)
         for _, run in work:
-            self._placement.check(run)
+            self._placement.check(run)  # decoding has found the distinct keys
         outcomes: list[Results | Exception | None] = [None] * len(work)
         steps: list[tuple[int, Run, Run | None]] = []  # number of a run, its first records, the rest
         of_tasks: list[tuple[Task, TaskRun]] = []
-        for number, ((task, run), batch) in enumerate(zip(work, self._decoded(work), strict=True)):
+        for number, ((task, run), batch) in enumerate(zip(work, decoded, strict=True)):
             source = self._sources[run.topic]
             whole = TaskRun(source, run.raw, batch, run.position, run.skipped, run.refused)
             try:

@@ -50,7 +50,8 @@ def is_large(run: Run) -> bool:
 
 
 def _is_large(run: Run, size: int) -> bool:
-    if size >= LARGE_RUN or run.raw.spans.values.longest >= LARGE_RECORD:
+    spans = run.raw.spans
+    if size >= LARGE_RUN or (len(spans.buffer) >= LARGE_RECORD and spans.values.longest >= LARGE_RECORD):
         return True
     return _has_many_headers(run.raw.headers)
 

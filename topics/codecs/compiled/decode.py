@@ -18,6 +18,7 @@ from topics.codecs.batch import Batch
 from topics.codecs.codec import CODECS
 from topics.codecs.compiled.keys import KeyTexts, code_headers
 from topics.codecs.compiled.small_runs import small_runs
+from topics.codecs.content_types import uniform_wire
 from topics.codecs.json.compiled.shape import INSTANCES, LABELS, Members
 from topics.codecs.json.compiled.shaped_rows import ShapedRows
 from topics.codecs.json.compiled.shapes import Shapes
@@ -123,12 +124,17 @@ class InstanceDecoder(_Decoder[Instances]):
 
     def decode(self, runs: Sequence[RawRecords], limits: Limits) -> list[Instances]:
         """Return the instances of each run; simple JSON of small runs is read in one go."""
-        decoded: list[Instances | None] = [None] * len(runs)
-        if len(runs) > 1:
-            decoded = small_runs(runs, limits, self._shapes, self._key_texts)
-        return [
-            self(raw, limits) if batch is None else batch for raw, batch in zip(runs, decoded, strict=True)
-        ]
+        if len(runs) == 1:
+            return [self(runs[0], limits)]
+        decoded: list[Instances] = []
+        unread = b""
+        for raw, batch in zip(runs, small_runs(runs, limits, self._shapes, self._key_texts), strict=True):
+            decoded.append(self(raw, limits) if batch is None else batch)
+            if batch is None and not unread:
+                unread = _first_of_few(raw, decoded[-1])
+        if unread and sum(map(len, runs)) >= FEWEST:  # the next runs like these are read in one go
+            self._shapes.learn(unread, limits)
+        return decoded
 
     def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Instances:
         return CODECS[form].read_instances(batch, limits)
@@ -142,6 +148,13 @@ class InstanceDecoder(_Decoder[Instances]):
     def _together(self, parts: list[Instances], batch: Batch) -> Instances:
         order = _order(parts)
         return Instances(**_common(parts, batch, order), blocks=np.empty((0, 3), dtype=np.int32))
+
+
+def _first_of_few(raw: RawRecords, batch: Instances) -> bytes:
+    """Return the first good record of a run of JSON that is too small for the kernel; empty: none is good."""
+    if len(raw) >= FEWEST or not len(batch) or uniform_wire(raw.values, raw.headers) != "json":
+        return b""
+    return raw.values[int(batch.record[0])] or b""
 
 
 class LabelDecoder(_Decoder[Labels]):

@@ -52,14 +52,8 @@ class FamilyRun(InstanceRows):
         state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
     ) -> FamilyRun | None:
         """Return a run if its models are of one family and nothing in it is new, else None."""
-        store, features = state.store, batch.features
-        if len(features) != 1 or len(batch.blocks) or store.growth.is_due:
-            return None
-        slots = store.keys.slots(batch.keys)
-        surveyed = store.traits.families.survey(slots, batch.key, batch.label_values, batch.label)
+        surveyed = survey(state, batch)
         if surveyed is None:
-            return None
-        if not state.placement.is_in_place(features[0], store.traits.schema(int(slots[0])).columns):
             return None
         run = FamilyRun(state, raw, batch, time, effects, surveyed)
         return run if state.early.knows_none_of(run.names) else None
@@ -126,3 +120,20 @@ class FamilyRun(InstanceRows):
         events = ModelEvents(store, self.raw, self.batch.record, self.batch.ids)
         events.add(answers.events, np.arange(len(model)), answers.version.item, records)
         events.write(self.effects)
+
+
+def survey(state: PartitionState, batch: Instances) -> Surveyed | None:
+    """Return the rows of a batch if their models are of one family, which has all their features and classes.
+
+    Such rows add nothing to the schema of a model.
+    """
+    store, features = state.store, batch.features
+    if len(features) != 1 or len(batch.blocks) or store.growth.is_due:
+        return None
+    slots = store.keys.slots(batch.keys)
+    surveyed = store.traits.families.survey(slots, batch.key, batch.label_values, batch.label)
+    if surveyed is None:
+        return None
+    if not state.placement.is_in_place(features[0], store.traits.schema(int(slots[0])).columns):
+        return None
+    return surveyed

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from streamapp.worker.task.instances.family_run import survey
 from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.models.schemas.class_codes import ClassCodes
 from streamapp.worker.task.models.schemas.feature_placement import Mask, Part
@@ -52,7 +53,7 @@ Addition = tuple[int, int]
 
 def leading_records(state: PartitionState, batch: Instances | Labels, n: int, most: int = STEP) -> int:
     """Return how many of the n records of a run, at least one, add to models no more than `most` work."""
-    if len(batch) < 2:
+    if len(batch) < 2 or (isinstance(batch, Instances) and survey(state, batch) is not None):
         return n
     spent = 0
     for row, cost in sorted(_Additions(state, batch).all()):
