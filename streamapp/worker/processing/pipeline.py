@@ -159,30 +159,37 @@ class Pipeline:
         if not work:
             return []
         started = time.perf_counter()
-        decoded = self._decoded(work)
-        for _, run in work:
-            self._placement.check(run)  # decoding has found the distinct keys
         outcomes: list[Results | Exception | None] = [None] * len(work)
         steps: list[tuple[int, Run, Run | None]] = []  # number of a run, its first records, the rest
         of_tasks: list[tuple[Task, TaskRun]] = []
-        for number, ((task, run), batch) in enumerate(zip(work, decoded, strict=True)):
-            source = self._sources[run.topic]
-            whole = TaskRun(source, run.raw, batch, run.position, run.skipped, run.refused)
+        for number, ((task, run), batch) in enumerate(zip(work, self._decoded(work), strict=True)):
             try:
-                leading = task.leading(whole, most)
+                leading, first, rest = self._leading(task, run, batch, most)
             except Exception as error:  # noqa: BLE001 - of one run: the others go on
                 outcomes[number] = error
                 continue
-            n = len(leading.raw)
-            steps.append((number, *(run.cut(n) if n < len(run.raw) else (run, None))))
+            steps.append((number, first, rest))
             of_tasks.append((task, leading))
         isolated = process_isolated(of_tasks, self._encoder.encode_runs)
         seconds = (time.perf_counter() - started) / len(work)
         for (number, run, rest), outcome in zip(steps, isolated, strict=True):
-            outcomes[number] = (
-                outcome if isinstance(outcome, Exception) else self._results(run, rest, *outcome, seconds)
-            )
+            try:
+                outcomes[number] = (
+                    outcome if isinstance(outcome, Exception) else self._results(run, rest, *outcome, seconds)
+                )
+            except Exception as error:  # noqa: BLE001 - of one run: its task is given up, the others go on
+                outcomes[number] = error
         return cast("list[Results | Exception]", outcomes)
+
+    def _leading(self, task: Task, run: Run, batch: Any, most: int) -> tuple[TaskRun, Run, Run | None]:
+        """Return the first records of a run, as its task takes them and as a run, and the rest."""
+        self._placement.check(run)  # decoding has found the distinct keys
+        source = self._sources[run.topic]
+        whole = TaskRun(source, run.raw, batch, run.position, run.skipped, run.refused)
+        leading = task.leading(whole, most)
+        n = len(leading.raw)
+        first, rest = run.cut(n) if n < len(run.raw) else (run, None)
+        return leading, first, rest
 
     def _decoded(self, work: Sequence[TaskAndRun]) -> list[Any]:
         """Return the batch of each run; None: the task decodes the run."""
@@ -228,9 +235,14 @@ class Pipeline:
                     self.sender.offer_run(outputs.topic, raw.partition, *columns)
         self.sender.hand_over()
         for results in group:
-            self._metrics.sent(results.run.raw, results.effects)
-            for notice in results.effects.notices:
-                _log(results.run, notice)
+            try:
+                self._metrics.sent(results.run.raw, results.effects)
+                for notice in results.effects.notices:
+                    _log(results.run, notice)
+            except Exception:
+                # The outputs are sent: to repeat or to drop the run would lose more than its counts.
+                raw = results.run.raw
+                logger.exception("topic=%s partition=%d: a run was not counted", raw.topic, raw.partition)
 
 
 async def _to_the_end(compute: Callable[[], T]) -> T:

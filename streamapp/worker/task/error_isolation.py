@@ -71,7 +71,7 @@ def process_isolated(
         for (_, run), effects in zip(work, processed, strict=True)
         if isinstance(effects, Effects)
     ]
-    encoded = iter(encode(pending) if pending else ())
+    encoded = iter(_encoded_each(pending, encode))
     outcomes: list[tuple[Effects, list[T]] | Exception] = []
     for (task, run), effects in zip(work, processed, strict=True):
         failure: Exception | None
@@ -88,6 +88,20 @@ def process_isolated(
         except Exception as error:  # noqa: BLE001 - of one run: the other runs have their results
             outcomes.append(error)
     return outcomes
+
+
+def _encoded_each(
+    pending: Sequence[tuple[RawRecords, Effects]], encode: Encode[T]
+) -> Sequence[Sequence[T] | Exception]:
+    """Return the records of each run, or its exception; if the call fails for several, each has its own."""
+    if not pending:
+        return ()
+    try:
+        return encode(pending)
+    except Exception as error:  # noqa: BLE001 - of one of the runs: the other runs have their records
+        if len(pending) == 1:
+            return [error]
+        return [outcome for pair in pending for outcome in _encoded_each([pair], encode)]
 
 
 def _processed(task: Task, run: TaskRun) -> Effects | Exception | None:
