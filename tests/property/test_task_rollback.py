@@ -27,6 +27,8 @@ def state(partition: Partition) -> dict[str, Any]:
             store.keys[slot]: (store.traits.schema(slot), store.cache.model(slot).schema) for slot in slots
         },
         "warned": {store.keys[slot] for slot in store.warned},
+        "fresh": {store.keys[slot] for slot in slots if store.growth.is_fresh(slot)},
+        "incarnations": {store.keys[slot]: store.record(slot).incarnation for slot in slots},
         "specs": list(task.awaited.items()),
         "quota": store.keys.quota.taken,
         "pending": {

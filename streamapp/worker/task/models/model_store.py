@@ -189,6 +189,7 @@ class ModelStore:
     def checkpoint(self) -> None:
         """Begin a run: changes so far are final."""
         self.undo.checkpoint()
+        self.growth.checkpoint()
         self.lives.checkpoint()
         self.warned.checkpoint()
 

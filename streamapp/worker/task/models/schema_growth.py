@@ -31,6 +31,7 @@ class SchemaGrowth:
         self._changes, self._templates = changes, templates
         self.grown: set[int] = set()  # slots whose models lack the growth of their schemas
         self._fresh: set[int] = set()
+        self._fresh_before: set[int] | None = None  # None: unchanged since `checkpoint`
 
     @property
     def is_due(self) -> bool:
@@ -43,11 +44,14 @@ class SchemaGrowth:
 
     def set_fresh(self, slot: int) -> None:
         """Note that a slot has a fresh model."""
+        self._will_change()
         self._fresh.add(slot)
 
     def forget(self, slot: int) -> None:
         """Note that the model of a slot is gone, or is not fresh."""
-        self._fresh.discard(slot)
+        if slot in self._fresh:
+            self._will_change()
+            self._fresh.remove(slot)
 
     def grow(self, slot: int, schema: Schema) -> None:
         """Let a model's schema grow; `adopt` then changes the model."""
@@ -66,11 +70,22 @@ class SchemaGrowth:
                 model.adopt(schema)
                 self._table.refresh(slot)
         self.grown.clear()
-        self._fresh.clear()
+        if self._fresh:
+            self._will_change()
+            self._fresh.clear()
+
+    def checkpoint(self) -> None:
+        """Begin a run: which models are fresh now is final."""
+        self._fresh_before = None
 
     def rollback(self) -> None:
-        """Undo the growth that was not adopted."""
+        """Undo the growth that was not adopted; models that were fresh are fresh again."""
         for slot in self.grown:
             self._traits.set_schema(slot, self._cache.plan(slot).schema)
         self.grown.clear()
-        self._fresh.clear()
+        if self._fresh_before is not None:
+            self._fresh, self._fresh_before = self._fresh_before, None
+
+    def _will_change(self) -> None:
+        if self._fresh_before is None:
+            self._fresh_before = set(self._fresh)

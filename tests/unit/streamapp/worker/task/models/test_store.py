@@ -74,6 +74,23 @@ def test_growth_reaches_the_model_in_one_step() -> None:
     assert store.growth.grown == set()
 
 
+def test_an_undone_run_leaves_models_fresh_that_have_processed_nothing() -> None:
+    """Their snapshot holds that; a restore passes over the record that failed, and finds them fresh."""
+    store = store_of("a", "b", "c")
+    store.undo.preserve([0, 1, 2])
+    store.create("d", SPEC, SCHEMA)
+    learn(store, 0, "x")
+    store.delete(1)
+    assert not any(store.growth.is_fresh(slot) for slot in range(3))
+    store.rollback()
+    assert [store.growth.is_fresh(slot) for slot in range(4)] == [True, True, True, False]
+    store.checkpoint()
+    learn(store, 0, "x")
+    store.checkpoint()
+    store.rollback()
+    assert not store.growth.is_due
+
+
 def test_rollback_brings_back_preserved_models_and_drops_new_ones() -> None:
     store = store_of("a", "b")
     learn(store, 0, "x")
