@@ -73,7 +73,8 @@ def test_commits_that_come_during_a_sync_share_the_next_one(
     go_on.set()
     for thread in threads:
         thread.join(PATIENCE_S)
-    assert syncs == [{"a"}, set("abcd")]
+    assert syncs[:2] == [{"a"}, set("abcd")]
+    assert len(syncs) < 4, "one that had just committed may count itself a moment later, and sync alone"
 
 
 def test_only_what_has_to_last_waits_for_the_disk(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -390,7 +390,7 @@ def test_what_is_delivered_soon_is_not_waited_for_long(cluster: dict[str, Any], 
         client.init_transactions(10)
     took = math.inf
     for _ in range(500):  # on a busy machine most of them wait for a processor
-        if took < 0.008:
+        if took < 0.010:
             break
         if name == "commit":
             client.begin_transaction()
@@ -401,7 +401,7 @@ def test_what_is_delivered_soon_is_not_waited_for_long(cluster: dict[str, Any], 
         else:
             client.commit_transaction(10)
         took = min(took, time.monotonic() - began)
-    assert took < 0.008
+    assert took < 0.010
 
 
 def test_a_dropped_client_leaves_neither_threads_nor_files(away: dict[str, Any]) -> None:

@@ -52,6 +52,7 @@ def test_a_record_that_the_client_did_not_take_fails_every_later_flush(
 
 
 TINY = 100  # records in the client's queue
+PATIENCE_S = 60.0
 
 
 @pytest.fixture
@@ -95,12 +96,29 @@ def offer(sender: Sender, n: int, prefix: str = "", topic: str = "topic") -> Non
     sender.offer_run(topic, 0, given, [b"key"] * n, [0] * n, [[("h", value)] for value in values])
 
 
+class NotedLock:
+    """A lock that counts the threads that wait for it or had it."""
+
+    def __init__(self) -> None:
+        self.entered = threading.Semaphore(0)
+        self._lock = threading.Lock()
+        self.acquire, self.release = self._lock.acquire, self._lock.release
+
+    def __enter__(self) -> None:
+        self.entered.release()
+        self._lock.acquire()
+
+    def __exit__(self, *_error: object) -> None:
+        self._lock.release()
+
+
 def test_what_is_offered_never_waits_and_close_ends_whoever_drains(away: Sender) -> None:
     offer(away, TINY)
     assert not away.is_full, "the client has taken all of it"
     offer(away, TINY)
     offer(away, 1)
     assert away.is_full
+    away._handing_over = lock = NotedLock()
     ended: list[Exception] = []
 
     def drain() -> None:
@@ -112,6 +130,8 @@ def test_what_is_offered_never_waits_and_close_ends_whoever_drains(away: Sender)
     threads = [threading.Thread(target=drain), threading.Thread(target=drain)]
     for thread in threads:
         thread.start()
+    for _ in threads:
+        assert lock.entered.acquire(timeout=PATIENCE_S), "a drain has not begun"
     offer(away, 1)
     away.close()
     for thread in threads:
@@ -125,7 +145,9 @@ def test_what_was_offered_is_sent_in_order_whoever_hands_it_over(
     cluster: dict[str, str], native: bool
 ) -> None:
     topic = topic_of("order", native)
-    sender = sender_to(cluster | {"queue.buffering.max.messages": str(TINY)}, native)
+    # The client keeps its records for so long that the queue fills, however slow this thread is.
+    bounds = {"queue.buffering.max.messages": str(TINY), "linger.ms": "50"}
+    sender = sender_to(cluster | bounds, native)
     drained = 0
     for part in range(20):
         offer(sender, 70 + part % 2, f"{part}-", topic)
