@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from core.active.label_account import ANSWERED, DECLINED
 from core.layout.measures import MOST_CLASSES
+from core.state_version import MEASURES_SINCE
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.effects.label_requests import label_requests
@@ -139,9 +140,14 @@ def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
 
 
 def _number_of_shares(run: AnsweredRun, rows: Ints64) -> Ints32:
-    """Return int32[m]: the class shares to keep, none of rows without an answer, or with too many classes."""
+    """Return int32[m]: the class shares to keep, none of rows without an answer, or with too many classes.
+
+    A replay of a release without measures keeps none: they count for `pending.max.bytes`, and a full store
+    would forget other entries than that release did.
+    """
     known = run.replies.known[rows]
     keeps = (run.replies.prediction[rows] >= 0) & (known <= MOST_CLASSES)
+    keeps &= run.state.config.state_version >= MEASURES_SINCE
     number: Ints32 = np.where(keeps, known, 0).astype(np.int32)
     return number
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from streamapp.worker.task.task_config import TaskConfig
-from tests.topology.partition import Partition, config
+from tests.topology.partition import ALWAYS, Partition, config
 
 OF_4 = replace(config({"drift": "adwin"}), state_version=4)
 SCHEMA = {"attributes": [{"name": "x"}], "classes": ["low", "high"]}
@@ -48,3 +50,15 @@ def test_behind_the_tail_new_models_have_the_defaults_of_today_and_old_ones_keep
 def test_a_configuration_says_nothing_of_its_state_version_which_the_record_around_it_has() -> None:
     assert TaskConfig.from_json(OF_4.to_json(), 4) == OF_4
     assert "state_version" not in OF_4.to_json()
+
+
+@pytest.mark.parametrize(("version", "dropped"), [(4, 36), (8, 36), (9, 39)])
+def test_a_full_store_forgets_what_it_forgot_then(version: int, dropped: int) -> None:
+    """Releases before version 9 kept no class shares of answers: 36 is what version 8 counted of this."""
+    partition = Partition(replace(config(ALWAYS, pending_max_bytes=8192), state_version=version))
+    for n in range(40):
+        partition.instances({"id": f"t{n}", "features": {"x": n % 10, "y": 1.0}, "label": "ab"[n % 10 > 4]})
+    partition.instances(*({"id": f"i{n}", "features": {"x": n % 10, "y": 1.0}} for n in range(60)))
+    partition.labels(*({"id": f"i{n}", "label": "ab"[n % 10 > 4]} for n in range(60)))
+    assert partition.task.pending.dropped == dropped
+    assert partition.model().summary().labels == 100 - dropped
