@@ -22,7 +22,7 @@ RECORDS: Final = 36_000
 HEAD: Final = 6000
 """Records before the comparison."""
 WARM_UP: Final = 2000
-"""Records that the challenger of a ``crossing`` pair learns before the comparison, instead of HEAD."""
+"""Records before the comparison that the challenger of a ``crossing`` pair sees, instead of HEAD."""
 CHUNK: Final = 300
 """Records between two measurements of the true difference."""
 SHADOWS: Final = 6
@@ -37,7 +37,7 @@ STREAMS: Final = {
     "sea": "gen:sea?function=2&seed={seed}",
     "led": "gen:led?seed={seed}",
     "waveform": "gen:waveform?seed={seed}",
-    "hyperplane": "gen:hyperplane?seed={seed}&magnitude=0",
+    "sine": "gen:sine?function=3&seed={seed}",
     "sea-drift": "gen:drift?before=(sea?seed={seed})&after=(sea?function=3&seed={seed})&position=21000",
     "agrawal-drift": (
         "gen:drift?before=(agrawal?function=1&seed={seed})&after=(agrawal?function=3&seed={seed})"
@@ -75,7 +75,7 @@ class Pair:
     """Mean expected difference over all records up to each record, challenger minus champion."""
 
 
-def play(stream: str, kind: str, seed: int, records: int = RECORDS) -> Pair:
+def play(stream: str, kind: str, seed: int, records: int = RECORDS, warm_up: int = WARM_UP) -> Pair:
     """Return the pair of a kind on a stream; the seed determines concept, records, labels and models."""
     address, concept = STREAMS[stream], 100 + seed
     rows = _rows(address, concept, seed, records)
@@ -87,7 +87,7 @@ def play(stream: str, kind: str, seed: int, records: int = RECORDS) -> Pair:
     learned = np.random.default_rng(seed).random(records) < LEARNED
     label = np.where(learned, rows.y, -1).astype(np.int32)
     answers = [np.full(records, -1, dtype=np.int32) for _ in models]
-    begins = 0, HEAD - WARM_UP if kind == "crossing" else 0
+    begins = 0, HEAD - warm_up if kind == "crossing" else 0
     expected = np.zeros(records)
     for start in range(0, records, CHUNK):
         part = slice(start, min(start + CHUNK, records))
@@ -122,5 +122,5 @@ def _answer(
     """Return a model's answers, int32[n]; it learns the labels from 0 on. Without labels it never changes."""
     n = len(x)
     mode = ANSWER_ONLY if label is None else LABELLED
-    given = np.full(n, -1, dtype=np.int32) if label is None else label
-    return table.answer(np.full(n, model), x, given, np.ones(n), mode).prediction
+    labels = np.full(n, -1, dtype=np.int32) if label is None else label
+    return table.answer(np.full(n, model), x, labels, np.ones(n), mode).prediction

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,13 +35,23 @@ class Outcome:
     high: float
     truth: float
     """The true mean difference over these records."""
+    truth_in_the_end: float
+    """The true mean difference over all records of the stream, later ones included."""
 
     @property
     def is_wrong(self) -> bool:
         """A promotion of a challenger that was not better so far, or the drop of one worth the change."""
+        return self._is_against(self.truth)
+
+    @property
+    def is_overtaken(self) -> bool:
+        """The decision is right for the records before it, but would be wrong for the whole stream."""
+        return not self.is_wrong and self._is_against(self.truth_in_the_end)
+
+    def _is_against(self, truth: float) -> bool:
         if self.decision == "promoted":
-            return self.truth <= RULES.margin
-        return self.decision == "dropped" and self.truth >= RULES.worth
+            return truth <= RULES.margin
+        return self.decision == "dropped" and truth >= RULES.worth
 
 
 def by_disagreement(pair: Pair, seed: int, rate: float = RATE) -> Outcome:
@@ -90,25 +99,21 @@ def _outcome(pair: Pair, octave: npt.NDArray[np.int8], requested: npt.NDArray[np
     rules, end = RULES.array(), len(pair.label)
     for row in np.flatnonzero(octave != NOT_DRAWN).tolist():
         counts.records, counts.disagreements = records[row], disagreements[row]
-        one = slice(row, row + 1)
-        columns = pair.label[one], pair.champion[one], pair.challenger[one], octave[one]
+        here = slice(row, row + 1)
+        columns = pair.label[here], pair.champion[here], pair.challenger[here], octave[here]
         if compare_rows(counts, rules, *columns):
             end = row + 1
             break
     counts.records, counts.disagreements = records[end - 1], disagreements[end - 1]
-    found = read(counts.ints, RULES)
+    comparison = read(counts.ints, RULES)
     return Outcome(
-        found.decision,
+        comparison.decision,
         int(requested[:end].sum()),
-        found.labels,
+        comparison.labels,
         end,
-        found.difference,
-        found.low,
-        found.high,
+        comparison.difference,
+        comparison.low,
+        comparison.high,
         float(pair.truth[end - 1]),
+        float(pair.truth[-1]),
     )
-
-
-def is_outside(outcome: Outcome) -> bool:
-    """Return whether the true difference is outside of the bounds."""
-    return not math.isnan(outcome.low) and not outcome.low <= outcome.truth <= outcome.high
