@@ -128,29 +128,23 @@ def score_weighted(
 
 
 @kernel
-def sort_by_share(histograms, classes: int, shares, label: int, weight: float, scratch) -> None:
+def sort_by_share(histograms, classes: int, shares, label: int, weight: float) -> None:
     """Add the shares of an answer to the histograms.
 
     The bin of the second class mirrors that of the first if no other class has a share. So its histogram can
     be derived from the first one when a third class comes (``repack``). Of the classes after the second, a
     share of 0 where the label is another class is left out: the reader adds what is missing from the sum.
-    scratch: workspace, float64[class].
     """
-    code = code_of(shares[0])
-    histograms[(POSITIVES if label == 0 else NEGATIVES) + code] += weight
+    first = code_of(shares[0])
+    histograms[(POSITIVES if label == 0 else NEGATIVES) + first] += weight
     if classes > 2:
-        c = 2
-        while c < classes and shares[c] == 0.0:
-            c += 1
-        code = BINS - 1 - code if c == classes else code_of(shares[1])
-        histograms[HISTOGRAM + (POSITIVES if label == 1 else NEGATIVES) + code] += weight
-        last = min(classes, MOST_CLASSES)
-        for c in range(2, last):  # alone in a loop: the codes of several classes are computed at once
-            scratch[c] = code_of(shares[c])
-        for c in range(2, last):
-            if shares[c] > 0.0 or label == c:
-                part = POSITIVES if label == c else NEGATIVES
-                histograms[c * HISTOGRAM + part + int(scratch[c])] += weight
+        others = 0.0
+        for c in range(2, classes):
+            others += shares[c]
+        for c in range(1, min(classes, MOST_CLASSES)):
+            if c == 1 or shares[c] > 0.0 or label == c:
+                code = code_of(shares[c]) if c > 1 or others > 0.0 else BINS - 1 - first
+                histograms[c * HISTOGRAM + (POSITIVES if label == c else NEGATIVES) + code] += weight
 
 
 def repack(old_classes: int, old: Floats, new_classes: int, new: Floats) -> None:

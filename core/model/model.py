@@ -232,6 +232,13 @@ class Model:
         """Close n requests for labels: ANSWERED, DECLINED or EXPIRED (label_account.py)."""
         close(self.header, how, n)
 
+    def take_account(self, other: Model) -> None:
+        """Continue the requests of another model of the same records, and their numbers."""
+        header, theirs = self.header, other.header
+        header.records, header.requests, header.replies = theirs.records, theirs.requests, theirs.replies
+        header.declined, header.expired = theirs.declined, theirs.expired
+        header.reserved, header.refused = theirs.reserved, theirs.refused
+
     @property
     def takes_attributes(self) -> bool:
         """Whether the schema may still grow by attributes; for a tree, until its first split."""
