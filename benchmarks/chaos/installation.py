@@ -15,6 +15,7 @@ from confluent_kafka import Producer
 from benchmarks.chaos import acquiring
 from benchmarks.chaos.counts import parse
 from benchmarks.chaos.fleet import READY_S, ChaosError, Fleet, wait_until, wait_while_it_falls
+from benchmarks.rig.stream import NAMES
 from topics.clients import admin
 from topics.clients.partitioner import partition_of
 from topics.definitions import TopicNames
@@ -30,6 +31,14 @@ SPEC: Final[dict[str, object]] = {
     "budget": {"name": "count", "limit": 0.3},
     "drift": "ddm",
 }
+
+SCHEMA: Final = {"attributes": [{"name": name} for name in NAMES]}
+CHALLENGES: Final[dict[str, dict[str, object]]] = {
+    "model-00": {"command": "challenge", "spec": {"learner": "naive-bayes"}, "alpha": 0.5},
+    "model-01": {"command": "challenge", "spec": {"learner": "majority-class"}, "max_labels": 20},
+    "model-02": {"command": "challenge", "spec": {"learner": "naive-bayes"}, "decide": "person"},
+}
+"""Keys whose models are challenged before their first instance: by the rule, or until the end."""
 
 WITH_LEAF_TABLE: Final = ("boct",)
 """Learners whose models distribute their labels over leaves."""
@@ -76,10 +85,14 @@ class Installation:
         return acquiring.KEYS if self.features else ()
 
     def make_models(self) -> None:
-        """Send the controls that create the models that buy features; other models are created by their first
-        instance.
+        """Send the controls that create the models that buy features, and those that have challengers; other
+        models are created by their first instance.
         """
         producer = Producer({"bootstrap.servers": self.servers, "log_level": 0})
+        for key, challenge in CHALLENGES.items():
+            for control in ({"command": "create", "schema": SCHEMA}, challenge):
+                partition = partition_of(key.encode(), PARTITIONS)
+                producer.produce(self.names.controls, json.dumps(control), key, partition)
         for key in self.buying:
             partition = partition_of(key.encode(), PARTITIONS)
             producer.produce(self.names.controls, acquiring.controls()[key], key, partition)

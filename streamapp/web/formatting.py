@@ -78,8 +78,31 @@ def event_in_words(event: dict[str, Any]) -> str:
         more = f"; with too few values yet: {number(n_left)}" if n_left else ""
         n_made = number(detail.get("attributes"))
         return f"numeric attributes with thresholds of their first values: {n_made}{more}"
+    if kind in ("promoted", "dropped", "undecided"):
+        ends = {
+            "promoted": "the challenger became the model",
+            "dropped": "the challenger was dropped",
+            "undecided": "the challenge ended undecided",
+        }
+        return f"{ends[kind]} (by {detail.get('by')}): {challenge_in_words(detail.get('challenge'))}"
+    if kind == "challenged" and isinstance(detail.get("challenger"), dict):
+        return f"challenged by {detail['challenger'].get('learner')}"
     parts = (f"{part} {detail[part]}" for part in ("learner", "query", "budget", "drift") if part in detail)
     return f"{kind}: {', '.join(parts)}" if detail else str(kind)
+
+
+def challenge_in_words(challenge: Any) -> str:
+    """Return how a challenger compares with its champion, as far as labels show."""
+    if not isinstance(challenge, dict):
+        return "no challenger"
+    labels = number(challenge.get("labels"))
+    answered, differ = number(challenge.get("records")), number(challenge.get("disagreements"))
+    sentence = f"{challenge.get('learner')}: {differ} of {answered} answers differ, {labels} labels compared"
+    difference, low, high = (challenge.get(name) for name in ("difference", "low", "high"))
+    if isinstance(difference, float) and isinstance(low, float) and isinstance(high, float):
+        sentence += f", accuracy {difference:+.2%} ({low:+.2%} to {high:+.2%}) beside the model"
+    decision = challenge.get("decision")
+    return sentence if decision == "open" else f"{sentence}; by the rule: {decision}"
 
 
 def gap_in_words(detail: dict[str, Any]) -> str:

@@ -26,7 +26,9 @@ from topics.errors import Reason
 Ints32 = npt.NDArray[np.int32]
 Ints64 = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Command = Literal["create", "configure", "freeze", "reset", "delete", "import"]
+Command = Literal[
+    "create", "configure", "freeze", "reset", "delete", "import", "challenge", "promote", "drop"
+]
 Format = Literal["json", "packed", "arrow"]
 
 MAX_WEIGHT: Final = 1e9
@@ -247,6 +249,10 @@ class Predictions:
         default=None, metadata=member("acquired", dict, Acquired._asdict, Acquired.from_json)
     )
     """Features that each row's model bought."""
+    challenger: list[str | None] | None = field(
+        default=None, metadata=member("challenger", str, block="string")
+    )
+    """Class that the challenger of each row's model answered."""
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -309,6 +315,10 @@ class LabelRequests:
         default=None, metadata=member("ranges", dict, Seen.to_json, Seen.from_json, absent=dict)
     )
     """By feature, statistics of the model's records so far."""
+    reasons: list[str | None] | None = field(default=None, metadata=member("reason", str))
+    """Why a label was requested, if the strategy did not request it."""
+    challengers: list[str | None] | None = field(default=None, metadata=member("challenger", str))
+    """Class that the challenger of the model answered."""
 
     def __len__(self) -> int:
         return len(self.request_ids)
@@ -355,6 +365,10 @@ class ModelEvent:
         "reset",
         "imported",
         "deleted",
+        "challenged",
+        "promoted",
+        "dropped",
+        "undecided",
         "split",
         "revised",
         "pruned",
@@ -426,6 +440,7 @@ class EvaluationRecord:
     calibration_error_high: float = math.nan
     per_class: dict[str, dict[str, float]] | None = None  # figures of the most frequent classes
     confusion: dict[str, Any] | None = None  # of the same classes: weights[label][prediction]
+    challenge: dict[str, Any] | None = None  # the comparison with a challenger; None: there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,6 +470,7 @@ class ReceivedPredictions:
     malformed: list[Malformed]
     explanation: list[str | None] = field(default_factory=list)
     acquired: list[Acquired | None] = field(default_factory=list)
+    challenger: list[str | None] = field(default_factory=list)
 
     def __len__(self) -> int:
         return len(self.ids)

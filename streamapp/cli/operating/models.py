@@ -76,7 +76,7 @@ def show(
     depth: Annotated[int, typer.Option("--depth", "-d", help="Levels of the tree.", min=0)] = 3,
     as_json: Json = False,
 ) -> None:
-    """Show a model as it is at the committed offsets: spec, schema, counts, measures per class, tree.
+    """Show a model as it is at the committed offsets: spec, schema, counts, measures, challenger, tree.
 
     \b
     [bold]Examples[/bold]
@@ -86,17 +86,18 @@ def show(
     import json
 
     from core import export as forms
-    from streamapp.tools.inspection.model_answers import measure_lines, measured
+    from streamapp.tools.inspection.model_answers import challenge_lines, measure_lines, measured
     from streamapp.worker.task.models.files.exported import read_exported
 
     exported = read_exported(taken_from(installation_of(options), key))
     if as_json:
         facts = {"key": key, "taken": exported.taken, "frozen": exported.frozen}
         facts["measures"] = measured(exported.model)
+        facts["challenge"] = exported.challenge
         typer.echo(json.dumps(facts | forms.to_document(exported.model), ensure_ascii=False))
         return
     say(exported)
-    for line in measure_lines(measured(exported.model)):
+    for line in (*measure_lines(measured(exported.model)), *challenge_lines(exported.challenge)):
         typer.echo(line)
     typer.echo(forms.to_text(exported.model, depth), nl=False)
 

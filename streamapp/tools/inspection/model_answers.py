@@ -79,6 +79,7 @@ def document(exported: ExportedModel) -> dict[str, Any]:
         "summary": dataclasses.asdict(model.summary()),
         "bytes": model.nbytes,
         "measures": measured(model),
+        "challenge": exported.challenge,
         "nodes": node_rows(nodes),
         "importances": most_important(model),
         "cut": any(node.leaves_below for node in nodes),
@@ -109,6 +110,18 @@ def measure_lines(measures: dict[str, Any] | None) -> list[str]:
         )
         lines += [f"  class {name!r}: {', '.join(parts)}"]
     return lines
+
+
+def challenge_lines(challenge: dict[str, Any] | None) -> list[str]:
+    """Return lines for people about the comparison with a challenger; empty without one."""
+    if challenge is None:
+        return []
+    text = f"{challenge['disagreements']:,} of {challenge['records']:,} answers differ, "
+    text += f"{challenge['labels']:,} labels compared"
+    if challenge["difference"] is not None:
+        low, high = challenge["low"], challenge["high"]
+        text += f", difference {challenge['difference']:+.4f} ({low:+.4f} to {high:+.4f})"
+    return [f"challenger {challenge['learner']}: {text}, {challenge['decision']}"]
 
 
 def _interval(figures: dict[str, Any], name: str) -> str:

@@ -55,4 +55,7 @@ def exported(arrived: Arrived, key: str, prefix: str) -> bytes:
         "partition": arrived.task.partition,
         "positions": named(arrived.positions),
     }
-    return write_exported(arrived.task.models.record(find(arrived.task, key)), origin)
+    models = arrived.task.models
+    challenger = models.keys.challenger(key)
+    challenge = None if challenger == NO_MODEL else models.traits.challenges[challenger].summary()
+    return write_exported(models.record(find(arrived.task, key)), origin, challenge)

@@ -45,6 +45,8 @@ class HeldSpec:
                 awaited.put(self.key, self.spec)
             return "created-later"
         self._is_ours = False
+        if store.keys.challenger(self.key) != NO_MODEL:
+            store.drop(slot)
         if store.cache.plan(slot).spec == self.spec:
             return "continued"
         try:
@@ -69,7 +71,7 @@ class HeldSpec:
             if control is None or control.key != self.key:
                 self._task.process(TaskRun("controls", part))
                 continue
-            if control.command == "configure":
+            if control.command in ("configure", "challenge", "promote", "drop"):
                 self.overridden += 1
                 self._task.process(TaskRun("controls", part, Controls([], [])))  # its time counts
                 continue

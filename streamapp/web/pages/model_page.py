@@ -7,7 +7,7 @@ from typing import Any, Final
 from nicegui import run, ui
 
 from streamapp.web.clock import now_ms
-from streamapp.web.formatting import event_in_words, moment, number, share
+from streamapp.web.formatting import challenge_in_words, event_in_words, moment, number, share
 from streamapp.web.page_frame import Person
 from streamapp.web.pages.charts import (
     budget_chart,
@@ -37,6 +37,7 @@ TREE_EVENTS: Final = (
     "reset",
     "imported",
     "created",
+    "promoted",
 )
 
 
@@ -121,6 +122,8 @@ class ModelPage:
             heading("Measures per class", 2)
             self._basis = ui.label()
             self._measures = table(MEASURES, [], "name")
+            heading("Challenger", 2)
+            self._challenge = ui.label()
             heading("What happened", 2)
             self._timeline = _chart(drift_timeline([]), "Splits and drifts by time").classes("grove-low")
             self._events = table({"time": "Time (UTC)", "labels": "Labels", "said": "Event"}, [], "at")
@@ -182,6 +185,7 @@ class ModelPage:
         _show(self._timeline, drift_timeline(grown))
         self._basis.set_text(basis_in_words(newest))
         self._measures.rows = measure_rows(newest)
+        self._challenge.set_text(cut(challenge_in_words((newest or {}).get("challenge")), 400))
         self._events.rows = [
             {
                 "at": f"{at}",

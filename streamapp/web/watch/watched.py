@@ -26,7 +26,7 @@ NODES_MAX: Final = 4000
 """Nodes of a model whose splits are kept, at most."""
 LARGEST: Final = 2**53
 """A record with a larger number was not written by a worker."""
-BEGINS: Final = ("created", "reset", "imported")
+BEGINS: Final = ("created", "reset", "imported", "promoted")
 """Events that begin another model under the same key: its curve starts again."""
 NEW_TREE: Final = ("new tree", "background tree took over")
 """Actions of a drift that replace a tree, so that its nodes are new."""

@@ -28,8 +28,11 @@ async def reload(models: ModelStore, raw: RawRecords) -> bool:
     cache = models.cache
     if not cache.n_evicted:
         return False
-    keys = (key.decode("utf-8", "replace") for key in coded(raw.keys).distinct if key is not None)
-    missing = cache.missing(models.keys.slot(key) for key in keys)
+    keys = [key.decode("utf-8", "replace") for key in coded(raw.keys).distinct if key is not None]
+    slots = [models.keys.slot(key) for key in keys]
+    if models.keys.has_challengers:
+        slots += [models.keys.challenger(key) for key in keys]
+    missing = cache.missing(slots)
     for named_slots in _slices(missing, cache.sizes(missing)):
         waiting = cache.install_now(named_slots)
         if waiting:

@@ -6,6 +6,9 @@
     reset      spec?, schema?    start over with the same key; what was pending is forgotten
     delete                       forget the model and what was pending
     import     parts of a file   put an exported model under this key, once its last part is here
+    challenge  spec, terms       let a second model answer and learn beside the model of the key
+    promote                      make the challenger the model of the key
+    drop                         forget the challenger
 
 A command that cannot be carried out changes nothing and becomes a dead letter `bad-control`, whose text lists
 the possibilities.
@@ -22,8 +25,11 @@ from core.schema.schema import Schema
 from core.spec import Spec, is_deep, too_deep
 from core.state_version import check_words
 from streamapp.worker.task import counters
+from streamapp.worker.task.challenges.outcomes import By, Outcome, challenge_of, end
+from streamapp.worker.task.challenges.terms import MEMBERS as CHALLENGE_MEMBERS
+from streamapp.worker.task.challenges.terms import check_features, terms_of
 from streamapp.worker.task.effects.effects import DeadLetter, Effects, Notice, Origin
-from streamapp.worker.task.effects.model_happenings import What, happened
+from streamapp.worker.task.effects.model_happenings import What, happened, parts_of
 from streamapp.worker.task.model_creation import no_room
 from streamapp.worker.task.models.files.exported import close_open_requests, read_exported
 from streamapp.worker.task.models.files.importing import ModelPart, RefusedPartError
@@ -42,7 +48,13 @@ MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "reset": ("spec", "schema"),
     "delete": (),
     "import": ("id", "part", "parts", "crc", "data", "replace"),
+    "challenge": CHALLENGE_MEMBERS,
+    "promote": (),
+    "drop": (),
 }
+CHALLENGES: Final = ("challenge", "promote", "drop")
+CHALLENGES_SINCE: Final = 9
+"""State version of the first release with these commands: journals of older releases hold them as refused."""
 MAX_DETAIL: Final = 1000
 """Characters of a detail: it quotes the command, which may be as long as a record."""
 
@@ -71,6 +83,9 @@ class ControlsRun:
             "reset": self._reset,
             "delete": self._delete,
             "import": self._import,
+            "challenge": self._challenge,
+            "promote": self._promote,
+            "drop": self._drop,
         }
 
     def process(self) -> None:
@@ -99,6 +114,9 @@ class ControlsRun:
 
     def _check_members(self, control: Control) -> None:
         members = MEMBERS[control.command]
+        if control.command in CHALLENGES and self.state.config.state_version < CHALLENGES_SINCE:
+            message = f"state version {CHALLENGES_SINCE} has this command first"
+            raise RefusedCommandError(message)
         unknown = sorted(control.body.keys() - set(members))
         if unknown:
             message = f"member {unknown[0]!r} is unknown; known: {', '.join(members) or 'none'}"
@@ -132,6 +150,8 @@ class ControlsRun:
             self.state.awaited.put(control.key, spec)
         else:
             spec = self._changed(control, self.store.cache.plan(slot).spec)
+            if challenge_of(self.state, slot) is not None:
+                check_features(spec)
             self.store.configure(slot, spec)
             self._say("configured", control, slot)
         return f"configured: {spec.to_json()}"
@@ -169,7 +189,9 @@ class ControlsRun:
             if slot == NO_MODEL:
                 raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
         else:
-            self.store.replace(slot, Model.create(spec, schema))
+            model = Model.create(spec, schema)
+            self._end_challenge(slot, "reset", control)
+            self.store.replace(slot, model)
             self.state.pending.forget_model(slot)
             self.state.episodes.forget_model(control.key)
         if slot != NO_MODEL:
@@ -181,6 +203,7 @@ class ControlsRun:
         if slot == NO_MODEL:
             self.state.awaited.discard(control.key)
         else:
+            self._end_challenge(slot, "deletion", control)
             self._say("deleted", control, slot)
             self.store.delete(slot)
             self.state.pending.forget_model(slot)
@@ -196,6 +219,7 @@ class ControlsRun:
         exported = read_exported(whole, self.state.config.state_version)
         close_open_requests(exported.model)
         old = self.store.keys.slot(key)
+        self._end_challenge(old, "import", control)
         slot = self.store.put(key, exported)
         if slot == NO_MODEL:
             raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
@@ -220,6 +244,47 @@ class ControlsRun:
             raise RefusedCommandError(message)
         return part, imports.take(key, part)
 
+    def _challenge(self, control: Control) -> str:
+        slot = self._model(control)
+        if challenge_of(self.state, slot) is not None:
+            message = f"model {control.key!r} has a challenger already; promote or drop it first"
+            raise RefusedCommandError(message)
+        if self.store.traits.frozen[slot]:
+            message = f"model {control.key!r} is frozen: it learns nothing; end that first ('frozen': false)"
+            raise RefusedCommandError(message)
+        if "spec" not in control.body:
+            message = "spec is missing: the spec of the challenger, as in 'create'"
+            raise RefusedCommandError(message)
+        champion, schema = self.store.cache.plan(slot).spec, self.store.traits.schema(slot)
+        terms = terms_of(control.body, self._spec(control, champion), champion, schema)
+        if self.store.challenge(slot, terms, self.state.pending.next_serial) == NO_MODEL:
+            raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
+        self.effects.count(counters.MODELS_CREATED)
+        more = {"challenger": parts_of(terms.spec)}
+        self.effects.happened.append(
+            happened("challenged", self.store, slot, self.raw, control.record, more=more)
+        )
+        return f"challenged: {terms.spec.to_json()} answers and learns beside it"
+
+    def _promote(self, control: Control) -> str:
+        return self._end(control, "promoted")
+
+    def _drop(self, control: Control) -> str:
+        return self._end(control, "dropped")
+
+    def _end(self, control: Control, outcome: Outcome) -> str:
+        """End the challenge of a key by a person's decision."""
+        slot = self._model(control)
+        if challenge_of(self.state, slot) is None:
+            message = f"model {control.key!r} has no challenger; make one by 'challenge'"
+            raise RefusedCommandError(message)
+        return end(self.state, slot, outcome, "person", self.raw, control.record, self.effects)
+
+    def _end_challenge(self, slot: int, by: By, control: Control) -> None:
+        """End the challenge of a model that is replaced or deleted, if there is one."""
+        if challenge_of(self.state, slot) is not None:
+            end(self.state, slot, "dropped", by, self.raw, control.record, self.effects)
+
     def _say(self, what: What, control: Control, slot: int) -> None:
         """Add a model event. A key with only a spec has no model yet: its first instance makes the model."""
         self.effects.happened.append(happened(what, self.store, slot, self.raw, control.record))
@@ -231,6 +296,14 @@ class ControlsRun:
         slot = self.store.keys.slot(control.key)
         if slot == NO_MODEL and control.key not in self.state.awaited:
             message = f"model {control.key!r} is unknown; create it"
+            raise RefusedCommandError(message)
+        return slot
+
+    def _model(self, control: Control) -> int:
+        """Return the slot of the model, which must exist."""
+        slot = self._slot(control)
+        if slot == NO_MODEL:
+            message = f"model {control.key!r} has no schema yet; send this after its first instance"
             raise RefusedCommandError(message)
         return slot
 

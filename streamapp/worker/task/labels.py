@@ -18,7 +18,9 @@ from core.active.label_account import ANSWERED, DECLINED, NOT_SAMPLED
 from core.errors import RowError
 from core.model_table import unit_weight_rule
 from streamapp.worker.task import counters
+from streamapp.worker.task.challenges.challenged_labels import LearnedLabels
 from streamapp.worker.task.effects.effects import Effects, Origin
+from streamapp.worker.task.effects.label_requests import FOR_COMPARISON
 from streamapp.worker.task.effects.model_events import ModelEvents
 from streamapp.worker.task.effects.record_error import RecordError
 from streamapp.worker.task.effects.refusals import Refusals
@@ -331,7 +333,10 @@ class LabelsRun:
             known = self.state.pending.shares(serial[kept])
             shares = np.zeros((len(row), known.shape[1]))
             shares[kept] = known
-        columns = (model, x, code, weight, predicted, requested, sampled, importance, shares)
+        answered = predicted
+        predicted = self._own_answers(model, serial, kept, predicted, sampled, shares)
+        evaluated = np.where(sampled == FOR_COMPARISON, NOT_SAMPLED, sampled).astype(np.int8)
+        columns = (model, x, code, weight, predicted, requested, evaluated, importance, shares)
         start = 0
         # A label that is learned with its episode begins a call: the model gets the episode before it.
         for stop in [*self._with_episodes(serial, kept), len(row)]:
@@ -341,7 +346,41 @@ class LabelsRun:
                 self._hand_in(int(model[stop]), int(serial[stop]))
             start = stop
         store.traits.learn_classes(model, code)
+        if store.keys.has_challengers:
+            self._learn_challenged(training, x, weight, answered)
         self._count_ends(training)
+
+    def _own_answers(
+        self,
+        model: Ints64,
+        serial: Ints64,
+        kept: npt.NDArray[np.bool_],
+        predicted: Ints32,
+        sampled: npt.NDArray[np.int8],
+        shares: Floats,
+    ) -> Ints32:
+        """Return the answers that count for the evaluations of models (int32[m]); clear shares of the others.
+
+        Answers of a model that a challenger has replaced do not count, and answers to disagreements.
+        """
+        not_own = sampled == FOR_COMPARISON
+        not_own |= kept & (serial < self.store.traits.since[model])
+        if not np.count_nonzero(not_own):
+            return predicted
+        shares[not_own] = 0.0
+        return np.where(not_own, NO_CLASS, predicted).astype(np.int32)
+
+    def _learn_challenged(
+        self, training: TrainingColumns, x: Floats, weight: Floats, answered: Ints32
+    ) -> None:
+        """Let challengers learn the rows, and compare them; answered: int32[m], the champions' answers."""
+        row, model, serial, code = training.row, training.slot, training.serial, training.code
+        challenged = LearnedLabels(self.state, row, model, serial, code)
+        try:
+            challenged.learn(x, weight, training.sampled)
+        except RowError as error:
+            raise RecordError(int(self.batch.record[row[error.row]])) from error.__cause__
+        challenged.compare(answered, self._clocks[row], self.model_events)
 
     def _with_episodes(self, serial: Ints64, kept: npt.NDArray[np.bool_]) -> list[int]:
         """Return the rows to learn with the words of an episode; kept: bool[m], rows that were pending."""

@@ -120,7 +120,11 @@ class PartitionState:
         effects.count(counters.EPISODES_DROPPED, self.episodes.dropped - episodes)
 
     def will_change(self, slots: Ints64) -> None:
-        """Note that models are about to change, and load them into memory; slots: int64[m], may repeat."""
+        """Note that models and their challengers are about to change, and load them into memory.
+
+        slots: int64[m], may repeat.
+        """
+        slots = self.store.with_challengers(slots)
         self.store.cache.use(slots)
         self.store.changes.touch(slots)
         if self.undoable:

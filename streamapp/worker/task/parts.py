@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from streamapp.worker.task.challenges.decision_steps import step_of
 from streamapp.worker.task.episodes.episode_table import Episodes
 from streamapp.worker.task.pending.event_time import RunTime
 from streamapp.worker.task.pending.pending import Pending
@@ -19,17 +20,21 @@ from topics.codecs.compiled.keys import coded
 from topics.columns.records import RawRecords
 
 
-def ticks(pending: Pending, time: RunTime) -> list[int]:
+def ticks(pending: Pending, time: RunTime, *, steps: bool = False) -> list[int]:
     """Return where the parts of a run begin.
 
     A part begins at 0, at each record that is the first one after a tick, and at each record that turns the
-    clock back.
+    clock back; steps: also at the first record of each step of event time (challenges/decision_steps.py).
     """
-    if time.ascends and pending.tick_of(time.first) == pending.tick_of(time.last):
+    is_one_step = not steps or step_of(time.first) == step_of(time.last)
+    if time.ascends and is_one_step and pending.tick_of(time.first) == pending.tick_of(time.last):
         return [0]
     clocks = time.clocks()
-    number = np.array([pending.tick_of(clock) for clock in clocks.tolist()])
-    return [0, *(np.flatnonzero((np.diff(number) != 0) | (np.diff(clocks) < 0)) + 1).tolist()]
+    begins = np.diff(clocks) < 0
+    for number_of in (pending.tick_of, step_of) if steps else (pending.tick_of,):
+        number = np.array([number_of(clock) for clock in clocks.tolist()])
+        begins |= np.diff(number) != 0
+    return [0, *(np.flatnonzero(begins) + 1).tolist()]
 
 
 def of_their_own(raw: RawRecords, acquires: Callable[[str], bool]) -> Iterator[int]:

@@ -16,6 +16,7 @@ from core.active.label_account import ANSWERED, DECLINED
 from core.layout.measures import MOST_CLASSES
 from core.state_version import MEASURES_SINCE
 from streamapp.worker.task import counters
+from streamapp.worker.task.challenges.challenged_answers import ChallengedRows
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.effects.label_requests import label_requests
 from streamapp.worker.task.label_review import ReviewedRun
@@ -33,6 +34,7 @@ class AnsweredRun(ReviewedRun, Protocol):
     effects: Effects
     scale: Floats | None  # float64[n]: factors of their labels' weights; None: 1
     words: Ints64 | None  # int64[w]: of its episode, for a run of one row, whose label is learned with them
+    challenged: ChallengedRows
 
     @property
     def frozen(self) -> Mask:
@@ -136,6 +138,7 @@ def _columns(run: AnsweredRun, rows: Ints64, asked: Mask) -> Kept:
         None if run.scale is None else run.scale[rows],
         episode,
         shares,
+        *run.challenged.columns(rows),
     )
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from streamapp.worker.task.acquisition.episode_course import Course
+from streamapp.worker.task.challenges.outcomes import settle
 from streamapp.worker.task.effects.effects import Effects, join
 from streamapp.worker.task.effects.record_error import RecordError
 from streamapp.worker.task.instances.leading_records import STEP, leading_records
@@ -203,7 +204,7 @@ class Task:
         code = refused_controls() if run.dead else CODE[run.source]
         before = clock.state()
         time = clock.advance(raw.timestamps)
-        starts = ticks(self._state.pending, time)
+        starts = ticks(self._state.pending, time, steps=self._state.store.keys.has_challengers)
         if run.source == "instances" and self._state.acquires_any:
             starts = sorted({*starts, *of_their_own(raw, self._state.acquires)})
         if len(starts) == 1 and not self._state.episodes.is_due(time.last):
@@ -239,6 +240,7 @@ class Task:
         if time.turned_back or time.begins:
             self._state.turn(time.first)
         self._state.report_closed_requests(time.first, effects)
+        settle(self._state, time.first, raw, effects)
         if len(self._state.episodes):
             Course(self._state, raw, effects).finish_overdue(time.first)
         try:

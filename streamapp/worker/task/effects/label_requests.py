@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +18,14 @@ from topics.columns.records import Features, Instances, Ints32, Ints64, LabelReq
 _CODE_BITS: Final = 16  # a schema has at most 32,767 classes
 
 SHARE_DECIMALS: Final = 4  # of a probability, as in predictions
+
+FOR_COMPARISON: Final = 3
+"""Source of a sample, in the place of those of core/active/label_account.py: the request is of a challenge.
+
+Neither the evaluation nor the detector of a model uses such a label: at a disagreement one model is wrong.
+"""
+DISAGREEMENT: Final = "disagreement"
+"""Reason of such a request."""
 
 RANGES_BYTES: Final = 48 * 1024
 """Bytes of a request for ranges: the room that its topic has beyond the largest instance, minus a reserve."""
@@ -56,8 +64,20 @@ def label_requests(
         explanations=paths,
         probabilities=shares,
         ranges=_ranges(rows, model[rows].tolist(), store, replies),
+        **_challenged(rows, replies),
     )
     return Requests(batch.record[rows], requests)
+
+
+def _challenged(rows: Ints64, replies: Replies) -> dict[str, Any]:
+    """Return the columns of requests of challenged keys; none if no row has a challenger."""
+    if replies.challenged is None or not replies.challenged[rows].any():
+        return {}
+    reasons = [
+        DISAGREEMENT if source == FOR_COMPARISON else None for source in replies.sampled[rows].tolist()
+    ]
+    answered = replies.challenger or []
+    return {"reasons": reasons, "challengers": [answered[row] for row in rows.tolist()]}
 
 
 def _named(store: ModelStore, slots: Ints64, code: Ints32) -> Dictionary[str | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Final
+from typing import Any, Final
 
 from core.evaluation import Evaluation, EvaluationDue
 from core.events import Drift, Event, GrowthStopped, Pruned, Split, ThresholdsSet
@@ -30,6 +30,7 @@ class ModelEvents:
         self._record = record
         self._ids = ids
         self._events: list[tuple[int, Event, int, int]] = []  # row, event, version, records
+        self._compared: dict[tuple[int, int], dict[str, Any]] = {}  # by model and row
 
     def add(
         self,
@@ -51,6 +52,15 @@ class ModelEvents:
             )
             self._events.append((int(rows[event.row]), event, at, answered))
 
+    def evaluated(self, slot: int) -> list[int]:
+        """Return the rows after which an evaluation of a model is due, ascending."""
+        due = [(row, event) for row, event, *_ in self._events if isinstance(event, EvaluationDue)]
+        return sorted(row for row, event in due if event.model == slot)
+
+    def compared(self, slot: int, row: int, challenge: dict[str, Any]) -> None:
+        """Add the state of a challenge to the evaluation of a model that is due after a row."""
+        self._compared[slot, row] = challenge
+
     def _is_split(self, event: Event) -> bool:
         """Return whether a drift installed a background tree that has split; its splits are not events."""
         if not isinstance(event, Drift) or not self._store.traits.open[event.model]:
@@ -63,7 +73,8 @@ class ModelEvents:
             record = int(self._record[row])
             if isinstance(event, EvaluationDue):
                 classes = self._store.traits.schema(event.model).classes
-                effects.evaluations.append(Evaluated(record, _evaluation(event, classes)))
+                challenge = self._compared.get((event.model, row))
+                effects.evaluations.append(Evaluated(record, _evaluation(event, classes, challenge)))
             elif isinstance(event, Drift):
                 effects.alerts.append(Alert(record, self._alert(event, version, row)))
             elif isinstance(event, Split):
@@ -149,7 +160,9 @@ class ModelEvents:
         return Notice("info", repr(event), key, offset)
 
 
-def _evaluation(event: EvaluationDue, classes: Sequence[str]) -> EvaluationRecord:
+def _evaluation(
+    event: EvaluationDue, classes: Sequence[str], challenge: dict[str, Any] | None
+) -> EvaluationRecord:
     evaluation, judged = event.evaluation, event.judged
     most = sorted((code for code, n in enumerate(judged) if n), key=lambda code: (-judged[code], code))
     figures = {} if event.sums is None else named(event.sums.read(), classes, most[:CLASSES_MAX])
@@ -158,4 +171,5 @@ def _evaluation(event: EvaluationDue, classes: Sequence[str]) -> EvaluationRecor
         **figures,
         version=evaluation.labels,
         classes={classes[code]: judged[code] for code in most[:CLASSES_MAX]},
+        challenge=challenge,
     )

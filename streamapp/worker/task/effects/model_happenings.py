@@ -19,7 +19,19 @@ from topics.columns.records import ModelEvent, RawRecords
 CLASSES_MAX: Final = 64
 """Most classes of a split whose weight is listed; the weights of further classes are summed up."""
 
-What = Literal["created", "configured", "frozen", "unfrozen", "reset", "imported", "deleted"]
+What = Literal[
+    "created",
+    "configured",
+    "frozen",
+    "unfrozen",
+    "reset",
+    "imported",
+    "deleted",
+    "challenged",
+    "promoted",
+    "dropped",
+    "undecided",
+]
 
 
 def happened(
@@ -30,10 +42,11 @@ def happened(
     record: int,
     *,
     instance_id: str | None = None,
+    more: dict[str, Any] | None = None,
 ) -> Happened:
     """Return that a record (index in raw) made, changed or ended the model in a slot.
 
-    slot: NO_MODEL, if the key only has a spec yet, or its model was deleted.
+    slot: NO_MODEL, if the key only has a spec yet, or its model was deleted; more: added to the detail.
     """
     version = records = 0
     detail: dict[str, Any] = {}
@@ -45,6 +58,7 @@ def happened(
             "attributes": len(schema.attributes),
             "classes": len(schema.classes),
         }
+    detail |= more or {}
     offset, timestamp = raw.offsets[record], raw.timestamps[record]
     event = ModelEvent(what, raw.topic, offset, timestamp, version, records, instance_id, detail)
     return Happened(record, event)

@@ -49,6 +49,8 @@ class Replies:
         """
         self.explanation: list[str | None] | None = None  # where a model explains itself
         self.seen: dict[int, dict[int, NumberRange]] = {}  # of such rows whose label is requested, by column
+        self.challenger: list[str | None] | None = None  # class that the challenger of a row's model answered
+        self.challenged: Mask | None = None  # bool[n], rows that a challenger has answered; None: no row
         self.answered: Mask = np.full(n, whole is not None)
         self._take(
             _none(n) if whole is None else whole, np.zeros(n, dtype=np.int32) if known is None else known
@@ -95,11 +97,19 @@ class Replies:
     def _members(self, rows: Ints64) -> dict[str, Any]:
         """Return the optional columns of some rows, by their names in Predictions."""
         columns = {"explanation": self.explanation}
+        if self.challenged is not None and self.challenged[rows].any():
+            columns["challenger"] = self.challenger
         return {
             name: [column[row] for row in rows.tolist()]
             for name, column in columns.items()
             if column is not None
         }
+
+    def challenge(self, prediction: Ints32, challenged: Mask, model: Ints64, traits: ModelTraits) -> None:
+        """Take the answers of challengers (int32[n], -1: none); challenged: bool[n], model: int64[n]."""
+        self.challenged, self.challenger = challenged, [None] * len(challenged)
+        for row in np.flatnonzero(challenged & (prediction >= 0)).tolist():
+            self.challenger[row] = traits.schema(int(model[row])).classes[int(prediction[row])]
 
     def groups(self, batch: Instances, model: Ints64, traits: ModelTraits) -> list[PredictionGroup]:
         """Return the answers by classes, and each block separately; model: int64[n] slots.
@@ -114,9 +124,11 @@ class Replies:
             block = self._block(batch, record, slice(first, first + rows), model, traits)
             if block is not None:
                 groups.append(block)
-        rows = single.nonzero()[0]
-        if len(rows):
-            groups += self._by_classes(batch, rows, model, traits)
+        parts = [single] if self.challenged is None else [single & ~self.challenged, single & self.challenged]
+        for part in parts:  # the answers of challenged keys take longer to encode
+            rows = part.nonzero()[0]
+            if len(rows):
+                groups += self._by_classes(batch, rows, model, traits)
         return groups
 
     def of_kind(self, batch: Instances, kind: Kind, order: Ints64) -> PredictionGroup:

@@ -64,6 +64,9 @@ class FamilyRun(InstanceRows):
         self.state.will_change(self.model)
         answers = self._answers()
         self.replies = Replies(len(self.batch), answers, self.store.traits.n_classes[self.model])
+        events = self._events(answers) if answers.events or self.challenged else None
+        if events is not None and self.challenged:
+            self.challenged.compare(self.model, self.replies, self.clocks, events)
         if (
             len(self.state.pending)
             or self.state.review is not None
@@ -71,12 +74,12 @@ class FamilyRun(InstanceRows):
             or np.count_nonzero(answers.asked)
         ):
             keep_and_request(self)
-        if surveyed.kind is None:
+        if surveyed.kind is None or self.challenged:
             effects.answers += self.replies.groups(self.batch, self.model, self.store.traits)
         else:
             effects.answers.append(self.replies.of_kind(self.batch, surveyed.kind, surveyed.order))
-        if answers.events:
-            self._write_events(answers)
+        if events is not None:
+            events.write(effects)
         effects.count(counters.ANSWERED, len(self.batch))
         effects.count(counters.LABELLED, surveyed.labels)
         if malformed:
@@ -106,11 +109,15 @@ class FamilyRun(InstanceRows):
     def _answers(self) -> Answers:
         batch, code = self.batch, self._surveyed.code
         try:
-            return self.store.table.answer(self.model, batch.features[0].values, code, batch.weight, LABELLED)
+            x, weight = batch.features[0].values, batch.weight
+            answers = self.store.table.answer(self.model, x, code, weight, LABELLED)
+            if self.store.keys.has_challengers:
+                self.challenged.answer(np.arange(len(batch)), self.model, x, code, weight)
         except RowError as error:
             raise RecordError(int(batch.record[error.row])) from error.__cause__
+        return answers
 
-    def _write_events(self, answers: Answers) -> None:
+    def _events(self, answers: Answers) -> ModelEvents:
         model, store = self.model, self.store
 
         def records(at: int) -> int:
@@ -118,8 +125,9 @@ class FamilyRun(InstanceRows):
             return store.cache.peek(int(model[at])).scale().records - behind
 
         events = ModelEvents(store, self.raw, self.batch.record, self.batch.ids)
-        events.add(answers.events, np.arange(len(model)), answers.version.item, records)
-        events.write(self.effects)
+        if answers.events:
+            events.add(answers.events, np.arange(len(model)), answers.version.item, records)
+        return events
 
 
 def survey(state: PartitionState, batch: Instances) -> Surveyed | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
+from streamapp.worker.task.challenges.challenged_answers import ChallengedRows
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
@@ -24,6 +25,7 @@ class InstanceRows:
         self.state, self.store = state, state.store
         self.raw, self.batch, self.time, self.effects = raw, batch, time, effects
         self.label: Ints32 = batch.label  # into `label_values`; -1: none
+        self.challenged = ChallengedRows(state.store, len(batch))
 
     @property
     def label_values(self) -> Sequence[str]:

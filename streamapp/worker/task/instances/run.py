@@ -77,6 +77,8 @@ class InstancesRun(InstanceRows):
         if len(self.batch):
             self._resolve()
             self._answer()
+            if self.challenged:
+                self.challenged.compare(self.model, self.replies, self.clocks, self.model_events)
             self._keep_and_request()
             self.effects.answers += self.replies.groups(self.batch, self.model, self.store.traits)
             self.model_events.write(self.effects)
@@ -320,6 +322,8 @@ class InstancesRun(InstanceRows):
         store.cache.use(model)
         try:
             answers = store.table.answer(model, x, code, weight, mode)
+            if mode == LABELLED:
+                self.challenged.answer(rows, model, x, code, weight)
         except RowError as error:
             raise RecordError(int(self.batch.record[rows[error.row]])) from error.__cause__
         learned = code >= 0

@@ -1,4 +1,7 @@
-"""Model keys: which slot holds the model of a key, and the place of each model in the worker's quota."""
+"""Model keys: which slot holds the model of a key, and the place of each model in the worker's quota.
+
+A key may have a challenger too, whose slot leads to the key, but no record of the key to it.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,15 @@ class ModelKeys:
     def __init__(self, quota: ModelQuota) -> None:
         self.quota = quota
         self._slots: dict[str, int] = {}
+        self._challengers: dict[str, int] = {}
         self._keys: dict[int, str] = {}
 
     def __len__(self) -> int:
-        """Return the number of models."""
-        return len(self._slots)
+        """Return the number of models, challengers included."""
+        return len(self._keys)
 
     def __contains__(self, slot: int) -> bool:
-        """Return whether a slot holds a model that records reach."""
+        """Return whether a slot holds a model that records reach, or a challenger."""
         return slot in self._keys
 
     def __iter__(self) -> Iterator[int]:
@@ -52,13 +56,38 @@ class ModelKeys:
         """Yield key and slot of each model, by key."""
         yield from sorted(self._slots.items())
 
+    def challenger(self, key: str) -> int:
+        """Return the slot of a key's challenger, or NO_MODEL."""
+        return self._challengers.get(key, NO_MODEL)
+
+    def challengers(self) -> Iterator[tuple[str, int]]:
+        """Yield key and slot of each challenger, by key."""
+        yield from sorted(self._challengers.items())
+
+    @property
+    def has_challengers(self) -> bool:
+        """Whether any key has a challenger."""
+        return bool(self._challengers)
+
+    def challengers_of(self, slots: Ints64) -> dict[int, int]:
+        """Return the slots of the challengers of models, by the slots of these: int64[m], may repeat."""
+        if not self._challengers:
+            return {}
+        rivals = {self._slots[key]: slot for key, slot in self._challengers.items() if key in self._slots}
+        return {slot: rivals[slot] for slot in np.unique(slots).tolist() if slot in rivals}
+
     def enter(self, key: str, slot: int) -> None:
         """Let records of a key reach the model in a slot, whose place in the quota is taken already."""
         self._slots[key], self._keys[slot] = slot, key
 
+    def enter_challenger(self, key: str, slot: int) -> None:
+        """Note the challenger of a key, whose place in the quota is taken already."""
+        self._challengers[key], self._keys[slot] = slot, key
+
     def remove(self, slot: int) -> None:
         """Let no record reach the model in a slot any more, and return its place."""
-        del self._slots[self._keys.pop(slot)]
+        key = self._keys.pop(slot)
+        del (self._challengers if self._challengers.get(key) == slot else self._slots)[key]
         self.quota.give_back()
 
     def join(self, quota: ModelQuota) -> None:

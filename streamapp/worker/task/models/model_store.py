@@ -30,12 +30,13 @@ from core.model.model import Model, Scale
 from core.model_table import ModelTable
 from core.schema.schema import Schema
 from core.spec import Spec
+from streamapp.worker.task.models.challenge import Challenge, Terms, running
 from streamapp.worker.task.models.changes import ModelChanges
 from streamapp.worker.task.models.eviction.cache import ModelCache
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.files.exported import ExportedModel
 from streamapp.worker.task.models.files.model_record import ModelRecord
-from streamapp.worker.task.models.files.model_unit import MODEL, StoredModel
+from streamapp.worker.task.models.files.model_unit import CHALLENGER, MODEL, StoredModel
 from streamapp.worker.task.models.lives import Lives
 from streamapp.worker.task.models.model_keys import NO_MODEL, ModelKeys
 from streamapp.worker.task.models.quota import ModelQuota
@@ -62,7 +63,9 @@ class ModelStore:
         self.warned = WarnedModels()
         self.templates = Templates()
         self.changes = ModelChanges(self.record, self.cache)
-        self.growth = SchemaGrowth(self.table, self.cache, self.traits, self.changes, self.templates)
+        self.growth = SchemaGrowth(
+            self.table, self.cache, self.keys, self.traits, self.changes, self.templates
+        )
         self.undo = ModelUndo(self.table, self.cache, self.keys, self.traits, self.changes)
 
     def record(self, slot: int) -> ModelRecord:
@@ -78,6 +81,8 @@ class ModelStore:
             facts.frozen,
             slot in self.warned,
             self.growth.is_fresh(slot),
+            facts.since,
+            facts.challenge,
         )
 
     def scales(self) -> Iterator[tuple[Spec, Scale]]:
@@ -134,8 +139,15 @@ class ModelStore:
         """Add a model that was stored, even if the worker has no room for it."""
         model = stored.model
         self.keys.quota.add(1)
-        slot = self._add(stored.name.key, model)
-        facts = ModelFacts(stored.known_classes, stored.open, stored.frozen, stored.name.incarnation)
+        slot = self._add(stored.name.key, model, challenges=stored.challenge is not None)
+        facts = ModelFacts(
+            stored.known_classes,
+            stored.open,
+            stored.frozen,
+            stored.name.incarnation,
+            stored.since,
+            stored.challenge,
+        )
         self.traits.describe(slot, model.spec, model.schema, facts)
         if stored.warned:
             self.warned.add(slot)
@@ -165,6 +177,68 @@ class ModelStore:
         """Note that the unknown features of a model were warned of."""
         self.changes.touch(np.array([slot]))
         self.warned.add(slot)
+
+    # -- challengers ----------------------------------------------------------------------------------------
+
+    def with_challengers(self, slots: Ints64) -> Ints64:
+        """Return slots (int64[m]), and after them the slots of the challengers of these models."""
+        challengers = self.keys.challengers_of(slots)
+        return np.concatenate((slots, [*challengers.values()])).astype(np.int64) if challengers else slots
+
+    def challenge(self, slot: int, terms: Terms, since: int) -> int:
+        """Make a challenger of a model and return its slot, or NO_MODEL if the worker has no room for it.
+
+        since: serial of the next pending instance. Neither model adds new features from now on.
+        """
+        if not self.keys.quota.take():
+            return NO_MODEL
+        self._will_change(slot)
+        schema, was_open = self.traits.schema(slot), bool(self.traits.open[slot])
+        self.traits.open[slot] = False
+        challenger = self._add(
+            self.keys[slot], self.templates.new_model(running(terms.spec), schema), challenges=True
+        )
+        model = self.cache.peek(challenger)
+        facts = ModelFacts(
+            schema.declared_classes, False, False, self.lives.begin(), 0, Challenge(terms, since, was_open)
+        )
+        self.traits.describe(challenger, model.spec, schema, facts)
+        self.undo.created(challenger)
+        return challenger
+
+    def set_challenge(self, challenger: int, challenge: Challenge) -> None:
+        """Set the state of a challenge, for whose models `touch` and `preserve` were called."""
+        self.traits.challenges[challenger] = challenge
+
+    def drop(self, slot: int) -> None:
+        """Forget the challenger of a model."""
+        challenger = self.keys.challenger(self.keys[slot])
+        challenge = self.traits.challenges[challenger]
+        self._will_change(slot)
+        self.traits.open[slot] = challenge.was_open and self.cache.peek(slot).takes_attributes
+        self.delete(challenger)
+
+    def promote(self, slot: int, since: int) -> None:
+        """Put the challenger of a model in its place; since: serial of the next pending instance.
+
+        The requests of the key go on: the new model takes over the account and the number of records.
+        """
+        challenger = self.keys.challenger(self.keys[slot])
+        challenge, facts = self.traits.challenges[challenger], self.traits.facts(challenger)
+        frozen = bool(self.traits.frozen[slot])
+        self._will_change(slot)
+        self._will_change(challenger)
+        model = self.cache.model(challenger)
+        model = Model(model.plan, model.ints.copy())
+        model.configure(challenge.terms.spec)
+        model.take_account(self.cache.model(slot))
+        self._end(slot)
+        self.delete(challenger)
+        self.growth.forget(slot)
+        self.cache.put(slot, model)
+        is_open = challenge.was_open and model.takes_attributes
+        facts = ModelFacts(facts.known_classes, is_open, frozen, self.lives.begin(), since)
+        self.traits.describe(slot, model.spec, model.schema, facts)
 
     # -- contents of a cut ----------------------------------------------------------------------------------
 
@@ -212,14 +286,17 @@ class ModelStore:
 
     # -- inside ---------------------------------------------------------------------------------------------
 
-    def _add(self, key: str, model: Model) -> int:
-        """Add a model, whose place in the quota is taken, and return its slot."""
+    def _add(self, key: str, model: Model, *, challenges: bool = False) -> int:
+        """Add a model, whose place in the quota is taken, and return its slot; challenges: a challenger."""
         slot = self.table.add(model)
         capacity = self.traits.reserve(slot)
         self.changes.reserve(capacity)
         self.cache.reserve(capacity)
         self.cache.entered(slot)
-        self.keys.enter(key, slot)
+        if challenges:
+            self.keys.enter_challenger(key, slot)
+        else:
+            self.keys.enter(key, slot)
         return slot
 
     def _will_change(self, slot: int) -> None:
@@ -235,9 +312,11 @@ class ModelStore:
 
     def _end(self, slot: int) -> None:
         """End the life of a model: another model takes its place, or none."""
-        self.lives.end(UnitName(MODEL, self.keys[slot], int(self.traits.incarnation[slot])))
+        kind = CHALLENGER if slot in self.traits.challenges else MODEL
+        self.lives.end(UnitName(kind, self.keys[slot], int(self.traits.incarnation[slot])))
         self.warned.discard(slot)
 
     def _goes_on(self, name: UnitName) -> bool:
-        slot = self.keys.slot(name.key)
+        find = self.keys.challenger if name.kind == CHALLENGER else self.keys.slot
+        slot = find(name.key)
         return slot != NO_MODEL and self.traits.incarnation.item(slot) == name.incarnation

@@ -12,6 +12,7 @@ from core.model_table import ModelTable
 from core.schema.schema import Schema
 from streamapp.worker.task.models.changes import ModelChanges
 from streamapp.worker.task.models.eviction.cache import ModelCache
+from streamapp.worker.task.models.model_keys import NO_MODEL, ModelKeys
 from streamapp.worker.task.models.templates import Templates
 from streamapp.worker.task.models.traits import ModelTraits
 
@@ -23,11 +24,12 @@ class SchemaGrowth:
         self,
         table: ModelTable,
         cache: ModelCache,
+        keys: ModelKeys,
         traits: ModelTraits,
         changes: ModelChanges,
         templates: Templates,
     ) -> None:
-        self._table, self._cache, self._traits = table, cache, traits
+        self._table, self._cache, self._keys, self._traits = table, cache, keys, traits
         self._changes, self._templates = changes, templates
         self.grown: set[int] = set()  # slots whose models lack the growth of their schemas
         self._fresh: set[int] = set()
@@ -54,9 +56,13 @@ class SchemaGrowth:
             self._fresh.remove(slot)
 
     def grow(self, slot: int, schema: Schema) -> None:
-        """Let a model's schema grow; `adopt` then changes the model."""
+        """Let a model's schema grow, and that of its challenger; `adopt` then changes the models."""
         self._traits.set_schema(slot, schema)
         self.grown.add(slot)
+        challenger = self._keys.challenger(self._keys[slot]) if self._keys.has_challengers else NO_MODEL
+        if challenger != NO_MODEL:
+            self._traits.set_schema(challenger, schema)
+            self.grown.add(challenger)
 
     def adopt(self) -> None:
         """Lay out again the models whose schemas have grown."""

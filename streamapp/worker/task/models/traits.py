@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from core.schema.schema import Schema
 from core.spec import Spec
+from streamapp.worker.task.models.challenge import Challenge
 from streamapp.worker.task.models.families import Families
 
 Ints32 = npt.NDArray[np.int32]
@@ -29,6 +30,7 @@ _COLUMNS: Final = (
     "counts_records",
     "acquires",
     "incarnation",
+    "since",
 )
 
 
@@ -39,6 +41,8 @@ class ModelFacts(NamedTuple):
     open: bool
     frozen: bool
     incarnation: int
+    since: int = 0
+    challenge: Challenge | None = None
 
 
 class ModelTraits:
@@ -56,6 +60,8 @@ class ModelTraits:
         self.acquires = np.zeros(_FIRST_CAPACITY, dtype=np.bool_)  # buys features before it answers
         self.has_acquired = False  # whether there was ever a model that buys features
         self.incarnation = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # number of its life (lives.py)
+        self.since = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # earlier pending instances had another model
+        self.challenges: dict[int, Challenge] = {}  # of challengers
         self.families = Families(self._plain_schema)
         self._schemas: dict[int, Schema] = {}
 
@@ -79,12 +85,18 @@ class ModelTraits:
             bool(self.open[slot]),
             bool(self.frozen[slot]),
             int(self.incarnation[slot]),
+            int(self.since[slot]),
+            self.challenges.get(slot),
         )
 
     def describe(self, slot: int, spec: Spec, schema: Schema, facts: ModelFacts) -> None:
         """Set all columns of a slot."""
         self.counts_records[slot] = spec.learner.unit_weights
-        self.known_classes[slot], self.open[slot], self.frozen[slot], self.incarnation[slot] = facts
+        self.known_classes[slot], self.open[slot], self.frozen[slot], self.incarnation[slot] = facts[:4]
+        self.since[slot] = facts.since
+        self.challenges.pop(slot, None)
+        if facts.challenge is not None:
+            self.challenges[slot] = facts.challenge
         self.set_schema(slot, schema)
         self.set_spec(slot, spec)
 
@@ -123,6 +135,7 @@ class ModelTraits:
     def forget(self, slot: int) -> None:
         """Forget the schema of a slot whose model leaves the table."""
         self._schemas.pop(slot, None)
+        self.challenges.pop(slot, None)
 
     def _plain_schema(self, slot: int) -> Schema | None:
         """Return the schema of a model that may have a family (families.py)."""

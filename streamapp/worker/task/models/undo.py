@@ -83,7 +83,8 @@ class ModelUndo:
         for slot, before in self._preserved.items():
             if slot not in self._keys:
                 self._keys.quota.add(1)
-                self._keys.enter(before.key, slot)
+                enter = self._keys.enter if before.facts.challenge is None else self._keys.enter_challenger
+                enter(before.key, slot)
             self._cache.put(slot, Model(before.plan, before.ints))
             self._changes.mark(np.array([slot]))
             self._traits.describe(slot, before.plan.spec, before.plan.schema, before.facts)

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from core.active.disagreement import NOT_DRAWN
 from streamapp.worker.task.pending.name_columns import Name, Names
 from streamapp.worker.task.pending.name_index import StoredNames
 
@@ -28,6 +29,9 @@ ENTRY_BYTES: Final = 320
 half of that (the unit test measures it); the number must not change, because it determines which entries are
 forgotten.
 """
+
+NOT_CHALLENGED: Final = -2
+"""Class of a challenger's answer where there was no challenger; -1: it has learned no class."""
 
 NAME_BYTES: Final = 64
 """Bytes of a model key and an id together that `ENTRY_BYTES` includes; longer names count in addition."""
@@ -50,6 +54,11 @@ ROW: Final = np.dtype(
         ("importance", np.float64),  # inverse-probability weight of its label (core/active/label_query.py)
         ("scale", np.float64),  # factor of its label's weight (core/active/acquirers)
         ("sampled", np.int8),  # whether and for what it was sampled (core/active/label_account.py)
+        ("challenger", np.int32),  # class code that the challenger answered
+        (
+            "octave",
+            np.int8,
+        ),  # of its draw for the comparison with the challenger (core/active/disagreement.py)
         ("settled", np.bool_),
         ("struck", np.bool_),  # its name was taken out of the index
     ]
@@ -71,6 +80,8 @@ class Kept(NamedTuple):
     scale: Floats | None = None  # float64[m]: factors of their labels' weights; None: 1
     episode: int = 0  # words of an episode at the end of each row's width
     shares: Ints32 | None = None  # int32[m]: class shares before these; None: no row has any
+    challenger: Ints32 | None = None  # int32[m]: class that the challenger answered; None: no row has one
+    octave: npt.NDArray[np.int8] | None = None  # int8[m]: of the draw for the comparison; None: no row's
 
     def slice(self, start: int, stop: int) -> Kept:
         """Return the rows from `start` to before `stop`."""
@@ -88,7 +99,19 @@ class Kept(NamedTuple):
             None if self.scale is None else self.scale[cut],
             self.episode,
             None if self.shares is None else self.shares[cut],
+            None if self.challenger is None else self.challenger[cut],
+            None if self.octave is None else self.octave[cut],
         )
+
+    def fill(self, rows: npt.NDArray[np.void]) -> None:
+        """Write the columns to rows (ROW[m]), apart from places and bytes."""
+        rows["born"], rows["model"], rows["width"] = self.born, self.model, self.width
+        rows["prediction"], rows["requested"] = self.prediction, self.requested
+        rows["sampled"], rows["importance"], rows["struck"] = self.sampled, self.importance, False
+        rows["scale"] = 1.0 if self.scale is None else self.scale
+        rows["episode"], rows["shares"] = self.episode, 0 if self.shares is None else self.shares
+        rows["challenger"] = NOT_CHALLENGED if self.challenger is None else self.challenger
+        rows["octave"] = NOT_DRAWN if self.octave is None else self.octave
 
 
 class PendingImage(NamedTuple):

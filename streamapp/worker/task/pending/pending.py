@@ -181,6 +181,11 @@ class Pending:
         return self._first
 
     @property
+    def next_serial(self) -> int:
+        """The serial that the next entry will get."""
+        return self._next
+
+    @property
     def memory_ms(self) -> int:
         """How long an id is remembered."""
         return 2 * self._ttl_ms
@@ -308,9 +313,8 @@ class Pending:
             self._rows["settled"][serial - self._base] = False
         for first, born in reversed(self._births):
             self._between(first, first + len(born))["born"] = born
-        self._births.clear()
-        self._settled.clear()
-        self._struck.clear()
+        for undo in (self._births, self._settled, self._struck):
+            undo.clear()
         self._first, self._live, self._next, self._n_words = mark.first, mark.live, mark.next, mark.n_words
         self._text, self.bytes = mark.text, mark.bytes
         self.expired, self.dropped = mark.expired, mark.dropped
@@ -398,11 +402,8 @@ class Pending:
         rows = self._room_for_rows(m)
         width = kept.width.astype(np.int64)
         ends = np.cumsum(width)
-        rows["born"], rows["model"], rows["width"], rows["text"] = kept.born, kept.model, kept.width, text
-        rows["prediction"], rows["requested"], rows["settled"] = kept.prediction, kept.requested, settled
-        rows["sampled"], rows["importance"], rows["struck"] = kept.sampled, kept.importance, False
-        rows["scale"] = 1.0 if kept.scale is None else kept.scale
-        rows["episode"], rows["shares"] = kept.episode, 0 if kept.shares is None else kept.shares
+        kept.fill(rows)
+        rows["text"], rows["settled"] = text, settled
         rows["start"] = self._n_words + ends - width
         used = np.arange(kept.x.shape[1]) < width[:, np.newaxis]
         self._room_for_words(int(ends[-1]))[:] = kept.x.ravel() if used.all() else kept.x[used]

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from streamapp.worker.task.models.files.model_unit import MODEL, read_model
+from streamapp.worker.task.models.files.model_unit import CHALLENGER, MODEL, read_model
 from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.entries import PendingImage
@@ -34,7 +34,7 @@ from streamapp.worker.task.state.pending_unit import MARKS, PENDING, Marks, join
 from streamapp.worker.task.state.written import WrittenUnits
 from streamapp.worker.task.unit import Unit, UnitName, damaged, unseal
 
-KINDS: Final = (MODEL, PENDING, MARKS, *LISTS, TASK.kind)
+KINDS: Final = (MODEL, CHALLENGER, PENDING, MARKS, *LISTS, TASK.kind)
 
 
 class Assembly:
@@ -52,7 +52,7 @@ class Assembly:
                 raise damaged(unit.name, f"kind={unit.name.kind!r} must be one of {', '.join(KINDS)}")
             if unit.name in self._checksums:
                 raise damaged(unit.name, "must be there once, and is there twice")
-            if unit.name.kind == MODEL:
+            if unit.name.kind in (MODEL, CHALLENGER):
                 self._take_model(unit)
             else:
                 self._units[unit.name.kind].append(unit)
@@ -69,6 +69,7 @@ class Assembly:
         written.replace(self._checksums, ())
         self._compare(head["units"], written.census({}, ()))
         state = self._state
+        self._check_challengers()
         state.store.lives.load(int(head["incarnations"]))
         state.awaited.load(read_awaited(self._ordered(AWAITED)))
         state.early.load(read_early(self._ordered(EARLY)))
@@ -87,10 +88,23 @@ class Assembly:
 
     def _take_model(self, unit: Unit) -> None:
         stored, store = read_model(unit), self._state.store
-        if store.keys.slot(unit.name.key) != NO_MODEL:
-            raise damaged(unit.name, "must be the only model of its key, and there is another model")
+        find = store.keys.challenger if unit.name.kind == CHALLENGER else store.keys.slot
+        if find(unit.name.key) != NO_MODEL:
+            raise damaged(
+                unit.name, f"must be the only {unit.name.kind} of its key, and there is another one"
+            )
         store.adopt(stored)
         store.cache.evict_excess()
+
+    def _check_challengers(self) -> None:
+        store = self._state.store
+        for key, challenger in store.keys.challengers():
+            slot = store.keys.slot(key)
+            name = UnitName(CHALLENGER, key, int(store.traits.incarnation[challenger]))
+            if slot == NO_MODEL:
+                raise damaged(name, "its champion, the model of the same key, must be there")
+            if store.traits.schema(slot) != store.traits.schema(challenger):
+                raise damaged(name, "must have the schema of its champion")
 
     def _compare(self, declared: dict[str, Any], present: dict[str, Any]) -> None:
         for kind in KINDS:

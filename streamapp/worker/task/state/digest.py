@@ -9,8 +9,10 @@ import hashlib
 import json
 from typing import Any
 
+from core.active.disagreement import NOT_DRAWN
 from core.model import snapshot
 from streamapp.worker.task.partition_state import PartitionState
+from streamapp.worker.task.pending.entries import NOT_CHALLENGED
 from streamapp.worker.task.state.cut import lists_of
 from streamapp.worker.task.state.list_unit import (
     AWAITED,
@@ -31,9 +33,11 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
     hashed = hashlib.sha256()
     store, image, lists = state.store, state.pending.image(), lists_of(state)
     _add(hashed, next_, state.time.state()._replace(jumps=0), store.lives.begun, image.borders)
-    for key, slot in store.keys.names():
+    for key, slot in (*store.keys.names(), *store.keys.challengers()):
         model = store.record(slot)
         _add(hashed, key, model.incarnation, model.known_classes, model.open, model.frozen, model.warned)
+        if model.since or model.challenge is not None:
+            _add(hashed, model.since, model.challenge and model.challenge.to_facts())
         hashed.update(snapshot.write(model.plan, model.ints))
     for unit in (
         *write_awaited(lists[AWAITED]),
@@ -52,6 +56,8 @@ def digest(next_: dict[Any, int], state: PartitionState) -> bytes:
             facts.append(entry["scale"].item())
         if entry["shares"].item():
             facts.append({"shares": entry["shares"].item()})
+        if entry["challenger"].item() != NOT_CHALLENGED or entry["octave"].item() != NOT_DRAWN:
+            facts.append({"challenger": [entry["challenger"].item(), entry["octave"].item()]})
         if entry["episode"].item():
             facts.append({"episode": entry["episode"].item()})
         _add(hashed, name, *facts, settled, struck, holds)

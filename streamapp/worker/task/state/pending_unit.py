@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from streamapp.worker.task.pending.entries import ROW, PendingImage
+from core.active.disagreement import NOT_DRAWN
+from streamapp.worker.task.pending.entries import NOT_CHALLENGED, ROW, PendingImage
 from streamapp.worker.task.pending.name_columns import Names
 from streamapp.worker.task.unit import Unit, UnitName, damaged, seal, unseal
 from topics.columns.records import Ints32
@@ -46,6 +47,9 @@ _EPISODE: Final = ("episode", "<i4")
 
 _SHARES: Final = ("shares", "<i4")
 """Likewise; units of state version 8 and before have no class shares."""
+
+_CHALLENGED: Final = (("challenger", "<i4"), ("octave", "i1"))
+"""Columns that a unit has only if a challenger has answered one of its entries."""
 
 
 class PendingBlock(NamedTuple):
@@ -138,7 +142,8 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
     scaled = bool((rows["scale"] != 1.0).any())
     played = bool((rows["episode"] != 0).any())
     shared = bool((rows["shares"] != 0).any())
-    columns_of = _columns_of(scaled, played, shared)
+    challenged = bool((rows["challenger"] != NOT_CHALLENGED).any())
+    columns_of = _columns_of(scaled, played, shared, challenged)
     columns = [np.ascontiguousarray(rows[name], kind).tobytes() for name, kind in columns_of]
     columns += [
         present.astype("u1").tobytes(),
@@ -159,13 +164,16 @@ def write_block(image: PendingImage, block: PendingBlock) -> Unit:
         facts["episodes"] = True
     if shared:
         facts["shares"] = True
+    if challenged:
+        facts["challenged"] = True
     return seal(block.name, facts, columns)
 
 
-def _columns_of(scaled: bool, played: bool, shared: bool) -> tuple[tuple[str, str], ...]:
+def _columns_of(scaled: bool, played: bool, shared: bool, challenged: bool) -> tuple[tuple[str, str], ...]:
     """Return the columns of a unit."""
     optional = ((scaled, _SCALE), (played, _EPISODE), (shared, _SHARES))
-    return (*_COLUMNS, *(column for is_there, column in optional if is_there))
+    columns = (*_COLUMNS, *(column for is_there, column in optional if is_there))
+    return (*columns, *_CHALLENGED) if challenged else columns
 
 
 def write_marks(image: PendingImage, block: PendingBlock) -> Unit:
@@ -190,8 +198,10 @@ def read_block(unit: Unit) -> Entries:
 
     rows = np.zeros(n, dtype=ROW)
     rows["older"], rows["scale"] = -1, 1.0
+    rows["challenger"], rows["octave"] = NOT_CHALLENGED, NOT_DRAWN
     try:
-        for name, kind in _columns_of("scaled" in facts, "episodes" in facts, "shares" in facts):
+        is_there = (name in facts for name in ("scaled", "episodes", "shares", "challenged"))
+        for name, kind in _columns_of(*is_there):
             rows[name] = column(kind, n)
         present = column("u1", n).astype(np.bool_)
         key, length = column("<i4", n).astype(np.int32), column("<i4", n).astype(np.int64)

@@ -107,7 +107,8 @@ def test_bad_controls() -> None:
         6: "wrong-type",
     }
     assert controls.malformed[3].detail == (
-        "command 'explode' is unknown; known: create, configure, freeze, reset, delete, import"
+        "command 'explode' is unknown; known: create, configure, freeze, reset, delete, import, "
+        "challenge, promote, drop"
     )
     assert [malformed.record for malformed in controls.malformed] == [0, 1, 2, 3, 5, 6]
     assert [control.record for control in controls.items] == [4]

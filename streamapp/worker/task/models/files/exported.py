@@ -26,10 +26,16 @@ class ExportedModel:
     open: bool
     frozen: bool
     taken: dict[str, Any]  # place and time of the export, for people
+    challenge: dict[str, Any] | None = None  # figures of a challenge at the export, for people
 
 
-def write_exported(record: ModelRecord, origin: dict[str, Any]) -> bytes:
-    """Return the file of a model; origin: topic prefix, partition and positions of the export."""
+def write_exported(
+    record: ModelRecord, origin: dict[str, Any], challenge: dict[str, Any] | None = None
+) -> bytes:
+    """Return the file of a model; origin: topic prefix, partition and positions of the export.
+
+    challenge: figures of the comparison with its challenger, which the file leaves out.
+    """
     model = Model(record.plan, record.ints)
     head = {
         "key": record.key,
@@ -42,6 +48,8 @@ def write_exported(record: ModelRecord, origin: dict[str, Any]) -> bytes:
         "records": model.summary().records,
         "taken": origin,
     }
+    if challenge is not None:
+        head["challenge"] = challenge
     return model_file.wrap(head, model.snapshot())
 
 
@@ -68,6 +76,7 @@ def read_exported(data: bytes, newest: int = STATE_VERSION) -> ExportedModel:
             is_open,
             bool(head["frozen"]),
             dict(head["taken"]),
+            dict(head["challenge"]) if "challenge" in head else None,
         )
         if not fits(model, exported.known_classes, is_open=is_open):
             message = "exported model's head must fit its snapshot: it was put together wrongly"

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.plan import Plan
+from streamapp.worker.task.models.challenge import Challenge
 
 Ints64 = npt.NDArray[np.int64]
 
@@ -24,3 +25,5 @@ class ModelRecord(NamedTuple):
     frozen: bool
     warned: bool
     fresh: bool
+    since: int = 0
+    challenge: Challenge | None = None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-from core.errors import SnapshotError
+from core.errors import GroveError, SnapshotError
 from core.model import snapshot
 from core.model.model import Model
+from streamapp.worker.task.models.challenge import Challenge
 from streamapp.worker.task.models.files.exported import fits
 from streamapp.worker.task.models.files.model_record import ModelRecord
 from streamapp.worker.task.unit import Unit, UnitName, damaged, seal, unseal
 
 MODEL: Final = "model"
+CHALLENGER: Final = "challenger"
+"""Kind of the unit of a challenger, which has the key of its champion."""
 
 
 class StoredModel(NamedTuple):
@@ -24,6 +27,8 @@ class StoredModel(NamedTuple):
     frozen: bool
     warned: bool
     fresh: bool
+    since: int = 0
+    challenge: Challenge | None = None
 
 
 class LargeModel(NamedTuple):
@@ -43,14 +48,19 @@ class LargeModel(NamedTuple):
 
 def write_model(record: ModelRecord) -> Unit:
     """Return the unit of a model."""
-    facts = {
+    facts: dict[str, Any] = {
         "known_classes": record.known_classes,
         "open": record.open,
         "frozen": record.frozen,
         "warned": record.warned,
         "fresh": record.fresh,
     }
-    name = UnitName(MODEL, record.key, record.incarnation)
+    if record.since:
+        facts["since"] = record.since
+    if record.challenge is not None:
+        facts["challenge"] = record.challenge.to_facts()
+    kind = MODEL if record.challenge is None else CHALLENGER
+    name = UnitName(kind, record.key, record.incarnation)
     return seal(name, facts, [snapshot.write(record.plan, record.ints)])
 
 
@@ -63,8 +73,18 @@ def read_model(unit: Unit) -> StoredModel:
         raise damaged(unit.name, str(error)) from error
     try:
         flags: dict[str, Any] = {name: bool(facts[name]) for name in ("open", "frozen", "warned", "fresh")}
-        stored = StoredModel(unit.name, model, int(facts["known_classes"]), **flags)
-    except (KeyError, TypeError, ValueError, OverflowError) as error:  # the unit may come from any writer
+        challenge = Challenge.of_facts(facts["challenge"]) if unit.name.kind == CHALLENGER else None
+        since = int(facts.get("since", 0))
+        stored = StoredModel(
+            unit.name, model, int(facts["known_classes"]), **flags, since=since, challenge=challenge
+        )
+    except (
+        GroveError,
+        LookupError,
+        TypeError,
+        ValueError,
+        OverflowError,
+    ) as error:  # the unit may come from any writer
         raise damaged(unit.name, f"its facts must describe a model: {error!r}") from error
     if not fits(model, stored.known_classes, is_open=stored.open):
         raise damaged(unit.name, "its facts must fit its snapshot")

@@ -178,11 +178,12 @@ MEMBERS += (
     "query",
     "pair",
 )
-MEMBERS += ("member",)
+MEMBERS += ("member", "challenge", "challenger", "by")
 
 
 def test_odd_members_of_events_are_taken_in_and_drawn(watched: Watched) -> None:
     kinds = ("created", "split", "revised", "pruned", "drift", "growth-stopped", "frozen", "deleted", "new")
+    kinds += ("challenged", "promoted", "dropped", "undecided")
     members: dict[str, Any] = {"test": "numeric", "former": {"test": "category"}, "level": "drift"}
     events = [
         said(

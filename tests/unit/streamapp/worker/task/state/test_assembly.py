@@ -150,7 +150,7 @@ def test_other_versions_kinds_and_partitions_are_refused(units: list[Unit]) -> N
     altered[8] += 1
     with pytest.raises(DamagedStateError, match="has format 2; .*; run the release that wrote it"):
         assemble([Unit(units[0].name, bytes(altered)), *units[1:]])
-    with pytest.raises(DamagedStateError, match="kind='mode' must be one of model, pending"):
+    with pytest.raises(DamagedStateError, match="kind='mode' must be one of model, challenger, pending"):
         assemble([*units, seal(UnitName("mode", "x"), {})])
     with pytest.raises(DamagedStateError, match="partition=3 must be 4"):
         Task.from_units(4, CONFIG, None, units)

@@ -1,0 +1,125 @@
+"""Challenge: a challenger's terms, and how it has compared with its champion so far; immutable.
+
+A challenger is a model of the same key in a slot of its own. Its key leads to the champion, so that no record
+reaches it by itself: it answers and learns what the champion does (challenges/). It requests no labels and
+has no evaluations; ``terms.spec`` is the spec that it gets when it is promoted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from core.active.queries.never import Plugin as Never
+from core.layout.challenge_counts import CHALLENGE_WORDS, OPEN, ChallengeCounts
+from core.measures.challenge_bounds import Comparison, Rules, problem, read
+from core.measures.challenged_rows import Purse
+from core.spec import EvaluationPlan, Spec
+from core.state_version import STATE_VERSION
+
+Ints64 = npt.NDArray[np.int64]
+Judge = Literal["rule", "person"]
+
+JUDGES: Final[tuple[Judge, ...]] = ("rule", "person")
+SHARE: Final = 0.5
+"""Share of the requests that the strategy gives up at most."""
+WORDS: Final = Purse.SIZE + CHALLENGE_WORDS
+
+
+class Terms(NamedTuple):
+    """What a `challenge` command states."""
+
+    spec: Spec
+    share: float = SHARE
+    decide: Judge = "rule"
+    rules: Rules = Rules()
+
+
+class Challenge(NamedTuple):
+    """The terms and the state of one challenge."""
+
+    terms: Terms
+    since: int  # serial of the first pending instance that both may have answered
+    was_open: bool  # the champion added new features before
+    words: bytes = bytes(8 * WORDS)  # purse and counts
+    decided_at: int | None = None  # step of event time of the decision by the rule
+
+    @property
+    def counts(self) -> ChallengeCounts:
+        """The counts, to be read."""
+        return ChallengeCounts.over(np.frombuffer(self.words, np.int64)[Purse.SIZE :])
+
+    @property
+    def credits(self) -> int:
+        """Requests that the strategy gave up, and in whose place no other has been made."""
+        return int(Purse.over(np.frombuffer(self.words, np.int64)).credits)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the rule has not decided yet."""
+        return int(self.counts.decision) == OPEN
+
+    def mutable(self) -> Ints64:
+        """Return a copy of the words."""
+        return np.frombuffer(self.words, np.int64).copy()
+
+    def compared(self) -> Comparison:
+        """Return the figures."""
+        return read(np.frombuffer(self.words, np.int64)[Purse.SIZE :].copy(), self.terms.rules)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the figures and terms for people and programs; NaN as None."""
+        figures = self.compared().to_dict()
+        figures = {name: None if value != value else value for name, value in figures.items()}
+        return {
+            "learner": self.terms.spec.learner.spelled,
+            **figures,
+            "share": self.terms.share,
+            "decide": self.terms.decide,
+            **self.terms.rules._asdict(),
+        }
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return all of it as JSON."""
+        return {
+            "spec": self.terms.spec.to_dict(),
+            "state_version": STATE_VERSION,
+            "share": self.terms.share,
+            "decide": self.terms.decide,
+            "rules": self.terms.rules._asdict(),
+            "since": self.since,
+            "was_open": self.was_open,
+            "words": np.frombuffer(self.words, np.int64).tolist(),
+            "decided_at": self.decided_at,
+        }
+
+    @staticmethod
+    def of_facts(facts: dict[str, Any]) -> Challenge:
+        """Return the challenge of its JSON; GroveError, LookupError, TypeError or ValueError if damaged."""
+        spec = Spec.parse(dict(facts["spec"]), int(facts["state_version"]))
+        rules = Rules(**facts["rules"])
+        rules.check()
+        words = np.array(facts["words"], dtype=np.int64)
+        flaw = problem(words[Purse.SIZE :])
+        if flaw:
+            raise ValueError(flaw)
+        if facts["decide"] not in JUDGES or not 0.0 < float(facts["share"]) < 1.0:
+            message = f"decide={facts['decide']!r}, share={facts['share']!r}"
+            raise ValueError(message)
+        decided_at = facts["decided_at"]
+        return Challenge(
+            Terms(spec, float(facts["share"]), facts["decide"], rules),
+            int(facts["since"]),
+            bool(facts["was_open"]),
+            words.tobytes(),
+            None if decided_at is None else int(decided_at),
+        )
+
+
+def running(spec: Spec) -> Spec:
+    """Return the spec of a challenger while it is compared: it neither requests labels nor is evaluated."""
+    evaluation: EvaluationPlan = dataclasses.replace(spec.evaluation, every=0, share=0.0)
+    return dataclasses.replace(spec, query=Never(), evaluation=evaluation, explain=False)
