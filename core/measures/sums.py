@@ -41,21 +41,27 @@ LEAST_SHARE: Final = 2.220446049250313e-16
 SIDE: Final = BINS // 2
 """Bins of the shares up to one half; the others are their mirror image."""
 STEPS: Final = 32.0
-"""From 1/16 to 15/16 a bin is 1/STEPS wide; below and above, an octave of the share or of its rest."""
+"""From 1/16 to 15/16 a bin is 1/STEPS wide."""
 LINEAR_FROM: Final = 0.0625
 FIRST_LINEAR: Final = SIDE - 16
-OCTAVE_OF_FIRST: Final = 1019 - FIRST_LINEAR
-"""Biased exponent of the octave of bin 0, in which all smaller shares are counted, too."""
+EXPONENT_OF_LINEAR: Final = 1019
+"""Biased exponent of LINEAR_FROM: smaller shares, down to 2^-1023, have bins of 1, 2, 4, …, 512 octaves.
+
+The shares of naive Bayes are products of many factors, of which most are that small.
+"""
+LAST_EXTREME: Final = 9
 FRACTION_BITS: Final = 52
+BIAS: Final = 1023
 
 
 @kernel
-def code_of(share: float) -> int:
-    """Return the bin of a class share, 0 to BINS - 1."""
-    rest = min(share, 1.0 - share)
-    linear = FIRST_LINEAR + min(int(rest * STEPS), 15)
-    octave = max((bits(rest) >> FRACTION_BITS) - OCTAVE_OF_FIRST, 0)
-    code = linear if rest >= LINEAR_FROM else octave  # no branch: no processor foresees shares
+def code_of(share: float, rest: float) -> int:
+    """Return the bin of a class share, 0 to BINS - 1; rest: the share of all other classes."""
+    part = share if share <= 0.5 else rest
+    linear = FIRST_LINEAR + min(int(part * STEPS), 15)
+    octaves = float(max(EXPONENT_OF_LINEAR - (bits(part) >> FRACTION_BITS), 1))
+    extreme = LAST_EXTREME + BIAS - (bits(octaves) >> FRACTION_BITS)
+    code = linear if part >= LINEAR_FROM else extreme  # no branch: no processor foresees shares
     return code if share <= 0.5 else BINS - 1 - code
 
 
@@ -132,18 +138,20 @@ def sort_by_share(histograms, classes: int, shares, label: int, weight: float) -
     """Add the shares of an answer to the histograms.
 
     The bin of the second class mirrors that of the first if no other class has a share. So its histogram can
-    be derived from the first one when a third class comes (``repack``). Of the classes after the second, a
+    be derived from the first one when a third class comes (``repack``). Then the share of the one is the rest
+    of the other, exactly: 1 - share is 0 for a share of less than 1.1e-16. Of the classes after the second, a
     share of 0 where the label is another class is left out: the reader adds what is missing from the sum.
     """
-    first = code_of(shares[0])
+    others = 0.0
+    for c in range(2, classes):
+        others += shares[c]
+    first = code_of(shares[0], shares[1] if classes > 1 and others == 0.0 else 1.0 - shares[0])
     histograms[(POSITIVES if label == 0 else NEGATIVES) + first] += weight
     if classes > 2:
-        others = 0.0
-        for c in range(2, classes):
-            others += shares[c]
         for c in range(1, min(classes, MOST_CLASSES)):
             if c == 1 or shares[c] > 0.0 or label == c:
-                code = code_of(shares[c]) if c > 1 or others > 0.0 else BINS - 1 - first
+                mirrored = c == 1 and others == 0.0
+                code = BINS - 1 - first if mirrored else code_of(shares[c], 1.0 - shares[c])
                 histograms[c * HISTOGRAM + (POSITIVES if label == c else NEGATIVES) + code] += weight
 
 
