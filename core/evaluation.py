@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import asdict, dataclass, field
 from operator import mul
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,6 @@ from core.layout.model import (
     PREDICTED,
     WINDOW,
     EvaluationCounters,
-    Floats,
     Ints,
     ModelHeader,
     window_words,
@@ -106,11 +105,10 @@ class EvaluationDue(Event):
     """The sums of the measures per class at that time; None: the model does not keep them."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuresThen:
+class MeasuresThen(NamedTuple):
     """A copy of the measures section: figures are made of it only if somebody reads them."""
 
-    words: Floats
+    words: Ints
     room: int
     """Classes that the section has room for."""
     classes: int
@@ -127,18 +125,19 @@ class MeasuresThen:
         start, size = int(record.measures), int(record.measure_words)
         if size == 0:
             return None
-        counters = ints[int(record.evaluation) :][: EvaluationCounters.SIZE].copy()
-        words = ints[start : start + size].copy().view(np.float64)
-        is_slice = plan.spec.evaluation.slice > 0
+        evaluation = int(record.evaluation)
+        counters = ints[evaluation : evaluation + EvaluationCounters.SIZE].copy()
+        words = ints[start : start + size].copy()
+        is_slice = bool(record.slice)
         return MeasuresThen(words, plan.schema.n_classes, ints.item(CLASSES_AT), counters, is_slice)
 
     def read(self) -> Measures:
         """Return the figures."""
         section, per_weight = EvaluationCounters.read(self.counters), 1.0
-        unchosen = MeasureSums.read(self.words.view(np.int64)).given
+        unchosen = MeasureSums.read(self.words).given
         if not self.is_slice and section.importance + unchosen > 0.0:
             per_weight = _rests_on(section, unchosen) / (section.importance + unchosen)
-        return class_measures.read(self.words, self.room, self.classes, per_weight)
+        return class_measures.read(self.words.view(np.float64), self.room, self.classes, per_weight)
 
 
 CLASSES_AT: Final = offset(ModelHeader, "classes")
