@@ -34,7 +34,7 @@ def cluster() -> Iterator[str]:
     """Yield the address of librdkafka's mock cluster, alive as long as its owner."""
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
     for topic in ("arguments", "source"):
-        broker = next(iter(owner.list_topics(topic, timeout=10).brokers.values()))
+        broker = next(iter(owner.list_topics(topic, timeout=60).brokers.values()))
     yield f"{broker.host}:{broker.port}"
     owner.flush(1)
 
@@ -188,7 +188,7 @@ def test_produceva_reads_its_arguments_as_they_are_laid_out(library: Library, cl
     library.destroy(client)
     consumer = Consumer({"bootstrap.servers": cluster, "group.id": "reader"})
     consumer.assign([TopicPartition("arguments", 2, 0)])
-    messages = consumer.consume(2, timeout=10)
+    messages = consumer.consume(2, timeout=60)
     consumer.close()
     rows = [
         (message.key(), message.value(), message.timestamp()[1], message.headers()) for message in messages

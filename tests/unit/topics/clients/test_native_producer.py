@@ -77,7 +77,7 @@ def cluster() -> Iterator[dict[str, Any]]:
     """Yield the address of librdkafka's mock cluster, alive as long as its owner."""
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
     for topic in ("topic", "many"):
-        broker = next(iter(owner.list_topics(topic, timeout=10).brokers.values()))
+        broker = next(iter(owner.list_topics(topic, timeout=60).brokers.values()))
     yield {"bootstrap.servers": f"{broker.host}:{broker.port}"}
     owner.flush(1)
 
@@ -86,9 +86,9 @@ def ends_of(cluster: dict[str, Any], topic: str) -> int:
     """Return the number of records that a topic of the mock cluster holds."""
     consumer = Consumer(cluster | {"group.id": "ends"})
     try:
-        partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+        partitions = consumer.list_topics(topic, timeout=60).topics[topic].partitions
         return sum(
-            consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=10)[1]
+            consumer.get_watermark_offsets(TopicPartition(topic, number), timeout=60)[1]
             for number in partitions
         )
     finally:

@@ -59,6 +59,6 @@ def test_partition_agrees_with_librdkafka_told_to_use_murmur2():
         if key:  # an empty key counts as none and is spread at random
             producer.produce("t", b"", key, on_delivery=remember)
     assert producer.flush(30) == 0
-    partitions = producer.list_topics("t", timeout=10).topics["t"].partitions
+    partitions = producer.list_topics("t", timeout=60).topics["t"].partitions
     assert delivered == {k: partition_of(k, len(partitions)) for k in KEYS if k}
     assert len(partitions) > 1 and len(set(delivered.values())) == len(partitions)

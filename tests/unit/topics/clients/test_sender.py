@@ -68,10 +68,10 @@ def away(native: bool) -> Iterator[Sender]:
 def cluster() -> Iterator[dict[str, str]]:
     """Yield the address of librdkafka's mock cluster, alive as long as its owner."""
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
-    broker = next(iter(owner.list_topics("topic", timeout=10).brokers.values()))
+    broker = next(iter(owner.list_topics("topic", timeout=60).brokers.values()))
     for test in ("order", "refused", "columns", "gathered", "beside", "mixed", "room", "rows"):
         for native in CLIENTS.values():
-            owner.list_topics(topic_of(test, native), timeout=10)
+            owner.list_topics(topic_of(test, native), timeout=60)
     yield {"bootstrap.servers": f"{broker.host}:{broker.port}"}
     owner.flush(1)
 
@@ -80,7 +80,7 @@ def read(kafka: dict[str, str], topic: str, n: int, partition: int = 0) -> list[
     """Return value and headers of the records of a partition, which are n at least."""
     consumer = Consumer(kafka | {"group.id": "reader", "enable.partition.eof": "true"})
     consumer.assign([TopicPartition(topic, partition, 0)])
-    messages = consumer.consume(n + 1, timeout=10)
+    messages = consumer.consume(n + 1, timeout=60)
     consumer.close()
     return [(message.value(), message.headers()) for message in messages if message.error() is None]
 
@@ -393,7 +393,7 @@ def test_values_keys_times_and_headers_arrive_as_they_are(cluster: dict[str, str
     sender.close()
     consumer = Consumer(cluster | {"group.id": "reader"})
     consumer.assign([TopicPartition(topic, 0, 0)])
-    messages = consumer.consume(8, timeout=10)
+    messages = consumer.consume(8, timeout=60)
     consumer.close()
     records = [
         (message.value(), message.key(), message.timestamp()[1], message.headers()) for message in messages

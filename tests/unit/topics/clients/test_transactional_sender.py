@@ -25,7 +25,7 @@ class SlowProducer:
     def init_transactions(self, timeout: float) -> None:
         self.started += 1
         self.waits.set()
-        assert self.broker_is_there.wait(10)
+        assert self.broker_is_there.wait(60)
 
 
 def test_who_opens_while_another_one_waits_for_the_broker_waits_with_it() -> None:
@@ -35,10 +35,10 @@ def test_who_opens_while_another_one_waits_for_the_broker_waits_with_it() -> Non
     openers = [threading.Thread(target=sender.open) for _ in range(3)]
     for opener in openers:
         opener.start()
-    assert producer.waits.wait(10)
+    assert producer.waits.wait(60)
     producer.broker_is_there.set()
     for opener in openers:
-        opener.join(10)
+        opener.join(60)
     assert (producer.started, sender.is_open) == (1, True)
 
 

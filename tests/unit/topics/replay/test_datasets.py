@@ -21,7 +21,7 @@ def kafka() -> Any:
     """Yield the properties of librdkafka's mock cluster, alive as long as its owner."""
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
     for topic in (NAMES.instances, NAMES.labels):
-        metadata = owner.list_topics(topic, timeout=10)
+        metadata = owner.list_topics(topic, timeout=60)
     broker = next(iter(metadata.brokers.values()))
     yield {"bootstrap.servers": f"{broker.host}:{broker.port}"}
     owner.flush(1)

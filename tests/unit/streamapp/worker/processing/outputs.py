@@ -157,7 +157,7 @@ class Outputs:
 
     def drain(self) -> None:
         self.draining = True
-        assert self.room.wait(10)
+        assert self.room.wait(60)
         if self.loses is not None:
             self.lost = True
             raise self.loses
@@ -167,7 +167,7 @@ class Outputs:
         self._take()
         sent, flushed = list(self.sent), len(self.unsettled)
         self.flushing = True
-        assert self.gate.wait(10)
+        assert self.gate.wait(60)
         self.flushing = False
         if self.fails is not None:
             raise self.fails

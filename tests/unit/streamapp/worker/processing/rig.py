@@ -355,7 +355,7 @@ class Worker:
         await self.tick_becomes_due()
 
     async def until(self, true: Callable[[], bool]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not true():  # noqa: ASYNC110 - threads and tasks are at work, no event
                 await asyncio.sleep(0)
 

@@ -35,9 +35,9 @@ NOW = 1_700_000_000_000
 def cluster() -> Iterator[str]:
     """Yield the address of librdkafka's mock cluster (4 partitions a topic), alive as long as its owner."""
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 3})
-    metadata = owner.list_topics("t.predictions", timeout=10)
+    metadata = owner.list_topics("t.predictions", timeout=60)
     for topic in ("t.dead-letters", "t.drift-alerts"):
-        owner.list_topics(topic, timeout=10)
+        owner.list_topics(topic, timeout=60)
     broker = next(iter(metadata.brokers.values()))
     yield f"{broker.host}:{broker.port}"
     owner.flush(1)
@@ -90,7 +90,7 @@ def read(cluster: str, topic: str, start: int, n: int) -> list[Any]:
         consumer.assign([TopicPartition(topic, 2, start)])
         messages: list[Any] = []
         while len(messages) < n:
-            got = consumer.consume(n - len(messages), timeout=10)
+            got = consumer.consume(n - len(messages), timeout=60)
             assert got, f"only {len(messages)} of {n} messages came"
             messages += got
         return messages
@@ -101,7 +101,7 @@ def read(cluster: str, topic: str, start: int, n: int) -> list[Any]:
 def end_of(cluster: str, topic: str) -> int:
     consumer = Consumer({"bootstrap.servers": cluster, "group.id": "reader"})
     try:
-        return int(consumer.get_watermark_offsets(TopicPartition(topic, 2), timeout=10)[1])
+        return int(consumer.get_watermark_offsets(TopicPartition(topic, 2), timeout=60)[1])
     finally:
         consumer.close()
 
@@ -197,7 +197,7 @@ def test_close_gives_up_what_is_not_delivered() -> None:
 
 def test_flush_raises_when_a_record_was_not_delivered() -> None:
     owner = Producer({"test.mock.num.brokers": 1, "bootstrap.servers": "unused", "log_level": 0})
-    broker = next(iter(owner.list_topics("t.predictions", timeout=10).brokers.values()))
+    broker = next(iter(owner.list_topics("t.predictions", timeout=60).brokers.values()))
     sender = sender_to(f"{broker.host}:{broker.port}", **{"delivery.timeout.ms": "4000", "log_level": "0"})
     send(sender, raw(1), answers(1))
     sender.flush()

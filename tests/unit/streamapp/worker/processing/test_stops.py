@@ -64,7 +64,7 @@ def test_a_stop_that_gives_up_handing_outputs_over_is_no_crash(caplog: pytest.Lo
         w.health.stopping = True
         w.outputs.room.set()
         await waiting
-        await w.commit("stopping", timeout_s=1.0)
+        await w.commit("stopping", timeout_s=60.0)
         assert (w.ended, w.offsets) == (None, {})
         assert "stopping: outputs are lost; uncommitted records will be processed again" in caplog.text
 

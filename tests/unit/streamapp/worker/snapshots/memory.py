@@ -63,7 +63,7 @@ class MemoryJournal:
         self.answers.set()
 
     def end(self, partition: int) -> int:
-        assert self.answers.wait(10)
+        assert self.answers.wait(60)
         if self.away:
             message = "the broker is away"
             raise ConnectionError(message)

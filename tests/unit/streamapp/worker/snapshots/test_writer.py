@@ -43,7 +43,7 @@ class Story:
         self.writer.moved(0)
 
     async def until(self, true: Callable[[], object]) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not true():  # noqa: ASYNC110 - threads and tasks are at work, no event
                 await asyncio.sleep(0)
 

@@ -63,7 +63,9 @@ def test_topics_that_are_not_known_yet_are_not_missing() -> None:
     assert not watched.watch.suspects
 
 
-def test_a_topic_that_comes_back_is_waited_for() -> None:
+def test_a_topic_that_comes_back_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_watch, "TIMEOUT_S", 60.0)  # four looks, however slow the machine is
+
     async def story() -> Watched:
         watched = Watched([(WITHOUT, {"instances": UNKNOWN})] * 3 + [(ALL, {})])
         answer(watched.cluster, ALL)

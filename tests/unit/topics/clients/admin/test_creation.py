@@ -195,6 +195,6 @@ def test_a_broker_that_is_not_there_is_an_error_without_that_patience(
 ) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
-    monkeypatch.setattr(creation, "TIMEOUT_S", 0.5)
-    with pytest.raises(BrokerError, match="did not answer within 0.5 s .*refused"):
+    monkeypatch.setattr(creation, "TIMEOUT_S", 3.0)  # the client has to connect, and be refused, in this time
+    with pytest.raises(BrokerError, match="did not answer within 3 s .*refused"):
         create({"bootstrap.servers": f"127.0.0.1:{port}"}, NAMES, timeout=3600)

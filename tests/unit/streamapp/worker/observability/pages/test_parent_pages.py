@@ -66,7 +66,7 @@ def test_a_scrape_of_the_parent_has_the_metrics_of_every_worker_that_answers(chi
     settings = Settings(web_port=0)
     with (
         ParentPages(settings, children) as pages,
-        urllib.request.urlopen(f"http://127.0.0.1:{pages.port}/metrics", timeout=10) as page,
+        urllib.request.urlopen(f"http://127.0.0.1:{pages.port}/metrics", timeout=60) as page,
     ):
         text = page.read().decode()
     found = {
@@ -85,7 +85,7 @@ def test_a_parent_without_a_worker_is_not_ready() -> None:
     with (
         ParentPages(Settings(web_port=0), []) as pages,
         pytest.raises(urllib.error.HTTPError) as refused,
-        urllib.request.urlopen(f"http://127.0.0.1:{pages.port}/readyz", timeout=10),
+        urllib.request.urlopen(f"http://127.0.0.1:{pages.port}/readyz", timeout=60),
     ):
         pass
     with refused.value as page:
