@@ -62,7 +62,6 @@ def feed_words(live: Logged) -> None:
     live.control("create", key="awaits", spec={"class_weights": {"low": 2.0}})
     live.control("reset", key="good", spec={"query": {"name": "conf_tree", "score": "votes"}}, at=5)
     live.control("configure", key="good", spec={"query": "random"})
-    live.instances({"id": "a", "features": {"x": 1.0}}, key="good", at=7)
 
 
 @pytest.mark.parametrize("change", [older, newer], ids=["by-the-rules-of-then", "by-the-outcome"])

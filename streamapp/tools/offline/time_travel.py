@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from streamapp.tools.offline.errors import OfflineError
-from streamapp.worker.journal.entry import Entry, Manifest, Ranges, Reset, Step
+from streamapp.worker.journal.entry import Entry, Manifest, Reset, Step
+from streamapp.worker.journal.ledger import clipped
 from streamapp.worker.restore.errors import RestoreError
 from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.restore.rebuild import Committed, agree, carries_one_of
@@ -258,7 +259,7 @@ def following(before: Entry, entry: Entry, offset: int) -> Entry:
     """Return the entry of one record, which follows the entry that `shortened` returned."""
     step = next(step for step in entry.steps if step.source == "instances" and step.to > offset)
     after: Positions = {**before.after, "instances": offset + 1}
-    cut_step = replace(_cut(step, offset + 1), skipped=_clipped(step.skipped, offset, offset + 1))
+    cut_step = replace(_cut(step, offset + 1), skipped=clipped(step.skipped, offset, offset + 1))
     return replace(entry, before=before.after, after=after, steps=(cut_step,), config=None)
 
 
@@ -268,8 +269,8 @@ def remainder(before: Entry, entry: Entry, offset: int) -> Entry:
     step = entry.steps[number]
     rest = replace(
         step,
-        skipped=_clipped(step.skipped, offset, step.to),
-        refused=_clipped(step.refused, offset, step.to),
+        skipped=clipped(step.skipped, offset, step.to),
+        refused=clipped(step.refused, offset, step.to),
         unread=tuple((first, end) for first, end in step.unread if end > offset),
         count=None,
     )
@@ -277,13 +278,9 @@ def remainder(before: Entry, entry: Entry, offset: int) -> Entry:
 
 
 def _cut(step: Step, to: int) -> Step:
-    skipped, refused = _clipped(step.skipped, 0, to), _clipped(step.refused, 0, to)
+    skipped, refused = clipped(step.skipped, 0, to), clipped(step.refused, 0, to)
     unread = tuple((first, end) for first, end in step.unread if first < to)  # a batch is skipped as a whole
     return replace(step, to=to, skipped=skipped, refused=refused, unread=unread, count=None)
-
-
-def _clipped(ranges: Ranges, start: int, end: int) -> Ranges:
-    return tuple((max(a, start), min(b, end)) for a, b in ranges if a < end and b > start)
 
 
 def _aside(step: Step, offset: int) -> str | None:

@@ -182,8 +182,18 @@ def _by_record(step: Step) -> list[Step]:
     if raw is None or len(raw) == 1:
         return [step]
     ends = [*raw.offsets[1:], step.to]
-    singles = parts(raw, range(len(raw)))
-    return [replace(step, to=to, records=single) for to, (_, single) in zip(ends, singles, strict=True)]
+    spans = zip([0, *ends], ends, parts(raw, range(len(raw))), strict=False)
+    return [
+        replace(
+            step,
+            to=to,
+            records=single,
+            skipped=clipped(step.skipped, start, to),
+            refused=clipped(step.refused, start, to),
+            dead=clipped(step.dead, start, to),
+        )
+        for start, to, (_, single) in spans
+    ]
 
 
 def _can_grow(step: Step) -> bool:
@@ -202,6 +212,11 @@ def joined(ranges: Ranges, more: Iterable[tuple[int, int]]) -> Ranges:
         else:
             result.append((first, end))
     return tuple(result)
+
+
+def clipped(ranges: Ranges, start: int, end: int) -> Ranges:
+    """Return the part of ranges from `start` to before `end`."""
+    return tuple((max(a, start), min(b, end)) for a, b in ranges if a < end and b > start)
 
 
 def ranges_of(raw: RawRecords, offsets: Iterable[int]) -> Ranges:

@@ -109,3 +109,23 @@ def test_a_control_that_was_put_aside_is_neither_repeated_nor_refused() -> None:
     assert (step.records.offsets, step.skipped, step.to) == ([0, 2], ((1, 2),), 3)
     only = step_of("controls", controls(5000), 1, put_aside(controls(5000), 0))
     assert (only.records, only.skipped) == (None, ((0, 1),))
+
+
+def test_a_step_of_one_control_lists_no_dead_letters_of_the_others() -> None:
+    """Else a run of n refused controls would take n² ranges in the journal."""
+    raw = controls(*[10] * 8)
+    letters = [
+        DeadLetter(Origin.of(raw, record), reason, "", record=record)
+        for record, reason in enumerate([Reason.BAD_CONTROL, Reason.SKIPPED, Reason.TOO_MANY_MODELS] * 2)
+    ]
+    ledger = Ledger(at(), 1, "{}")
+    ledger.note(step_of("controls", raw, 8, Effects(dead_letters=letters)))
+    (entry,) = ledger.cut()
+    assert [(step.to, step.dead, step.skipped, step.refused) for step in entry.steps] == [
+        (2, ((0, 1),), ((1, 2),), ()),
+        (3, (), (), ((2, 3),)),
+        (5, ((3, 4),), ((4, 5),), ()),
+        (6, (), (), ((5, 6),)),
+        (7, (), (), ()),
+        (8, (), (), ()),
+    ]
