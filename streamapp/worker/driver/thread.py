@@ -280,7 +280,10 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         drained = False
         limit = self.limit
         left_over: set[TP] = set()
-        for tp in sorted(positions, key=lambda tp: tp not in self._left_over):
+        in_turn: Iterable[TP] = positions
+        if self._left_over:
+            in_turn = sorted(positions, key=lambda tp: tp not in self._left_over)
+        for tp in in_turn:
             ours = positions[tp]
             state = assignment.state_value(tp)
             if state is None:

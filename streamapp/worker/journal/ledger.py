@@ -71,7 +71,11 @@ class Ledger:
         lost = step.skipped == ((at, step.to),)  # retention deleted them: they cannot be read
         self.positions[step.source] = step.to
         last = self._steps[-1] if self._steps and not lost else None
-        if last is not None and last.source == step.source and _can_grow(last) and step.records is None:
+        if last is None or last.source != step.source:
+            self._steps += _by_record(step)
+        elif (before := _plain_count(last)) is not None and (n := _plain_count(step)) is not None:
+            self._steps[-1] = Step(step.source, step.to, count=before + n)
+        elif _can_grow(last) and step.records is None:
             self._steps[-1] = replace(
                 step,
                 skipped=joined(last.skipped, step.skipped),
@@ -119,10 +123,12 @@ def step_of(
     `position`: the offset after the run; `batches`: refused batches, by the offset of the record that stands
     for each.
     """
+    journalled = SOURCES[source].journalled
+    if not (effects.dead_letters or batches or journalled):
+        return Step(source, position, count=len(raw))
     aside = effects.dead_lettered(*TRACELESS)
     skipped = ranges_of(raw, aside)
     refused = ranges_of(raw, effects.dead_lettered(Reason.TOO_MANY_MODELS))
-    journalled = SOURCES[source].journalled
     if journalled:  # a replay does not read its topic
         kept = _without(raw, {*aside, *batches})
         return Step(source, position, skipped, refused, kept, dead=_dead(raw, effects, batches))
@@ -194,6 +200,12 @@ def _by_record(step: Step) -> list[Step]:
         )
         for start, to, (_, single) in spans
     ]
+
+
+def _plain_count(step: Step) -> int | None:
+    """Return the number of records of a step if it has nothing else; None if it has."""
+    has_more = step.skipped or step.refused or step.unread or step.dead or step.records is not None
+    return None if has_more else step.count
 
 
 def _can_grow(step: Step) -> bool:

@@ -91,6 +91,11 @@ class Health:
         elif self.lag_since is None or not self.broker_reachable():
             self.lag_since = self.clock()  # an outage is not held against the worker once it is over
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing was uncommitted or unserved when that was last noted."""
+        return self.lag_since is None and not self.unserved
+
     def committed(self) -> None:
         if self.lag_since is not None:
             self.lag_since = self.clock()

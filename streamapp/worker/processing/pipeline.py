@@ -130,7 +130,9 @@ class Pipeline:
         first records, and `rest` has the others. Between the last run that is computed and the return, no
         other coroutine runs.
         """
-        failures = [await self._load_models(task, run) for task, run in work]
+        failures = [
+            await self._load_models(task, run) if task.models.cache.n_evicted else None for task, run in work
+        ]
         is_slow = len(work) == 1 and is_large(work[0][1])  # a large run is alone in its group
         async with self._tasks_lock if is_slow else contextlib.nullcontext():
             ours = [is_ours(run.raw.partition) for _, run in work]

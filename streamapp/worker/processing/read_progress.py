@@ -30,6 +30,7 @@ class ReadProgress:
         self._sources = sources
         self._metrics = metrics
         self._health = health
+        self._live_ends: Mapping[TP, int] = {}  # as reported last
         self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
 
     def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
@@ -37,6 +38,9 @@ class ReadProgress:
 
         The last known end of a stopped partition is kept. `unserved` holds the reasons.
         """
+        if log_ends == self._live_ends and not unserved and self._health.is_at_rest:
+            return  # an idle worker finds nothing new many times a second
+        self._live_ends = log_ends
         stopped = {tp: end for tp, end in self._log_ends.items() if self._is_stopped(tp.partition)}
         self._log_ends = stopped | dict(log_ends)
         # A restart would stop a partition again, and bring no leader back: lag there does not make the worker

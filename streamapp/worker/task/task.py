@@ -174,7 +174,7 @@ class Task:
             )
             return run
         if n == len(raw):
-            return replace(run, batch=batch)
+            return run if run.batch is batch else replace(run, batch=batch)
         return replace(run, raw=raw.part(0, n), batch=None, position=raw.offsets[n])
 
     def process(self, run: TaskRun) -> Effects:

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from aiokafka.errors import KafkaError, NoError, OffsetOutOfRangeError, for_code
 from aiokafka.protocol.fetch import FetchRequest
-from aiokafka.structs import TopicPartition
 from faust.types import TP
 
 from topics.fetching.frames import FrameError, frame_error
@@ -38,15 +37,16 @@ class PartitionHealth:
 
     def leaderless(self, partitions: Iterable[TP]) -> list[TP]:
         """Return the partitions without a known leader."""
-        return [
-            tp for tp in partitions if self._cluster.leader_for_partition(TopicPartition(*tp)) in (None, -1)
-        ]
+        leader = self._cluster.leader_for_partition
+        return [tp for tp in partitions if leader(tp) in (None, -1)]
 
     def unserved(self, partitions: Iterable[TP]) -> dict[TP, str]:
         """Return the partitions that the broker does not serve, with the reason."""
         asked = list(partitions)
-        refused = {tp: self._refused[tp] for tp in asked if tp in self._refused}
-        return refused | dict.fromkeys(self.leaderless(asked), NO_LEADER)
+        unserved = dict.fromkeys(self.leaderless(asked), NO_LEADER)
+        if self._refused:
+            unserved = {tp: self._refused[tp] for tp in asked if tp in self._refused} | unserved
+        return unserved
 
     def limit_fetches(self, fetcher: Any) -> None:
         """Make aiokafka's fetcher request partitions one by one if a batch makes their answers too long."""

@@ -231,13 +231,21 @@ class TimeOrder:
         """Append fetched records of `topic`."""
         self.topics[topic].add(columns)
 
-    def wanted(self, now: float = 0.0) -> list[ReadAhead]:
+    @property
+    def n_waiting(self) -> int:
+        """The number of records that wait here."""
+        return sum(map(len, self._order))
+
+    def wanted(self, now: float = 0.0) -> Sequence[ReadAhead]:
         """Return the topics to fetch at `now`: those that do not hold two runs, or some megabytes, yet.
 
         A topic that is cut off is requested again when its fetched records are handed out. A topic whose
         records were given back is requested again when no other topic is waited for.
         """
-        is_waiting = any(not ahead.released for ahead in self.awaited(now))
+        any_released = any(ahead.released for ahead in self._order)
+        if not any_released and not self.n_waiting:
+            return self._order
+        is_waiting = any_released and any(not ahead.released for ahead in self.awaited(now))
         return [
             ahead
             for ahead in self._order
@@ -283,12 +291,16 @@ class TimeOrder:
 
     def has_backlog(self, now: float) -> bool:
         """Return whether a run is due at `now` that is large enough to be worth its cost."""
+        if not self.n_waiting:
+            return False
         records = min(BACKLOG_RECORDS, self._max_records)
         is_large = any(len(ahead) >= records or ahead.size >= BACKLOG_BYTES for ahead in self._order)
         return is_large and not self.awaited(now)
 
     def seconds_to_idle(self, now: float) -> float:
         """Return the time until `max.task.idle.ms` is over for a topic that holds back other topics."""
+        if self._max_idle <= 0:
+            return math.inf
         since = [ahead.idle_since for ahead in self._order if ahead.idle_since is not None]
         waits = [at + self._max_idle - now for at in since if at + self._max_idle > now]
         return min(waits, default=math.inf)
@@ -302,9 +314,10 @@ class TimeOrder:
 
         `most`: limit of records, if it is lower than the limit of a run.
         """
-        waiting = self.awaited(now)
         full = [ahead for ahead in self._order if len(ahead)]
-        if waiting or not full:
+        if not full and self._max_idle <= 0:
+            return None  # without a time to count that a topic has been empty
+        if self.awaited(now) or not full:
             return None
         self._waits_since, self._patience = None, PATIENCE_S
         chosen = min(full, key=lambda ahead: ahead.head)  # the first of equals: causal order
@@ -345,7 +358,8 @@ def wanted_of(orders: Sequence[TimeOrder], most_inflated: int, now: float = 0.0)
     partitions. These records may never come (their topic has no leader, or `max.task.idle.ms` is long). So a
     partition that has waited for long gives back its batches, and gets them again when the records have come.
     """
-    holding = sorted((order for order in orders if order.inflated), key=lambda order: -order.inflated)
+    holding = [order for order in orders if order.n_waiting and order.inflated]
+    holding.sort(key=lambda order: -order.inflated)
     stalled = [order for order in holding if order.is_stalled(now)]
     inflated = sum(order.inflated for order in holding)
     for order in stalled:
