@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from aiokafka.errors import ConsumerStoppedError
@@ -36,7 +36,11 @@ from streamapp.worker.transport.runs import Run, wanted_of
 
 logger = logging.getLogger(__name__)
 
-IDLE_POLL = 0.5  # seconds a poll waits when there are no records
+IDLE_POLL = 1.0
+"""Seconds a poll waits when there are no records, changelogs to read or commits.
+
+All of these end it. A snapshot that becomes due, or is complete, waits for its end.
+"""
 
 
 class Consumer(driver.Consumer):
@@ -159,9 +163,7 @@ class Consumer(driver.Consumer):
             await self._changelogs.go_on(fetched.changelogs_out_of_range)
         if epoch != self.epoch:
             return  # fetched for an earlier assignment
-        for tp, log_end in fetched.log_ends.items():
-            if tp.partition in self._live.orders:
-                self._live.orders[tp.partition].topics[tp.topic].log_end = log_end
+        self._live.note_log_ends(fetched.log_ends)
         for tp, columns in fetched.columns.items():
             order = self._live.orders.get(tp.partition)
             if order is not None:
@@ -241,6 +243,11 @@ class Consumer(driver.Consumer):
     def wake(self) -> None:
         """End the current poll: its conditions have changed."""
         self._thread.interrupt()
+
+    def resume_partitions(self, tps: Iterable[TP]) -> None:
+        """Read changelogs from now on: Faust has prepared what takes their records."""
+        super().resume_partitions(tps)
+        self.wake()
 
     def drop(self, partition: int) -> None:
         """Stop fetching one partition."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from faust.types import TP
 
 from streamapp.worker.transport.runs import TimeOrder
@@ -13,11 +15,15 @@ class LivePartitions:
     def __init__(self) -> None:
         self.epoch = 0  # counts assignments and their ends
         self.orders: dict[int, TimeOrder] = {}
+        self._noted: Mapping[TP, int] = {}  # reported last
+        self._log_ends: Mapping[TP, int] | None = None  # of all orders; None: an end has changed
+        self._n_orders = 0
 
     def end_epoch(self) -> None:
         """Forget the fetched records: the worker that goes live with these partitions reads them again."""
         self.epoch += 1
         self.orders.clear()
+        self._noted, self._log_ends = {}, None
 
     def has_backlog(self, now: float) -> bool:
         """Whether some partition has runs that are due."""
@@ -28,11 +34,23 @@ class LivePartitions:
         """Whether the last fetch of some topic left records at the broker."""
         return any(ahead.lag for order in self.orders.values() for ahead in order.topics.values())
 
-    def log_ends(self) -> dict[TP, int]:
-        """Return the end of each log that the broker has reported."""
-        return {
-            TP(topic, partition): ahead.log_end
-            for partition, order in self.orders.items()
-            for topic, ahead in order.topics.items()
-            if ahead.log_end is not None
-        }
+    def note_log_ends(self, log_ends: Mapping[TP, int]) -> None:
+        """Note where the logs of live partitions end; most turns of an idle worker report no change."""
+        if log_ends == self._noted:
+            return
+        self._noted, self._log_ends = log_ends, None
+        for tp, log_end in log_ends.items():
+            if tp.partition in self.orders:
+                self.orders[tp.partition].topics[tp.topic].log_end = log_end
+
+    def log_ends(self) -> Mapping[TP, int]:
+        """Return the end of each log that the broker has reported; the same mapping until one changes."""
+        if self._log_ends is None or len(self.orders) != self._n_orders:
+            self._n_orders = len(self.orders)
+            self._log_ends = {
+                TP(topic, partition): ahead.log_end
+                for partition, order in self.orders.items()
+                for topic, ahead in order.topics.items()
+                if ahead.log_end is not None
+            }
+        return self._log_ends

@@ -30,16 +30,17 @@ class ReadProgress:
         self._sources = sources
         self._metrics = metrics
         self._health = health
-        self._live_ends: Mapping[TP, int] = {}  # as reported last
+        self._live_ends: Mapping[TP, int] | None = None  # as reported last
         self._log_ends: dict[TP, int] = {}  # of live and stopped partitions, when the broker last answered
 
     def lag(self, log_ends: Mapping[TP, int], unserved: Mapping[TP, str]) -> None:
         """Note where the logs of the live partitions end, and which partitions the broker does not serve.
 
-        The last known end of a stopped partition is kept. `unserved` holds the reasons.
+        The last known end of a stopped partition is kept. `unserved` holds the reasons. The same mapping as
+        in the last call has nothing new.
         """
-        if log_ends == self._live_ends and not unserved and self._health.is_at_rest:
-            return  # an idle worker finds nothing new many times a second
+        if log_ends is self._live_ends and not unserved and self._health.is_at_rest:
+            return
         self._live_ends = log_ends
         stopped = {tp: end for tp, end in self._log_ends.items() if self._is_stopped(tp.partition)}
         self._log_ends = stopped | dict(log_ends)

@@ -236,7 +236,7 @@ class TimeOrder:
         """The number of records that wait here."""
         return sum(map(len, self._order))
 
-    def wanted(self, now: float = 0.0) -> Sequence[ReadAhead]:
+    def wanted(self, now: float = 0.0) -> list[ReadAhead]:
         """Return the topics to fetch at `now`: those that do not hold two runs, or some megabytes, yet.
 
         A topic that is cut off is requested again when its fetched records are handed out. A topic whose
@@ -244,7 +244,7 @@ class TimeOrder:
         """
         any_released = any(ahead.released for ahead in self._order)
         if not any_released and not self.n_waiting:
-            return self._order
+            return [*self._order]
         is_waiting = any_released and any(not ahead.released for ahead in self.awaited(now))
         return [
             ahead
