@@ -21,13 +21,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from aiokafka.protocol.fetch import FetchRequest
+
 from streamapp.cli.main import main as run
 from streamapp.worker.driver.consumer import Consumer
-from streamapp.worker.driver.thread import Fetched
+from streamapp.worker.driver.thread import ConsumerThread, Fetched
 from streamapp.worker.processing.commit_schedule import CommitSchedule
 from streamapp.worker.processing.committer import Committer
 from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.processing.transactions import Transactions
+from streamapp.worker.transport.partition_health import PartitionHealth
 from topics.clients.native_producer import NativeProducer
 from topics.columns.records import RawRecords
 from topics.columns.spans import TIMESTAMP, Ints64
@@ -36,6 +40,9 @@ Sums = defaultdict[int, list[float]]
 
 TAKEN, BEGUN, COMPUTED, SENT = "fetched", "begun", "computed", "handed over"
 CUT, COMMITTED = "its commit begins", "committed"
+PACE = "wait: from records taken to the next request of records"
+ANSWER = "wait: from a request of records to its answer"
+AGENT = "wait: from the driver to the agent"
 
 
 class Trace:
@@ -47,6 +54,7 @@ class Trace:
         self.ages: dict[str, Sums] = defaultdict(lambda: defaultdict(lambda: [0, 0.0]))  # ms, by station
         self.seconds: dict[str, Sums] = defaultdict(lambda: defaultdict(lambda: [0, 0.0]))  # by activity
         self._sent: list[Ints64] = []  # timestamps of records that are in no commit yet
+        self._begun: dict[str, float] = {}  # waits that have not ended
 
     def note(self, station: str, timestamps: Ints64) -> None:
         """Note that records with these timestamps (ms) are at a station now."""
@@ -67,6 +75,18 @@ class Trace:
         """Return the timestamps of the records in the commit that begins."""
         sent, self._sent = self._sent, []
         return sent
+
+    def begin(self, wait: str) -> None:
+        """Begin a wait, or begin it once more."""
+        self._begun[wait] = time.perf_counter()
+
+    def end(self, wait: str) -> None:
+        """End a wait, if it has begun."""
+        began = self._begun.pop(wait, None)
+        if began is not None:
+            here = self.seconds[wait][int(time.monotonic())]
+            here[0] += 1
+            here[1] += time.perf_counter() - began
 
     @contextmanager
     def measure(self, what: str) -> Iterator[None]:
@@ -148,11 +168,49 @@ def install(trace: Trace, source: str) -> None:
     Pipeline.process = traced_process  # type: ignore[assignment, method-assign]
     Pipeline.send = traced_send  # type: ignore[method-assign]
     CommitSchedule.commit = traced_commit  # type: ignore[method-assign]
+    install_waits(trace)
     trace.around_async(Consumer, "_deliver_round", "rounds")
     trace.around(Committer, "_close", "commit: cut")
     trace.around(Transactions, "commit", "commit: in its thread")
     trace.around(NativeProducer, "send_offsets_to_transaction", "commit: offsets")
     trace.around(NativeProducer, "commit_transaction", "commit: flush and commit of the transaction")
+
+
+def install_waits(trace: Trace) -> None:
+    """Put clocks where a record, or the request for it, waits."""
+    drain: Callable[..., Any] = ConsumerThread._drain
+    request: Callable[..., Any] = PartitionHealth._send_and_record
+    deliver: Callable[..., Any] = Consumer._deliver
+    process: Callable[..., Any] = TaskManager.process
+
+    def traced_drain(
+        self: ConsumerThread, fetcher: Any, positions: Any, fetched: Fetched, *given: Any
+    ) -> None:
+        n_before = len(fetched.columns)
+        drain(self, fetcher, positions, fetched, *given)
+        if len(fetched.columns) > n_before:
+            trace.begin(PACE)
+
+    async def traced_request(self: PartitionHealth, node_id: int, request_: Any, **options: Any) -> Any:
+        if not isinstance(request_, FetchRequest):
+            return await request(self, node_id, request_, **options)
+        trace.end(PACE)
+        with trace.measure(ANSWER):
+            return await request(self, node_id, request_, **options)
+
+    async def traced_deliver(self: Consumer, *given: Any) -> int:
+        trace.begin(AGENT)
+        n: int = await deliver(self, *given)
+        return n
+
+    async def traced_process(self: TaskManager, *given: Any) -> None:
+        trace.end(AGENT)
+        await process(self, *given)
+
+    ConsumerThread._drain = traced_drain  # type: ignore[assignment, method-assign]
+    PartitionHealth._send_and_record = traced_request  # type: ignore[method-assign]
+    Consumer._deliver = traced_deliver  # type: ignore[assignment, method-assign]
+    TaskManager.process = traced_process  # type: ignore[method-assign]
 
 
 def means(text: str, first: float, last: float) -> tuple[dict[str, float], dict[str, dict[str, float]]]:
