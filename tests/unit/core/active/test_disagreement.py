@@ -92,6 +92,13 @@ def spent(rate):
     return counts
 
 
+def test_half_a_saved_label_counts_as_half():
+    """The next 1,000 disagreements cost 499.95 labels at the chance 1/2; 499.1 are granted, and 0.5 saved."""
+    differ, rate = np.zeros(1, dtype=np.int32), 499_100.5 / 1_000_001
+    octaves = {drawn(spent(rate), rate, differ, differ + 1, first=number).item() for number in range(1, 50)}
+    assert octaves == {NOT_DRAWN, 2}
+
+
 def test_a_request_of_the_strategy_changes_the_costs_but_not_the_draw():
     champion, challenger = answers(0.2, 400)
     alone, beside = new_counts(), new_counts()

@@ -161,8 +161,19 @@ def test_a_rule_out_of_its_range_is_refused(rules, complaint):
     assert str(refusal.value) == complaint
 
 
-def test_the_rules_of_everybody_are_valid():
-    Rules().check()
+def test_the_defaults_and_the_ends_of_all_ranges_are_valid():
+    assert tuple(Rules()) == (0.05, 0.0, 0.005, 2000)
+    for rules in (
+        Rules(),
+        Rules(alpha=1e-9),
+        Rules(alpha=0.5),
+        Rules(worth=0.0, max_labels=1),
+        Rules(0.1, 0.5, 0.5),
+    ):
+        rules.check()
+    for rules in (Rules(alpha=0.9e-9), Rules(alpha=0.51), Rules(margin=1.0, worth=1.0), Rules(worth=1.0)):
+        with pytest.raises(ParameterError):
+            rules.check()
 
 
 def sound_words():
