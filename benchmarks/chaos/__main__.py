@@ -143,7 +143,8 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
         place.buying,
     )
     bought = purchases(servers, PREFIX, PARTITIONS, PRICES, load.brought) if options.features else None
-    reference = Reference(names, values(journal.records), logs).models()
+    reference = Reference(names, values(journal.records), logs)
+    undisturbed = reference.models()
     over = transactions(servers)
     return {
         "seed": options.seed,
@@ -159,7 +160,8 @@ def run(options: argparse.Namespace, directory: Path, broker: EmbeddedBroker) ->
             journal.records, chunks.records, over, freezes(faults), GROUP, loaded_ms, faults.outages
         ),
         **{name: value for name, value in dataclasses.asdict(findings).items() if name != "examples"},
-        "state_equal": live == {key: reference.get(key) for key in load.keys},
+        "state_equal": live == {key: undisturbed.get(key) for key in load.keys},
+        "challenges": dict(reference.challenges),
         "models": len(live),
         **said_of(bought, options.guarantee),
         **said_by(fleet),

@@ -10,6 +10,7 @@ and the headers of records by docs/records.md: only the task is taken from the a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -26,6 +27,7 @@ from streamapp.worker.task.task_config import TaskConfig
 from topics.columns.records import RawRecords
 from topics.definitions import TopicNames
 
+CHALLENGES: Final = ("challenged", "promoted", "dropped", "undecided")
 NOT_UTF8: Final = [("\N{REPLACEMENT CHARACTER}", None)]
 
 
@@ -44,6 +46,8 @@ class Reference:
         self._names = names
         self._journal = journal
         self._logs = logs
+        self.challenges: Counter[str] = Counter()
+        """Events of challenges, by name."""
 
     def models(self) -> dict[str, bytes]:
         """Return the snapshot of every model by key; raise ChaosError if logs and journal differ."""
@@ -72,7 +76,7 @@ class Reference:
                 raise ChaosError(message)
             if source == "controls":
                 if controls:  # the journal contains controls; `count` is then their topic
-                    task.process(TaskRun(source, RawRecords(count, number, *map(list, controls))))
+                    self._process(task, TaskRun(source, RawRecords(count, number, *map(list, controls))))
                 task.advance(source, to)
                 at[source] = to
                 continue
@@ -84,9 +88,13 @@ class Reference:
                 raise ChaosError(message)
             records = [r for r in records if not any(first <= r.offset < end for first, end in skipped)]
             if records:
-                task.process(TaskRun(source, self._columns(source, number, records)))
+                self._process(task, TaskRun(source, self._columns(source, number, records)))
             task.advance(source, to)
             at[source] = to
+
+    def _process(self, task: Task, run: TaskRun) -> None:
+        events = (happening.event.event for happening in task.process(run).happened)
+        self.challenges.update(event for event in events if event in CHALLENGES)
 
     def _columns(self, source: SourceName, number: int, records: Sequence[Record]) -> RawRecords:
         return RawRecords(

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.chaos import steps
 from benchmarks.chaos.__main__ import parse, run, wrong
 from benchmarks.chaos.acquiring import SPECS
-from benchmarks.chaos.installation import compile_kernels
+from benchmarks.chaos.installation import CHALLENGES, compile_kernels
 from streamapp.embedded import EmbeddedBroker
 from streamapp.worker.faults import POINTS
 
@@ -52,6 +52,7 @@ def test_under_faults_nothing_is_lost_and_models_are_those_of_an_undisturbed_wor
     )
     assert wrong(report) == {}, report
     assert report.keys() >= PRINTED
+    assert report["challenges"]["challenged"] == len(CHALLENGES), report
     buys = "--features" in more
     models = 18 + len(SPECS) * buys
     assert (report["faults"] >= 1, report["rows"] > 300, report["models"]) == (True, True, models), report

@@ -17,7 +17,7 @@ RANDOM: dict[str, Any] = {"query": "random", "budget": {"limit": 0.4}}
 def test_a_log_with_a_challenge_is_reproduced(end: str | None) -> None:
     stream = Stream(Archive(config(spec(**RANDOM))))
     stream.send(100)
-    body = {"spec": {"learner": "naive-bayes"}, "decide": "person"}
+    body: dict[str, Any] = {"spec": {"learner": "naive-bayes"}, "decide": "person"}
     stream.archive.control("challenge", at=1000 * stream.n, **body)
     stream.send(100)
     if end is not None:
