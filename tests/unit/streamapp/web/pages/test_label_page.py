@@ -30,6 +30,8 @@ with warnings.catch_warnings():
     from streamapp.web.rate_limit import RateLimit
 
 NASTY = '<img src=x onerror="alert(1)">'
+PATIENCE = 600
+"""Looks of a tenth of a second at a page that may need a processor and a disk for its next text."""
 
 
 @pytest.fixture
@@ -58,7 +60,7 @@ def simulate(
     async def play() -> None:
         async with user_simulation(root) as user:
             await user.open("/")
-            await user.should_see("which ", retries=100)
+            await user.should_see("which ", retries=PATIENCE)
             await story(user, pages)
 
     asyncio.run(play())
@@ -72,20 +74,20 @@ def quick_reader(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_card_is_answered_undone_and_answered_by_keys(queue: LabelQueue) -> None:
     async def story(user: Any, pages: list[LabelPage]) -> None:
         (page,) = pages
-        await user.should_see(f"k: which class has {NASTY}?")
+        await user.should_see(f"k: which class has {NASTY}?", retries=PATIENCE)
         await user.should_not_see("The model says a")
         await page.press("g")
-        await user.should_see("The model says a")
+        await user.should_see("The model says a", retries=PATIENCE)
         await page.press("2")
-        await user.should_see("which class has second?")
-        await user.should_see(f"{NASTY}: b")
+        await user.should_see("which class has second?", retries=PATIENCE)
+        await user.should_see(f"{NASTY}: b", retries=PATIENCE)
         await page.press("u")
-        await user.should_see(f"k: which class has {NASTY}?")
+        await user.should_see(f"k: which class has {NASTY}?", retries=PATIENCE)
         await page.press("x")
         await page.press("s")
-        await user.should_see("second: skipped")
+        await user.should_see("second: skipped", retries=PATIENCE)
         await page.press("1")
-        await user.should_see("There is no request now.")
+        await user.should_see("There is no request now.", retries=PATIENCE)
 
     simulate(queue, story)
     due = queue.outbox.due(now_ms() + 60_000)
@@ -97,12 +99,12 @@ def test_a_card_is_answered_undone_and_answered_by_keys(queue: LabelQueue) -> No
 
 def test_buttons_do_the_same_and_a_class_may_be_new(queue: LabelQueue) -> None:
     async def story(user: Any, pages: list[LabelPage]) -> None:
-        await user.should_see("The model says a")
+        await user.should_see("The model says a", retries=PATIENCE)
         user.find(kind=ui.input).type("brand new")
         user.find("Answer with it").click()
-        await user.should_see("which class has second?", retries=100)
+        await user.should_see("which class has second?", retries=PATIENCE)
         user.find("I do not know (x)").click()
-        await user.should_see("There is no request now.", retries=100)
+        await user.should_see("There is no request now.", retries=PATIENCE)
 
     simulate(queue, story, hide_guess=False)
     assert {each.label for each in queue.outbox.due(now_ms() + 60_000)} == {"brand new", None}
@@ -115,8 +117,8 @@ def test_a_card_that_was_answered_elsewhere_is_taken_away_and_told(queue: LabelQ
         assert number is not None
         queue.actions.answer("ann", number, "a", now_ms())  # in another window
         await page.press("2")
-        await user.should_see("ann has answered this request already.")
-        await user.should_see("which class has second?")
+        await user.should_see("ann has answered this request already.", retries=PATIENCE)
+        await user.should_see("which class has second?", retries=PATIENCE)
 
     simulate(queue, story)
 
@@ -128,7 +130,7 @@ def test_a_key_that_comes_before_the_card_can_have_been_read_does_nothing(
 
     async def story(user: Any, pages: list[LabelPage]) -> None:
         await pages[0].press("1")
-        await user.should_see(f"k: which class has {NASTY}?")
+        await user.should_see(f"k: which class has {NASTY}?", retries=PATIENCE)
 
     simulate(queue, story)
     assert queue.counts(now_ms()).undoable == 0
@@ -142,18 +144,18 @@ def test_features_that_are_asked_for_are_typed_in(queue: LabelQueue) -> None:
     queue.topics.apply([wanted], [], {}, now, attributes=declared)
 
     async def story(user: Any, pages: list[LabelPage]) -> None:
-        await user.should_see("k: which values has loan?")
-        await user.should_see("at a cost of 3.5")
+        await user.should_see("k: which values has loan?", retries=PATIENCE)
+        await user.should_see("at a cost of 3.5", retries=PATIENCE)
         await pages[0].press("1")
-        await user.should_see("k: which values has loan?")
+        await user.should_see("k: which values has loan?", retries=PATIENCE)
         user.find("age (years)").type("old")
         user.find("colour").type("12")
         user.find("Send (Enter)").click()
-        await user.should_see("'old' is no number")
+        await user.should_see("'old' is no number", retries=PATIENCE)
         user.find("age (years)").clear().type("41")  # what else was typed is still there
         user.find("Send (Enter)").click()
-        await user.should_see("loan: values given")
-        await user.should_see("which class has")
+        await user.should_see("loan: values given", retries=PATIENCE)
+        await user.should_see("which class has", retries=PATIENCE)
 
     simulate(queue, story, units={"age": "years"})
     (going,) = queue.outbox.due(now_ms() + 60_000)
@@ -167,13 +169,13 @@ def test_what_is_not_to_be_had_and_what_is_not_waited_for_is_said(queue: LabelQu
         queue.topics.apply([request], [], {}, now)
 
     async def story(user: Any, pages: list[LabelPage]) -> None:
-        await user.should_see("which values has first?")
+        await user.should_see("which values has first?", retries=PATIENCE)
         for name in ("a", "b"):
             pages[0]._form._fields[name][1].set_value(True)
         user.find("Send (Enter)").click()
-        await user.should_see("which values has last?", retries=100)
+        await user.should_see("which values has last?", retries=PATIENCE)
         user.find("Answer without the rest").click()
-        await user.should_see("last: values given", retries=100)
+        await user.should_see("last: values given", retries=PATIENCE)
 
     simulate(queue, story)
     given = [each.given for each in queue.outbox.due(now_ms() + 60_000)]
@@ -187,10 +189,12 @@ def test_the_guess_comes_with_its_rules_and_what_each_class_would_speak_for(queu
     queue.topics.apply([request], [], {}, now)
 
     async def story(user: Any, pages: list[LabelPage]) -> None:
-        await user.should_see("which class has i?")
+        await user.should_see("which class has i?", retries=PATIENCE)
         await user.should_not_see("size <= 2.5")
         await pages[0].press("g")
-        await user.should_see("The model says a, because size <= 2.5. There it has seen: a 75%, b 25%")
+        await user.should_see(
+            "The model says a, because size <= 2.5. There it has seen: a 75%, b 25%", retries=PATIENCE
+        )
 
     simulate(queue, story)
 
@@ -198,7 +202,7 @@ def test_the_guess_comes_with_its_rules_and_what_each_class_would_speak_for(queu
 def test_whoever_is_faster_than_a_reader_is_stopped(queue: LabelQueue) -> None:
     async def story(user: Any, pages: list[LabelPage]) -> None:
         await pages[0].press("s")
-        await user.should_see("That was too fast; nothing was taken.")
+        await user.should_see("That was too fast; nothing was taken.", retries=PATIENCE)
 
     simulate(queue, story, rate=RateLimit(1, 0))
     assert queue.counts(now_ms()).leased == 1
@@ -220,16 +224,16 @@ def test_sure_ones_are_confirmed_together_and_taken_back_together(queue: LabelQu
     async def play() -> None:
         async with user_simulation(root) as user:
             await user.open("/")
-            await user.should_see("k predicts a for all of these.", retries=100)
-            await user.should_see(NASTY)
+            await user.should_see("k predicts a for all of these.", retries=PATIENCE)
+            await user.should_see(NASTY, retries=PATIENCE)
             next(box for box in pages[0]._boxes if "s1:" in box.text).set_value(False)
             user.find("Those ticked are a").click()
-            await user.should_see("3 times a.", retries=100)
+            await user.should_see("3 times a.", retries=PATIENCE)
             user.find("Undo").click()
-            await user.should_see("Taken back", retries=100)
-            await user.should_see("k predicts a for all of these.", retries=100)
+            await user.should_see("Taken back", retries=PATIENCE)
+            await user.should_see("k predicts a for all of these.", retries=PATIENCE)
             user.find("Those ticked are a").click()
-            await user.should_see("times a.", retries=100)
+            await user.should_see("times a.", retries=PATIENCE)
 
     asyncio.run(play())
     answered = queue.outbox.due(now_ms() + 60_000)

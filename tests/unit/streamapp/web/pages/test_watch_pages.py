@@ -29,6 +29,8 @@ with warnings.catch_warnings():
     from streamapp.web.watch.watching import Watching
 
 NASTY = "<b>shop</b>"
+PATIENCE = 600
+"""Looks of a tenth of a second at a page that may need a processor and a disk for its next text."""
 
 
 @pytest.fixture
@@ -58,11 +60,11 @@ def test_the_list_is_turned_and_searched(watching: Watching) -> None:
     pages: list[ModelsPage] = []
 
     async def story(user: Any) -> None:
-        await user.should_see("1–25 of 61", retries=100)
+        await user.should_see("1–25 of 61", retries=PATIENCE)
         user.find("Next").click()
-        await user.should_see("26–50 of 61", retries=100)
+        await user.should_see("26–50 of 61", retries=PATIENCE)
         pages[0]._search.value = "SHOP"
-        await user.should_see("1–1 of 1", retries=100)
+        await user.should_see("1–1 of 1", retries=PATIENCE)
         assert pages[0]._table.rows[0]["link"] == "/model?key=%3Cb%3Eshop%3C%2Fb%3E"
 
     play(lambda: pages.append(ModelsPage(watching, Person("ann"))), story)
@@ -72,9 +74,9 @@ def test_a_model_is_shown_though_its_tree_cannot_be_had(
     watching: Watching, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story(user: Any) -> None:
-        await user.should_see(NASTY)
-        await user.should_see("accuracy 75.0 %, 1 splits, 0 drifts", retries=100)
-        await user.should_see("see its log", retries=100)
+        await user.should_see(NASTY, retries=PATIENCE)
+        await user.should_see("accuracy 75.0 %, 1 splits, 0 drifts", retries=PATIENCE)
+        await user.should_see("see its log", retries=PATIENCE)
 
     monkeypatch.setattr(sys, "executable", "/bin/false")
     play(lambda: ModelPage(watching, Person("ann"), NASTY), story)
@@ -84,8 +86,8 @@ def test_two_curves_are_compared(watching: Watching, monkeypatch: pytest.MonkeyP
     pages: list[ComparePage] = []
 
     async def story(user: Any) -> None:
-        await user.should_see("Compare two models")
-        await user.should_see("see its log", retries=100)
+        await user.should_see("Compare two models", retries=PATIENCE)
+        await user.should_see("see its log", retries=PATIENCE)
         names = {each["name"] for each in pages[0]._chart.options["series"]}
         assert f"{NASTY}: recent" in names
         assert "k3: recent" in names
@@ -98,10 +100,10 @@ def test_dead_letters_and_results_say_when_there_are_none(
     watching: Watching, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def nobody(user: Any) -> None:
-        await user.should_see("see its log", retries=100)
+        await user.should_see("see its log", retries=PATIENCE)
 
     async def none(user: Any) -> None:
-        await user.should_see("There is no result in", retries=100)
+        await user.should_see("There is no result in", retries=PATIENCE)
 
     monkeypatch.setattr(sys, "executable", "/bin/false")
     play(lambda: DeadLettersPage(watching, Person("ann")), nobody)
@@ -117,8 +119,8 @@ def test_results_are_shown_with_what_was_published(watching: Watching) -> None:
     (watching.experiments / "noise.json").write_text("[]")
 
     async def story(user: Any) -> None:
-        await user.should_see("1 experiments and 0 runs", retries=100)
-        await user.should_see("VFS, Table 1", retries=100)
+        await user.should_see("1 experiments and 0 runs", retries=PATIENCE)
+        await user.should_see("VFS, Table 1", retries=PATIENCE)
 
     play(lambda: ExperimentsPage(watching, Person("ann")), story)
 
