@@ -36,6 +36,7 @@ from core.layout.model import (
     window_words,
 )
 from core.layout.plan import PlanRecord
+from core.learning_curve.forecast import CurveThen
 from core.measures import class_measures
 from core.measures.class_measures import Measures
 from core.numeric.proportions import wilson
@@ -103,6 +104,8 @@ class EvaluationDue(Event):
     """Labels of each class so far, in the order of the schema, up to the last class that has any."""
     sums: MeasuresThen | None = field(default=None, compare=False, repr=False)
     """The sums of the measures per class at that time; None: the model does not keep them."""
+    curve: CurveThen | None = field(default=None, compare=False, repr=False)
+    """The learning curve at that time; None: the model keeps none."""
 
 
 class MeasuresThen(NamedTuple):

@@ -18,6 +18,7 @@ from core.events import Event
 from core.kernels import jit
 from core.layout.model import Floats, Ints
 from core.learners.protocol import Learner, Stretch, workspace_of
+from core.learning_curve.forecast import CurveThen
 from core.model import drift_reaction, numbers_seen
 from core.model.model import Model
 from core.model.numbers_seen import NumberRange
@@ -390,7 +391,8 @@ class ModelTable:
                 model = self.model(index)
                 judged = labels_of_classes(model.plan, model.ints)
                 sums = MeasuresThen.of(model.plan, model.ints)
-                answers.events.append(EvaluationDue(row, index, model.evaluation(), judged, sums))
+                curve = CurveThen.of(model.plan, model.ints)
+                answers.events.append(EvaluationDue(row, index, model.evaluation(), judged, sums, curve))
             elif reason == run.EXPLANATION_DUE:
                 self._explain(self.model(index), cursor, x[row], answers, learns=mode != ANSWER_ONLY)
             elif reason == run.PREPARATION_DUE:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from core.class_weights import by_code
 from core.errors import SchemaError
+from core.layout.curve import CURVE_WORDS
 from core.layout.measures import measure_words
 from core.layout.model import WORD, Floats, Ints, ModelHeader, evaluation_words
 from core.layout.plan import PlanRecord
@@ -100,11 +101,14 @@ class Plan:
             raise SchemaError(msg)
 
     def _without_measures(self) -> str:
-        """Return the remedy of a model that has measures per class, for an error text."""
-        if not self.spec.evaluation.per_class:
-            return ""
-        measures = measure_words(max(self.schema.declared_classes, 1)) * WORD
-        return f", or set evaluation.per_class to false, which saves {measures}"
+        """Return the remedies of a model with a learning curve or measures per class, for an error text."""
+        remedies = ""
+        if self.spec.evaluation.worth > 0.0:
+            remedies += f", or set evaluation.worth to 0, which saves {CURVE_WORDS * WORD}"
+        if self.spec.evaluation.per_class:
+            measures = measure_words(max(self.schema.declared_classes, 1)) * WORD
+            remedies += f", or set evaluation.per_class to false, which saves {measures}"
+        return remedies
 
     def block_bytes(self, classes: int) -> float:
         """Return the bytes that a block may use: an equal part of ``max_bytes`` without the sections.

@@ -14,6 +14,7 @@ import numpy as np
 from core import class_weights, registry
 from core.kernels import jit
 from core.kernels.records import offset
+from core.layout.curve import CURVE_WORDS
 from core.layout.measures import measure_words
 from core.layout.model import (
     WORD,
@@ -123,7 +124,8 @@ class PlanWords:
         plan.code_bits = code_bits(dims.classes)
         plan.code_shift = code_bits(dims.classes).bit_length() - 1
         plan.every = spec.evaluation.every
-        plan.measure_words = plan.shared - plan.measures
+        plan.measure_words = plan.curve - plan.measures
+        plan.curve_words = plan.shared - plan.curve
         plan.window_bits = plan.evaluation + window_bits_at(dims.classes, spec.evaluation.window)
         for name, stream in KEYS.items():
             setattr(plan, name, np.uint64(rng.stream_key(spec.seed, stream)).view(np.int64))
@@ -173,6 +175,7 @@ class PlanWords:
             ("values_seen", len(self.dims.nominal)),
             ("numbers_seen", NumbersSeen.SIZE * len(self.dims.numeric) if spec.explain else 0),
             ("measures", measure_words(self.dims.classes) if spec.evaluation.per_class else 0),
+            ("curve", CURVE_WORDS if spec.evaluation.worth > 0.0 else 0),
             ("shared", spec.learner.shared_words(self.dims)),
             ("blocks", 0),
         ):

@@ -35,6 +35,7 @@ from core.layout.model import Ints, ModelHeader
 from core.layout.plan import PlanRecord, plan_at
 from core.learners import dispatch as learners
 from core.learners.protocol import EVENT_WORDS
+from core.learning_curve.intervals import end_interval
 from core.measures.rows import measure
 from core.tree.columns import gather
 from core.tree.prefetch import WIDTH, is_one_model
@@ -456,6 +457,8 @@ def finish(run: Run, plan: PlanRecord, model: ModelHeader, row: int) -> int:
     model.labels += 1
     if run.asked[row] != 0:
         model.replies += 1
+    if model.labels >= model.interval_end:
+        end_interval(plan, model)
     if plan.every > 0 and model.labels % plan.every == 0:
         return EVALUATION_DUE
     return END

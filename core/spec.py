@@ -2,15 +2,16 @@
 
     {"learner": {"name": "h-tree", "grace_period": 100}, "query": {"name": "random"},
      "budget": {"name": "count", "limit": 0.1}, "drift": {"name": "ddm"},
-     "evaluation": {"window": 1000, "every": 1000, "share": 0.0, "per_class": true}, "seed": 1,
-     "max_classes": 64, "explain": false, "acquire": {"name": "path"}, "class_weights": "balanced"}
+     "evaluation": {"window": 1000, "every": 1000, "share": 0.0, "per_class": true, "worth": 0.005},
+     "seed": 1, "max_classes": 64, "explain": false, "acquire": {"name": "path"}, "class_weights": "balanced"}
 
 With ``explain`` every prediction comes with the path of branches that led to it, which costs a few
 microseconds each. Every part may be left out. A part may be its name alone. The name of a learner alone is a
 spec too: the preset of that learner. Unknown names and parameters are refused with a list of the valid names.
 ``acquire`` names the acquirer, which decides which features of a record are bought before it is answered. Its
 default depends on the learner; for most learners it is ``none``, which ``to_dict`` then leaves out. ``query``
-is ``always`` by default, and ``ask`` with a budget below 100 %.
+is ``always`` by default, and ``ask`` with a budget below 100 %; ``evaluation.worth`` is 0 by default, and
+0.005 with such a budget.
 ``class_weights`` are the weights of labels by class (core/class_weights.py); by default there are none.
 ``max_classes`` is lowered to the number of classes that the learner supports (two with criterion km).
 """
@@ -40,6 +41,8 @@ from core.state_version import STATE_VERSION, upgrade
 DEFAULTS = {"learner": "h-tree", "query": "always", "budget": "count", "drift": "none", "acquire": "none"}
 SCARCE = "ask"
 """The query strategy of a spec that names none and whose budget has a limit below 1."""
+WORTH = 0.005
+"""``evaluation.worth`` of a spec that has none and whose budget has a limit below 1."""
 FAMILIES = {"query": "queries", "budget": "budgets", "drift": "drift", "acquire": "acquirers"}
 NOTHING_BOUGHT = none.Plugin()
 MAX_SEED = (1 << 63) - 1
@@ -64,6 +67,10 @@ class EvaluationPlan(Parameters):
     """Share of the records whose label is requested at random for the evaluation; at most `budget.limit`."""
     per_class: bool = flag(True)
     """Whether the model keeps the sums of the measures per class: 1.1 KiB for two classes, 9 KiB for ten."""
+    worth: float = number(0.0, at_least=0.0, at_most=1.0)
+    """Gain of accuracy for which 500 more labels are worth their cost; 0: the model keeps no learning curve
+    of 496 bytes. With a `budget.limit` below 1 the default is 0.005.
+    """
 
     @property
     def slice(self) -> int:
@@ -203,8 +210,11 @@ def _build(text: str) -> Spec:
     parts["query"] = _query_of(parts)
     evaluation = body.get("evaluation", {})
     if not isinstance(evaluation, dict):
-        msg = f"evaluation={evaluation!r} must be an object with 'window', 'every', 'share' and 'per_class'"
+        names = "'window', 'every', 'share', 'per_class' and 'worth'"
+        msg = f"evaluation={evaluation!r} must be an object with {names}"
         raise ParameterError(msg)
+    if _is_scarce(parts):
+        evaluation = {"worth": WORTH} | evaluation
     learner = build(parts["learner"])
     own = None if "acquire" in body else learner.acquirer
     max_classes = check(
@@ -243,16 +253,21 @@ def _named(part: str, value: Any) -> dict[str, Any]:
     return body if part == "query" else {"name": DEFAULTS[part]} | body
 
 
+def _is_scarce(parts: dict[str, dict[str, Any]]) -> bool:
+    """Return whether the budget of a spec has a limit below 1."""
+    limit = parts["budget"].get("limit", 1.0)
+    return isinstance(limit, int | float) and limit < 1.0
+
+
 def _query_of(parts: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the strategy of a spec with the defaults that depend on other parts.
 
     Below a limit of 1 the strategy is ``ask`` unless the spec names one. The score is ``votes`` if the spec
     names none and its forest has ``"uncertainty": "votes"``.
     """
-    query, limit = parts["query"], parts["budget"].get("limit", 1.0)
+    query = parts["query"]
     if "name" not in query:
-        is_scarce = isinstance(limit, int | float) and limit < 1.0
-        query = {"name": SCARCE if is_scarce else DEFAULTS["query"]} | query
+        query = {"name": SCARCE if _is_scarce(parts) else DEFAULTS["query"]} | query
     if parts["learner"].get("uncertainty") == "votes":
         plugin = registry.plugin("queries", query["name"])
         if any(field.name == "score" for field in dataclasses.fields(plugin)):

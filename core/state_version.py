@@ -156,6 +156,7 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
         {
             "class_weights",
             "evaluation.per_class",
+            "evaluation.worth",
             "query.ask",
             "query.rate.anneal",
             "query.rate.dependence",
@@ -170,7 +171,7 @@ NEW_WORDS: Final[Mapping[int, frozenset[str]]] = {
 """By version: words of specs that all releases of earlier versions refused, as `_words` spells them."""
 
 MEASURES_SINCE: Final = 9
-"""First version whose models have measures per class, which count for ``max_bytes``."""
+"""First version whose models have measures per class and a learning curve: they count for ``max_bytes``."""
 
 WITHOUT_CAP: Final = float(1 << 30)
 """The default of ``max_bytes``."""
@@ -228,15 +229,15 @@ def _words(part: str, value: Any, version: int) -> Iterator[str]:
 
 
 def _without_measures(body: dict[str, Any]) -> dict[str, Any]:
-    """Return a spec without measures per class if its learner has a limit of bytes.
+    """Return a spec without measures per class and learning curve if its learner has a limit of bytes.
 
-    They would take 1 KiB for two classes, and trees would stop growing earlier than they did.
+    They would take 1.6 KiB for two classes, and trees would stop growing earlier than they did.
     """
     learner, evaluation = body.get("learner"), body.get("evaluation", {})
     limit = learner.get("max_bytes", WITHOUT_CAP) if isinstance(learner, dict) else WITHOUT_CAP
     if not isinstance(limit, int | float) or limit >= WITHOUT_CAP or not isinstance(evaluation, dict):
         return body
-    return body | {"evaluation": {"per_class": False} | evaluation}
+    return body | {"evaluation": {"per_class": False, "worth": 0.0} | evaluation}
 
 
 def _complete_member(body: dict[str, Any], unnamed: str, plugins: Plugins) -> dict[str, Any]:

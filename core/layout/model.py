@@ -2,8 +2,8 @@
 
 All state of a model is one buffer of 8-byte words, seen as ``ints`` (int64) and ``floats`` (float64):
 
-    model header | detector | query | budget | evaluation | values seen | numbers seen | shared by blocks
-    | block | block | …
+    model header | detector | query | budget | evaluation | values seen | numbers seen | measures
+    | learning curve | shared by blocks | block | block | …
 
 A *block* is the state of one instance of the learner. The first block answers, any other block only learns.
 Each begins with the number of its words; the learner defines the rest (core/learners/protocol.py).
@@ -53,7 +53,7 @@ class ModelHeader(Record):
     expired: int = word("requests not answered in time")
     reserved: int = word("requests made for the evaluation, past the budget")
     refused: int = word("records that the strategy did not score: the budget was closed")
-    spare: int = word("unused")
+    interval_end: int = word("labels at which an interval of the learning curve ends; 0: it begins")
 
     def section(self, position: int) -> Words:
         """Return the words of the model from a position on."""

@@ -109,6 +109,8 @@ class PlanRecord(Record):
     numbers_seen: int = word("position in the model: a NumbersSeen for each numeric attribute")
     measures: int = word("position in the model: the MeasureSums")
     measure_words: int = word("words of this section, 0: measures are not kept")
+    curve: int = word("position in the model: the LearningCurve")
+    curve_words: int = word("words of this section, 0: no learning curve is kept")
     subtrees: int = word("first word of the Subtree in a node record; 0: none")
     subtree_detector: int = word("kind of the detectors that watch subtrees")
     subtree_detector_at: int = word("position of their parameters")

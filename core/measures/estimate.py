@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 
 class Estimate(NamedTuple):
-    """A figure and its 95 % interval; NaN: not defined."""
+    """A figure and its interval, of 95 % where nothing else is said; NaN: not defined."""
 
     value: float
     low: float

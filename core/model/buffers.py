@@ -174,9 +174,13 @@ def _copy_sections(old_plan: Plan, old: Ints, plan: Plan, new: Ints) -> None:
     numbers_seen.copy(old_plan, old, plan, new)
     if before.measure_words and now.measure_words:
         part, new_part = (
-            words[record.measures : record.shared].view(np.float64)
+            words[record.measures : record.curve].view(np.float64)
             for words, record in ((old, before), (new, now))
         )
         sums.repack(old_plan.schema.n_classes, part, plan.schema.n_classes, new_part)
+    if before.curve_words and now.curve_words:
+        new[now.curve : now.shared] = old[before.curve : before.shared]
+    elif now.curve_words:
+        ModelHeader.over(new).interval_end = 0  # the next label begins the curve
     n = int(before.blocks - before.shared)
     new[now.shared :][:n] = old[before.shared :][:n]

@@ -16,6 +16,7 @@ from typing import Final
 
 from core.drift.base import DRIFT, LEVELS, WARNING
 from core.events import Action, Drift
+from core.learning_curve.intervals import begin_after_drift
 from core.model import buffers
 from core.model.buffers import Block, new_block
 from core.model.model import Model
@@ -26,6 +27,8 @@ def react(model: Model, row: int, index: int) -> Drift:
     """React to the new level of the model's detector; return an event with the action."""
     level = int(model.header.level)
     action = REACTIONS[model.spec.drift.reaction](model, level)
+    if level == DRIFT:
+        begin_after_drift(model.plan.record, model.header)
     state = int(model.plan.record.detector_state)
     return Drift(
         row=row,

@@ -15,6 +15,7 @@ from core.evaluation import Evaluation, MeasuresThen
 from core.kernels import jit
 from core.layout.model import Floats, Ints, ModelHeader
 from core.learners.protocol import Room
+from core.learning_curve.forecast import CurveThen, Forecast
 from core.measures.class_measures import Measures
 from core.model import buffers, prediction, snapshot, validate
 from core.model import file as model_file
@@ -154,6 +155,11 @@ class Model:
         """Return the measures per class; None: the spec's ``evaluation.per_class`` is false."""
         sums = MeasuresThen.of(self.plan, self.ints)
         return None if sums is None else sums.read()
+
+    def learning_curve(self) -> Forecast | None:
+        """Return the learning curve and its forecast; None: the spec's ``evaluation.worth`` is 0."""
+        curve = CurveThen.of(self.plan, self.ints)
+        return None if curve is None else curve.read()
 
     def explain(self, x: Floats) -> tuple[Branch, ...]:
         """Return the branches that lead a record (x: float64[d], codes, missing NaN) to its prediction."""

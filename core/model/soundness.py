@@ -28,6 +28,8 @@ from core.evaluation import largest_class
 from core.kernels import jit
 from core.kernels.jit import kernel, tail, words_at
 from core.kernels.records import Words, offset
+from core.layout.curve import HIT as HIT_WEIGHT
+from core.layout.curve import INTERVAL, MOST_INTERVALS, SQUARES, WEIGHT, LearningCurve
 from core.layout.measures import LABELS, UNSET, MeasureSums
 from core.layout.model import (
     ACTUAL,
@@ -58,6 +60,7 @@ SENTENCES: Final = (
     "hits of baselines must follow from the labels in the window, and be at most the compared predictions",
     "sums over sampled records must be numbers of at least 0, and hits at most the sampled records",
     "measures must be finite sums, with a known basis and counts from 0 to 2**53",
+    "the learning curve must have finite sums of at least 0, and end its next interval after whole steps",
 )
 (
     COUNTERS,
@@ -71,6 +74,7 @@ SENTENCES: Final = (
     BASELINES,
     SAMPLED,
     MEASURED,
+    CURVE,
 ) = range(1, len(SENTENCES) + 1)
 
 FIRST_SUM: Final = offset(MeasureSums, "product")
@@ -153,6 +157,8 @@ def inspect(plan_address: int, address: int, blank_address: int) -> int:
         problem = evaluation_problem(plan, model)
     if problem == SOUND and plan.measure_words != 0:
         problem = measures_problem(plan, MeasureSums(ints, floats, plan.measures))
+    if problem == SOUND and plan.curve_words != 0:
+        problem = curve_problem(model, LearningCurve(ints, floats, plan.curve))
     if problem == SOUND:
         problem = section_problem(plan, model)
     block, number = Block(ints, floats, model.first), 0
@@ -260,6 +266,21 @@ def measures_problem(plan: PlanRecord, sums: MeasureSums) -> int:
     for position in range(FIRST_SUM, plan.measure_words):
         is_legal = is_legal and (position == OCTAVES or abs(cells[position]) < math.inf)
     return SOUND if is_legal else MEASURED
+
+
+@kernel
+def curve_problem(model: ModelHeader, curve: LearningCurve) -> int:
+    """Return a problem of the learning curve, or SOUND; the header was checked."""
+    is_legal = 0 <= curve.began <= MOST and 0 <= curve.step <= MOST and 0 <= curve.restarts <= MOST
+    is_legal = is_legal and 0 <= curve.intervals < MOST_INTERVALS
+    if curve.step > 0:
+        end = curve.began + (curve.intervals + 1) * curve.step
+        is_legal = is_legal and curve.began <= model.labels and model.interval_end == end
+    for number in range(MOST_INTERVALS):
+        interval = tail(curve.cells, number * INTERVAL)
+        is_legal = is_legal and 0.0 <= interval[HIT_WEIGHT] <= interval[WEIGHT] < math.inf
+        is_legal = is_legal and 0.0 <= interval[SQUARES] < math.inf
+    return SOUND if is_legal else CURVE
 
 
 @kernel

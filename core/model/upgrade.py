@@ -1,7 +1,8 @@
 """Upgrade of a model's words: adds the words that snapshots of older state versions lack.
 
-Version 9 added the sums of the measures per class (core/measures/sums.py). An older model starts with empty
-sums, and counts its records from its next one on.
+Version 9 added the sums of the measures per class (core/measures/sums.py) and the learning curve
+(core/learning_curve/intervals.py). An older model starts with empty sums, and counts its records and labels
+from the next ones on.
 
 Version 8 added the steps of the attributes of a forest of ``ufft`` (core/learners/ufft/steps.py). An older
 forest starts with no steps, and learns them from its next records on; its spec takes no share of them.
@@ -56,8 +57,16 @@ def upgraded(plan: Plan, words: Ints, state: int) -> Ints:
         words = _with_section(words, int(plan.record.numbers_seen), int(plan.record.measures))
     if state < MEASURES_SINCE:
         words = _with_section(words, int(plan.record.measures), int(plan.record.shared))
+    elif _is_without_curve(plan, words):
+        words = _with_section(words, int(plan.record.curve), int(plan.record.shared))
     is_without_steps = state < STEPS_SINCE and isinstance(plan.blocks, UfftLayout)
     return _with_steps(plan, words) if is_without_steps else words
+
+
+def _is_without_curve(plan: Plan, words: Ints) -> bool:
+    """Return whether words of version 9 come from a build before it had the learning curve."""
+    blocks = int(plan.record.blocks) - int(plan.record.curve_words)
+    return len(words) > ModelHeader.SIZE and ModelHeader.over(words).first == blocks
 
 
 def _with_steps(plan: Plan, old: Ints) -> Ints:

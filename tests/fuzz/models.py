@@ -61,6 +61,7 @@ MEETINGS: dict[str, dict[str, Any]] = {
         "evaluation": {"share": 0.2, "window": 12, "every": 7},
         "drift": {"name": "adwin", "clock": 4, "reaction": "reset"},
     },
+    "curve": {"learner": EAGER, "evaluation": {"window": 9, "every": 0, "worth": 0.005}},
     "explains": {"learner": EAGER, "explain": True, "query": {"name": "conf_tree"}},
     "halves": {"learner": {**EAGER, "leaf_model": "nba"}, "drift": "ddm"},
     "numeric": {"learner": {**EAGER, "leaf_model": "nba"}, "drift": "page_hinkley"},

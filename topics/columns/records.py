@@ -441,6 +441,16 @@ class EvaluationRecord:
     per_class: dict[str, dict[str, float]] | None = None  # figures of the most frequent classes
     confusion: dict[str, Any] | None = None  # of the same classes: weights[label][prediction]
     challenge: dict[str, Any] | None = None  # the comparison with a challenger; None: there is none
+    advice: str | None = None  # "stop", "go on" or "ask again after drift"; None: no estimate, or not kept
+    accuracy_forecast: float = math.nan  # over all records after 500 more labels, with a band of 90 %
+    accuracy_forecast_low: float = math.nan
+    accuracy_forecast_high: float = math.nan
+    gain_forecast: float = math.nan  # the part of the change that is due to these labels
+    gain_forecast_low: float = math.nan
+    gain_forecast_high: float = math.nan
+    learning_curve: dict[str, Any] | None = (
+        None  # by interval: labels [from, to], accuracy [value, low, high]
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def show(
     depth: Annotated[int, typer.Option("--depth", "-d", help="Levels of the tree.", min=0)] = 3,
     as_json: Json = False,
 ) -> None:
-    """Show a model as it is at the committed offsets: spec, schema, counts, measures, challenger, tree.
+    """Show a model as it is at the committed offsets: spec, counts, measures, curve, challenger, tree.
 
     \b
     [bold]Examples[/bold]
@@ -86,18 +86,30 @@ def show(
     import json
 
     from core import export as forms
-    from streamapp.tools.inspection.model_answers import challenge_lines, measure_lines, measured
+    from streamapp.tools.inspection.model_answers import (
+        challenge_lines,
+        curve_lines,
+        learned,
+        measure_lines,
+        measured,
+    )
     from streamapp.worker.task.models.files.exported import read_exported
 
     exported = read_exported(taken_from(installation_of(options), key))
     if as_json:
         facts = {"key": key, "taken": exported.taken, "frozen": exported.frozen}
         facts["measures"] = measured(exported.model)
+        facts["curve"] = learned(exported.model)
         facts["challenge"] = exported.challenge
         typer.echo(json.dumps(facts | forms.to_document(exported.model), ensure_ascii=False))
         return
     say(exported)
-    for line in (*measure_lines(measured(exported.model)), *challenge_lines(exported.challenge)):
+    model = exported.model
+    for line in (
+        *measure_lines(measured(model)),
+        *curve_lines(learned(model)),
+        *challenge_lines(exported.challenge),
+    ):
         typer.echo(line)
     typer.echo(forms.to_text(exported.model, depth), nl=False)
 

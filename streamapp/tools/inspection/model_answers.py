@@ -80,6 +80,7 @@ def document(exported: ExportedModel) -> dict[str, Any]:
         "bytes": model.nbytes,
         "measures": measured(model),
         "challenge": exported.challenge,
+        "curve": learned(model),
         "nodes": node_rows(nodes),
         "importances": most_important(model),
         "cut": any(node.leaves_below for node in nodes),
@@ -122,6 +123,24 @@ def challenge_lines(challenge: dict[str, Any] | None) -> list[str]:
         low, high = challenge["low"], challenge["high"]
         text += f", difference {challenge['difference']:+.4f} ({low:+.4f} to {high:+.4f})"
     return [f"challenger {challenge['learner']}: {text}, {challenge['decision']}"]
+
+
+def learned(model: Model) -> dict[str, Any] | None:
+    """Return the learning curve, its forecast and the advice; None: the model keeps no curve."""
+    curve = model.learning_curve()
+    members: dict[str, Any] | None = None if curve is None else defined(curve.to_dict())
+    return members
+
+
+def curve_lines(curve: dict[str, Any] | None) -> list[str]:
+    """Return lines for people: the advice, and what 500 more labels buy; empty without an advice."""
+    if curve is None or curve["advice"] is None:
+        return []
+    lines = [f"labels: {curve['advice']}"]
+    if curve["gain_forecast"] is not None:
+        gain, then = _interval(curve, "gain_forecast"), _interval(curve, "accuracy_forecast")
+        lines += [f"  500 more labels: accuracy {then}, gain {gain}, with bands of 90 %"]
+    return lines
 
 
 def _interval(figures: dict[str, Any], name: str) -> str:

@@ -16,6 +16,8 @@ TEXT_MAX: Final = 40
 
 CLASSES_DRAWN: Final = len(COLOURS) - 1
 OTHERS: Final = "all others"
+MORE: Final = 500
+"""Labels that a forecast looks ahead (core/learning_curve/fit.py)."""
 
 Point = Mapping[str, Any]
 _NONE: Final[Point] = {"classes": {}}
@@ -37,10 +39,16 @@ def learning_curve(curves: Mapping[str, Sequence[Point]], events: Sequence[Point
         unbiased = [point for point in points if point.get("accuracy_unbiased_low") is not None]
         if unbiased:
             if single:
-                series += _interval(unbiased, other)
+                ends = "accuracy_unbiased_low", "accuracy_unbiased_high"
+                series += _band(unbiased, ends, "interval of 95 %", other)
             series.append(_line(f"{of}unbiased", unbiased, "accuracy_unbiased", other))
     if single and series and events:
         series[0]["markLine"] = _marks(events)
+    return _accuracies(series)
+
+
+def _accuracies(series: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return a chart of accuracies against labels."""
     return {
         "animation": False,
         "aria": {"enabled": True},
@@ -57,6 +65,30 @@ def learning_curve(curves: Mapping[str, Sequence[Point]], events: Sequence[Point
         "yAxis": {"type": "value", "name": "accuracy", "max": 1, "scale": True},
         "series": series,
     }
+
+
+def forecast_chart(evaluation: Point | None) -> dict[str, Any]:
+    """Return the accuracy by intervals of labels with a band of 90 %, and what is to come after 500 more."""
+    newest: Point = evaluation or {}
+    curve = newest.get("learning_curve") or {"labels": [], "accuracy": []}
+    rows = [
+        {"labels": (first + last) / 2, "accuracy": value, "low": low, "high": high}
+        for (first, last), (value, low, high) in zip(curve["labels"], curve["accuracy"], strict=True)
+    ]
+    ahead = []
+    if newest.get("accuracy_forecast") is not None:
+        figures = {"": "accuracy", "_low": "low", "_high": "high"}
+        forecast = {name: newest[f"accuracy_forecast{end}"] for end, name in figures.items()}
+        ahead = [{"labels": newest["labels"] + MORE, **forecast}]
+    to_come = rows[-1:] + ahead if ahead else []
+    colour, other = COLOURS[:2]
+    series = [
+        *_band(rows, ("low", "high"), "band of 90 %", colour),
+        _line("accuracy by labels", rows, "accuracy", colour),
+        *_band(to_come, ("low", "high"), "forecast of 90 %", other),
+        _line(f"after {MORE} more labels", to_come, "accuracy", other, dashed=True),
+    ]
+    return _accuracies(series)
 
 
 def _line(
@@ -76,20 +108,19 @@ def _line(
     }
 
 
-def _interval(points: Sequence[Point], colour: str) -> list[dict[str, Any]]:
-    """Return two stacked series: an invisible one, and the band above it."""
-    low = [[point["labels"], _rounded(point["accuracy_unbiased_low"])] for point in points]
-    band = [
-        [point["labels"], _rounded(point["accuracy_unbiased_high"] - point["accuracy_unbiased_low"])]
-        for point in points
-    ]
-    common = {"type": "line", "stack": "interval", "showSymbol": False, "lineStyle": {"opacity": 0}}
+def _band(points: Sequence[Point], ends: tuple[str, str], name: str, colour: str) -> list[dict[str, Any]]:
+    """Return two stacked series: an invisible one, and the band above it; name: "… of 95 %"."""
+    low, high = ends
+    stack = name.partition(" of ")[0]
+    below = [[point["labels"], _rounded(point[low])] for point in points]
+    width = [[point["labels"], _rounded(point[high] - point[low])] for point in points]
+    common = {"type": "line", "stack": stack, "showSymbol": False, "lineStyle": {"opacity": 0}}
     return [
-        {**common, "name": "interval from", "data": low, "silent": True, "tooltip": {"show": False}},
+        {**common, "name": f"{stack} from", "data": below, "silent": True, "tooltip": {"show": False}},
         {
             **common,
-            "name": "interval of 95 %",
-            "data": band,
+            "name": name,
+            "data": width,
             "silent": True,
             "areaStyle": {"color": colour, "opacity": 0.2},
         },

@@ -15,6 +15,7 @@ from streamapp.web.pages.charts import (
     class_shares,
     cut,
     drift_timeline,
+    forecast_chart,
     learning_curve,
     matched,
     split_in_words,
@@ -76,6 +77,25 @@ def basis_in_words(evaluation: dict[str, Any] | None) -> str:
     return f"{stands} {', '.join(parts)}".strip()
 
 
+ADVICE: Final = {
+    "stop": "Stop: 500 more labels are not worth it.",
+    "go on": "Go on asking for labels.",
+    "ask again after drift": "Ask again: the stream changed, and older labels do not show what new ones buy.",
+}
+
+
+def advice_in_words(evaluation: dict[str, Any] | None) -> str:
+    """Return the advice on more labels, and the forecast that it rests on."""
+    advice = (evaluation or {}).get("advice")
+    if evaluation is None or advice is None:
+        return "No advice: no evaluation has a curve yet, or no label shows the accuracy of all records."
+    words = ADVICE.get(advice, cut(str(advice), 80))
+    if evaluation.get("gain_forecast") is None:
+        return f"{words} There is no forecast: the curve has too few labels, or its newest part left it."
+    gain, then = (_with_interval(evaluation, name) for name in ("gain_forecast", "accuracy_forecast"))
+    return f"{words} Gain {gain}, accuracy then {then}; the bands are of 90 %."
+
+
 def measure_rows(evaluation: dict[str, Any] | None) -> list[dict[str, str]]:
     """Return a row for each class with measures, in the order of the evaluation."""
     per_class = (evaluation or {}).get("per_class") or {}
@@ -115,6 +135,9 @@ class ModelPage:
             self._state = ui.label().props("role=status")
             heading("Accuracy", 2)
             self._curve = _chart(learning_curve({key: []}), "Accuracy against labels")
+            heading("What would 500 more labels buy?", 2)
+            self._advice = ui.label()
+            self._forecast = _chart(forecast_chart(None), "Accuracy against labels, with a forecast")
             heading("Requested labels", 2)
             self._budget = _chart(budget_chart([], None), "Requested labels against records")
             heading("Classes of the labels", 2)
@@ -183,6 +206,8 @@ class ModelPage:
         _show(self._budget, budget_chart(points, self._limit))
         _show(self._classes, class_history(points))
         _show(self._timeline, drift_timeline(grown))
+        self._advice.set_text(advice_in_words(newest))
+        _show(self._forecast, forecast_chart(newest))
         self._basis.set_text(basis_in_words(newest))
         self._measures.rows = measure_rows(newest)
         self._challenge.set_text(cut(challenge_in_words((newest or {}).get("challenge")), 400))

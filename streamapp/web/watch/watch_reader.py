@@ -42,8 +42,7 @@ class WatchReader(TopicReader):
         self._watched.apply(evaluations, events, positions)
 
 
-OTHERS: Final = ("classes", "growth_stopped", "measured", "per_class", "confusion")
-MEASURES: Final = tuple(column.name for column in fields(EvaluationRecord) if column.name not in OTHERS)
+MEASURES: Final = tuple(column.name for column in fields(EvaluationRecord) if column.type in ("int", "float"))
 """Fields of an evaluation that are numbers."""
 
 
@@ -58,6 +57,8 @@ def evaluations_of(messages: Sequence[Message]) -> list[Evaluated]:
         and (record.classes is None or _are_counts(record.classes))
         and isinstance(record.measured, str | None)
         and _are_figures(record.per_class, record.confusion)
+        and isinstance(record.advice, str | None)
+        and _is_curve(record.learning_curve)
         and (key := _key(message)) is not None
     ]
 
@@ -100,6 +101,19 @@ def _are_figures(per_class: object, confusion: object) -> bool:
     if not isinstance(names, list) or not isinstance(rows, list) or len(rows) != len(names):
         return False
     return all(isinstance(row, list) and len(row) == len(names) and _are_numbers(*row) for row in rows)
+
+
+def _is_curve(curve: object) -> bool:
+    """Return whether a learning curve has two labels and three accuracies for each interval, or is None."""
+    if curve is None:
+        return True
+    if not isinstance(curve, dict):
+        return False
+    labels, accuracies = curve.get("labels"), curve.get("accuracy")
+    if not isinstance(labels, list) or not isinstance(accuracies, list) or len(labels) != len(accuracies):
+        return False
+    rows = [(row, 2) for row in labels] + [(row, 3) for row in accuracies]
+    return all(isinstance(row, list) and len(row) == size and _are_numbers(*row) for row, size in rows)
 
 
 def _key(message: Message) -> str | None:

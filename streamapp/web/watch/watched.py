@@ -62,7 +62,7 @@ CREATE TABLE split (
 ) WITHOUT ROWID;
 """
 _MEASURES: Final = tuple(field.name for field in fields(EvaluationRecord))
-_NEWEST_ONLY: Final = ("per_class", "confusion")
+_NEWEST_ONLY: Final = ("per_class", "confusion", "learning_curve")
 """Fields that are kept of the newest evaluation alone: a curve does not show them."""
 
 

@@ -156,6 +156,14 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
             ),
         ),
         (
+            "What would 500 more labels buy?",
+            (
+                _interval("Gain of accuracy", "grove_gain_forecast"),
+                _interval("Accuracy after these labels", "grove_accuracy_forecast"),
+                _p("Advice", "grove_label_advice", by="model_key advice", mean=True),
+            ),
+        ),
+        (
             "Which classes?",
             (
                 _of_class("Precision", "grove_class_precision"),

@@ -32,6 +32,8 @@ def event_of(record: int, event: Event, schema: Schema) -> dict[str, Any]:
         body |= event.evaluation.to_dict()
         if event.sums is not None:
             body |= defined(named(event.sums.read(), schema.classes))
+        if event.curve is not None:
+            body |= defined(event.curve.read().to_dict())
     else:
         body |= {f.name: getattr(event, f.name) for f in dataclasses.fields(event)}
         del body["row"], body["model"]

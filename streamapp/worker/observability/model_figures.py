@@ -42,6 +42,13 @@ BAND: Final = {
     "grove_accuracy_always_low": "Lower end of a band of the accuracy that holds at all times together",
     "grove_accuracy_always_high": "Upper end of a band of the accuracy that holds at all times together",
 }
+FORECASTS: Final = {
+    "accuracy_forecast": "Accuracy over all records to expect after 500 more labels",
+    "gain_forecast": "Gain of accuracy to expect by 500 more labels",
+}
+"""Members of an evaluation that have a band of 90 % → their meaning."""
+ADVICE: Final = "grove_label_advice"
+ADVICES: Final = ("stop", "go on", "ask again after drift")
 CLASS_FIGURES: Final = {
     "precision": "Share of the predictions of a class that are right",
     "recall": "Share of the labels of a class that are predicted",
@@ -56,7 +63,7 @@ BEGINS_AGAIN: Final = frozenset({"deleted", "reset", "imported"})
 
 
 Names = tuple[str, ...]
-"""Model key, and name of a class if the figure is one of a class."""
+"""Model key, and the name of a class or advice if the metric has one."""
 
 
 class Kept(NamedTuple):
@@ -108,7 +115,19 @@ class ModelFigures(Collector):
                 if evaluation.measured is not None
             },
         )
-        for metric, meaning in (_with_ends("grove_", FIGURES) | BAND).items():
+        yield _gauge(
+            ADVICE,
+            "1: the advice on asking for more labels; 0: the other two",
+            {
+                (*model, advice): float(evaluation.advice == advice)
+                for model, evaluation in evaluations.items()
+                if evaluation.advice is not None
+                for advice in ADVICES
+            },
+            "advice",
+        )
+        of_models = _with_ends("grove_", FIGURES) | BAND | _with_ends("grove_", FORECASTS, 90)
+        for metric, meaning in of_models.items():
             member = metric.removeprefix("grove_")
             values = {model: getattr(evaluation, member) for model, evaluation in evaluations.items()}
             yield _gauge(metric, meaning, values)
@@ -124,13 +143,15 @@ class ModelFigures(Collector):
             yield _gauge(metric, meaning, values, "class")
 
 
-def _with_ends(prefix: str, meanings: Mapping[str, str]) -> dict[str, str]:
+def _with_ends(prefix: str, meanings: Mapping[str, str], percent: int = 95) -> dict[str, str]:
     """Return the metrics of figures and of the ends of their intervals, with their help texts."""
     metrics: dict[str, str] = {}
     for member, meaning in meanings.items():
         metrics[f"{prefix}{member}"] = meaning
         for end, which in ENDS.items():
-            metrics[f"{prefix}{member}_{end}"] = f"{which} end of the 95 % interval of {prefix}{member}"
+            metrics[f"{prefix}{member}_{end}"] = (
+                f"{which} end of the {percent} % interval of {prefix}{member}"
+            )
     return metrics
 
 

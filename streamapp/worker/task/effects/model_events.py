@@ -166,9 +166,11 @@ def _evaluation(
     evaluation, judged = event.evaluation, event.judged
     most = sorted((code for code, n in enumerate(judged) if n), key=lambda code: (-judged[code], code))
     figures = {} if event.sums is None else named(event.sums.read(), classes, most[:CLASSES_MAX])
+    curve = {} if event.curve is None else event.curve.read().to_dict()
     return EvaluationRecord(
         **{name: getattr(evaluation, name) for name in _MEASURES},
         **figures,
+        **curve,
         version=evaluation.labels,
         classes={classes[code]: judged[code] for code in most[:CLASSES_MAX]},
         challenge=challenge,

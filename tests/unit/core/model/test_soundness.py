@@ -12,6 +12,7 @@ from core.active.queries import rate
 from core.drift import adwin
 from core.errors import SnapshotError
 from core.kernels.records import offset
+from core.layout.curve import MOST_INTERVALS, LearningCurve
 from core.layout.model import EVALUATION_ROWS, EvaluationCounters, ModelHeader
 from core.layout.plan import PlanRecord
 from core.layout.tree import ABSENT, LEAF_FIELDS, TREE_HEADER, Leaf, Node, Tree
@@ -111,6 +112,15 @@ CASES = [
     ("numeric", counter("count"), -1, "evaluated predictions"),
     ("numeric", counter("importance"), bits(np.nan), "sums over sampled"),
     ("numeric", beyond(EVALUATION, EvaluationCounters.SIZE + EVALUATION_ROWS * 2), -1, "window counts"),
+    (
+        "curve",
+        beyond(section("curve"), offset(LearningCurve, "intervals")),
+        MOST_INTERVALS,
+        "learning curve",
+    ),
+    ("curve", beyond(section("curve"), offset(LearningCurve, "step")), FAR, "learning curve"),
+    ("curve", beyond(section("curve"), LearningCurve.SIZE), bits(np.nan), "learning curve"),
+    ("curve", lambda m, w: offset(ModelHeader, "interval_end"), 5, "learning curve"),
     ("drift=adwin", beyond(DETECTOR, ROWS_USED), bits(1e12), "adwin: rows in use must be"),
     ("drift=adwin", beyond(DETECTOR, adwin.FIRST_ROW), bits(1e12), "adwin: buckets of a row must be"),
     ("drift=adwin", beyond(DETECTOR, WIDTH), bits(7.5), "adwin: inputs in the window must be"),

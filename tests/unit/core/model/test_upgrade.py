@@ -23,9 +23,9 @@ THREE = Schema.of([Attribute("x")], "abc")
 UNLABELLED = Schema.of([Attribute("x")], (), classes_open=True)
 
 
-def judged(pairs, drift="none", schema=THREE):
+def judged(pairs, drift="none", schema=THREE, worth=0.0):
     """Return a model that has been told of these labels and predictions."""
-    table = table_of(schema, spec_of(evaluation={"window": WINDOW, "every": 0}, drift=drift))
+    table = table_of(schema, spec_of(evaluation={"window": WINDOW, "every": 0, "worth": worth}, drift=drift))
     label, predicted = np.array(pairs, dtype=np.int32).reshape(-1, 2).T
     n = len(label)
     x = np.zeros((n, 1))
@@ -150,11 +150,11 @@ def test_words_of_today_are_not_touched():
 
 @pytest.mark.parametrize("drift", ["none", "ddm"])
 def test_a_model_of_version_8_begins_to_measure(drift):
-    model = judged(drawn(200), drift=drift)
+    model = judged(drawn(200), drift=drift, worth=0.005)
     plan, words = model.plan.record, snapshot.trim(model.plan, model.ints)
     old = np.concatenate([words[: plan.measures], words[plan.shared :]])
     for word in PLACES:
-        old[word] -= plan.measure_words if old[word] else 0
+        old[word] -= plan.shared - plan.measures if old[word] else 0
     found = upgrade.upgraded(model.plan, old, 8)
     snapshot.check_words(model.plan, found)
     resumed = Model(model.plan, found)
@@ -166,3 +166,25 @@ def test_a_model_of_version_8_begins_to_measure(drift):
     assert after.confusion is not None
     assert before.confusion.sum() == 200
     assert after.confusion.sum() == 0
+
+
+def test_a_model_of_version_9_without_a_curve_begins_one():
+    model = judged(drawn(200), worth=0.005)
+    plan, words = model.plan.record, snapshot.trim(model.plan, model.ints)
+    old = np.concatenate([words[: plan.curve], words[plan.shared :]])
+    for word in PLACES:
+        old[word] -= plan.curve_words if old[word] else 0
+    ModelHeader.over(old).interval_end = 0
+    found = upgrade.upgraded(model.plan, old, 9)
+    snapshot.check_words(model.plan, found)
+    resumed = Model(model.plan, found)
+    assert repr(resumed.measures()) == repr(model.measures())
+    assert len(model.learning_curve().intervals) > 4
+    assert resumed.learning_curve().intervals == ()
+    table = table_of(model.schema, model.spec, models=0)
+    table.add(resumed)
+    label, predicted = np.array(drawn(40), dtype=np.int32).T
+    zeros = np.zeros(40, dtype=np.int64)
+    table.learn(zeros, np.zeros((40, 1)), label, np.ones(40), predicted, np.zeros(40, dtype=np.bool_))
+    (interval,) = table.model(0).learning_curve().intervals
+    assert (interval.first, interval.last) == (200, 232)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterator
@@ -9,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka import Message
 
 from streamapp.web.formatting import event_in_words
 from streamapp.web.pages.charts import drift_timeline, split_in_words
+from streamapp.web.watch.watch_reader import evaluations_of
 from streamapp.web.watch.watched import EVENTS_MAX, POINTS_MAX, Evaluated, Said, Watched
+from topics.codecs import encode_evaluations
 from topics.columns.records import EvaluationRecord, ModelEvent
 
 
@@ -182,7 +186,17 @@ MEMBERS += ("member", "challenge", "challenger", "by")
 
 
 def test_odd_members_of_events_are_taken_in_and_drawn(watched: Watched) -> None:
-    kinds = ("created", "split", "revised", "pruned", "drift", "growth-stopped", "frozen", "deleted", "new")
+    kinds: tuple[str, ...] = (
+        "created",
+        "split",
+        "revised",
+        "pruned",
+        "drift",
+        "growth-stopped",
+        "frozen",
+        "deleted",
+        "new",
+    )
     kinds += ("challenged", "promoted", "dropped", "undecided")
     members: dict[str, Any] = {"test": "numeric", "former": {"test": "category"}, "level": "drift"}
     events = [
@@ -201,3 +215,44 @@ def test_odd_members_of_events_are_taken_in_and_drawn(watched: Watched) -> None:
         drift_timeline([known])
         for split_event in watched.splits("k").values():
             split_in_words(split_event)
+
+
+CURVE = {"labels": [[0, 32]], "accuracy": [[0.5, 0.4, 0.6]]}
+
+
+def read(**members: Any) -> list[Evaluated]:
+    """Return what is taken in of an evaluation with these members."""
+    record = dataclasses.replace(evaluated("k", 10).evaluation, **members)
+    (body,) = encode_evaluations([record])
+    message = Message(topic="t.evaluations", partition=0, offset=0, key=b"k", value=body, timestamp=(1, 5))
+    return evaluations_of([message])
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {},
+        {"advice": "stop"},
+        {"learning_curve": CURVE},
+        {"challenge": {"labels": 3}},
+        {"measured": "records"},
+    ],
+)
+def test_an_evaluation_is_taken_in_with_and_without_its_optional_members(members: dict[str, Any]) -> None:
+    (taken,) = read(**members)
+    assert {name: getattr(taken.evaluation, name) for name in members} == members
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        {"advice": 7},
+        {"learning_curve": [1]},
+        {"learning_curve": {"labels": [[0, 32]], "accuracy": []}},
+        {"learning_curve": CURVE | {"labels": [[0]]}},
+        {"learning_curve": CURVE | {"accuracy": [[0.5, "x", 0.6]]}},
+        {"gain_forecast": "much"},
+    ],
+)
+def test_an_evaluation_with_a_curve_that_cannot_be_drawn_is_left_out(members: dict[str, Any]) -> None:
+    assert read(**members) == []

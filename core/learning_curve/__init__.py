@@ -1,0 +1,1 @@
+"""Learning curve: the accuracy by the number of labels learned, its forecast, and advice on more labels."""
