@@ -409,6 +409,10 @@ def _plain_prefetch(address: int) -> None:
     pass
 
 
+def _plain_sum_after(words: Any, position: int) -> int:
+    return int(words[position + 1 : pointers.LANES].sum())
+
+
 def _compiled_words_at() -> Callable[[int], tuple[Any, Any]]:
     ints_at, floats_at = intrinsic(pointers.int_pointer), intrinsic(pointers.float_pointer)
 
@@ -445,6 +449,9 @@ stay_apart: Callable[[], None] = _plain_stay_apart if DISABLED else intrinsic(po
 
 address_of: Callable[[Any], int] = _plain_address_of if DISABLED else intrinsic(pointers.address_of)
 """Return the address of the first of some words."""
+
+sum_after: Callable[[Any, int], Any] = _plain_sum_after if DISABLED else intrinsic(pointers.sum_after)
+"""Return the sum of the int64 words after a position, among the first pointers.LANES of some words."""
 
 prefetch: Callable[[int], None] = _plain_prefetch if DISABLED else intrinsic(pointers.prefetch)
 """Request the cache line at an address, which need not be valid."""

@@ -17,7 +17,7 @@ from core.layout.measures import (
     PREDICTED,
     SQUARED,
 )
-from core.numeric.proportions import NORMAL_95
+from core.numeric.proportions import NORMAL_95, interval_here
 
 # Words of the figures of the model
 KAPPA: Final = 0
@@ -50,10 +50,8 @@ def write_share(out: Any, at: int, share: float, n: float) -> None:
     if not n > 0.0:
         write(out, at, NAN, NAN, NAN)
         return
-    z2 = NORMAL_95 * NORMAL_95
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    half = NORMAL_95 * math.sqrt(max(share * (1 - share) / n, 0.0) + z2 / (4 * n * n)) / (1 + z2 / n)
-    write(out, at, share, min(max(centre - half, 0.0), share), max(min(centre + half, 1.0), share))
+    low, high = interval_here(share, n)
+    write(out, at, share, low, high)
 
 
 @kernel("void(float64[:, ::1], int64, float64[::1])")

@@ -134,25 +134,31 @@ def score_weighted(
 
 
 @kernel
-def sort_by_share(histograms, classes: int, shares, label: int, weight: float) -> None:
+def sort_by_share(histograms, classes: int, shares, label: int, weight: float, scratch) -> None:
     """Add the shares of an answer to the histograms.
 
     The bin of the second class mirrors that of the first if no other class has a share. So its histogram can
     be derived from the first one when a third class comes (``repack``). Then the share of the one is the rest
     of the other, exactly: 1 - share is 0 for a share of less than 1.1e-16. Of the classes after the second, a
     share of 0 where the label is another class is left out: the reader adds what is missing from the sum.
+    scratch: workspace, float64[class].
     """
-    others = 0.0
-    for c in range(2, classes):
-        others += shares[c]
-    first = code_of(shares[0], shares[1] if classes > 1 and others == 0.0 else 1.0 - shares[0])
-    histograms[(POSITIVES if label == 0 else NEGATIVES) + first] += weight
+    c = 2
+    while c < classes and shares[c] == 0.0:
+        c += 1
+    has_others = c < classes
+    code = code_of(shares[0], shares[1] if classes > 1 and not has_others else 1.0 - shares[0])
+    histograms[(POSITIVES if label == 0 else NEGATIVES) + code] += weight
     if classes > 2:
-        for c in range(1, min(classes, MOST_CLASSES)):
-            if c == 1 or shares[c] > 0.0 or label == c:
-                mirrored = c == 1 and others == 0.0
-                code = BINS - 1 - first if mirrored else code_of(shares[c], 1.0 - shares[c])
-                histograms[c * HISTOGRAM + (POSITIVES if label == c else NEGATIVES) + code] += weight
+        code = code_of(shares[1], 1.0 - shares[1]) if has_others else BINS - 1 - code
+        histograms[HISTOGRAM + (POSITIVES if label == 1 else NEGATIVES) + code] += weight
+        last = min(classes, MOST_CLASSES)
+        for c in range(2, last):  # alone in a loop: the codes of several classes are computed at once
+            scratch[c] = code_of(shares[c], 1.0 - shares[c])
+        for c in range(2, last):
+            if shares[c] > 0.0 or label == c:
+                part = POSITIVES if label == c else NEGATIVES
+                histograms[c * HISTOGRAM + part + int(scratch[c])] += weight
 
 
 def repack(old_classes: int, old: Floats, new_classes: int, new: Floats) -> None:

@@ -332,8 +332,9 @@ class Rate:
         reserve = max(4 * (1 - rate), rate)
         in_hand = place.in_hand - self.let_go
         let_go = max(in_hand - reserve / rate, 0.0)
-        floor = self.explored(place) * rate
-        share = max(min(rate * in_hand / reserve, 1.0), floor)
+        share = min(rate * in_hand / reserve, 1.0)
+        floor = min(self.explored(place) * rate, max(share, rate / 2))
+        share = max(share, floor)
         code = self.code(t, place)
         window = self.codes[-self.window :]
         top = (share - floor) / (1 - floor) * (len(window) + 1) if floor < 1 else 0.0

@@ -215,3 +215,18 @@ def test_another_window_or_score_begins_anew() -> None:
         other.configure(spec_like(other, 0.1, 1, change))
         words = other.ints[query : query + len(other.spec.query.initial())]
         assert np.array_equal(words, state) if kept else not words.any()
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_requests_at_random_do_not_close_the_budget(limit: float) -> None:
+    """They become rarer while the reserve runs out, and the labels represent all records, by leaf."""
+    table = model_of(DISTRIBUTIONS["even"], limit, explore=1.0)
+    leaves = drawn(4, 4 * RECORDS)
+    answers = answered(table, leaves)
+    assert table.model(0).summary().refused <= 0.02 * len(leaves)
+    assert answers.asked[WINDOW:].mean() == pytest.approx(limit, rel=0.02)
+    weights = answers.importance[answers.asked]
+    assert weights.min() > 0.0
+    assert weights.max() <= 2.0 / limit + 4.0 / limit
+    for part in (leaves < LEAVES // 2, leaves >= LEAVES // 2):
+        assert answers.importance[part & answers.asked].sum() == pytest.approx(part.sum(), rel=0.1)

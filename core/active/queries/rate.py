@@ -12,7 +12,7 @@ from core import registry
 from core.active.budgets.base import returned_requests, spent_requests
 from core.active.queries.base import AT_RANDOM, NO, UNKNOWN, YES, Query, Uncertainty, score_dispatcher
 from core.active.scores import SCORES, columns_of
-from core.kernels.jit import bits, kernel, tail
+from core.kernels.jit import bits, kernel, stay_apart, sum_after, tail
 from core.kernels.records import Record, word, words_after
 from core.layout.learning import WEIGHT
 from core.layout.model import ACTUAL, HIT, WINDOW, ModelHeader
@@ -22,6 +22,13 @@ from core.plugin import Parameters, choice, count, number
 
 RESERVE: Final = 4.0
 """Labels in reserve: with half of them the budget refuses 6 % of the records at a limit of 0.5."""
+
+LEAST_PART: Final = 0.5
+"""Part of the budget's rate to which random requests may slow down while the reserve runs out.
+
+If all requests are at random, the budget refuses 0.4 % of the records then, 8 % at a constant rate. A smaller
+part would give the labels very different weights.
+"""
 
 LEAST_LABELS: Final = 100
 """Labels in the window of the evaluation from which their dependence is computed: ± 0.1 by chance."""
@@ -110,8 +117,9 @@ class Plugin(Query):
     q follows the reserve, the labels that the budget grants but that were not requested: with c of them the
     rate is B·c/r, r = max(4·(1 - B), B). So c stays near r, the budget is seldom closed, and when all scores
     rise or fall at once, labels are neither spent in a burst nor lost. A reserve so large that every record
-    would be requested is cut: times without unlabelled records are not made up for. B is ``budget.limit``
-    less ``evaluation.share``. The strategy is made for the budget ``count``; the budget ``window`` counts
+    would be requested is cut: times without unlabelled records are not made up for. A share of requests at
+    random above one half follows q down to B/2, or the reserve would run out. B is ``budget.limit`` less
+    ``evaluation.share``. The strategy is made for the budget ``count``; the budget ``window`` counts
     differently.
 
     Scores are quantised to sixteenths of their octave down to 2^-16 and counted by these codes, so that the
@@ -172,17 +180,12 @@ def chance_of(state: RateState, code: int, floor: float, rate: float) -> float:
     A part ``floor`` goes to all records, the rest to the ranks above (rate - floor) / (1 - floor).
     """
     octave = code // STEPS
-    by_octave, steps = state.by_octave, tail(state.by_code, octave * STEPS)
-    # Adding 0 is cheaper than loops whose length the processor mispredicts. For a constant length the
-    # compiler would make sixteen additions in sequence, not vectors. The number of records is never negative:
-    # there are 16 turns.
-    turns = STEPS + min(state.records, 0)
-    higher = 0
-    for position in range(turns):
-        higher += by_octave[position] if position > octave else 0
-        higher += steps[position] if position > code - octave * STEPS else 0
+    steps = tail(state.by_code, octave * STEPS)
+    higher = sum_after(state.by_octave, octave) + sum_after(steps, code - octave * STEPS)
     upper = (rate - floor) * (state.records + 1.0) - (1.0 - floor) * higher
-    return floor + min(max(upper / (state.by_code[code] + 1.0), 0.0), 1.0 - floor)
+    if upper <= 0.0:  # most records, which need no division
+        return floor
+    return floor + min(upper / (state.by_code[code] + 1.0), 1.0 - floor)
 
 
 @kernel
@@ -213,7 +216,7 @@ def rate_of(plan: PlanRecord, model: ModelHeader, state: RateState, limit: float
     spent = spent_requests(plan, model, returned_requests(plan, model), number)
     reserve = max(RESERVE * (1.0 - granted), granted)
     unspent = limit * number - spent - state.let_go
-    rate = granted * unspent / reserve
+    rate = unspent * (granted / reserve)
     if rate > 1.0:
         state.let_go += unspent - reserve / granted
         return 1.0
@@ -224,33 +227,47 @@ def rate_of(plan: PlanRecord, model: ModelHeader, state: RateState, limit: float
 def explored(plan: PlanRecord, p, model: ModelHeader, weight: float) -> float:
     """Return the share of the requests that is sampled at random, at a place that has seen labels."""
     share = p.explore
-    if p.anneal > 0.0:
-        share = max(share, min(1.0 - weight / p.anneal, 1.0))
+    if p.anneal > 0.0 and weight < p.anneal * (1.0 - share):
+        share = min(1.0 - weight / p.anneal, 1.0)
     if p.dependence > 0.0:
-        share = max(share, min(dependence_of(plan, model) / p.dependence, 1.0))
+        share = dependent_share(plan, model, p.dependence, share)
     return share
 
 
 @kernel
-def dependence_of(plan: PlanRecord, model: ModelHeader) -> float:
-    """Return the agreement beyond chance of the evaluated labels in the window with the label before each.
+def dependent_share(plan: PlanRecord, model: ModelHeader, full: float, share: float) -> float:
+    """Return a share, raised to agreement / full if that is larger, and at most 1.
 
-    1 if the labels before are right more often than the answers; 0 for fewer than LEAST_LABELS labels, whose
-    agreement is chance, and for labels of one class.
+    The agreement is that of the evaluated labels in the window with the label before each, beyond chance. It
+    counts as ``full`` if the labels before are right more often than the answers, and as 0 for fewer than
+    LEAST_LABELS labels, whose agreement is chance, and for labels of one class.
     """
-    evaluation, n, hits, squares = model.evaluation(plan), 0.0, 0.0, 0.0
+    evaluation, n, hits, squares = model.evaluation(plan), 0, 0, 0
     counts = tail(evaluation.counts, (WINDOW + ACTUAL) * plan.classes)
     right = tail(evaluation.counts, (WINDOW + HIT) * plan.classes)
-    for c in range(model.classes):
-        n += counts[c]
-        hits += right[c]
-        squares += float(counts[c]) * counts[c]
+    if model.classes == 2:  # the commonest case needs no loop
+        n, hits = counts[0] + counts[1], right[0] + right[1]
+        squares = counts[0] * counts[0] + counts[1] * counts[1]
+    else:
+        for c in range(model.classes):
+            n += counts[c]
+            hits += right[c]
+            squares += counts[c] * counts[c]
+    repeats = evaluation.window_last_hit
     if n < LEAST_LABELS:
-        return 0.0
-    if evaluation.window_last_hit > hits:
+        return share
+    if repeats > hits:
         return 1.0
-    by_chance = squares / (n * n)
-    return (evaluation.window_last_hit / n - by_chance) / (1.0 - by_chance) if by_chance < 1.0 else 0.0
+    # (p - e) / (1 - e) for the agreement p = repeats / n, and e = squares / n² by chance, without divisions.
+    beyond, widest = float(repeats * n - squares), full * (n * n - squares)
+    return part_of(beyond, widest) if beyond > share * widest else share
+
+
+@kernel
+def part_of(amount: float, whole: float) -> float:
+    """Return the part that an amount is of a whole, at most 1; apart, so that most records do not divide."""
+    stay_apart()
+    return min(amount / whole, 1.0)
 
 
 @kernel
@@ -259,10 +276,12 @@ def decide(
 ) -> tuple[int, float]:
     """Rank the record, then draw for it."""
     granted = limit - (1.0 / plan.slice if plan.slice > 0 else 0.0)
-    floor = explored(plan, p, model, uncertainty.weight) * granted
     if granted <= 0.0:  # the evaluation uses the whole limit
         return NO, UNKNOWN
-    rate = max(rate_of(plan, model, state, limit, granted), floor)
+    rate = rate_of(plan, model, state, limit, granted)
+    floor = explored(plan, p, model, uncertainty.weight) * granted
+    floor = min(floor, max(rate, LEAST_PART * granted))
+    rate = max(rate, floor)
     code = code_of(score_of(int(p.scorer), uncertainty))
     chance = chance_of(state, code, floor, rate)
     enter(state, int(p.window), code)

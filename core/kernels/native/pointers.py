@@ -7,7 +7,10 @@ of instructions, as numba's ``intrinsic`` expects.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import Any, Final
+
+LANES: Final = 16
+"""Words among which ``sum_after`` adds."""
 
 numba: Any = importlib.import_module("numba")
 ir: Any = importlib.import_module("llvmlite.ir")
@@ -112,3 +115,24 @@ def _call_prefetch(context: Any, builder: Any, _signature: Any, arguments: Any) 
 def tail(_typing: Any, words: Any, _start: Any) -> Any:
     """From words and a position to the words from there on."""
     return words(words, types.intp), _step
+
+
+def sum_after(_typing: Any, words: Any, _position: Any) -> Any:
+    """From int64 words and a position to the sum of the words after it, among the first LANES."""
+    return types.int64(words, types.intp), _add_masked
+
+
+def _add_masked(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    """Add with vectors of a fixed length: a loop would spend more on its bounds than on 16 additions."""
+    words, position = arguments
+    word, lanes = ir.IntType(64), ir.VectorType(ir.IntType(64), LANES)
+    values = builder.load(builder.bitcast(words, lanes.as_pointer()), align=8)
+    first = builder.insert_element(ir.Constant(lanes, ir.Undefined), position, ir.Constant(ir.IntType(32), 0))
+    same = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
+    limits = builder.shuffle_vector(first, ir.Constant(lanes, ir.Undefined), same)
+    is_after = builder.icmp_signed(">", ir.Constant(lanes, list(range(LANES))), limits)
+    kept = builder.select(is_after, values, ir.Constant(lanes, [0] * LANES))
+    add = cgutils.get_or_insert_function(
+        builder.module, ir.FunctionType(word, [lanes]), f"llvm.vector.reduce.add.v{LANES}i64"
+    )
+    return builder.call(add, [kept])

@@ -9,7 +9,7 @@ import pytest
 
 import core
 from core.kernels import jit
-from core.kernels.jit import bits, from_bits, kernel, part, row_of, words_at
+from core.kernels.jit import bits, from_bits, kernel, part, row_of, sum_after, words_at
 from core.kernels.native.inner_kernel import InnerKernel
 
 SOURCES = sorted(Path(core.__file__).parent.rglob("*.py"))
@@ -43,6 +43,18 @@ def as_bits(value):
 def test_bits_of_a_float():
     assert as_bits(1.0) == 0x3FF0000000000000
     assert there_and_back(-0.1) == -0.1
+
+
+@kernel("int64(int64, int64)")
+def sum_after_words(address, position):
+    return sum_after(words_at(address)[0], position)
+
+
+def test_the_sum_of_the_words_after_a_position():
+    words = np.random.default_rng(1).integers(-(2**40), 2**40, 20)
+    jit.register(words)
+    sums = [sum_after_words(words.ctypes.data, position) for position in range(16)]
+    assert sums == [words[position + 1 : 16].sum() for position in range(16)]
 
 
 def test_only_the_door_knows_numba():

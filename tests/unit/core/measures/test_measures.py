@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from core.active.label_account import NOT_SAMPLED, SAMPLED_FOR_EVALUATION
-from core.layout.measures import MOST_CLASSES
+from core.layout.measures import MOST_CLASSES, MeasureSums
 from core.model.model import Model
 from core.schema.schema import Attribute, Schema
 from tests.naive import measures as naive
@@ -119,6 +119,37 @@ def test_labels_that_come_with_their_records_count_once():
     scored = answers.probability.sum(axis=1) > 0
     losses = naive.log_losses(label[scored].astype(int), answers.probability[scored])
     assert found.log_loss.value == pytest.approx(losses.mean())
+
+
+@pytest.mark.parametrize("classes", [2, 3, 7])
+def test_records_with_and_without_labels_of_their_own(classes):
+    """Also before the first label, and with all confidences of the answers."""
+    draw = np.random.default_rng(4)
+    x = draw.random((3000, 3))
+    noisy = np.clip(x[:, 0] + 0.3 * draw.normal(size=3000), 0.0, 0.999)
+    label, given = (noisy * classes).astype(int), draw.random(3000) < 0.7
+    given[:3] = False
+    schema = schema_of(None, None, None, classes=NAMES[:classes])
+    table = table_of(schema, spec_of("nba", query="never", evaluation={"every": 0}))
+    answers = answer(table, x, np.where(given, label, -1))
+    model, shares = table.model(0), answers.probability
+    claims = np.where(answers.prediction < 0, 0.0, shares[np.arange(3000), answers.prediction])
+    judged, used = given & (answers.prediction >= 0), given & (claims > 0.0)
+    found, ones = model.measures(), np.ones(3000)
+    cells = naive.confusion(label[judged], answers.prediction[judged], ones[judged], classes)
+    assert found.confusion == pytest.approx(cells)
+    assert found.log_loss.value == pytest.approx(naive.log_losses(label[used], shares[used]).mean())
+    brier = naive.brier_scores(label[used], shares[used]).mean()
+    assert found.brier.value == pytest.approx(brier / 2 if classes == 2 else brier)
+    error = naive.calibration_error(label[used], answers.prediction[used], shares[used], ones[used])
+    assert found.calibration_error.value == pytest.approx(error)
+    for c in range(classes):
+        exact = naive.auc(label[used] == c, shares[used, c], ones[used])
+        assert found.classes[c].auc.value == pytest.approx(exact, abs=found.classes[c].auc_error + 1e-12)
+    sums = MeasureSums.read(model.ints, model.plan.record.measures)
+    assert sums.given == judged.sum()
+    assert sums.answered == (claims > 0.0).sum()
+    assert sums.confidence == pytest.approx(claims.sum())
 
 
 def test_an_answer_whose_shares_are_not_known_counts_in_the_matrix_alone():
