@@ -69,6 +69,11 @@ def test_before_the_first_label_there_is_no_figure():
     assert log_evidence(ChallengeCounts.over(words), 0.0, 1) == 0.0
 
 
+def test_one_label_has_a_figure_and_leaves_the_bounds_open():
+    found = read(compared([1], records=10)[0], Rules())
+    assert (found.difference, found.low, found.high) == (0.1, -0.1, 0.1)
+
+
 def test_a_heavier_label_loses_the_bets_that_it_could_ruin():
     """The first label has the weight 1, a later one 64: no bet can be held, and nothing is known."""
     words, _ = compared([1] * 30 + [-1], [0] * 30 + [6])
