@@ -34,9 +34,9 @@ SPEC: Final[dict[str, object]] = {
 
 SCHEMA: Final = {"attributes": [{"name": name} for name in NAMES]}
 CHALLENGES: Final[dict[str, dict[str, object]]] = {
-    "model-00": {"command": "challenge", "spec": {"learner": "naive-bayes"}, "alpha": 0.5},
-    "model-01": {"command": "challenge", "spec": {"learner": "majority-class"}, "max_labels": 20},
-    "model-02": {"command": "challenge", "spec": {"learner": "naive-bayes"}, "decide": "person"},
+    "model-00": {"spec": {"learner": "naive-bayes"}, "alpha": 0.5, "warm_up": 20},
+    "model-01": {"spec": {"learner": "majority-class"}, "max_labels": 20, "warm_up": 5},
+    "model-02": {"spec": {"learner": "naive-bayes"}, "decide": "person", "warm_up": 0},
 }
 """Keys whose models are challenged before their first instance: by the rule, or until the end."""
 
@@ -90,7 +90,7 @@ class Installation:
         """
         producer = Producer({"bootstrap.servers": self.servers, "log_level": 0})
         for key, challenge in CHALLENGES.items():
-            for control in ({"command": "create", "schema": SCHEMA}, challenge):
+            for control in ({"command": "create", "schema": SCHEMA}, {"command": "challenge"} | challenge):
                 partition = partition_of(key.encode(), PARTITIONS)
                 producer.produce(self.names.controls, json.dumps(control), key, partition)
         for key in self.buying:

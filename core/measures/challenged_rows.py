@@ -45,7 +45,7 @@ class ComparedRow(Record):
 
     number: int = word("number of the record; its draws depend on it")
     champion: int = word("class that the champion answered, -1: none")
-    challenger: int = word("class that the challenger answered, -1: none")
+    challenger: int = word("class that the challenger answered, -1: none, or it is not compared yet")
     label: int = word("class of a label that came with the record, -1: none")
     source: int = word("NOBODY, REQUESTED, GIVEN or BY_STRATEGY; written: who requests the label now")
     octave: int = word("written: octave of its draw, NOT_DRAWN: it is not compared")
@@ -80,10 +80,10 @@ def compare_answers(
         row.octave = NOT_DRAWN
         if counts.decision != OPEN:
             continue
-        rate = terms[1] if purse.credits > 0 else 0.0
-        exchange(purse, terms[0], exchange_key, row)
         if row.champion < 0 or row.challenger < 0:
             continue
+        rate = terms[1] if purse.credits > 0 else 0.0
+        exchange(purse, terms[0], exchange_key, row)
         source = REQUESTED if row.source == BY_STRATEGY else row.source
         octave = draw(counts, key, rate, row.number, row.champion != row.challenger, source)
         row.octave = octave

@@ -25,7 +25,7 @@ BEGAN_MS = time.time_ns() // 10**6  # a broker deletes old records
 SCHEMA = {"attributes": [{"name": "a"}, {"name": "b"}], "classes": ["no", "yes"]}
 CONTROLS = (
     orjson.dumps({"command": "create", "schema": SCHEMA}),
-    orjson.dumps({"command": "challenge", "spec": CHALLENGER}),
+    orjson.dumps({"command": "challenge", "spec": CHALLENGER, "warm_up": 5}),
 )
 FREQUENT = {"GROVE_SNAPSHOT_MAX_REPLAY_MS": "1", "GROVE_SNAPSHOT_INTERVAL_MS": "100"}
 

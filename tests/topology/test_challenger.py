@@ -73,7 +73,7 @@ class Story:
         return [event for event in self.events if event["event"] in ("promoted", "dropped", "undecided")]
 
     def challenge(self, **body: Any) -> None:
-        effects = self.partition.control("challenge", at=self.clock, **body)
+        effects = self.partition.control("challenge", at=self.clock, **{"warm_up": 10} | body)
         assert not effects.dead_letters, effects.dead_letters[0].detail
 
 
@@ -92,6 +92,19 @@ def test_a_better_challenger_answers_beside_its_champion_and_is_promoted() -> No
     last = story.partition.predictions[-1]
     assert "challenger" not in last
     assert len(story.partition.task.models.keys) == 1
+
+
+def test_nothing_is_compared_before_the_challenger_has_learned_some_labels() -> None:
+    story = Story(TREE | HALF)
+    story.play(400)
+    story.challenge(spec=MAJORITY, warm_up=60, decide="person")
+    story.play(100)
+    assert not any("reason" in request for request in story.requests)
+    challenger = story.partition.task.models.keys.challenger("m")
+    challenge = story.partition.task.models.traits.challenges[challenger]
+    assert (challenge.compared().records, challenge.credits) == (0, 0)
+    story.play(1000)
+    assert any("reason" in request for request in story.requests)
 
 
 def test_no_better_challenger_is_dropped() -> None:
@@ -182,6 +195,8 @@ def test_a_person_decides(command: str, learner: str) -> None:
         ({"spec": TREE, "alpha": 2}, "alpha=2.0 must be"),
         ({"spec": TREE, "margin": 0.2, "worth": 0.1}, "worth=0.1 must be at least margin=0.2"),
         ({"spec": TREE, "max_labels": 0}, "max_labels=0 must be"),
+        ({"spec": TREE, "warm_up": -1}, "warm_up=-1 must be from 0 to"),
+        ({"spec": TREE, "warm_up": 0.5}, "warm_up=0.5 must be a whole number"),
         ({"spec": TREE, "decide": "coin"}, "decide='coin' must be one of rule, person"),
         ({"spec": TREE, "beta": 1}, "member 'beta' is unknown"),
         ({"spec": {"learner": "ufodt", "acquire": "utility"}}, "acquire="),

@@ -62,6 +62,7 @@ class ChallengedRows:
             raise RowError(int(at[error.row]), error.model) from error.__cause__
         store.traits.learn_classes(challengers, code[at])
         self.prediction[rows[at]] = answers.prediction
+        self.version[rows[at]] = answers.version
         self.label[rows[at]] = code[at]
 
     @cached_property
@@ -73,6 +74,11 @@ class ChallengedRows:
     def label(self) -> Ints32:
         """int32[n]: the classes that rows brought and that were learned at once, -1: none."""
         return np.full(self._n, -1, dtype=np.int32)
+
+    @cached_property
+    def version(self) -> Ints64:
+        """int64[n]: the labels that challengers had learned when they answered."""
+        return np.zeros(self._n, dtype=np.int64)
 
     @cached_property
     def octave(self) -> npt.NDArray[np.int8]:
@@ -109,11 +115,12 @@ class ChallengedRows:
         asked, sampled = replies.asked[rows], replies.sampled[rows]
         by_strategy = np.where(sampled == SAMPLED_FOR_EVALUATION, REQUESTED, BY_STRATEGY)
         source = np.where(asked, by_strategy, np.where(self.label[rows] >= 0, GIVEN, NOBODY))
+        is_warm = self.version[rows] >= challenge.terms.warm_up
         table = np.zeros((len(rows), ROW_WORDS), dtype=np.int64)
         for name, column in (
             ("number", number),
             ("champion", replies.prediction[rows]),
-            ("challenger", self.prediction[rows]),
+            ("challenger", np.where(is_warm, self.prediction[rows], -1)),
             ("label", self.label[rows]),
             ("source", source),
         ):

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from core.errors import ParameterError, SpecError
+from core.layout.challenge_counts import MOST
 from core.measures.challenge_bounds import Rules
 from core.schema.schema import Schema
 from core.spec import Spec
-from streamapp.worker.task.models.challenge import JUDGES, SHARE, Terms
+from streamapp.worker.task.models.challenge import JUDGES, SHARE, WARM_UP, Terms
 
-MEMBERS: Final = ("spec", "share", "decide", *Rules._fields)
+MEMBERS: Final = ("spec", "share", "decide", "warm_up", *Rules._fields)
 
 
 def terms_of(body: Mapping[str, Any], spec: Spec, champion: Spec, schema: Schema) -> Terms:
@@ -27,6 +28,10 @@ def terms_of(body: Mapping[str, Any], spec: Spec, champion: Spec, schema: Schema
     if decide not in JUDGES:
         message = f"decide={decide!r} must be one of {', '.join(JUDGES)}"
         raise ParameterError(message)
+    warm_up = _count(body, "warm_up", WARM_UP)
+    if not 0 <= warm_up <= MOST:
+        message = f"warm_up={warm_up} must be from 0 to {MOST}, labels that the challenger learns at first"
+        raise ParameterError(message)
     defaults = Rules()
     margin = _number(body, "margin", defaults.margin)
     rules = Rules(
@@ -36,7 +41,7 @@ def terms_of(body: Mapping[str, Any], spec: Spec, champion: Spec, schema: Schema
         max_labels=_count(body, "max_labels", defaults.max_labels),
     )
     rules.check()
-    return Terms(spec, share, decide, rules)
+    return Terms(spec, share, decide, rules, warm_up)
 
 
 def check_features(spec: Spec) -> None:

@@ -26,6 +26,8 @@ Judge = Literal["rule", "person"]
 JUDGES: Final[tuple[Judge, ...]] = ("rule", "person")
 SHARE: Final = 0.5
 """Share of the requests that the strategy gives up at most."""
+WARM_UP: Final = 200
+"""Labels that a challenger learns before it is compared: its champion has learned many."""
 WORDS: Final = Purse.SIZE + CHALLENGE_WORDS
 
 
@@ -36,6 +38,7 @@ class Terms(NamedTuple):
     share: float = SHARE
     decide: Judge = "rule"
     rules: Rules = Rules()
+    warm_up: int = WARM_UP
 
 
 class Challenge(NamedTuple):
@@ -79,6 +82,7 @@ class Challenge(NamedTuple):
             **figures,
             "share": self.terms.share,
             "decide": self.terms.decide,
+            "warm_up": self.terms.warm_up,
             **self.terms.rules._asdict(),
         }
 
@@ -90,6 +94,7 @@ class Challenge(NamedTuple):
             "share": self.terms.share,
             "decide": self.terms.decide,
             "rules": self.terms.rules._asdict(),
+            "warm_up": self.terms.warm_up,
             "since": self.since,
             "was_open": self.was_open,
             "words": np.frombuffer(self.words, np.int64).tolist(),
@@ -111,7 +116,7 @@ class Challenge(NamedTuple):
             raise ValueError(message)
         decided_at = facts["decided_at"]
         return Challenge(
-            Terms(spec, float(facts["share"]), facts["decide"], rules),
+            Terms(spec, float(facts["share"]), facts["decide"], rules, int(facts["warm_up"])),
             int(facts["since"]),
             bool(facts["was_open"]),
             words.tobytes(),
