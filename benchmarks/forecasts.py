@@ -128,14 +128,16 @@ def played(rows: Rows, learner: str, strategy: str, limit: float, seed: int) -> 
 
 def figures(outcomes: list[Outcome]) -> dict[str, Any]:
     """Return the figures of a line."""
-    made = [outcome for outcome in outcomes if outcome.is_forecast]
-    line: dict[str, Any] = {"evaluations": len(outcomes), "forecasts": len(made)}
-    if made:
-        errors = [100.0 * (outcome.came - outcome.forecast.accuracy.value) for outcome in made]
-        halves = [50.0 * (outcome.forecast.accuracy.high - outcome.forecast.accuracy.low) for outcome in made]
+    forecasts = [outcome for outcome in outcomes if outcome.is_forecast]
+    line: dict[str, Any] = {"evaluations": len(outcomes), "forecasts": len(forecasts)}
+    if forecasts:
+        errors = [100.0 * (outcome.came - outcome.forecast.accuracy.value) for outcome in forecasts]
+        halves = [
+            50.0 * (outcome.forecast.accuracy.high - outcome.forecast.accuracy.low) for outcome in forecasts
+        ]
         line |= {
-            "covered": _mean([float(outcome.is_covered(0.0)) for outcome in made]),
-            "covered_apart": _mean([float(outcome.is_covered(outcome.chance)) for outcome in made]),
+            "covered": _mean([float(outcome.is_covered(0.0)) for outcome in forecasts]),
+            "covered_apart": _mean([float(outcome.is_covered(outcome.chance)) for outcome in forecasts]),
             "bias": _mean(errors),
             "error": round(math.sqrt(_mean([error * error for error in errors])), 3),
             "half": _mean(halves),

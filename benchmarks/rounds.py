@@ -89,8 +89,8 @@ class Partitions:
                 order.add(NAMES.instances, columns)
             runs = [run for order in self._orders if (run := order.next_run(0.0, RUN_SIZE))]
             delivered = [group for part in together(runs, RUN_SIZE) for group in groups(part)]
-            made = delivered if in_groups else [[run] for run in runs]
-        for group in made:
+            groups_of_runs = delivered if in_groups else [[run] for run in runs]
+        for group in groups_of_runs:
             await self._process(group, watch)
 
     async def _process(self, group: list[Run], watch: NestedStopwatch) -> None:

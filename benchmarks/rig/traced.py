@@ -140,11 +140,11 @@ def install(trace: Trace, source: str) -> None:
                 trace.note(TAKEN, columns.records.table[TIMESTAMP])
         await feed(self, epoch, fetched)
 
-    async def traced_process(self: Pipeline, work: Any, *given: Any) -> Any:
+    async def traced_process(self: Pipeline, work: Any, *arguments: Any) -> Any:
         for _, of in work:
             trace.note_raw(BEGUN, of.raw)
         with trace.measure("group of runs: decode, task, encode"):
-            outcomes = await process(self, work, *given)
+            outcomes = await process(self, work, *arguments)
         for _, of in work:
             trace.note_raw(COMPUTED, of.raw)
         return outcomes
@@ -184,10 +184,10 @@ def install_waits(trace: Trace) -> None:
     process: Callable[..., Any] = TaskManager.process
 
     def traced_drain(
-        self: ConsumerThread, fetcher: Any, positions: Any, fetched: Fetched, *given: Any
+        self: ConsumerThread, fetcher: Any, positions: Any, fetched: Fetched, *arguments: Any
     ) -> None:
         n_before = len(fetched.columns)
-        drain(self, fetcher, positions, fetched, *given)
+        drain(self, fetcher, positions, fetched, *arguments)
         if len(fetched.columns) > n_before:
             trace.begin(PACE)
 
@@ -198,14 +198,14 @@ def install_waits(trace: Trace) -> None:
         with trace.measure(ANSWER):
             return await request(self, node_id, request_, **options)
 
-    async def traced_deliver(self: Consumer, *given: Any) -> int:
+    async def traced_deliver(self: Consumer, *arguments: Any) -> int:
         trace.begin(AGENT)
-        n: int = await deliver(self, *given)
+        n: int = await deliver(self, *arguments)
         return n
 
-    async def traced_process(self: TaskManager, *given: Any) -> None:
+    async def traced_process(self: TaskManager, *arguments: Any) -> None:
         trace.end(AGENT)
-        await process(self, *given)
+        await process(self, *arguments)
 
     ConsumerThread._drain = traced_drain  # type: ignore[assignment, method-assign]
     PartitionHealth._send_and_record = traced_request  # type: ignore[method-assign]
