@@ -85,6 +85,8 @@ def event_in_words(event: dict[str, Any]) -> str:
             "undecided": "the challenge ended undecided",
         }
         return f"{ends[kind]} (by {detail.get('by')}): {challenge_in_words(detail.get('challenge'))}"
+    if kind == "decided":
+        return f"the rule has decided: {challenge_in_words(detail.get('challenge'))}"
     if kind == "challenged" and isinstance(detail.get("challenger"), dict):
         return f"challenged by {detail['challenger'].get('learner')}"
     parts = (f"{part} {detail[part]}" for part in ("learner", "query", "budget", "drift") if part in detail)

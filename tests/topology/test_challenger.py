@@ -178,6 +178,8 @@ def test_a_person_decides(command: str, learner: str) -> None:
     story.challenge(spec=MAJORITY, decide="person")
     story.play(1000)
     assert not story.ended()
+    (decided,) = (event for event in story.events if event["event"] == "decided")
+    assert decided["detail"]["challenge"]["decision"] == "dropped"
     story.partition.control(command, at=story.clock)
     (end,) = story.ended()
     assert end["detail"]["by"] == "person"

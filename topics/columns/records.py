@@ -366,6 +366,7 @@ class ModelEvent:
         "imported",
         "deleted",
         "challenged",
+        "decided",
         "promoted",
         "dropped",
         "undecided",

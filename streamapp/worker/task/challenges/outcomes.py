@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
+import numpy as np
+
 from core.active.label_account import DECLINED
 from core.layout.challenge_counts import DROPPED, PROMOTED, UNDECIDED
 from streamapp.worker.task.challenges.decision_steps import step_of
@@ -18,6 +20,8 @@ Outcome = Literal["promoted", "dropped", "undecided"]
 By = Literal["rule", "person", "reset", "import", "deletion"]
 
 OUTCOMES: Final[dict[int, Outcome]] = {PROMOTED: "promoted", DROPPED: "dropped", UNDECIDED: "undecided"}
+REPORTED: Final = -1
+"""In the place of the step of a decision: it was reported to the person who decides."""
 TEXTS: Final[dict[Outcome, str]] = {
     "promoted": "the challenger is the model of the key now",
     "dropped": "the challenger was dropped",
@@ -38,11 +42,24 @@ def settle(state: PartitionState, clock: int, raw: RawRecords, effects: Effects)
         return
     for key, challenger in list(keys.challengers()):
         challenge = state.store.traits.challenges[challenger]
-        if challenge.decided_at is None or challenge.decided_at == step_of(clock):
+        if challenge.decided_at in (None, REPORTED, step_of(clock)):
             continue
         if challenge.terms.decide == "person":
+            report(state, keys.slot(key), challenger, raw, effects)
             continue
         end(state, keys.slot(key), OUTCOMES[int(challenge.counts.decision)], "rule", raw, 0, effects)
+
+
+def report(state: PartitionState, slot: int, challenger: int, raw: RawRecords, effects: Effects) -> None:
+    """Report the decision of the rule to the person who decides, once."""
+    store, challenge = state.store, state.store.traits.challenges[challenger]
+    state.will_change(np.array([slot]))
+    store.set_challenge(challenger, challenge._replace(decided_at=REPORTED))
+    detail = {"challenge": challenge.summary()}
+    effects.happened.append(happened("decided", store, slot, raw, 0, more=detail))
+    decision = OUTCOMES[int(challenge.counts.decision)]
+    text = f"the rule has decided: {decision}; send promote or drop"
+    effects.notices.append(Notice("info", text, store.keys[slot], raw.offsets[0]))
 
 
 def end(

@@ -28,6 +28,7 @@ What = Literal[
     "imported",
     "deleted",
     "challenged",
+    "decided",
     "promoted",
     "dropped",
     "undecided",

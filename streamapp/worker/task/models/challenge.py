@@ -48,7 +48,7 @@ class Challenge(NamedTuple):
     since: int  # serial of the first pending instance that both may have answered
     was_open: bool  # the champion added new features before
     words: bytes = bytes(8 * WORDS)  # purse and counts
-    decided_at: int | None = None  # step of event time of the decision by the rule
+    decided_at: int | None = None  # step of event time of the decision by the rule; -1: it was reported
 
     @property
     def counts(self) -> ChallengeCounts:

@@ -197,7 +197,7 @@ def test_odd_members_of_events_are_taken_in_and_drawn(watched: Watched) -> None:
         "deleted",
         "new",
     )
-    kinds += ("challenged", "promoted", "dropped", "undecided")
+    kinds += ("challenged", "decided", "promoted", "dropped", "undecided")
     members: dict[str, Any] = {"test": "numeric", "former": {"test": "category"}, "level": "drift"}
     events = [
         said(
