@@ -121,7 +121,7 @@ class Spec:
         if isinstance(source, dict):
             return _build(_shallow(source, state_version))
         text = source.decode() if isinstance(source, bytes) else source
-        if not text.lstrip().startswith("{"):
+        if not text.lstrip().startswith(("{", "[", '"')):
             return _build(_shallow({"learner": text.strip()}, state_version))
         try:
             body = read_json(text)
@@ -130,6 +130,9 @@ class Spec:
         except ValueError as error:
             msg = f"spec={text[:80]!r} must be a JSON object or the name of a learner: {error}"
             raise SpecError(msg) from error
+        if not isinstance(body, dict):
+            msg = f"spec={text[:80]!r} must be a JSON object or the name of a learner without quotes"
+            raise SpecError(msg)
         return _build(_shallow(body, state_version))
 
     def to_dict(self) -> dict[str, Any]:

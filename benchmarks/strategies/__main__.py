@@ -181,7 +181,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="A;B",
         help="some of " + "; ".join(STRATEGIES),
     )
-    parser.add_argument("--limits", type=_number(float, 0.0, 1.0), nargs="+", default=[0.1], metavar="L")
+    parser.add_argument("--limits", type=_limit, nargs="+", default=[0.1], metavar="L")
     parser.add_argument("--seeds", type=_number(int, 1, 10_000), default=5, metavar="N")
     parser.add_argument("--first-seed", type=_number(int, 0, 1_000_000), default=FIRST_SEED, metavar="S")
     parser.add_argument("--records", type=_number(int, 1, 10**9), metavar="N", help="at most, of each stream")
@@ -199,6 +199,14 @@ def _strategies(text: str) -> list[str]:
         if name not in STRATEGIES:
             raise argparse.ArgumentTypeError(f"{name!r} must be one of {'; '.join(STRATEGIES)}")
     return chosen
+
+
+def _limit(text: str) -> float:
+    limit = _number(float, 0.0, 1.0)(text)
+    if limit == 0.0:
+        message = f"{text} must be above 0: without labels no strategy is better than another"
+        raise argparse.ArgumentTypeError(message)
+    return limit
 
 
 def _number(of: Callable[[str], _Number], least: _Number, most: _Number) -> Callable[[str], _Number]:

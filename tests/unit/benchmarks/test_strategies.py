@@ -241,7 +241,14 @@ def test_what_cannot_be_run_is_named(
 
 
 def test_a_value_out_of_bounds_is_refused_with_its_bounds(capsys: pytest.CaptureFixture[str]) -> None:
-    for option, value in (("--loss", "1.5"), ("--seeds", "0"), ("--limits", "x"), ("--strategies", "guess")):
+    for option, value, rule in (
+        ("--loss", "1.5", "must be from 0.0 to 1.0"),
+        ("--seeds", "0", "must be from 1 to 10000"),
+        ("--limits", "x", "must be a number"),
+        ("--limits", "0", "must be above 0"),
+        ("--strategies", "guess", "must be one of"),
+    ):
         with pytest.raises(SystemExit):
             main([option, value])
-        assert value in capsys.readouterr().err
+        complaint = capsys.readouterr().err
+        assert f"argument {option}" in complaint and value in complaint and rule in complaint

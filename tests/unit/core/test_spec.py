@@ -129,7 +129,9 @@ def test_parts_by_name_or_object():
         ({"seed": -1}, ParameterError, "seed=-1 must be at least 0"),
         ({"max_classes": 0}, ParameterError, "max_classes=0 must be at least 1"),
         ("{", SpecError, "must be a JSON object"),
-        ("[1]", UnknownPluginError, "unknown learner"),
+        ("[1]", SpecError, r"spec='\[1\]' must be a JSON object or the name of a learner"),
+        ('"h-tree"', SpecError, "must be a JSON object or the name of a learner without quotes"),
+        ("h-tree]", UnknownPluginError, "unknown learner"),
     ],
 )
 def test_refusals_say_what_is_known(given, error, message):

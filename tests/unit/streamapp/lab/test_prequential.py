@@ -86,6 +86,13 @@ def test_json_has_exactly_the_figures(capsys: pytest.CaptureFixture[str]) -> Non
     assert figures["accuracy"] > 0.8
 
 
+def test_every_figure_is_documented() -> None:
+    page = (Path(__file__).parents[4] / "docs" / "measures.md").read_text(encoding="utf-8")
+    fields = page.partition("## Fields of `grove prequential --json`")[2]
+    figures = {name.removesuffix("_low").removesuffix("_high") for name in KEYS}
+    assert {name for name in figures if f"`{name}`" not in fields} == set()
+
+
 def test_boct_takes_two_classes_and_says_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Missing values, a constant column and records that come twice are learned; a third class is not."""
     data = tmp_path / "rows.csv"
