@@ -7,6 +7,8 @@
     └── BrokerError      a broker that cannot be reached or refuses; names the address
         ├── DeliveryError    records that were produced but not delivered
         ├── HungError        a client that does not return from a call
+        ├── TokenError       a token for the sign-in that cannot be had now
+        │   └── TokenRefusedError  a token that the issuer refuses
         └── AbortedError     a transaction that cannot be committed; after `abort` a new one can begin
             └── FencedError      the broker has fenced the producer
 
@@ -56,6 +58,14 @@ class DeliveryError(BrokerError):
 
 class HungError(BrokerError):
     """A client that has not returned from a call long after the time limit of the call: it never will."""
+
+
+class TokenError(BrokerError):
+    """A token for the sign-in that cannot be had now; the message names its place, and never a secret."""
+
+
+class TokenRefusedError(TokenError):
+    """A token that the issuer refuses to this client; the same request will hardly succeed."""
 
 
 class AbortedError(BrokerError):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from streamapp.embedded import maven
-from streamapp.embedded.lock import Jar, read_lock
+from streamapp.embedded.lock import LOCK_FILE, Jar, read_lock
 from streamapp.errors import DownloadError
 
 if TYPE_CHECKING:
@@ -32,10 +32,10 @@ def cache_directory() -> Path:
     return (Path(root) if root else Path.home() / ".cache") / "streamgrove" / "kafka"
 
 
-def fetch_jars(directory: Path | None = None) -> list[Path]:
+def fetch_jars(directory: Path | None = None, lock: Path = LOCK_FILE) -> list[Path]:
     """Return the files of the class path, checked against the lock file; missing files are downloaded."""
     directory = directory or cache_directory()
-    jars = read_lock()
+    jars = read_lock(lock)
     with _exclusive(directory):
         missing = [jar for jar in jars if not jar.matches(directory / jar.name)]
         if missing:

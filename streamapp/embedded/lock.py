@@ -54,8 +54,8 @@ def read_lock(file: Path = LOCK_FILE) -> list[Jar]:
     return jars
 
 
-def write_lock(file: Path = LOCK_FILE) -> int:
-    """Resolve `ENDPOINT` with jgo into an empty repository and lock the result; return the number of jars."""
+def write_lock(file: Path = LOCK_FILE, endpoint: str = ENDPOINT, header: str = HEADER) -> int:
+    """Resolve `endpoint` with jgo into an empty repository and lock the result; return the number of jars."""
     from jgo.env import EnvironmentBuilder
     from jgo.maven import MavenContext, PythonResolver
 
@@ -65,13 +65,13 @@ def write_lock(file: Path = LOCK_FILE) -> int:
             context=MavenContext(resolver=PythonResolver(), repo_cache=root),
             cache_dir=Path(scratch) / "environments",
         )
-        builder.from_endpoint(ENDPOINT)
+        builder.from_endpoint(endpoint)
         lines = []
         for jar in sorted(root.rglob("*.jar")):
             *group, artifact, version, _ = jar.relative_to(root).parts
             digest = hashlib.sha256(jar.read_bytes()).hexdigest()
             lines.append(f"{'.'.join(group)}:{artifact}:{version} {digest} {jar.stat().st_size}\n")
-    file.write_text(HEADER + "".join(lines), encoding="utf-8")
+    file.write_text(header + "".join(lines), encoding="utf-8")
     return len(lines)
 
 

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 from streamapp.errors import SettingsError
 from streamapp.settings.rules import OFFSET_RESETS
 from topics.fetching.connection import ssl_context
+from topics.tokens.sign_in import signed_in, source_in
 
 if TYPE_CHECKING:
     from streamapp.settings.settings_model import Settings
@@ -31,7 +32,10 @@ _LIBRDKAFKA_NAMES = {"fetch.max.wait.ms": "fetch.wait.max.ms"}
 
 
 def librdkafka_properties(settings: "Settings", **overrides: Any) -> dict[str, Any]:
-    """Properties for a confluent-kafka client; overrides are Kafka names with underscores."""
+    """Properties for a confluent-kafka client; overrides are Kafka names with underscores.
+
+    With SASL/OAUTHBEARER, the process's source of tokens is one of them.
+    """
     properties: dict[str, Any] = {"bootstrap.servers": settings.bootstrap_servers}
     if settings.client_id:
         properties["client.id"] = settings.client_id
@@ -39,7 +43,7 @@ def librdkafka_properties(settings: "Settings", **overrides: Any) -> dict[str, A
         properties[_LIBRDKAFKA_NAMES.get(name, name)] = (
             value.get_secret_value() if isinstance(value, SecretStr) else value
         )
-    return properties | {name.replace("_", "."): value for name, value in overrides.items()}
+    return signed_in(properties) | {name.replace("_", "."): value for name, value in overrides.items()}
 
 
 def offset_reset(settings: "Settings") -> str:
@@ -69,18 +73,6 @@ def faust_arguments(settings: "Settings", instance: str) -> dict[str, Any]:
     return arguments | ({"broker_credentials": credentials} if credentials else {})
 
 
-def check_mechanism(settings: "Settings") -> None:
-    """Refuse a SASL mechanism that the worker's consumer does not support."""
-    if not str(settings.kafka.get("security.protocol", "")).upper().startswith("SASL"):
-        return
-    if settings.kafka.get("sasl.mechanism") == "OAUTHBEARER":
-        message = (
-            "sasl.mechanism=OAUTHBEARER must be PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512 for a worker in this "
-            "release; choose one of them"
-        )
-        raise SettingsError(message)
-
-
 def _credentials(settings: "Settings") -> Any:
     import faust
 
@@ -91,7 +83,10 @@ def _credentials(settings: "Settings") -> Any:
         return faust.SSLCredentials(context=context)
     if not protocol.startswith("SASL"):
         return None
-    check_mechanism(settings)
+    if (source := source_in(properties)) is not None:
+        from topics.fetching.token_provider import Tokens
+
+        return faust.OAuthCredentials(oauth_cb=Tokens(source), ssl_context=context)
     return faust.SASLCredentials(
         username=properties["sasl.username"],
         password=properties["sasl.password"],

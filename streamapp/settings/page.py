@@ -5,6 +5,7 @@ from pydantic_core import PydanticUndefined
 
 from streamapp.settings.rules import OWNED
 from streamapp.settings.settings_model import Settings
+from streamapp.settings.sign_in_page import sign_in_section
 from streamapp.settings.spellings import OTHER_VARIABLES, env_name, kafka_name
 from streamapp.settings.tables import code, table
 
@@ -45,11 +46,12 @@ CLIENTS = """## Other Kafka properties
 `security.protocol`, `sasl.mechanism`, `sasl.username`, `sasl.password`, `ssl.ca.location`, `ssl.ca.pem`,
 `ssl.certificate.location`, `ssl.key.location`, `ssl.key.password`, `ssl.endpoint.identification.algorithm`,
 `auto.offset.reset`, `compression.type`, `fetch.max.bytes`, `fetch.max.wait.ms`, `fetch.min.bytes`,
-`max.partition.fetch.bytes`, `metadata.max.age.ms` and `check.crcs`; producers, replay, oracle and
-administration take every property of librdkafka. An unknown name ends any command with 78, and so does
-librdkafka's own name of a property that has another name in Kafka (`fetch.wait.max.ms` must be
-`fetch.max.wait.ms`). A worker warns of properties that its consumer does not have. Variables that Kubernetes
-sets for a service called `grove-kafka` (`GROVE_KAFKA_SERVICE_HOST`, …) are no properties.
+`max.partition.fetch.bytes`, `metadata.max.age.ms`, `client.rack` (it fetches from the nearest replica) and
+`check.crcs`; producers, replay, oracle and administration take every property of librdkafka. An unknown
+name ends any command with 78, and so does librdkafka's own name of a property that has another name in
+Kafka (`fetch.wait.max.ms` must be `fetch.max.wait.ms`). A worker warns of properties that its consumer does
+not have. Variables that Kubernetes sets for a service called `grove-kafka` (`GROVE_KAFKA_SERVICE_HOST`, …)
+are no properties.
 
 These must not be set:
 """
@@ -71,7 +73,8 @@ def page() -> str:
     others = table(
         ("variable", "meaning"), ((f"`{name}`", meaning) for name, meaning in OTHER_VARIABLES.items())
     )
-    return "".join([*parts, "\n", CLIENTS, "\n", owned, "\n## Other variables\n\n", others])
+    pages = [*parts, "\n", CLIENTS, "\n", owned, sign_in_section()]
+    return "".join([*pages, "\n## Other variables\n\n", others])
 
 
 def _values(attribute: str) -> str:

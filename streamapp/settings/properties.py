@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from streamapp.settings.spellings import near
+from topics.tokens.providers import PREFIXES
 
 # Names of librdkafka, and of its older versions -> Kafka's names.
 RENAMED: Final = {
@@ -43,6 +44,8 @@ ELSEWHERE: Final = {
     "key.deserializer": "the formats of records are fixed (docs/records.md); leave it out",
     "value.deserializer": "the formats of records are fixed (docs/records.md); leave it out",
     "interceptor.classes": "there are no interceptors; leave it out",
+    "sasl.login.callback.handler.class": "set sasl.oauthbearer.method instead",
+    "enable.sasl.oauthbearer.unsecure.jwt": "tokens without a signature are not made; leave it out",
 }
 
 MILLISECONDS: Final = frozenset(
@@ -101,7 +104,6 @@ SWITCHES: Final = frozenset(
         "check.crcs",
         "enable.gapless.guarantee",
         "enable.metrics.push",
-        "enable.sasl.oauthbearer.unsecure.jwt",
         "enable.ssl.certificate.verification",
         "log.connection.close",
         "socket.keepalive.enable",
@@ -122,12 +124,6 @@ TEXTS: Final = frozenset(
         "sasl.kerberos.principal",
         "sasl.kerberos.service.name",
         "sasl.mechanism",
-        "sasl.oauthbearer.client.id",
-        "sasl.oauthbearer.client.secret",
-        "sasl.oauthbearer.config",
-        "sasl.oauthbearer.method",
-        "sasl.oauthbearer.scope",
-        "sasl.oauthbearer.token.endpoint.url",
         "sasl.password",
         "sasl.username",
         "security.protocol",
@@ -146,11 +142,12 @@ TEXTS: Final = frozenset(
     }
 )
 KNOWN: Final = MILLISECONDS | SIZES | SWITCHES | TEXTS
+OF_TOKENS: Final = PREFIXES
+"""Properties that begin so are those of the source of tokens (topics/tokens); no client gets them."""
 
 # Properties of consumers that librdkafka supports (replay, oracle), but not the worker's consumer.
 NOT_OF_A_WORKER: Final = frozenset(
     {
-        "client.rack",
         "coordinator.query.interval.ms",
         "fetch.error.backoff.ms",
         "fetch.queue.backoff.ms",

@@ -9,9 +9,15 @@ from typing import Protocol
 from pydantic import SecretStr
 
 from streamapp.settings.properties import property_problems
+from topics.tokens.sign_in import sign_in_problems
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
+GSSAPI = (
+    "sasl.mechanism=GSSAPI is not supported by librdkafka as the packages of confluent-kafka bring it (built "
+    "without Kerberos), nor by aiokafka without the package gssapi; set sasl.mechanism to one of "
+    f"{', '.join(MECHANISMS)}"
+)
 
 # librdkafka's names for the start without a committed offset; the worker and Faust accept the first two.
 OFFSET_RESETS = {
@@ -180,12 +186,21 @@ def _kafka(settings: Values) -> list[str]:
         sentences.append(f"security.protocol={protocol} must be one of {', '.join(PROTOCOLS)}; correct it")
     if protocol.startswith("SASL"):
         mechanism = properties.get("sasl.mechanism", "")
-        if mechanism not in MECHANISMS:
+        if mechanism == "GSSAPI":
+            sentences.append(GSSAPI)
+        elif mechanism not in MECHANISMS:
             sentences.append(
                 f"sasl.mechanism={mechanism or '(none)'} must be one of {', '.join(MECHANISMS)} with "
                 f"security.protocol={protocol}; set GROVE_KAFKA_SASL_MECHANISM"
             )
-        elif mechanism != "OAUTHBEARER":
+        elif mechanism == "OAUTHBEARER":
+            sentences += sign_in_problems(
+                {
+                    name: value.get_secret_value() if isinstance(value, SecretStr) else value
+                    for name, value in settings.kafka.items()
+                }
+            )
+        else:
             sentences += [
                 f"{name} must be set with sasl.mechanism={mechanism}; "
                 f"set GROVE_KAFKA_{name.replace('.', '_').upper()}"

@@ -149,5 +149,6 @@ def _fetch(settings: Settings) -> dict[str, Any]:
     """Return the options of aiokafka's consumer that Faust's arguments do not cover."""
     fetching = {name: int(str(settings.kafka.get(name, default))) for name, default in FETCH.items()}
     return {name.replace(".", "_"): value for name, value in fetching.items()} | {
-        "isolation_level": "read_committed"
+        "isolation_level": "read_committed",
+        "client_rack": settings.kafka.get("client.rack"),
     }

@@ -12,6 +12,7 @@ from streamapp.worker.observability.health import Health, Stage
 from streamapp.worker.observability.metrics import count, gauge
 from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
+from topics.tokens.token_source import TokenSource
 
 if TYPE_CHECKING:
     from core.model.model import Scale
@@ -50,6 +51,16 @@ def manager_gauges(manager: TaskManager, health: Health, group: str) -> Iterator
         "Assigned partitions by state (process).",
         [((stage.value,), float(stages.count(stage))) for stage in Stage],
         "state",
+    )
+
+
+def token_gauges(tokens: TokenSource) -> Iterator[Metric]:
+    """Yield the gauge of the token with which this worker's clients sign in, once there is one."""
+    left = tokens.status.seconds_left
+    yield gauge(
+        "grove_token_expires_seconds",
+        "Seconds until the token of the sign-in ends; below 0 after its end (process).",
+        [] if left is None else [((), left)],
     )
 
 

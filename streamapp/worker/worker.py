@@ -29,7 +29,7 @@ from streamapp.worker.app import add_parts, create_app, driver_of
 from streamapp.worker.compile_ahead import tell_ready
 from streamapp.worker.control import DRAIN
 from streamapp.worker.driver.faust_app import App
-from streamapp.worker.gauges import memory_counts, task_gauges
+from streamapp.worker.gauges import memory_counts, task_gauges, token_gauges
 from streamapp.worker.group_check import check_group
 from streamapp.worker.journal.log import JournalLog
 from streamapp.worker.observability.health import Health
@@ -56,6 +56,7 @@ from topics.clients.cluster import Cluster
 from topics.clients.transactional_sender import TransactionalSender
 from topics.definitions import TopicNames
 from topics.errors import TopicsError
+from topics.tokens.sign_in import source_in
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +116,9 @@ def run_worker(settings: Settings) -> int:
             features=features,
             partitions=partitions,
         )
+        if (tokens := source_in(kafka)) is not None:
+            health.token = lambda: tokens.status
+            metrics.watch(lambda: token_gauges(tokens))
         metrics.watch(lambda: task_gauges(manager))
         metrics.watch(lambda: memory_counts(memory))
         add_parts(app, settings, instance, manager=manager, metrics=metrics, health=health)

@@ -1,8 +1,9 @@
 """An embedded broker behind TLS, with users (SCRAM-SHA-512) and ACLs: what is not allowed is denied."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 import trustme
@@ -29,6 +30,12 @@ from streamapp.embedded.configuration import server_properties
 from tests.broker.workers import PATIENCE, wait_until
 
 USER, PASSWORD = "grove", "secret"
+SCRAM: Mapping[str, object] = {
+    "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+    "scram-sha-512.sasl.jaas.config": "org.apache.kafka.common.security.scram.ScramLoginModule required;",
+}
+"""Properties of a listener whose users have passwords."""
+
 ITERATIONS = 4096  # the least that Kafka takes
 EVERYTHING = AclBindingFilter(
     ResourceType.ANY,
@@ -46,6 +53,7 @@ class SecuredBroker:
 
     def __init__(self, broker: EmbeddedBroker, clients: str, authority: Path) -> None:
         self.bootstrap_servers = broker.bootstrap_servers
+        self.log_file = broker.log_file
         self.clients = clients  # address for users
         self.authority = authority
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
@@ -62,8 +70,7 @@ class SecuredBroker:
 
     def _lets_in(self) -> bool:
         """Whether a user is known by now, and the listener answers; commands wait for seconds only."""
-        names = {name: name.removeprefix("GROVE_KAFKA_").lower().replace("_", ".") for name in self.settings}
-        client = AdminClient({names[name]: value for name, value in self.settings.items()} | {"log_level": 0})
+        client = AdminClient(properties_of(self.settings) | {"log_level": 0})
         try:
             return bool(client.list_topics(timeout=5).brokers)
         except KafkaException:
@@ -107,9 +114,30 @@ class SecuredBroker:
             done.result(PATIENCE)
 
 
+Kind = TypeVar("Kind", bound=SecuredBroker)
+
+
+def properties_of(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a client that an environment sets."""
+    names = {name: name.removeprefix("GROVE_KAFKA_").lower().replace("_", ".") for name in settings}
+    return {names[name]: value for name, value in settings.items()}
+
+
 @contextmanager
 def secured_broker(monkeypatch: pytest.MonkeyPatch, directory: Path) -> Iterator[SecuredBroker]:
     """A broker that knows USER; its certificates lie in `directory`."""
+    with broker_behind_tls(monkeypatch, directory, SecuredBroker, SCRAM) as broker:
+        yield broker
+
+
+@contextmanager
+def broker_behind_tls(
+    monkeypatch: pytest.MonkeyPatch,
+    directory: Path,
+    kind: type[Kind],
+    listener: Mapping[str, object],
+) -> Iterator[Kind]:
+    """A broker with certificates in `directory`; listener: properties of the one for users."""
     plain, port = server_properties, free_ports(1)
     authority, identity = certificates(directory)
 
@@ -119,10 +147,8 @@ def secured_broker(monkeypatch: pytest.MonkeyPatch, directory: Path) -> Iterator
             f"CONTROLLER://127.0.0.1:{controller}",
             "advertised.listeners": f"PLAINTEXT://127.0.0.1:{own},CLIENTS://127.0.0.1:{port}",
             "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,CLIENTS:SASL_SSL",
-            "sasl.enabled.mechanisms": "SCRAM-SHA-512",
-            "listener.name.clients.sasl.enabled.mechanisms": "SCRAM-SHA-512",
-            "listener.name.clients.scram-sha-512.sasl.jaas.config": "org.apache.kafka.common.security.scram."
-            "ScramLoginModule required;",
+            "sasl.enabled.mechanisms": listener["sasl.enabled.mechanisms"],
+            **{f"listener.name.clients.{name}": value for name, value in listener.items()},
             "listener.name.clients.ssl.keystore.type": "PEM",
             "listener.name.clients.ssl.keystore.location": identity,
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -133,7 +159,7 @@ def secured_broker(monkeypatch: pytest.MonkeyPatch, directory: Path) -> Iterator
 
     monkeypatch.setattr(embedded, "server_properties", secured)
     with EmbeddedBroker(brief=True) as broker:
-        yield SecuredBroker(broker, f"127.0.0.1:{port}", authority)
+        yield kind(broker, f"127.0.0.1:{port}", authority)
 
 
 def certificates(directory: Path) -> tuple[Path, Path]:

@@ -9,6 +9,10 @@ from confluent_kafka.admin import AdminClient
 from streamapp.settings.clients import _LIBRDKAFKA_NAMES
 from streamapp.settings.properties import ELSEWHERE, KNOWN, NOT_OF_A_WORKER, RENAMED
 from streamapp.settings.rules import OWNED
+from topics.tokens.msk_iam import MskIam
+from topics.tokens.oidc import Oidc
+from topics.tokens.providers import OF_EVERY_METHOD, Provider
+from topics.tokens.token_file import TokenFile
 
 
 def is_known(name: str) -> bool:
@@ -38,6 +42,14 @@ def test_the_lists_do_not_overlap() -> None:
 
 
 def test_what_somebody_elses_clients_call_it_is_not_known_here() -> None:
-    assert [name for name in ELSEWHERE if is_known(name)] == [
+    ours = "enable.sasl.oauthbearer.unsecure.jwt"  # the source of tokens takes its place
+    assert [name for name in ELSEWHERE if is_known(name) and name != ours] == [
         name for name in ELSEWHERE if name in ("sasl.jaas.config", "ssl.truststore.location")
     ], "librdkafka knows these two to say what to use instead"
+
+
+@pytest.mark.parametrize("provider", [Oidc, TokenFile, MskIam])
+def test_what_sources_of_tokens_take_has_the_names_of_kafkas_clients(provider: type[Provider]) -> None:
+    of_java = ("sasl.oauthbearer.sub.claim.name", "sasl.oauthbearer.header.urlencode")
+    for name in (*OF_EVERY_METHOD, *provider.required, *provider.optional):
+        assert name in of_java or is_known(name), name

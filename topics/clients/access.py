@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 from confluent_kafka import KafkaError
 
+from topics.tokens.sign_in import source_in
+from topics.tokens.token_source import TokenSource
+
 Kind = Literal["topic", "group", "cluster", "transactional-id"]
 
 _KINDS: Mapping[int, Kind] = {
@@ -27,12 +30,20 @@ def denied_kind(code: int) -> Kind | None:
 class Access:
     """The identity of this client at the broker."""
 
-    user: str | None  # None: only the broker can tell (a certificate's user, or anonymous)
+    name: str | None
+    """None: a token holds it, or only the broker can tell (a certificate's user, or anonymous)."""
+    tokens: TokenSource | None = None
 
     @staticmethod
     def of(kafka: Mapping[str, Any]) -> Access:
-        user = kafka.get("sasl.username")
-        return Access(None if user is None else str(user))
+        source = source_in(kafka)
+        user = kafka.get("sasl.username") if source is None else None
+        return Access(None if user is None else str(user), source)
+
+    @property
+    def user(self) -> str | None:
+        """The user, as far as this client has its name; the name in the current token."""
+        return self.name if self.tokens is None else self.tokens.principal or None
 
     def denied(self, kind: Kind, name: str, operation: str) -> str:
         """Return the sentence that names the denied thing and the command that grants access.

@@ -29,8 +29,9 @@ from confluent_kafka.admin import (
 )
 
 from topics.clients.access import Access, Kind, denied_kind
-from topics.errors import BrokerError, CatalogueError, UnansweredError
+from topics.errors import BrokerError, CatalogueError, TokenError, UnansweredError
 from topics.patience import LEAST_S, Patience
+from topics.tokens.sign_in import CALLBACK, source_in, wait_for_token
 
 logger = logging.getLogger(__name__)
 
@@ -64,7 +65,16 @@ UNANSWERED = (
 """Errors of a request that may have been carried out, or may be soon: it is sent again."""
 
 # librdkafka's own errors (no broker answered) have negative codes, errors from a broker have positive codes.
-_ADMIN_PROPERTIES = ("bootstrap.servers", "client.id", "security.", "sasl.", "ssl.", "socket.", "broker.")
+_ADMIN_PROPERTIES = (
+    "bootstrap.servers",
+    "client.id",
+    "security.",
+    "sasl.",
+    "ssl.",
+    "socket.",
+    "broker.",
+    CALLBACK,
+)
 
 
 def refresh_leaders(client: Any, failure: KafkaException, topic: str, timeout: float = TIMEOUT_S) -> None:
@@ -115,7 +125,8 @@ class Cluster:
     def __init__(
         self, kafka: Mapping[str, Any], timeout: float = TIMEOUT_S, patience_s: float = LEAST_S
     ) -> None:
-        """Open no connection yet: librdkafka does that with the first request.
+        """Open no connection yet: librdkafka does that with the first request. Waits for a token if one is
+        needed; may raise TokenError.
 
         `timeout` bounds one request, in seconds; after `patience_s` seconds a request to a busy broker is not
         repeated.
@@ -128,6 +139,8 @@ class Cluster:
         self._patience_s = patience_s
         self.access = Access.of(kafka)
         self._complaint = _Complaint()
+        self._tokens = source_in(kafka)
+        wait_for_token(kafka)
         self._client = AdminClient(self.properties(kafka) | {"error_cb": self._complaint})
 
     @staticmethod
@@ -310,9 +323,16 @@ class Cluster:
             return BrokerError(self.access.denied(denied, name, operation))
         self._client.poll(0)  # serves error_cb: only it gets the reason for a timeout
         if cause.code() < 0 and self._complaint.of_credentials:
+            if self._tokens is not None and self._tokens.status.failure:
+                return TokenError(self._tokens.status.failure)
+            remedy = "sasl.mechanism, sasl.username and sasl.password"
+            if self._tokens is not None:
+                remedy = (
+                    f"what the broker and {self._tokens.place} expect: issuer, audience, scope and clocks"
+                )
             message = (
                 f"bootstrap.servers={self.address} does not let this client in ({self._complaint.text}); "
-                "correct sasl.mechanism, sasl.username and sasl.password"
+                f"correct {remedy}"
             )
             return BrokerError(message)
         if cause.code() < 0:

@@ -98,6 +98,7 @@ class Position(Structure):
 
 DELIVERY_CALLBACK: Any = CFUNCTYPE(None, c_void_p, POINTER(Message), c_void_p)
 ERROR_CALLBACK: Any = CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_void_p)
+TOKEN_CALLBACK: Any = CFUNCTYPE(None, c_void_p, c_char_p, c_void_p)
 LOG_CALLBACK: Any = CFUNCTYPE(None, c_void_p, c_int, c_char_p, c_char_p)
 
 _CLIENT = _CONF = _TOPIC = _LIST = _GROUP = _ERROR = c_void_p
@@ -111,11 +112,19 @@ FUNCTIONS: Final[Mapping[str, tuple[Any, tuple[Any, ...]]]] = {
     "conf_set_dr_msg_cb": (None, (_CONF, DELIVERY_CALLBACK)),
     "conf_set_error_cb": (None, (_CONF, ERROR_CALLBACK)),
     "conf_set_log_cb": (None, (_CONF, LOG_CALLBACK)),
+    "conf_set_oauthbearer_token_refresh_cb": (None, (_CONF, TOKEN_CALLBACK)),
+    "conf_enable_sasl_queue": (None, (_CONF, c_int)),
     "new": (_CLIENT, (c_int, _CONF, c_char_p, c_size_t)),
     "destroy": (None, (_CLIENT,)),
     "name": (c_char_p, (_CLIENT,)),
     "opaque": (c_void_p, (_CLIENT,)),
     "set_log_queue": (c_int, (_CLIENT, c_void_p)),
+    "sasl_background_callbacks_enable": (_ERROR, (_CLIENT,)),
+    "oauthbearer_set_token": (
+        c_int,
+        (_CLIENT, c_char_p, c_int64, c_char_p, POINTER(c_char_p), c_size_t, c_char_p, c_size_t),
+    ),
+    "oauthbearer_set_token_failure": (c_int, (_CLIENT, c_char_p)),
     "last_error": (c_int, ()),
     "fatal_error": (c_int, (_CLIENT, c_char_p, c_size_t)),
     "topic_new": (_TOPIC, (_CLIENT, c_char_p, c_void_p)),

@@ -7,25 +7,24 @@ that confluent-kafka raises. The client ends with its last reference, when no ca
 from __future__ import annotations
 
 import ctypes
-import itertools
 import os
 import threading
 import time
 import weakref
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from logging import Logger
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from topics.clients import librdkafka
-from topics.clients.librdkafka import Argument, Library, Message
+from topics.clients.librdkafka import Argument, Library
+from topics.clients.native_client import Reports, end_client, open_client, text_of
 from topics.columns.header_columns import HeaderColumns
 from topics.columns.records import Headers, Ints64
 from topics.columns.spans import Spans
+from topics.tokens.sign_in import source_in
 
 ProduceRecords = Callable[..., int]
 """A kernel that calls `rd_kafka_produceva` for each record (topics/clients/produce.py)."""
@@ -36,84 +35,9 @@ FIXED: Final = 6
 OUT_OF_BOUNDS: Final = -1
 """A kernel's result, instead of an error, if a column points outside its buffer."""
 
-_TEXT_BYTES: Final = 512
 _FIRST_LOOK_S: Final = 0.001
 _EAGER_S: Final = 0.05
-_LEVELS: Final = (50, 50, 50, 40, 30, 20, 20, 10)
-"""Levels of `logging` by level of syslog."""
 _NO_STARTS: Final = np.zeros(0, dtype=np.int64)
-
-
-class Undelivered(NamedTuple):
-    """The place of a record that was not delivered, with the methods of confluent-kafka's Message."""
-
-    of_topic: str
-    of_partition: int
-
-    def topic(self) -> str:
-        return self.of_topic
-
-    def partition(self) -> int:
-        return self.of_partition
-
-
-@dataclass(frozen=True, slots=True)
-class _Reports:
-    """The receivers of a client's reports."""
-
-    library: Library
-    delivered: Callable[[KafkaError | None, Any], None]
-    erred: Callable[[KafkaError], None]
-    logger: Logger
-    raised: deque[BaseException] = field(default_factory=deque)  # raised by the call that serves callbacks
-
-
-_clients: Final[dict[int, _Reports]] = {}
-"""By the number that librdkafka passes back: a report of a client that has ended finds no entry."""
-_numbers: Final = itertools.count(1)
-
-
-def _on_delivery(_client: int, message: Any, number: int) -> None:
-    if (reports := _clients.get(number)) is None:
-        return
-    try:
-        of: Message = message.contents
-        error = KafkaError(of.err)
-        topic = _text(reports.library.topic_name(of.rkt))
-        reports.delivered(error, Undelivered(topic, of.partition))
-    except BaseException as failure:  # noqa: BLE001 - nothing may leave a callback; the caller raises it
-        reports.raised.append(failure)
-
-
-def _on_error(client: int, code: int, reason: bytes, number: int) -> None:
-    if (reports := _clients.get(number)) is None:
-        return
-    try:
-        if code != KafkaError._FATAL:  # noqa: SLF001 - librdkafka's own codes look so
-            reports.erred(KafkaError(code, _text(reason)))
-            return
-        text = ctypes.create_string_buffer(_TEXT_BYTES)
-        code = reports.library.fatal_error(client, text, _TEXT_BYTES)
-        reports.raised.append(KafkaException(KafkaError(code, _text(text.value), True)))
-    except BaseException as failure:  # noqa: BLE001 - as above
-        reports.raised.append(failure)
-
-
-def _on_log(client: int, level: int, facility: bytes, line: bytes) -> None:
-    library = librdkafka.bound()
-    if library is None or (reports := _clients.get(library.opaque(client))) is None:
-        return
-    try:
-        name = _text(library.name(client))
-        reports.logger.log(_LEVELS[level], "%s [%s] %s", _text(facility), name, _text(line))
-    except BaseException as failure:  # noqa: BLE001 - as above
-        reports.raised.append(failure)
-
-
-# Never freed: librdkafka may call them as long as a client exists.
-_DELIVERED: Final = librdkafka.DELIVERY_CALLBACK(_on_delivery)
-_ERRED: Final = librdkafka.ERROR_CALLBACK(_on_error)
-_LOGGED: Final = librdkafka.LOG_CALLBACK(_on_log)
 
 
 class NativeProducer:
@@ -137,14 +61,9 @@ class NativeProducer:
         self._process = os.getpid()
         self._topics: dict[str, int] = {}
         self._new_topics = threading.Lock()
-        number = next(_numbers)
-        self._reports = _clients[number] = _Reports(library, delivered, erred, logger)
-        try:
-            self._client: int = _open(library, properties, number)
-        except BaseException:
-            del _clients[number]
-            raise
-        end = weakref.finalize(self, _end, library, self._client, self._topics, number, self._process)
+        self._reports = Reports(library, delivered, erred, logger, source_in(properties))
+        number, self._client = open_client(properties, self._reports)
+        end = weakref.finalize(self, end_client, library, self._client, self._topics, number, self._process)
         end.atexit = False  # a thread that is never joined may be in a call at that time
 
     def __len__(self) -> int:
@@ -308,7 +227,7 @@ class NativeProducer:
         library = self._library
         error = KafkaError(
             library.error_code(pointer),
-            _text(library.error_string(pointer)),
+            text_of(library.error_string(pointer)),
             bool(library.error_is_fatal(pointer)),
             bool(library.error_is_retriable(pointer)),
             bool(library.error_txn_requires_abort(pointer)),
@@ -344,50 +263,6 @@ class NativeProducer:
                     raise KafkaException(KafkaError(code, text))
                 self._topics[name] = handle
             return self._topics[name]
-
-
-def can_carry(properties: Mapping[str, Any]) -> bool:
-    """Whether a native producer supports these properties: no callbacks and no nested properties."""
-    return all(isinstance(value, str | bool | int | float) for value in properties.values())
-
-
-def _open(library: Library, properties: Mapping[str, Any], number: int) -> int:
-    """Return a new client that passes this number to its callbacks."""
-    conf, text = library.conf_new(), ctypes.create_string_buffer(_TEXT_BYTES)
-    settings = {**properties, "delivery.report.only.error": True, "log.queue": True}
-    try:
-        # Plug-ins may add properties.
-        for name in sorted(settings, key=lambda name: name != "plugin.library.paths"):
-            value = str(settings[name]).lower() if isinstance(settings[name], bool) else str(settings[name])
-            if "\0" in name + value:
-                message = f"{name}: no property may have a NUL"
-                raise ValueError(message)
-            code = library.conf_set(conf, name.encode(), value.encode(), text, _TEXT_BYTES)
-            if code != librdkafka.CONF_OK:
-                raise KafkaException(KafkaError(KafkaError._INVALID_ARG, _text(text.value)))  # noqa: SLF001
-        library.conf_set_opaque(conf, number)
-        library.conf_set_dr_msg_cb(conf, _DELIVERED)
-        library.conf_set_error_cb(conf, _ERRED)
-        library.conf_set_log_cb(conf, _LOGGED)
-        client = library.new(librdkafka.PRODUCER, conf, text, _TEXT_BYTES)
-        if not client:
-            message = f"Failed to create producer: {_text(text.value)}"
-            raise KafkaException(KafkaError(library.last_error(), message))
-    except BaseException:
-        library.conf_destroy(conf)
-        raise
-    library.set_log_queue(client, None)  # log lines go to the polling thread, not to a thread of the library
-    return int(client)
-
-
-def _end(library: Library, client: int, topics: Mapping[str, int], number: int, process: int) -> None:
-    """End a client without references, and free what it holds."""
-    if os.getpid() == process:  # a fork has the memory, but not the threads
-        library.purge(client, librdkafka.PURGE_QUEUE | librdkafka.PURGE_IN_FLIGHT)
-        for topic in topics.values():
-            library.topic_destroy(topic)
-        library.destroy(client)
-    del _clients[number]
 
 
 def _check(
@@ -492,7 +367,3 @@ def _add(library: Library, client: int, offsets: int, tp: TopicPartition) -> Non
 
 def _ms(seconds: float) -> int:
     return -1 if seconds < 0 else int(seconds * 1000)
-
-
-def _text(text: bytes | None) -> str:
-    return "" if text is None else text.decode(errors="replace")

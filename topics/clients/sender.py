@@ -19,11 +19,13 @@ from confluent_kafka import KafkaException, Producer
 from topics.clients import librdkafka
 from topics.clients.access import Access
 from topics.clients.delivery_failures import DeliveryFailures, reason_to_end
-from topics.clients.native_producer import NativeProducer, can_carry
+from topics.clients.native_client import can_carry
+from topics.clients.native_producer import NativeProducer
 from topics.clients.offered import Offered, joined_where_small
 from topics.columns.records import Headers
 from topics.definitions import BLOCK_BYTES
 from topics.errors import BrokerError, DeliveryError
+from topics.tokens.sign_in import wait_for_token
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +85,7 @@ class Sender:
     def _new_client(self) -> tuple[DeliveryFailures, Producer | NativeProducer]:
         failures = DeliveryFailures(Access.of(self._kafka))
         properties = {**DEFAULTS, **self._kafka}
+        wait_for_token(properties)
         library = librdkafka.bound() if self._is_native else None
         try:
             if library is not None and can_carry(properties):

@@ -20,6 +20,7 @@ from topics.fetching.connection import is_reachable
 from topics.fetching.fetcher import NOT_FETCHED, Fetcher, Place, Ranges
 from topics.fetching.message import FetchedMessage
 from topics.fetching.record import Record
+from topics.tokens.sign_in import wait_for_token
 
 LOGICAL: Final = (OFFSET_BEGINNING, OFFSET_END)
 """Places of a log that need no committed position."""
@@ -49,7 +50,11 @@ class BoundedConsumer:
     """
 
     def __init__(self, properties: Mapping[str, Any], limit: Limit | None = None, **further: Any) -> None:
-        """`properties` are librdkafka's; `further` are further arguments of confluent-kafka's consumer."""
+        """`properties` are librdkafka's; `further` are further arguments of confluent-kafka's consumer.
+
+        Waits for a token if one is needed; may raise TokenError.
+        """
+        wait_for_token(properties)
         self._consumer = Consumer(dict(properties), **further)
         self._fetcher = Fetcher(properties, limit) if is_reachable(properties) else None
         self._reset = RESETS.get(str(properties.get("auto.offset.reset", "latest")).lower(), "error")

@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any, Final
 
 from topics.errors import BrokerError
+from topics.tokens.sign_in import source_in
 
 MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
-"""Mechanisms that aiokafka supports without further packages."""
+"""Mechanisms with a password that aiokafka supports without further packages."""
 
 
 def is_reachable(kafka: Mapping[str, Any]) -> bool:
     """Whether aiokafka supports the authentication that the properties describe."""
     is_sasl = str(kafka.get("security.protocol", "")).upper().startswith("SASL")
-    return not is_sasl or kafka.get("sasl.mechanism", kafka.get("sasl.mechanisms")) in MECHANISMS
+    if not is_sasl or source_in(kafka) is not None:
+        return True
+    return kafka.get("sasl.mechanism", kafka.get("sasl.mechanisms")) in MECHANISMS
 
 
 def connection_arguments(kafka: Mapping[str, Any]) -> dict[str, Any]:
@@ -43,6 +46,10 @@ def connection_arguments(kafka: Mapping[str, Any]) -> dict[str, Any]:
             "sasl_plain_username": kafka.get("sasl.username"),
             "sasl_plain_password": kafka.get("sasl.password"),
         }
+    if (source := source_in(kafka)) is not None:
+        from topics.fetching.token_provider import Tokens
+
+        arguments["sasl_oauth_token_provider"] = Tokens(source)
     return arguments
 
 

@@ -80,6 +80,7 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
                     "grove_partitions_stopped_total",
                     "grove_transactions_aborted_total",
                 ),
+                _p("Life left of the sign-in's token", "grove_token_expires_seconds", unit="s", mean=True),
                 _p("Lost and sought back", "grove_records_lost_total", "grove_sought_back_total"),
             ),
         ),

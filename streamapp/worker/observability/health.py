@@ -4,7 +4,7 @@
 for lag alone, nor for waiting because the broker does not answer or does not serve a partition: a restart
 would help neither.
 
-*Ready*: assigned, every partition live, none stopped.
+*Ready*: assigned, every partition live, none stopped, and the token of the sign-in can be renewed.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+from topics.tokens.token_source import TokenStatus
 
 BEAT_SECONDS = 0.25
 
@@ -69,6 +71,7 @@ class Health:
     lag: int = 0  # offsets not committed of the partitions that are live and served
     lag_since: float | None = None  # when it was last 0, or offsets were committed; None: there is none
     broker_reachable: Callable[[], bool] = lambda: True
+    token: Callable[[], TokenStatus] | None = None  # of the sign-in; None: it needs no token
     unserved: Mapping[str, str] = field(
         default_factory=dict
     )  # topic-partition: why the broker does not serve it
@@ -138,6 +141,9 @@ class Health:
                 "assigned", self.assigned, "" if self.assigned else self.reading or "waiting for the group"
             ),
         ]
+        if self.token is not None:
+            token = self.token()
+            checks.append(Check("token", token.is_valid and not token.failure, str(token)))
         for number, status in sorted(self.partitions.items()):
             checks.append(Check(f"partition-{number}", status.stage is Stage.LIVE, str(status)))
         return checks

@@ -34,7 +34,7 @@ def remote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[http.ser
     """A Maven repository on loopback, named as the mirror in the user's settings."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setenv("M2_REPO", str(tmp_path / "home" / ".m2" / "repository"))
-    monkeypatch.setattr(jars, "read_lock", lambda: [jar("a"), jar("b")])
+    monkeypatch.setattr(jars, "read_lock", lambda _: [jar("a"), jar("b")])
     for name, body in CONTENT.items():
         file = tmp_path / "remote" / jar(name).path
         file.parent.mkdir(parents=True)

@@ -1,6 +1,7 @@
 """Settings: precedence, names, secrets, rules, and the page that documents them."""
 
 import asyncio
+import importlib.util
 import os
 import re
 from pathlib import Path
@@ -8,6 +9,8 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaProducer
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
 
 from streamapp.errors import SettingsError
 from streamapp.settings import Settings, env_name, kafka_name, load_settings, to_environment
@@ -274,10 +277,38 @@ class TestRules:
         check_clients(settings)
         assert librdkafka_properties(settings)["fetch.wait.max.ms"] == "100"
 
-    def test_what_the_worker_cannot_do(self) -> None:
-        kafka = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
-        with pytest.raises(SettingsError, match="sasl.mechanism=OAUTHBEARER must be PLAIN"):
-            check_clients(load_settings(kafka=kafka))
+    def test_a_mechanism_that_both_clients_lack_is_refused_with_their_names(self) -> None:
+        kafka = {"security.protocol": "SASL_SSL", "sasl.mechanism": "GSSAPI"}
+        message = refused(kafka=kafka)
+        assert "librdkafka" in message and "aiokafka" in message and "OAUTHBEARER" in message
+        with pytest.raises(KafkaException, match="No provider for SASL mechanism GSSAPI"):
+            AdminClient({"bootstrap.servers": "127.0.0.1:1", "log_level": 0, **kafka})
+        assert importlib.util.find_spec("gssapi") is None, "aiokafka may support it by now"
+
+    def test_a_way_to_sign_in_by_tokens_is_checked_without_a_token(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "secret").write_text("s3cret\n")
+        for name, value in (
+            ("SECURITY_PROTOCOL", "SASL_SSL"),
+            ("SASL_MECHANISM", "OAUTHBEARER"),
+            ("SASL_OAUTHBEARER_METHOD", "oidc"),
+            ("SASL_OAUTHBEARER_TOKEN_ENDPOINT_URL", "https://127.0.0.1:1/token"),
+            ("SASL_OAUTHBEARER_CLIENT_ID", "grove"),
+            ("SASL_OAUTHBEARER_CLIENT_SECRET_FILE", str(tmp_path / "secret")),
+        ):
+            monkeypatch.setenv(f"GROVE_KAFKA_{name}", value)
+        settings = load_settings(kafka={"sasl.oauthbearer.scope": "kafka"})
+        check_names(settings)
+        check_clients(settings)
+        properties = librdkafka_properties(settings)
+        credentials = faust_arguments(settings, "worker-0")["broker_credentials"]
+        assert "s3cret" not in f"{settings!r} {settings.shown()} {properties} {credentials!r}"
+        assert (credentials.protocol.value, credentials.mechanism.value) == ("SASL_SSL", "OAUTHBEARER")
+        (tmp_path / "secret").write_text("")
+        message = refused(kafka={"sasl.oauthbearer.scopes": "kafka"})
+        assert "sasl.oauthbearer.client.secret must be set" in message
+        assert "sasl.oauthbearer.scopes has no effect" in message
 
     def test_model_spec(self) -> None:
         check_spec(load_settings())

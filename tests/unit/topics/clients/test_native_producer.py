@@ -24,7 +24,8 @@ from streamapp.embedded.broker import free_port
 from streamapp.worker.processing.transactions import group_metadata
 from streamapp.worker.transport.membership import Membership
 from topics.clients import librdkafka
-from topics.clients.native_producer import NativeProducer, _clients
+from topics.clients.native_client import _clients
+from topics.clients.native_producer import NativeProducer
 from topics.clients.produce import produce_records
 from topics.columns.header_columns import HeaderColumns
 from topics.columns.spans import Spans

@@ -2,6 +2,7 @@
 
 from streamapp.worker.observability.health import Check, Health, PartitionStatus, Stage
 from streamapp.worker.observability.pages.checks import answer
+from topics.tokens.token_source import TokenStatus
 
 
 class Clock:
@@ -92,3 +93,19 @@ def test_the_page_says_ok_and_more_only_when_asked_or_when_something_failed() ->
     status, text = answer("readyz", [good, bad], verbose=False)
     assert status == 503
     assert text.splitlines()[1:] == ["[-]partition-3 failed: restoring", "readyz check failed"]
+
+
+def test_a_worker_whose_token_cannot_be_renewed_is_not_ready_and_lives() -> None:
+    health, _ = healthy()
+    health.assigned = True
+    statuses = {
+        "no token yet": TokenStatus(None, ""),
+        "valid for 7 s": TokenStatus(7.0, ""),
+        "valid for 7 s; not renewed: the endpoint is away": TokenStatus(7.0, "the endpoint is away"),
+        "ended 3 s ago; not renewed: the endpoint is away": TokenStatus(-3.0, "the endpoint is away"),
+    }
+    for text, status in statuses.items():
+        health.token = lambda status=status: status
+        (check,) = [check for check in health.readiness() if check.name == "token"]
+        assert (check.detail, check.ok) == (text, text == "valid for 7 s")
+        assert failed(health.liveness()) == []

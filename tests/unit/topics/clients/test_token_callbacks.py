@@ -1,0 +1,75 @@
+"""Tokens of librdkafka's clients: each is asked of the source, and an error has the reason."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from confluent_kafka import KafkaError
+
+from streamapp.embedded.broker import free_port
+from tests.token_endpoint import TokenEndpoint, granted, refused
+from tests.unit.topics.clients.test_native_producer import OPENERS, Opener, Told, native
+from topics.tokens.oidc import Oidc
+from topics.tokens.token_source import TokenSource
+
+
+@pytest.fixture
+def away() -> dict[str, Any]:
+    return {"bootstrap.servers": f"127.0.0.1:{free_port()}", "log_level": 0}
+
+
+def signing_in(source: TokenSource, away: dict[str, Any]) -> dict[str, Any]:
+    return away | {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "OAUTHBEARER",
+        "oauth_cb": source,
+    }
+
+
+class Asked(TokenSource):
+    """Notes how often clients have asked for a token."""
+
+    def __init__(self, url: str, extensions: dict[str, str]) -> None:
+        given = {"client.id": "me", "client.secret": "x", "token.endpoint.url": url}
+        super().__init__(
+            Oidc({f"sasl.oauthbearer.{name}": value for name, value in given.items()}), extensions
+        )
+        self.times = 0
+        self.comes = threading.Condition()
+
+    def __call__(self, config: str | None = None) -> tuple[str, float, str, dict[str, str]]:
+        with self.comes:
+            self.times += 1
+            self.comes.notify_all()
+        return super().__call__(config)
+
+    def wait_for(self, times: int) -> None:
+        with self.comes:
+            assert self.comes.wait_for(lambda: self.times >= times, 60), self.times
+
+
+@pytest.mark.parametrize("opener", OPENERS)
+def test_a_client_asks_the_source_for_each_token_before_the_last_one_ends(
+    opener: Opener, away: dict[str, Any]
+) -> None:
+    with TokenEndpoint(granted(3)) as endpoint:
+        source, log = Asked(endpoint.url, {"tenant": "grove"}), Told()
+        client = opener(log, signing_in(source, away))
+        source.wait_for(3)
+        client.poll(0)
+        assert [error.str() for error in log.errors if error.code() == KafkaError._AUTHENTICATION] == []
+        del client
+        source.close()
+
+
+def test_a_token_that_cannot_be_had_is_an_error_of_the_client_with_the_reason(away: dict[str, Any]) -> None:
+    with TokenEndpoint(refused(401, "invalid_client")) as endpoint:
+        source, log = Asked(endpoint.url, {}), Told()
+        client = native(log, signing_in(source, away))
+        source.wait_for(2)
+        while not any("invalid_client" in error.str() for error in log.errors):
+            client.poll(1)
+        del client
+        source.close()

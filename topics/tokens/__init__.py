@@ -1,0 +1,1 @@
+"""Tokens: sign-in by SASL/OAUTHBEARER, from one source in a process, for every Kafka client."""
