@@ -153,14 +153,18 @@ class TaskConfig:
 
 
 def _body(source: Any) -> dict[str, Any]:
-    if isinstance(source, str) and source.lstrip().startswith("{"):
+    if isinstance(source, str) and source.lstrip().startswith(("{", "[", '"')):
         try:
-            source = read_json(source)
+            body = read_json(source)
         except DeepError:
             raise SpecError(too_deep("spec")) from None
         except ValueError as error:
             message = f"spec={source[:80]!r} must be a JSON object or the name of a preset: {error}"
             raise SpecError(message) from error
+        if not isinstance(body, dict):
+            message = f"spec={source[:80]!r} must be a JSON object or the name of a preset without quotes"
+            raise SpecError(message)
+        return body
     if isinstance(source, str):
         return {"learner": source.strip()}
     if isinstance(source, dict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import Any
 
 import pytest
@@ -64,6 +65,12 @@ def test_a_spec_that_cannot_be_built_is_refused(given: object) -> None:
 def test_early_labels_wait_no_longer_than_instances() -> None:
     assert TaskConfig(pending_ttl_ms=10).early_hold_ms == 10
     assert TaskConfig().early_hold_ms == 600_000
+
+
+@pytest.mark.parametrize("text", ["[1]", ' ["h-tree"]', '"h-tree"', "[", "{"])
+def test_a_spec_that_is_json_but_no_object_is_not_taken_for_a_name(text: str) -> None:
+    with pytest.raises(SpecError, match=f"spec={re.escape(repr(text))} must be a JSON object or the name"):
+        TaskConfig().spec(text)
 
 
 @pytest.mark.parametrize(
