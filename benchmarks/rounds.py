@@ -8,16 +8,19 @@ Their answers go to a producer whose broker is away: it accepts them, and its th
     python -m benchmarks.rounds --batch-bytes 3600 --alone        # beside them the same runs one by one
 
 All stages run in one thread without a broker. A stage does not include the stages inside it. Clocks cost a
-round some tens of microseconds. docs/benchmarks-pipeline.md has the results.
+round some tens of microseconds. The number of calls in Python, built-in functions included, is the same on
+every machine, however busy it is. docs/benchmarks-pipeline.md has the results.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import cProfile
 import gc
 import json
 import logging
+import pstats
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -25,7 +28,7 @@ from typing import Any
 from aiokafka import TopicPartition
 from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 
-from benchmarks.rig.stages import GC_THRESHOLDS, NestedStopwatch, record_batches
+from benchmarks.rig.stages import GC_THRESHOLDS, NestedStopwatch, Stopwatch, record_batches
 from benchmarks.rig.stream import generate, model_keys
 from streamapp.embedded.broker import free_port
 from streamapp.settings import Settings
@@ -80,7 +83,7 @@ class Partitions:
             for _ in numbers
         ]
 
-    async def round(self, number: int, watch: NestedStopwatch, in_groups: bool) -> None:
+    async def round(self, number: int, watch: Stopwatch, in_groups: bool) -> None:
         """Process the next run of each partition."""
         with watch.measure(FETCH):
             fetched = [self._fetch(partition, own[number]) for partition, own in enumerate(self._batches)]
@@ -93,7 +96,7 @@ class Partitions:
         for group in groups_of_runs:
             await self._process(group, watch)
 
-    async def _process(self, group: list[Run], watch: NestedStopwatch) -> None:
+    async def _process(self, group: list[Run], watch: Stopwatch) -> None:
         work = [(self._tasks[run.raw.partition], run) for run in group]
         with watch.measure(REST):
             outcomes = await self._pipeline.process(work, lambda _: True)
@@ -151,8 +154,22 @@ async def measure(batches: list[list[bytes]], rounds: int, in_groups: bool) -> d
     return {stage: seconds / counted * 1e6 for stage, seconds in watch.seconds.items()}
 
 
-def report(turns: list[dict[str, float]], in_groups: bool, batches: list[list[bytes]]) -> None:
-    """Print medians over the turns."""
+async def count_calls(batches: list[list[bytes]], rounds: int, in_groups: bool) -> float:
+    """Return the calls in Python of a round, built-in functions included; a third of the rounds warms up."""
+    partitions, watch, profile = Partitions(batches), Stopwatch(), cProfile.Profile()
+    try:
+        for number in range(rounds):
+            if number == rounds // 3:
+                profile.enable()
+            await partitions.round(number, watch, in_groups)
+    finally:
+        profile.disable()
+        partitions.sender.close()
+    return float(pstats.Stats(profile).total_calls) / (rounds - rounds // 3)  # type: ignore[attr-defined]
+
+
+def report(turns: list[dict[str, float]], in_groups: bool, batches: list[list[bytes]], calls: float) -> None:
+    """Print medians over the turns, and the calls of a round."""
     stages = {stage: round(statistics.median(turn[stage] for turn in turns), 1) for stage in turns[0]}
     all_ = statistics.median(sum(turn.values()) for turn in turns)
     line = {
@@ -160,6 +177,7 @@ def report(turns: list[dict[str, float]], in_groups: bool, batches: list[list[by
         "runs": len(batches),
         "microseconds_per_round": round(all_),
         "microseconds_per_run": round(all_ / len(batches), 1),
+        "calls_per_round": round(calls),
         "stages": stages,
     }
     print(json.dumps(line))
@@ -191,7 +209,7 @@ def main() -> None:
         for way in ways:
             turns[way].append(asyncio.run(measure(batches, rounds, way)))
     for way in ways:
-        report(turns[way], way, batches)
+        report(turns[way], way, batches, asyncio.run(count_calls(batches, rounds, way)))
     if options.alone:
         pairs = zip(turns[True], turns[False], strict=True)
         ratios = [round(sum(a.values()) / sum(b.values()), 2) for a, b in pairs]

@@ -179,7 +179,7 @@ def install(trace: Trace, source: str) -> None:
 def install_waits(trace: Trace) -> None:
     """Put clocks where a record, or the request for it, waits."""
     drain: Callable[..., Any] = ConsumerThread._drain
-    request: Callable[..., Any] = PartitionHealth._send_and_record
+    send: Callable[..., Any] = PartitionHealth._send_and_record
     deliver: Callable[..., Any] = Consumer._deliver
     process: Callable[..., Any] = TaskManager.process
 
@@ -191,12 +191,12 @@ def install_waits(trace: Trace) -> None:
         if len(fetched.columns) > n_before:
             trace.begin(PACE)
 
-    async def traced_request(self: PartitionHealth, node_id: int, request_: Any, **options: Any) -> Any:
-        if not isinstance(request_, FetchRequest):
-            return await request(self, node_id, request_, **options)
+    async def traced_send(self: PartitionHealth, node_id: int, request: Any, **options: Any) -> Any:
+        if not isinstance(request, FetchRequest):
+            return await send(self, node_id, request, **options)
         trace.end(PACE)
         with trace.measure(ANSWER):
-            return await request(self, node_id, request_, **options)
+            return await send(self, node_id, request, **options)
 
     async def traced_deliver(self: Consumer, *arguments: Any) -> int:
         trace.begin(AGENT)
@@ -208,9 +208,9 @@ def install_waits(trace: Trace) -> None:
         await process(self, *arguments)
 
     ConsumerThread._drain = traced_drain  # type: ignore[assignment, method-assign]
-    PartitionHealth._send_and_record = traced_request  # type: ignore[method-assign]
+    PartitionHealth._send_and_record = traced_send  # type: ignore[method-assign]
     Consumer._deliver = traced_deliver  # type: ignore[assignment, method-assign]
-    TaskManager.process = traced_process  # type: ignore[method-assign]
+    TaskManager.process = traced_process  # type: ignore[assignment, method-assign]
 
 
 def means(text: str, first: float, last: float) -> tuple[dict[str, float], dict[str, dict[str, float]]]:

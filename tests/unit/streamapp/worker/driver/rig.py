@@ -82,6 +82,7 @@ class Driver:
         self.fetches: list[Fetch] = []
         self.delivered: list[int] = []  # partitions
         self.moved: list[tuple[int, int]] = []  # partition and position up to which no record is left
+        self.woken = 0  # how often a poll was to end
         self.rounds: list[float] = []  # seconds for which room before a commit was asked
         self._assigned = assigned
         self._consumer = self._consumer_of(orders, epoch, round_s, round_lasts)
@@ -103,7 +104,7 @@ class Driver:
             take=self._take,
             log_ranges=self._log_ranges,
             seek_all=self._seek_all,
-            interrupt=lambda: None,
+            interrupt=self._wake,
             sources=SimpleNamespace(suspects=False),
         )
         consumer._live = LivePartitions()
@@ -111,6 +112,14 @@ class Driver:
         consumer._going_live = GoingLive(consumer, consumer._thread, consumer._live)
         consumer._changelogs = Changelogs(consumer, consumer._thread)
         return consumer
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+    def resume(self, *tables: int) -> None:
+        """Let Faust resume the reading of tables."""
+        self._consumer._paused_partitions = {TP("table", number) for number in tables}
+        self._consumer.resume_partitions({TP("table", number) for number in tables})
 
     def _app(self, standbys: Iterable[int]) -> SimpleNamespace:
         recovery = SimpleNamespace(

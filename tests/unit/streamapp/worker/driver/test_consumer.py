@@ -127,6 +127,17 @@ def test_standbys_read_nothing_that_faust_would_throw_away(next_rebalance: str) 
     asyncio.run(story())
 
 
+def test_a_poll_ends_when_faust_resumes_a_changelog() -> None:
+    async def story() -> None:
+        driver = Driver(order_of(0))
+        driver.resume(0)
+        assert driver.woken == 1
+        await driver.turn()
+        assert driver.fetches[-1].changelogs == {TP("table", 0)}
+
+    asyncio.run(story())
+
+
 def test_going_live_twice_in_one_assignment_hands_out_nothing_in_between() -> None:
     """Faust resumes for a rebalance although the next one has begun, and again when that is over."""
 
