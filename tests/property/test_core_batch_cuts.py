@@ -220,6 +220,7 @@ def play(run, cuts):
             if isinstance(event, EvaluationDue):
                 assert event.sums is not None
                 events.append(repr(event.sums.read()))
+                events.append(repr(None if event.curve is None else event.curve.read()))
     return np.concatenate(columns), events, [table.model(i) for i in range(3)]
 
 

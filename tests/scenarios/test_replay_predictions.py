@@ -35,7 +35,7 @@ SPEC = {
     "learner": {"name": "h-tree", "leaf_model": "nba", "grace_period": 100, "delta": 0.01, "tau": 0.1},
     "query": {"name": "never"},
     "drift": {"name": "ddm"},
-    "evaluation": {"window": 300, "every": EVERY},
+    "evaluation": {"window": 300, "every": EVERY, "worth": 0.005},
 }
 
 Answer = tuple[str | None, int]  # class name, version
@@ -84,6 +84,9 @@ def offline(dataset: Dataset) -> tuple[list[Answer], list[dict[str, Any]], Model
                 (code for code, name in enumerate(known) if seen[name]), key=lambda c: -seen[known[c]]
             )
             members |= defined(named(kept, schema.classes, most))
+            curve = table.model(index).learning_curve()
+            assert curve is not None
+            members |= defined(curve.to_dict()) | {"challenge": None}
             evaluations.append(members | {"classes": dict(seen)})
     return answers, evaluations, table.model(index)
 
