@@ -62,11 +62,20 @@ VAR_B: Final = 6
 LAST: Final = 7
 """Mean of the last interval from the earlier ones."""
 LAST_VAR: Final = 8
-SCALE: Final = 9
-"""Mean of (n + 1)^-c in the first interval."""
-MEANS: Final = 10
+MEANS: Final = 9
 """Mean and second moment of the forecast, of the gain: four words."""
-WORDS: Final = 14
+WORDS: Final = 13
+
+# Rows of the terms that all filters share, with a column for each interval
+POWERS: Final = 0
+"""First of the rows of exponents: mean of (n + 1)^-c in the first interval, then its share of that."""
+VARIANCE: Final = len(EXPONENTS)
+"""Variance of the accuracy by the chance of the labels."""
+GROWN: Final = VARIANCE + 1
+"""Logarithm by which the labels grew since the middle of the interval before."""
+CHANGED: Final = VARIANCE + 2
+"""Labels since then, in units of MORE."""
+TERMS: Final = VARIANCE + 3
 
 
 @kernel
@@ -93,28 +102,37 @@ def above_zero(mean: float, spread: float) -> tuple[float, float, float]:
 
 
 @kernel
-def walked(first: float, end: float, step: float, walk: float) -> float:
-    """Return the variance of the random walk between two numbers of labels."""
-    return step * step * math.log((end + 1.0) / (first + 1.0)) + walk * walk * (end - first) / MORE
+def write_terms(intervals, terms) -> None:
+    """Write the terms except the variances."""
+    before = 0.0
+    for row in range(len(intervals)):
+        first, end = intervals[row, 0], intervals[row, 1]
+        for number in range(len(EXPONENTS)):
+            power = mean_power(first, end, EXPONENTS[number])
+            terms[POWERS + number, row] = power if row == 0 else power / terms[POWERS + number, 0]
+        middle = 0.5 * (first + end)
+        terms[GROWN, row] = math.log((middle + 1.0) / (before + 1.0))
+        terms[CHANGED, row] = (middle - before) / MORE
+        before = middle
 
 
 @kernel
-def pass_filter(intervals, variances, filters, number: int, level: float) -> None:
+def pass_filter(intervals, terms, filters, number: int, level: float) -> None:
     """Let a filter take in all intervals; level: mean of the prior of a."""
-    exponent = EXPONENTS[number // (len(STEPS) * len(WALKS))]
+    powers = POWERS + number // (len(STEPS) * len(WALKS))
     growth, change = number // len(WALKS) % len(STEPS), number % len(WALKS)
-    scale = mean_power(intervals[0, 0], intervals[0, 1], exponent)
+    step, walk = STEPS[growth] * STEPS[growth], WALKS[change] * WALKS[change]
     a, b, var_a, cov, var_b = level, 0.0, LEVEL * LEVEL, 0.0, DROP * DROP
     likelihood = math.log(STEP_PRIORS[growth] * WALK_PRIORS[change])
-    earlier, last, last_var, before = likelihood, 0.0, 1.0, 0.0
+    earlier, last, last_var = likelihood, 0.0, 1.0
     for row in range(len(intervals)):
-        middle = 0.5 * (intervals[row, 0] + intervals[row, 1])
+        x = 1.0
         if row > 0:
-            var_a += walked(before, middle, STEPS[growth], WALKS[change])
-        before, earlier = middle, likelihood
-        x = mean_power(intervals[row, 0], intervals[row, 1], exponent) / scale
+            x = terms[powers, row]
+            var_a += step * terms[GROWN, row] + walk * terms[CHANGED, row]
+        earlier = likelihood
         gain_a, gain_b = var_a - x * cov, cov - x * var_b
-        last, last_var = a - b * x, gain_a - x * gain_b + variances[row]
+        last, last_var = a - b * x, gain_a - x * gain_b + terms[VARIANCE, row]
         error = intervals[row, 2] - last
         likelihood -= 0.5 * (math.log(last_var) + error * error / last_var)
         a += gain_a / last_var * error
@@ -124,7 +142,7 @@ def pass_filter(intervals, variances, filters, number: int, level: float) -> Non
         var_b -= gain_b * gain_b / last_var
     state = filters[number]
     state[A], state[B], state[VAR_A], state[COV], state[VAR_B] = a, b, var_a, cov, var_b
-    state[LAST], state[LAST_VAR], state[SCALE] = last, last_var, scale
+    state[LAST], state[LAST_VAR] = last, last_var
     state[EARLIER] = earlier
     state[WEIGHT] = likelihood + math.log(above_zero(b, math.sqrt(var_b))[2])
 
@@ -143,69 +161,69 @@ def weigh(filters, word: int) -> None:
 
 
 @kernel
-def foresee(state, number: int, labels: float, middle: float) -> None:
-    """Write the moments of a filter's forecast; labels: of the model now; middle: of the last interval."""
+def foresee(state, number: int, scale: float, labels: float, middle: float) -> None:
+    """Write the moments of a filter's forecast.
+
+    scale: mean of (n + 1)^-c in the first interval; labels: of the model now; middle: of the last interval.
+    """
     exponent = EXPONENTS[number // (len(STEPS) * len(WALKS))]
-    growth, change = number // len(WALKS) % len(STEPS), number % len(WALKS)
-    now = (labels + 1.0) ** -exponent / state[SCALE]
-    then = (labels + MORE + 1.0) ** -exponent / state[SCALE]
+    step, walk = STEPS[number // len(WALKS) % len(STEPS)], WALKS[number % len(WALKS)]
+    now = (labels + 1.0) ** -exponent / scale
+    then = (labels + MORE + 1.0) ** -exponent / scale
     b, var_b, _ = above_zero(state[B], math.sqrt(state[VAR_B]))
     slope = state[COV] / state[VAR_B]
     # Given b, a is normal with this slope; b itself is normal, cut off at 0.
     mean = state[A] - state[B] * then + (slope - then) * (b - state[B])
     variance = max(state[VAR_A] - slope * state[COV], 0.0) + (slope - then) ** 2 * var_b
-    variance += walked(middle, labels + MORE, STEPS[growth], WALKS[change])
+    variance += step * step * math.log((labels + MORE + 1.0) / (middle + 1.0))
+    variance += walk * walk * (labels + MORE - middle) / MORE
     gain, gain_var = (now - then) * b, (now - then) ** 2 * var_b
     state[MEANS], state[MEANS + 1] = mean, variance + mean * mean
     state[MEANS + 2], state[MEANS + 3] = gain, gain_var + gain * gain
 
 
-@kernel("void(float64[:, ::1], float64, float64[::1], float64[:, ::1], float64[::1])")
-def write_forecast(intervals, labels: float, variances, filters, out) -> None:
+@kernel("void(float64[:, ::1], float64, float64[:, ::1], float64[:, ::1], float64[::1])")
+def write_forecast(intervals, labels: float, terms, filters, out) -> None:
     """Write the forecast to ``out``, float64[RESULTS].
 
     intervals: float64[m, 4], the labels before and after an interval, the accuracy in it, and the number of
-    labels that this rests on; labels: of the model now, counted like these. Workspace: variances, float64[m];
-    filters, float64[FILTERS, WORDS].
+    labels that this rests on; labels: of the model now, counted like these. Workspace: terms,
+    float64[TERMS, m]; filters, float64[FILTERS, WORDS].
     """
     total, hits, m = 0.0, 0.0, len(intervals)
     for row in range(m):
         total += intervals[row, 3]
         hits += intervals[row, 3] * intervals[row, 2]
     level = (hits + 1.0) / (total + 2.0)
+    write_terms(intervals, terms)
     for row in range(m):
-        variances[row] = level * (1.0 - level) / intervals[row, 3]
+        terms[VARIANCE, row] = level * (1.0 - level) / intervals[row, 3]
     for again in range(2):
         for number in range(FILTERS):
-            pass_filter(intervals, variances, filters, number, level)
+            pass_filter(intervals, terms, filters, number, level)
         weigh(filters, WEIGHT)
         for row in range(m if again == 0 else 0):
             share = 0.0
             for number in range(FILTERS):
-                exponent = EXPONENTS[number // (len(STEPS) * len(WALKS))]
-                x = mean_power(intervals[row, 0], intervals[row, 1], exponent) / filters[number, SCALE]
+                x = terms[POWERS + number // (len(STEPS) * len(WALKS)), row] if row > 0 else 1.0
                 share += filters[number, WEIGHT] * (filters[number, A] - filters[number, B] * x)
             share = min(max(share, 0.02), 0.98)
-            variances[row] = share * (1.0 - share) / intervals[row, 3]
+            terms[VARIANCE, row] = share * (1.0 - share) / intervals[row, 3]
     weigh(filters, EARLIER)
     middle = 0.5 * (intervals[m - 1, 0] + intervals[m - 1, 1])
-    moments = (0.0, 0.0, 0.0, 0.0)
-    expected, square = 0.0, 0.0
+    mean, square, gain, gain_square, expected, expected_square = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for number in range(FILTERS):
         state = filters[number]
-        foresee(state, number, labels, middle)
-        w, earlier = state[WEIGHT], state[EARLIER]
-        moments = (
-            moments[0] + w * state[MEANS],
-            moments[1] + w * state[MEANS + 1],
-            moments[2] + w * state[MEANS + 2],
-            moments[3] + w * state[MEANS + 3],
-        )
-        expected += earlier * state[LAST]
-        square += earlier * (state[LAST_VAR] + state[LAST] * state[LAST])
-    out[MEAN], out[SPREAD] = moments[0], spread_of(moments[0], moments[1])
-    out[GAIN], out[GAIN_SPREAD] = moments[2], spread_of(moments[2], moments[3])
-    out[EXPECTED], out[EXPECTED_SPREAD] = expected, spread_of(expected, square)
+        foresee(state, number, terms[POWERS + number // (len(STEPS) * len(WALKS)), 0], labels, middle)
+        mean += state[WEIGHT] * state[MEANS]
+        square += state[WEIGHT] * state[MEANS + 1]
+        gain += state[WEIGHT] * state[MEANS + 2]
+        gain_square += state[WEIGHT] * state[MEANS + 3]
+        expected += state[EARLIER] * state[LAST]
+        expected_square += state[EARLIER] * (state[LAST_VAR] + state[LAST] * state[LAST])
+    out[MEAN], out[SPREAD] = mean, spread_of(mean, square)
+    out[GAIN], out[GAIN_SPREAD] = gain, spread_of(gain, gain_square)
+    out[EXPECTED], out[EXPECTED_SPREAD] = expected, spread_of(expected, expected_square)
 
 
 @kernel
@@ -214,6 +232,6 @@ def spread_of(mean: float, square: float) -> float:
     return math.sqrt(max(square - mean * mean, 0.0))
 
 
-def workspace() -> Any:
-    """Return workspace for the filters."""
-    return np.empty((FILTERS, WORDS))
+def workspace(m: int) -> tuple[Any, Any]:
+    """Return workspace for m intervals: terms and filters."""
+    return np.empty((TERMS, m)), np.empty((FILTERS, WORDS))

@@ -130,8 +130,8 @@ def rows_of(words: Ints, curve: LearningCurve) -> Floats:
 
 def figures_of(rows: Floats, labels: float) -> list[float]:
     """Return the result of ``write_forecast``."""
-    out, variances, filters = np.empty(fit.RESULTS), np.empty(len(rows)), fit.workspace()
-    fit.write_forecast(rows, labels, variances, filters, out)
+    out = np.empty(fit.RESULTS)
+    fit.write_forecast(rows, labels, *fit.workspace(len(rows)), out)
     figures: list[float] = out.tolist()
     return figures
 
