@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from core.evaluation import section_of
 from streamapp.tools.inspection.model_answers import challenge_lines
 from streamapp.tools.offline.listing import exported
 from streamapp.tools.offline.time_travel import Arrived
@@ -331,3 +332,20 @@ def test_a_promoted_model_answers_like_one_that_learned_the_same_labels() -> Non
     assert hits > 0.9 * len(answers)
     assert story.partition.model().evaluation().accuracy_unbiased > 0.9
     assert len(story.requests) <= 0.5 * story.number + 1
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_answers_of_the_replaced_model_do_not_count_for_the_promoted_one(late: bool) -> None:
+    story = Story(MAJORITY | ALWAYS, pending_ttl_ms=1000)
+    story.play(100)
+    story.challenge(spec=TREE | ALWAYS, decide="person")
+    story.play(100)
+    instance = {"id": "waiting", "features": {"x": 1.0, "y": 2.0}}
+    story.partition.instances(instance, at=story.clock)
+    story.partition.control("promote", at=story.clock)
+    before = story.partition.model()
+    labels, judged = before.summary().labels, section_of(before.plan, before.ints).count
+    story.partition.labels(instance | {"label": "low"}, at=story.clock + (1500 if late else 10))
+    after = story.partition.model()
+    assert after.summary().labels == labels + 1
+    assert section_of(after.plan, after.ints).count == judged

@@ -258,7 +258,9 @@ class LabelsRun:
             code = self.classes.admit(slot, self.classes.names[self.batch.label[row]])
         except RefusedClassError as error:
             return self._refuse(row, error.reason, error.detail)
-        answer = pending.answered(serial) if serial >= 0 else (-1, False, NOT_SAMPLED, 0.0)
+        answer = pending.answered(serial) if serial >= 0 else (NO_CLASS, False, NOT_SAMPLED, 0.0)
+        if slot != NO_MODEL and serial < self.store.traits.since[slot]:  # another model answered
+            answer = (NO_CLASS, *answer[1:])
         # A late instance that is still remembered has given up its features.
         features = NOT_KEPT if late else serial
         self.training.add(TrainingRow(row, slot, features, code, *answer))
