@@ -333,7 +333,7 @@ class Rate:
         in_hand = place.in_hand - self.let_go
         let_go = max(in_hand - reserve / rate, 0.0)
         share = min(rate * in_hand / reserve, 1.0)
-        floor = min(self.explored(place) * rate, max(share, rate / 2))
+        floor = min(self.explored(place) * max(share, rate), max(share, rate / 2))
         share = max(share, floor)
         code = self.code(t, place)
         window = self.codes[-self.window :]

@@ -140,7 +140,8 @@ def test_the_least_sure_are_asked_for(limit: float) -> None:
     chosen = answers.asked & (answers.sampled != SAMPLED_BY_STRATEGY)
     late = np.arange(len(leaves)) > WINDOW
     assert leaves[chosen & late].min() >= LEAVES * (1.0 - 2.5 * limit) - 2
-    assert (answers.asked & ~chosen).sum() == pytest.approx(0.35 * limit * len(leaves), rel=0.2)
+    # Of the mean of max(q, B), which is a seventh above B: q has a deviation of a third.
+    assert (answers.asked & ~chosen).sum() == pytest.approx(0.4 * limit * len(leaves), rel=0.2)
 
 
 def test_equal_scores_are_told_apart_by_the_draw() -> None:
@@ -225,6 +226,7 @@ def test_requests_at_random_do_not_close_the_budget(limit: float) -> None:
     answers = answered(table, leaves)
     assert table.model(0).summary().refused <= 0.02 * len(leaves)
     assert answers.asked[WINDOW:].mean() == pytest.approx(limit, rel=0.02)
+    assert (answers.sampled[answers.asked] == SAMPLED_BY_STRATEGY).all()
     weights = answers.importance[answers.asked]
     assert weights.min() > 0.0
     assert weights.max() <= 2.0 / limit + 4.0 / limit

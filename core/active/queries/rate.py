@@ -103,8 +103,8 @@ class Plugin(Query):
     Among n scores in the window, with G above the record's score and E equal to it, the label is requested
     with the chance (q·(n + 1) - G) / (E + 1), clipped to [0, 1]: a smoothed rank (Vovk, Gammerman, Shafer
     2005, section 2.2). If the scores are exchangeable, a record is in the top share q with probability q
-    exactly; the record's random number decides between equal scores. A part ``explore`` of the rate B is
-    sampled independently of the score. So each record is requested with a known probability, at least
+    exactly; the record's random number decides between equal scores. A part ``explore`` of the rate max(q, B)
+    is sampled independently of the score. So each record is requested with a known probability, at least
     ``explore``·B, and its label has an importance.
 
     Two guards raise this part where a score is not worth a rank. At a place that has seen m labels it is at
@@ -117,8 +117,8 @@ class Plugin(Query):
     q follows the reserve, the labels that the budget grants but that were not requested: with c of them the
     rate is B·c/r, r = max(4·(1 - B), B). So c stays near r, the budget is seldom closed, and when all scores
     rise or fall at once, labels are neither spent in a burst nor lost. A reserve so large that every record
-    would be requested is cut: times without unlabelled records are not made up for. A share of requests at
-    random above one half follows q down to B/2, or the reserve would run out. B is ``budget.limit`` less
+    would be requested is cut: times without unlabelled records are not made up for. Where requests
+    are at random, their rate follows q down to B/2, or the reserve would run out. B is ``budget.limit`` less
     ``evaluation.share``. The strategy is made for the budget ``count``; the budget ``window`` counts
     differently.
 
@@ -279,7 +279,7 @@ def decide(
     if granted <= 0.0:  # the evaluation uses the whole limit
         return NO, UNKNOWN
     rate = rate_of(plan, model, state, limit, granted)
-    floor = explored(plan, p, model, uncertainty.weight) * granted
+    floor = explored(plan, p, model, uncertainty.weight) * max(rate, granted)
     floor = min(floor, max(rate, LEAST_PART * granted))
     rate = max(rate, floor)
     code = code_of(score_of(int(p.scorer), uncertainty))
