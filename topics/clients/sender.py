@@ -85,7 +85,6 @@ class Sender:
     def _new_client(self) -> tuple[DeliveryFailures, Producer | NativeProducer]:
         failures = DeliveryFailures(Access.of(self._kafka))
         properties = {**DEFAULTS, **self._kafka}
-        wait_for_token(properties)
         library = librdkafka.bound() if self._is_native else None
         try:
             if library is not None and can_carry(properties):
@@ -93,6 +92,8 @@ class Sender:
 
                 reports = failures.delivered, failures.erred
                 return failures, NativeProducer(library, properties, *reports, logger, produce_records)
+            # A native client gets its token later: a client that takes the place of another ends no worker.
+            wait_for_token(properties)
             properties |= {
                 "delivery.report.only.error": True,
                 "on_delivery": failures.delivered,
