@@ -1,6 +1,6 @@
 """Quirks: named differences of published code from this implementation; ``compat`` selects them.
 
-A plan has them in one word (``PLAN_QUIRKS``), whose named bits kernels and learners test. To understand an
+A plan has them in one word (``plan.quirks``), whose named bits kernels and learners test. To understand an
 algorithm, skip the code that a quirk guards: without ``compat`` no quirk is active.
 """
 
