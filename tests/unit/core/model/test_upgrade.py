@@ -179,7 +179,8 @@ def test_a_model_of_version_9_without_a_curve_begins_one():
     snapshot.check_words(model.plan, found)
     resumed = Model(model.plan, found)
     assert repr(resumed.measures()) == repr(model.measures())
-    assert len(model.learning_curve().intervals) > 4
+    curve = model.learning_curve()
+    assert curve is not None and len(curve.intervals) > 4
     assert resumed.learning_curve().intervals == ()
     table = table_of(model.schema, model.spec, models=0)
     table.add(resumed)
