@@ -179,9 +179,9 @@ def test_a_model_of_version_9_without_a_curve_begins_one():
     snapshot.check_words(model.plan, found)
     resumed = Model(model.plan, found)
     assert repr(resumed.measures()) == repr(model.measures())
-    curve = model.learning_curve()
+    curve, resumed_curve = model.learning_curve(), resumed.learning_curve()
     assert curve is not None and len(curve.intervals) > 4
-    assert resumed.learning_curve().intervals == ()
+    assert resumed_curve is not None and resumed_curve.intervals == ()
     table = table_of(model.schema, model.spec, models=0)
     table.add(resumed)
     label, predicted = np.array(drawn(40), dtype=np.int32).T
