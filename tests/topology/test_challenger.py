@@ -95,6 +95,21 @@ def test_a_better_challenger_answers_beside_its_champion_and_is_promoted() -> No
     assert len(story.partition.task.models.keys) == 1
 
 
+@pytest.mark.parametrize("decide", ["rule", "person"])
+def test_a_decision_is_sent_under_the_key_of_the_challenge(decide: str) -> None:
+    """It takes effect with a later record, which may be of another key."""
+    story = Story(MAJORITY | {"query": "never"})
+    story.play(100, labelled=True)
+    story.challenge(spec=TREE, decide=decide)
+    for _ in range(20):
+        story.play(20, labelled=True)
+        story.partition.instances({"features": {"x": 1.0}}, key="other", at=story.clock + 100)
+    sent = [event for event in story.partition.sent["model-events"] if "challenge" in event.json["detail"]]
+    assert [(event.key, event.json["event"]) for event in sent] == [
+        (b"m", "promoted" if decide == "rule" else "decided")
+    ]
+
+
 def test_nothing_is_compared_before_the_challenger_has_learned_some_labels() -> None:
     story = Story(TREE | HALF)
     story.play(400)

@@ -46,8 +46,8 @@ class Measured:
         documents = ({"features": {"x": x}, "label": name} for x, name in zip(hints, labels, strict=True))
         self.sent(self.partition.instances(*documents, key=key), "instances", key)
 
-    def control(self, command: str, key: str = "m") -> None:
-        self.sent(self.partition.control(command, key=key), "controls", key)
+    def control(self, command: str, key: str = "m", **body: Any) -> None:
+        self.sent(self.partition.control(command, key=key, **body), "controls", key)
 
     def sent(self, effects: Effects, source: str, key: str) -> None:
         n = EVERY * 2
@@ -118,11 +118,13 @@ def test_a_model_that_keeps_no_measures_shows_its_windowed_accuracy_alone() -> N
     assert set(of_models(measured.samples())) == {"grove_accuracy_ratio"}
 
 
-@pytest.mark.parametrize("command", ["delete", "reset"])
+@pytest.mark.parametrize("command", ["delete", "reset", "promote"])
 def test_a_model_that_ends_shows_no_figures(command: str) -> None:
     measured = Measured()
     measured.instances(alternating(), key="other")
     measured.instances(alternating())
+    if command == "promote":
+        measured.control("challenge", spec={"learner": "majority-class", "evaluation": {"every": EVERY}})
     measured.control(command)
     page = measured.samples()
     for metric in ("grove_accuracy_ratio", "grove_kappa_unbiased"):

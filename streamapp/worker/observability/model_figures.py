@@ -5,7 +5,7 @@ and the name of a figure of a class. A figure that is not defined has no sample.
 
 The samples of a worker are bounded: MODELS_MAX models with CLASSES_MAX classes each have figures. The models
 that were evaluated first have the places, until their partition leaves the worker, or they are deleted, reset
-or replaced by an import.
+or replaced by an import or by their challengers.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ CLASS_FIGURES: Final = {
 """Members of the figures of a class that have an interval → their meaning."""
 ENDS: Final = {"low": "Lower", "high": "Upper"}
 
-BEGINS_AGAIN: Final = frozenset({"deleted", "reset", "imported"})
+BEGINS_AGAIN: Final = frozenset({"deleted", "reset", "imported", "promoted"})
 """Events that end the evaluation of a model."""
 
 

@@ -56,7 +56,8 @@ def report(state: PartitionState, slot: int, challenger: int, raw: RawRecords, e
     state.will_change(np.array([slot]))
     store.set_challenge(challenger, challenge._replace(decided_at=REPORTED))
     detail = {"challenge": challenge.summary()}
-    effects.happened.append(happened("decided", store, slot, raw, 0, more=detail))
+    event = happened("decided", store, slot, raw, 0, more=detail)
+    effects.happened.append(event._replace(key=store.keys[slot].encode()))
     decision = OUTCOMES[int(challenge.counts.decision)]
     text = f"the rule has decided: {decision}; send promote or drop"
     effects.notices.append(Notice("info", text, store.keys[slot], raw.offsets[0]))
@@ -76,7 +77,8 @@ def end(
     else:
         store.drop(slot)
     detail = {"by": by, "challenge": challenge.summary()}
-    effects.happened.append(happened(outcome, store, slot, raw, record, more=detail))
+    event = happened(outcome, store, slot, raw, record, more=detail)
+    effects.happened.append(event._replace(key=key.encode()))
     compared = challenge.compared()
     text = f"{TEXTS[outcome]} (by {by}): {compared.labels} labels compared"
     if compared.labels:
