@@ -129,6 +129,17 @@ def test_reset_with_spec_and_schema_takes_them() -> None:
     assert refused(partition)[0][0] == "wrong-schema"
 
 
+def test_a_reset_without_room_keeps_the_spec_of_a_key_without_a_model() -> None:
+    partition = Partition(config(NEVER, models_max_count=1))
+    partition.control("create", spec={"learner": "majority-class"})
+    partition.instances({"features": [1]}, key="other")
+    partition.control("reset", schema=SCHEMA)
+    assert [reason for reason, _ in refused(partition)] == ["too-many-models"]
+    partition.control("delete", key="other")
+    partition.instances({"features": [1]})
+    assert partition.model().spec.learner.name == "majority_class"
+
+
 def test_delete_forgets_the_model_and_a_new_one_may_come() -> None:
     partition = Partition(config(ALWAYS))
     partition.instances({"features": [1], "id": "p"})

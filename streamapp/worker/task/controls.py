@@ -184,10 +184,10 @@ class ControlsRun:
         if schema is None:
             self.state.awaited.put(control.key, spec)
         elif slot == NO_MODEL:
-            self.state.awaited.discard(control.key)
             slot = self.store.create(control.key, spec, schema)
             if slot == NO_MODEL:
                 raise RefusedCommandError(self._no_room(control), Reason.TOO_MANY_MODELS)
+            self.state.awaited.discard(control.key)
         else:
             model = Model.create(spec, schema)
             self._end_challenge(slot, "reset", control)

@@ -41,9 +41,9 @@ def make_model(
     schema = _infer(groups, row, spec.max_classes, state.config.models_max_attributes)
     try:
         spec.learner.check_schema(schema)
+        slot = store.create(key, spec, schema)
     except SchemaError as error:
         raise RefusedModelError(Reason.WRONG_SCHEMA, str(error)) from error
-    slot = store.create(key, spec, schema)
     if slot == NO_MODEL:
         raise RefusedModelError(Reason.TOO_MANY_MODELS, no_room(state, key, offset, effects))
     state.awaited.discard(key)

@@ -99,10 +99,14 @@ class ModelStore:
     # -- models come, change and go -------------------------------------------------------------------------
 
     def create(self, key: str, spec: Spec, schema: Schema) -> int:
-        """Make a model and return its slot, or NO_MODEL if the worker has its maximum number of models."""
-        if not self.keys.quota.take():
+        """Make a model and return its slot, or NO_MODEL if the worker has its maximum number of models.
+
+        Raise SchemaError, and change nothing, if the spec has no room for a model of this schema.
+        """
+        model = self._new_model(spec, schema)
+        if model is None:
             return NO_MODEL
-        slot = self._add(key, self.templates.new_model(spec, schema))
+        slot = self._add(key, model)
         self.growth.set_fresh(slot)
         self._begin(slot, schema)
         self.undo.created(slot)
@@ -188,17 +192,16 @@ class ModelStore:
     def challenge(self, slot: int, terms: Terms, since: int) -> int:
         """Make a challenger of a model and return its slot, or NO_MODEL if the worker has no room for it.
 
-        since: serial of the next pending instance. Neither model adds new features from now on.
+        since: serial of the next pending instance. Neither model adds new features from now on. Raise
+        SchemaError, and change nothing, if the spec has no room for a model of this schema.
         """
-        if not self.keys.quota.take():
+        schema, was_open = self.traits.schema(slot), bool(self.traits.open[slot])
+        model = self._new_model(running(terms.spec), schema)
+        if model is None:
             return NO_MODEL
         self._will_change(slot)
-        schema, was_open = self.traits.schema(slot), bool(self.traits.open[slot])
         self.traits.open[slot] = False
-        challenger = self._add(
-            self.keys[slot], self.templates.new_model(running(terms.spec), schema), challenges=True
-        )
-        model = self.cache.peek(challenger)
+        challenger = self._add(self.keys[slot], model, challenges=True)
         facts = ModelFacts(
             schema.declared_classes, False, False, self.lives.begin(), 0, Challenge(terms, since, was_open)
         )
@@ -285,6 +288,16 @@ class ModelStore:
         self.cache.close()
 
     # -- inside ---------------------------------------------------------------------------------------------
+
+    def _new_model(self, spec: Spec, schema: Schema) -> Model | None:
+        """Return a new model, for which a place in the quota is taken; None: no place is left."""
+        if not self.keys.quota.take():
+            return None
+        try:
+            return self.templates.new_model(spec, schema)
+        except BaseException:
+            self.keys.quota.give_back()
+            raise
 
     def _add(self, key: str, model: Model, *, challenges: bool = False) -> int:
         """Add a model, whose place in the quota is taken, and return its slot; challenges: a challenger."""

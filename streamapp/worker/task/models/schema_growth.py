@@ -1,15 +1,17 @@
 """Schema growth: schemas grow while a run is prepared; models adopt the growth before the kernels run.
 
 So a buffer is laid out again only once, for any growth. A model that has processed nothing yet is *fresh*: it
-is replaced by a new model instead.
+is replaced by a new model instead, if `max_bytes` has room for one.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from core.errors import SchemaError
 from core.model_table import ModelTable
 from core.schema.schema import Schema
+from core.spec import Spec
 from streamapp.worker.task.models.changes import ModelChanges
 from streamapp.worker.task.models.eviction.cache import ModelCache
 from streamapp.worker.task.models.model_keys import NO_MODEL, ModelKeys
@@ -70,9 +72,7 @@ class SchemaGrowth:
             self._changes.touch(np.array([*self.grown, *self._fresh]))
         for slot in sorted(self.grown):
             model, schema = self._cache.model(slot), self._traits.schema(slot)
-            if slot in self._fresh:
-                self._cache.put(slot, self._templates.new_model(model.spec, schema))
-            else:
+            if slot not in self._fresh or not self._replace(slot, model.spec, schema):
                 model.adopt(schema)
                 self._table.refresh(slot)
         self.grown.clear()
@@ -91,6 +91,19 @@ class SchemaGrowth:
         self.grown.clear()
         if self._fresh_before is not None:
             self._fresh, self._fresh_before = self._fresh_before, None
+
+    def _replace(self, slot: int, spec: Spec, schema: Schema) -> bool:
+        """Put a new model in the place of a fresh one; return whether `max_bytes` has room for it.
+
+        A model without this room adopts the schema, as if the features had come in a later run: its growth
+        stops.
+        """
+        try:
+            model = self._templates.new_model(spec, schema)
+        except SchemaError:
+            return False
+        self._cache.put(slot, model)
+        return True
 
     def _will_change(self) -> None:
         if self._fresh_before is None:
