@@ -306,6 +306,18 @@ def test_people_see_the_comparison() -> None:
     assert story.file().challenge is None
 
 
+def test_a_model_exported_during_a_challenge_adds_new_features_elsewhere() -> None:
+    story = Story({"learner": "naive-bayes"} | HALF)
+    story.play(40)
+    story.challenge(spec=MAJORITY, decide="person")
+    assert story.file().open
+    closed = Story(TREE | HALF)
+    closed.play(400)
+    assert closed.partition.model().summary().splits
+    closed.challenge(spec=MAJORITY)
+    assert not closed.file().open
+
+
 def test_a_frozen_model_pauses_the_challenge() -> None:
     story = Story(TREE | HALF)
     story.play(200)

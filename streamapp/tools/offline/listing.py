@@ -56,6 +56,10 @@ def exported(arrived: Arrived, key: str, prefix: str) -> bytes:
         "positions": named(arrived.positions),
     }
     models = arrived.task.models
-    challenger = models.keys.challenger(key)
-    challenge = None if challenger == NO_MODEL else models.traits.challenges[challenger].summary()
-    return write_exported(models.record(find(arrived.task, key)), origin, challenge)
+    slot, challenger = find(arrived.task, key), models.keys.challenger(key)
+    record = models.record(slot)
+    if challenger == NO_MODEL:
+        return write_exported(record, origin)
+    challenge = models.traits.challenges[challenger]
+    record = record._replace(open=models.is_open_alone(slot))
+    return write_exported(record, origin, challenge.summary())

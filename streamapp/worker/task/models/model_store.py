@@ -216,10 +216,14 @@ class ModelStore:
     def drop(self, slot: int) -> None:
         """Forget the challenger of a model."""
         challenger = self.keys.challenger(self.keys[slot])
-        challenge = self.traits.challenges[challenger]
         self._will_change(slot)
-        self.traits.open[slot] = challenge.was_open and self.cache.peek(slot).takes_attributes
+        self.traits.open[slot] = self.is_open_alone(slot)
         self.delete(challenger)
+
+    def is_open_alone(self, slot: int) -> bool:
+        """Return whether a model that has a challenger would add new features without it."""
+        challenge = self.traits.challenges[self.keys.challenger(self.keys[slot])]
+        return challenge.was_open and self.cache.peek(slot).takes_attributes
 
     def promote(self, slot: int, since: int) -> None:
         """Put the challenger of a model in its place; since: serial of the next pending instance.
