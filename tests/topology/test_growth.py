@@ -4,14 +4,14 @@ work."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
 import orjson
 import pytest
 
-from tests.topology.partition import ALWAYS, Partition, Record, config
+from tests.topology.partition import ALWAYS, NEVER, Partition, Record, config
 
 N = 100
 TIMES = 4
@@ -48,22 +48,28 @@ KINDS: dict[str, Callable[[int], Record]] = {
 
 def calls(kind: str, n: int) -> int:
     """Return how many functions are called while a partition processes n records of a kind."""
-    partition, counted = Partition(config(ALWAYS)), 0
+    partition = Partition(config(ALWAYS))
     partition.feed(instance({"x": 1, "c": "v"}, id="first"))
     partition.feed(KINDS[kind](10**6))  # what is done once is done
+    records = [KINDS[kind](number) for number in range(n)]
+    return counted(partition, [records[start : start + RUN] for start in range(0, n, RUN)])
+
+
+def counted(partition: Partition, runs: Sequence[Sequence[Record]]) -> int:
+    """Return how many functions are called while a partition processes runs."""
+    n_calls = 0
 
     def count(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal counted
-        counted += event in ("call", "c_call")
+        nonlocal n_calls
+        n_calls += event in ("call", "c_call")
 
-    records = [KINDS[kind](number) for number in range(n)]
     sys.setprofile(count)
     try:
-        for start in range(0, n, RUN):
-            partition.feed(*records[start : start + RUN])
+        for run in runs:
+            partition.feed(*run)
     finally:
         sys.setprofile(None)
-    return counted
+    return n_calls
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,6 +77,20 @@ def test_what_is_new_costs_what_it_adds(kind: str) -> None:
     calls(kind, TIMES * N)  # kernels are loaded
     few, many = calls(kind, N), calls(kind, TIMES * N)
     assert many < 1.5 * TIMES * few, f"{few} calls of {N} records, {many} of {TIMES * N}"
+
+
+def test_challenges_of_other_keys_cost_a_run_nothing() -> None:
+    def calls_beside(n_challenged: int) -> int:
+        partition = Partition(config(NEVER | {"learner": "majority-class"}))
+        keys = [f"k{n}" for n in range(10 * N)]
+        partition.feed(*(instance({"x": 1}, key=key) for key in (*keys, "m")))
+        challenge = orjson.dumps({"command": "challenge", "spec": "no-change"})
+        partition.feed(*(Record("controls", key.encode(), challenge) for key in keys[:n_challenged]))
+        assert not partition.dead_letters
+        return counted(partition, [[instance({"x": 1})._replace(at=1000 * at)] for at in range(1, 21)])
+
+    calls_beside(1)  # kernels are loaded
+    assert calls_beside(10 * N) < 1.2 * calls_beside(1)
 
 
 def test_a_thousand_records_that_each_name_a_new_feature_are_answered() -> None:

@@ -11,7 +11,7 @@ from core.layout.challenge_counts import DROPPED, PROMOTED, UNDECIDED
 from streamapp.worker.task.challenges.decision_steps import step_of
 from streamapp.worker.task.effects.effects import Effects, Notice
 from streamapp.worker.task.effects.model_happenings import happened
-from streamapp.worker.task.models.challenge import Challenge
+from streamapp.worker.task.models.challenge import REPORTED, Challenge
 from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.partition_state import PartitionState
 from topics.columns.records import RawRecords
@@ -20,8 +20,6 @@ Outcome = Literal["promoted", "dropped", "undecided"]
 By = Literal["rule", "person", "reset", "import", "deletion"]
 
 OUTCOMES: Final[dict[int, Outcome]] = {PROMOTED: "promoted", DROPPED: "dropped", UNDECIDED: "undecided"}
-REPORTED: Final = -1
-"""In the place of the step of a decision: it was reported to the person who decides."""
 TEXTS: Final[dict[Outcome, str]] = {
     "promoted": "the challenger is the model of the key now",
     "dropped": "the challenger was dropped",
@@ -37,12 +35,10 @@ def challenge_of(state: PartitionState, slot: int) -> Challenge | None:
 
 def settle(state: PartitionState, clock: int, raw: RawRecords, effects: Effects) -> None:
     """Carry out the decisions of the rule that were made in an earlier step of event time than `clock`."""
-    keys = state.store.keys
-    if not keys.has_challengers:
-        return
-    for key, challenger in list(keys.challengers()):
-        challenge = state.store.traits.challenges[challenger]
-        if challenge.decided_at in (None, REPORTED, step_of(clock)):
+    keys, traits = state.store.keys, state.store.traits
+    for key, challenger in sorted((keys[slot], slot) for slot in traits.decided):
+        challenge = traits.challenges[challenger]
+        if challenge.decided_at == step_of(clock):
             continue
         if challenge.terms.decide == "person":
             report(state, keys.slot(key), challenger, raw, effects)

@@ -29,6 +29,8 @@ SHARE: Final = 0.5
 WARM_UP: Final = 200
 """Labels that a challenger learns before it is compared: its champion has learned many."""
 WORDS: Final = Purse.SIZE + CHALLENGE_WORDS
+REPORTED: Final = -1
+"""In the place of the step of a decision: it was reported to the person who decides."""
 
 
 class Terms(NamedTuple):
@@ -64,6 +66,11 @@ class Challenge(NamedTuple):
     def is_open(self) -> bool:
         """Whether the rule has not decided yet."""
         return int(self.counts.decision) == OPEN
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the rule has decided, and this is neither carried out nor reported yet."""
+        return self.decided_at not in (None, REPORTED)
 
     def mutable(self) -> Ints64:
         """Return a copy of the words."""

@@ -73,8 +73,9 @@ class ModelKeys:
         """Return the slots of the challengers of models, by the slots of these: int64[m], may repeat."""
         if not self._challengers:
             return {}
-        rivals = {self._slots[key]: slot for key, slot in self._challengers.items() if key in self._slots}
-        return {slot: rivals[slot] for slot in np.unique(slots).tolist() if slot in rivals}
+        keys = {slot: self._keys[slot] for slot in np.unique(slots).tolist() if slot in self._keys}
+        rivals = {slot: self._challengers.get(key, slot) for slot, key in keys.items()}
+        return {slot: challenger for slot, challenger in rivals.items() if challenger != slot}
 
     def enter(self, key: str, slot: int) -> None:
         """Let records of a key reach the model in a slot, whose place in the quota is taken already."""

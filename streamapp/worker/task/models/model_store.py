@@ -211,7 +211,7 @@ class ModelStore:
 
     def set_challenge(self, challenger: int, challenge: Challenge) -> None:
         """Set the state of a challenge, for whose models `touch` and `preserve` were called."""
-        self.traits.challenges[challenger] = challenge
+        self.traits.set_challenge(challenger, challenge)
 
     def drop(self, slot: int) -> None:
         """Forget the challenger of a model."""

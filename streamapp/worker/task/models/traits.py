@@ -61,7 +61,8 @@ class ModelTraits:
         self.has_acquired = False  # whether there was ever a model that buys features
         self.incarnation = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # number of its life (lives.py)
         self.since = np.zeros(_FIRST_CAPACITY, dtype=np.int64)  # earlier pending instances had another model
-        self.challenges: dict[int, Challenge] = {}  # of challengers
+        self.challenges: dict[int, Challenge] = {}  # of challengers; `set_challenge` changes them
+        self.decided: set[int] = set()  # challengers whose challenges are decided: each run looks at these
         self.families = Families(self._plain_schema)
         self._schemas: dict[int, Schema] = {}
 
@@ -94,9 +95,7 @@ class ModelTraits:
         self.counts_records[slot] = spec.learner.unit_weights
         self.known_classes[slot], self.open[slot], self.frozen[slot], self.incarnation[slot] = facts[:4]
         self.since[slot] = facts.since
-        self.challenges.pop(slot, None)
-        if facts.challenge is not None:
-            self.challenges[slot] = facts.challenge
+        self.set_challenge(slot, facts.challenge)
         self.set_schema(slot, schema)
         self.set_spec(slot, spec)
 
@@ -135,7 +134,18 @@ class ModelTraits:
     def forget(self, slot: int) -> None:
         """Forget the schema of a slot whose model leaves the table."""
         self._schemas.pop(slot, None)
-        self.challenges.pop(slot, None)
+        self.set_challenge(slot, None)
+
+    def set_challenge(self, slot: int, challenge: Challenge | None) -> None:
+        """Set the challenge of a challenger, None: the model in the slot is no challenger."""
+        if challenge is None:
+            self.challenges.pop(slot, None)
+        else:
+            self.challenges[slot] = challenge
+        if challenge is not None and challenge.is_decided:
+            self.decided.add(slot)
+        else:
+            self.decided.discard(slot)
 
     def _plain_schema(self, slot: int) -> Schema | None:
         """Return the schema of a model that may have a family (families.py)."""
