@@ -10,9 +10,9 @@ from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from streamapp.worker.observability.metrics import Metrics
-from streamapp.worker.observability.model_figures import ADVICES, CLASSES_MAX, MODELS_MAX
+from streamapp.worker.observability.model_figures import ADVICES, CHALLENGE, CLASSES_MAX, MODELS_MAX
 from streamapp.worker.task.effects.effects import Effects
-from tests.topology.partition import ALWAYS, Partition, config
+from tests.topology.partition import ALWAYS, Partition, config, instance
 from topics.columns.records import RawRecords
 
 EVERY = 60
@@ -133,6 +133,61 @@ def test_a_model_that_ends_shows_no_figures(command: str) -> None:
     assert len(measured.samples()["grove_kappa_unbiased"]) == 2, "it is evaluated again"
 
 
+def test_the_page_has_the_figures_of_a_challenge_until_it_ends() -> None:
+    measured = Measured()
+    measured.instances(alternating())
+    assert not any(f"grove_challenge_{member}" in measured.samples() for member in CHALLENGE)
+    measured.control("challenge", spec={"learner": "majority-class"}, warm_up=10, decide="person")
+    measured.instances(alternating())
+    sent = measured.partition.sent["evaluations"][-1].json["challenge"]
+    assert sent["labels"] > 0
+    page = measured.samples()
+    for member in CHALLENGE:
+        assert page[f"grove_challenge_{member}"] == {(("model_key", "m"),): sent[member]}, member
+    measured.control("drop")
+    page = measured.samples()
+    assert not any(f"grove_challenge_{member}" in page for member in CHALLENGE)
+    assert "grove_kappa_unbiased" in page, "the model goes on"
+
+
+def test_a_challenge_that_ends_after_the_last_evaluation_of_a_run_shows_no_figures() -> None:
+    """The rule decides in event time, so that evaluation and end may come from the records of one run."""
+
+    def challenged() -> Measured:
+        measured = Measured(every=10)
+        measured.instances(alternating())
+        measured.control("challenge", spec={"learner": "majority-class"}, warm_up=10)
+        return measured
+
+    rows = [
+        instance({"features": {"x": n % 4}, "label": "abbc"[n % 4]}, at=(n + 1) * 100)
+        for n in range(4 * EVERY)
+    ]
+    twin = challenged().partition
+    end = next(n for n, row in enumerate(rows) if twin.feed(row).happened)
+    measured = challenged()
+    effects = measured.partition.feed(*rows[: end + 1])
+    assert [(at, event.event) for at, event, _ in effects.happened] == [(end, "dropped")]
+    last, evaluation, _ = effects.evaluations[-1]
+    assert last < end and evaluation.challenge is not None
+    measured.sent(effects, "instances", "m")
+    assert "grove_challenge_difference" not in measured.samples()
+
+
+def test_ends_of_challenges_are_counted_by_outcome() -> None:
+    measured = Measured()
+    measured.instances(alternating())
+    for command in ("drop", "drop", "promote"):
+        measured.control("challenge", spec={"learner": "majority-class"})
+        measured.control(command)
+    ended = measured.samples()["grove_challenges_ended_total"]
+    assert {dict(at)["outcome"]: n for at, n in ended.items()} == {
+        "promoted": 1,
+        "dropped": 2,
+        "undecided": 0,
+    }
+
+
 def test_a_partition_that_leaves_takes_its_figures_along() -> None:
     measured = Measured()
     measured.instances(alternating())
@@ -151,7 +206,7 @@ def test_the_number_of_samples_is_bounded() -> None:
     assert max(counts) == MODELS_MAX * CLASSES_MAX
     first = {(("model_key", f"m{model:02}"),) for model in range(MODELS_MAX)}
     assert set(page["grove_kappa_unbiased"]) == first
-    assert sum(counts) <= 3280, "as docs/operations.md has it"
+    assert sum(counts) <= 3360 - MODELS_MAX * len(CHALLENGE), "as docs/operations.md has it"
     measured.control("delete", key="m00")
     measured.instances(alternating(), key="m21")
     assert (("model_key", "m21"),) in measured.samples()["grove_kappa_unbiased"], "a place is free again"

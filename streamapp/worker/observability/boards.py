@@ -165,6 +165,21 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
             ),
         ),
         (
+            "Would another model be better?",
+            (
+                Panel(
+                    "Accuracy of the challenger less that of the model",
+                    ("grove_challenge_difference", "grove_challenge_low", "grove_challenge_high"),
+                    ("model_key",),
+                    "percentunit",
+                    mean=True,
+                    least=None,
+                ),
+                _p("Labels compared", "grove_challenge_labels", by="model_key", mean=True),
+                _p("Challenges that ended", "grove_challenges_ended_total", by="outcome"),
+            ),
+        ),
+        (
             "Which classes?",
             (
                 _of_class("Precision", "grove_class_precision"),

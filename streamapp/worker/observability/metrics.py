@@ -21,9 +21,9 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, Info
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.utils import floatToGoString
 
-from streamapp.worker.observability.model_figures import ModelFigures
+from streamapp.worker.observability.model_figures import CHALLENGE_ENDS, ModelFigures
 from streamapp.worker.task import counters
-from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.effects.effects import Effects, Happened
 from streamapp.worker.task.sources import SOURCES
 from topics.columns.records import RawRecords
 
@@ -98,6 +98,13 @@ class Metrics:
         )
         for reason in SPLIT_REASONS:
             self.splits.labels(reason)  # shown from the start, at 0
+        self.challenges_ended = self._counter(
+            "grove_challenges_ended",
+            "Challenges that ended, by outcome: promoted, dropped or undecided (process).",
+            "outcome",
+        )
+        for outcome in CHALLENGE_ENDS:
+            self.challenges_ended.labels(outcome)
         self.misplaced_keys = self._counter(
             "grove_misplaced_keys", "Model keys met in a partition that is not murmur2's (process).", "topic"
         )
@@ -234,9 +241,16 @@ class Metrics:
             self.feature_cost.inc(effects.cost)
         for _, alert, _ in effects.alerts:
             self.drift_alerts.labels(alert.detector, alert.level).inc()
+        self._challenges(effects.happened)
         if effects.evaluations or effects.happened:
             self.figures.take(raw, effects)
         self.end_to_end_seconds.observe(max(0.0, time.time() - raw.timestamps[-1] / 1000))
+
+    def _challenges(self, happened: Iterable[Happened]) -> None:
+        """Count the ends of challenges among the events of a run."""
+        for _, event, _ in happened:
+            if event.event in CHALLENGE_ENDS:
+                self.challenges_ended.labels(event.event).inc()
 
     def _outcome(self, name: str) -> Counter:
         """Return the counter of a topic's outcome, cached: a look-up by labels costs more than counting."""

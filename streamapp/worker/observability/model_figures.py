@@ -1,7 +1,8 @@
 """Figures of models: the newest evaluation of each model as gauges of Prometheus.
 
 The name of a gauge is `grove_` and the name of a member of an evaluation (docs/records.md), or `grove_class_`
-and the name of a figure of a class. A figure that is not defined has no sample.
+and the name of a figure of a class, or `grove_challenge_` and the name of a figure of a challenge. A figure
+that is not defined has no sample.
 
 The samples of a worker are bounded: MODELS_MAX models with CLASSES_MAX classes each have figures. The models
 that were evaluated first have the places, until their partition leaves the worker, or they are deleted, reset
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -56,10 +58,19 @@ CLASS_FIGURES: Final = {
     "auc": "Area under the ROC curve of a class against the others",
 }
 """Members of the figures of a class that have an interval → their meaning."""
+CHALLENGE: Final = {
+    "difference": "Accuracy of the challenger less that of the model over all records",
+    "low": "Lower bound of this difference that holds at all times together",
+    "high": "Upper bound of this difference that holds at all times together",
+    "labels": "Labels by which the challenger was compared with the model",
+}
+"""Figures of a challenge → their meaning."""
 ENDS: Final = {"low": "Lower", "high": "Upper"}
 
 BEGINS_AGAIN: Final = frozenset({"deleted", "reset", "imported", "promoted"})
 """Events that end the evaluation of a model."""
+CHALLENGE_ENDS: Final = ("promoted", "dropped", "undecided")
+"""Events that end the challenge of a model."""
 
 
 Names = tuple[str, ...]
@@ -80,18 +91,27 @@ class ModelFigures(Collector):
         self._kept: dict[str, Kept] = {}  # by model key as text
 
     def take(self, raw: RawRecords, effects: Effects) -> None:
-        """Keep the evaluations of a run; drop those of models that were deleted, reset or replaced in it."""
+        """Keep the evaluations of a run; drop those of models that were deleted, reset or replaced in it.
+
+        The figures of a challenge are dropped when it ends: the next evaluation comes many labels later.
+        """
         ended: dict[str, int] = {}  # model key → record at which its former evaluation ended
+        compared: dict[str, int] = {}  # model key → record at which its challenge ended
         for record, event, key in effects.happened:
+            name = _text(key or raw.keys[record])
             if event.event in BEGINS_AGAIN:
-                name = _text(key or raw.keys[record])
                 self._kept.pop(name, None)
                 ended[name] = record
+            if event.event in CHALLENGE_ENDS:
+                compared[name] = record
+                if name in self._kept:
+                    self._kept[name] = _unchallenged(self._kept[name])
         for record, evaluation, key in effects.evaluations:
             name = _text(key or raw.keys[record])
             has_place = name in self._kept or len(self._kept) < MODELS_MAX
             if has_place and record >= ended.get(name, 0):
-                self._kept[name] = Kept(raw.partition, evaluation)
+                kept = Kept(raw.partition, evaluation)
+                self._kept[name] = kept if record >= compared.get(name, 0) else _unchallenged(kept)
 
     def drop(self, partition: int) -> None:
         """Drop the evaluations of a partition that leaves the worker."""
@@ -131,6 +151,17 @@ class ModelFigures(Collector):
             member = metric.removeprefix("grove_")
             values = {model: getattr(evaluation, member) for model, evaluation in evaluations.items()}
             yield _gauge(metric, meaning, values)
+        challenges = {
+            model: evaluation.challenge
+            for model, evaluation in evaluations.items()
+            if evaluation.challenge is not None
+        }
+        for member, meaning in CHALLENGE.items():
+            values = {
+                model: math.nan if figures[member] is None else float(figures[member])
+                for model, figures in challenges.items()
+            }
+            yield _gauge(f"grove_challenge_{member}", meaning, values)
         of_classes: dict[Names, dict[str, float]] = {
             (*model, class_name): figures
             for model, evaluation in evaluations.items()
@@ -141,6 +172,11 @@ class ModelFigures(Collector):
             member = metric.removeprefix("grove_class_")
             values = {names: figures[member] for names, figures in of_classes.items()}
             yield _gauge(metric, meaning, values, "class")
+
+
+def _unchallenged(kept: Kept) -> Kept:
+    """Return an evaluation without the figures of its challenge, which has ended."""
+    return kept._replace(evaluation=replace(kept.evaluation, challenge=None))
 
 
 def _with_ends(prefix: str, meanings: Mapping[str, str], percent: int = 95) -> dict[str, str]:
