@@ -16,7 +16,7 @@ import numpy.typing as npt
 from core.active.queries.never import Plugin as Never
 from core.layout.challenge_counts import CHALLENGE_WORDS, OPEN, ChallengeCounts
 from core.measures.challenge_bounds import Comparison, Rules, problem, read
-from core.measures.challenged_rows import Purse
+from core.measures.challenged_rows import MOST, Purse
 from core.spec import EvaluationPlan, Spec
 from core.state_version import STATE_VERSION
 
@@ -118,17 +118,25 @@ class Challenge(NamedTuple):
         flaw = problem(words[Purse.SIZE :])
         if flaw:
             raise ValueError(flaw)
+        purse = Purse.over(words)
+        if not 0 <= purse.credits <= min(purse.exchanged, MOST):
+            message = f"credits={purse.credits} must be from 0 to {MOST} and at most the requests given up"
+            raise ValueError(message)
         if facts["decide"] not in JUDGES or not 0.0 < float(facts["share"]) < 1.0:
             message = f"decide={facts['decide']!r}, share={facts['share']!r}"
             raise ValueError(message)
         decided_at = facts["decided_at"]
-        return Challenge(
+        challenge = Challenge(
             Terms(spec, float(facts["share"]), facts["decide"], rules, int(facts["warm_up"])),
             int(facts["since"]),
             bool(facts["was_open"]),
             words.tobytes(),
             None if decided_at is None else int(decided_at),
         )
+        if challenge.is_open != (decided_at is None):
+            message = f"decided_at={decided_at} must be given with a decision, and only then"
+            raise ValueError(message)
+        return challenge
 
 
 def running(spec: Spec) -> Spec:

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from core.active.disagreement import NOT_DRAWN
+from core.layout.challenge_counts import OCTAVES
 from streamapp.worker.task.pending.entries import NOT_CHALLENGED, ROW, PendingImage
 from streamapp.worker.task.pending.name_columns import Names
 from streamapp.worker.task.unit import Unit, UnitName, damaged, seal, unseal
@@ -219,6 +220,8 @@ def read_block(unit: Unit) -> Entries:
     if ((rows["episode"] < 0) | (rows["shares"] < 0) | (beside > rows["width"])).any():
         message = "the class shares and the words of an episode must be among the words of its entry"
         raise damaged(unit.name, message)
+    if ((rows["octave"] < NOT_DRAWN) | (rows["octave"] >= OCTAVES)).any():
+        raise damaged(unit.name, f"octaves must be from {NOT_DRAWN} to {OCTAVES - 1}")
     rows["start"] = np.cumsum(width) - width
     start = int(unit.name.key)
     return Entries(PendingBlock(start, start + n, bool(facts["closed"])), names, rows, words, present)

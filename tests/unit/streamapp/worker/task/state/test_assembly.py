@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
+from core.kernels.records import offset
+from core.layout.challenge_counts import DROPPED, ChallengeCounts
+from core.measures.challenged_rows import Purse
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.state.cut import TASK
+from streamapp.worker.task.state.pending_unit import read_block
 from streamapp.worker.task.task import Task
 from streamapp.worker.task.unit import FRAME, DamagedStateError, Unit, UnitName, seal, unseal
 from tests.property.test_task_cuts import SPECS, TTL, story
@@ -183,6 +187,56 @@ def test_facts_that_contradict_their_model_are_refused(
     del facts["open"]
     with pytest.raises(DamagedStateError, match="KeyError"):
         assemble([seal(model.name, facts, [body]), *others])
+
+
+@pytest.fixture(scope="module")
+def challenged() -> list[Unit]:
+    partition = Partition(CONFIG)
+    partition.instances({"features": {"x": 1.0}, "label": "a"}, {"features": {"x": 2.0}, "label": "b"})
+    effects = partition.control("challenge", spec={"learner": "majority-class"})
+    assert not effects.dead_letters
+    partition.instances({"features": {"x": 1.0}})
+    return list(partition.task.cut().units())
+
+
+PURSE = Purse.SIZE
+
+
+@pytest.mark.parametrize(
+    ("words", "decided_at", "says"),
+    [
+        ({0: 1 << 40, 1: 1 << 50}, None, "credits=1099511627776 must be from 0 to 32"),
+        ({0: 5, 1: 4}, None, "credits=5 must be"),
+        ({0: -1}, None, "credits=-1 must be"),
+        ({}, 7, "decided_at=7 must be given with a decision, and only then"),
+        ({PURSE + offset(ChallengeCounts, "decision"): DROPPED}, None, "decided_at=None must be given"),
+    ],
+)
+def test_a_challenge_that_contradicts_itself_is_refused(
+    challenged: list[Unit], words: dict[int, int], decided_at: int | None, says: str
+) -> None:
+    """A decision that no rule has taken, or millions of requests given up, would stop the partition later."""
+    unit = next(unit for unit in challenged if unit.name.kind == "challenger")
+    facts, body = unseal(unit)
+    facts["challenge"]["words"] = [words.get(at, word) for at, word in enumerate(facts["challenge"]["words"])]
+    facts["challenge"]["decided_at"] = decided_at
+    others = [other for other in challenged if other is not unit]
+    with pytest.raises(DamagedStateError, match=says):
+        assemble([seal(unit.name, facts, [body]), *others])
+
+
+@pytest.mark.parametrize("octave", [7, 127, -2])
+def test_an_octave_out_of_its_range_is_refused(challenged: list[Unit], octave: int) -> None:
+    """A kernel would count the label outside of its counts."""
+    unit = next(unit for unit in challenged if unit.name.kind == "pending")
+    rows, present = read_block(unit).rows, read_block(unit).present
+    assert rows["octave"].tolist() == [-1] * len(rows)
+    facts, body = unseal(unit)
+    column, after = rows["octave"].tobytes(), present.astype("u1").tobytes()
+    assert bytes(body).count(column + after) == 1
+    altered = bytes(body).replace(column + after, bytes([octave % 256] * len(rows)) + after)
+    with pytest.raises(DamagedStateError, match="octaves must be from -1 to 6"):
+        read_block(seal(unit.name, facts, [altered]))
 
 
 def test_the_order_of_the_units_does_not_matter(units: list[Unit]) -> None:
