@@ -39,6 +39,7 @@ def fill(store: ModelStore, start: int, stop: int, spec: Spec, schema: Schema) -
     for number in range(start, stop):
         store.create(f"customer-{number:08d}", spec, schema)
         if number % RUN == 0:
+            store.growth.adopt()
             store.checkpoint()
             store.cache.evict_excess()
 

@@ -159,7 +159,10 @@ def test_labels_that_depend_on_their_time_are_requested_at_random(dependence):
     spec = spec_of("nb", query=ask, budget={"limit": 0.2}, evaluation=evaluation, grace_period=1e6)
     rows = answer(table_of(schema_of(None), spec), x, label, mode=ON_REQUEST)
     represented = rows.importance[rows.asked & (np.arange(5000) > 3000)]
-    assert np.median(represented) == pytest.approx(5.0 if dependence else 1.3, abs=0.1)
+    if dependence:  # at random: a fifth of the records, somewhat more or less as the reserve grants
+        assert np.median(represented) == pytest.approx(5.0, abs=1.0)
+    else:  # by rank: the records of the highest scores
+        assert np.median(represented) < 1.6
     assert 360 < rows.asked[3000:].sum() < 440
 
 
