@@ -36,10 +36,10 @@ def learning_curve(curves: Mapping[str, Sequence[Point]], events: Sequence[Point
         of = "" if single else f"{cut(name)}: "
         series.append(_line(f"{of}on requested labels", points, "accuracy", colour))
         series.append(_line(f"{of}recent", points, "accuracy_windowed", colour, dashed=True))
-        unbiased = [point for point in points if point.get("accuracy_unbiased_low") is not None]
+        ends = "accuracy_unbiased_low", "accuracy_unbiased_high"
+        unbiased = [point for point in points if all(point.get(end) is not None for end in ends)]
         if unbiased:
             if single:
-                ends = "accuracy_unbiased_low", "accuracy_unbiased_high"
                 series += _band(unbiased, ends, "interval of 95 %", other)
             series.append(_line(f"{of}unbiased", unbiased, "accuracy_unbiased", other))
     if single and series and events:
@@ -76,9 +76,9 @@ def forecast_chart(evaluation: Point | None) -> dict[str, Any]:
         for (first, last), (value, low, high) in zip(curve["labels"], curve["accuracy"], strict=True)
     ]
     ahead = []
-    if newest.get("accuracy_forecast") is not None:
-        figures = {"": "accuracy", "_low": "low", "_high": "high"}
-        forecast = {name: newest[f"accuracy_forecast{end}"] for end, name in figures.items()}
+    figures = {"": "accuracy", "_low": "low", "_high": "high"}
+    forecast = {name: newest.get(f"accuracy_forecast{end}") for end, name in figures.items()}
+    if None not in forecast.values():
         ahead = [{"labels": newest["labels"] + MORE, **forecast}]
     to_come = rows[-1:] + ahead if ahead else []
     colour, other = COLOURS[:2]

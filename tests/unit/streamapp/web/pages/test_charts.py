@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from streamapp.web.formatting import event_in_words
 from streamapp.web.pages.charts import (
     OTHERS,
     class_history,
     class_shares,
     drift_timeline,
+    forecast_chart,
     learning_curve,
     matched,
     tree_chart,
@@ -121,3 +124,14 @@ def test_class_shares_over_time_are_those_of_the_labels_between_evaluations() ->
     assert [each["data"] for each in areas] == [[[100, 0.1]]] * 7
     assert (others["name"], others["data"]) == (OTHERS, [[100, 0.3]])
     assert class_history([])["series"] == []
+
+
+@pytest.mark.parametrize("end", ["low", "high"])
+def test_a_figure_without_an_end_of_its_band_has_no_place_in_a_chart(end: str) -> None:
+    """Anybody may write to the topic of evaluations: the page of the model has to open."""
+    figures = {"labels": 50, "accuracy": 0.7, "accuracy_windowed": 0.7}
+    for name in ("accuracy_unbiased", "accuracy_forecast"):
+        figures |= {name: 0.7, f"{name}_low": 0.6, f"{name}_high": 0.8}
+        del figures[f"{name}_{end}"]
+    series = [*learning_curve({"m": [figures]})["series"], *forecast_chart(figures)["series"]]
+    assert [line["name"] for line in series if line["data"]] == ["on requested labels", "recent"]
