@@ -19,7 +19,7 @@ from typing import Final, TextIO
 
 from streamapp.errors import StreamappError
 
-VERSION: Final = 4
+VERSION: Final = 5
 CHECKPOINT_S: Final = 5.0
 LOG_PAGES: Final = 16_384
 """With more log pages (of 4 KiB) than this, all threads wait until the log is copied and starts again."""
@@ -45,7 +45,7 @@ CREATE TABLE request (
   instance_id TEXT NOT NULL, request_id TEXT NOT NULL, partition INTEGER NOT NULL, asked_ms INTEGER NOT NULL,
   expires_ms INTEGER NOT NULL, utility REAL, prediction TEXT, strategy TEXT NOT NULL,
   features TEXT NOT NULL, left_out INTEGER NOT NULL, wanted TEXT NOT NULL, cost REAL, rules TEXT,
-  shares TEXT NOT NULL, seen TEXT NOT NULL, needed INTEGER NOT NULL,
+  shares TEXT NOT NULL, seen TEXT NOT NULL, needed INTEGER NOT NULL, reason TEXT,
   UNIQUE (kind, key, subject)
 );
 CREATE INDEX by_utility ON request (ifnull(utility, -9e999) DESC, asked_ms, number);
@@ -112,6 +112,9 @@ DELETE FROM session;
 ALTER TABLE session ADD COLUMN proof TEXT NOT NULL DEFAULT '';
 """
 """Upgrade from format 3. Controls are read again, for the classes they close, and people sign in again."""
+_FROM_4: Final = "ALTER TABLE request ADD COLUMN reason TEXT;"
+_UPGRADES: Final = {3: _FROM_3 + _FROM_4, 4: _FROM_4}
+"""Format of an older release → the statements that bring its file to the present format."""
 
 
 class Store:
@@ -168,8 +171,10 @@ class Store:
         if version == 0:
             self._connection.executescript(f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; COMMIT;")
             run("INSERT INTO identity VALUES (?)", (secrets.token_hex(8),))
-        elif version == 3:
-            self._connection.executescript(f"BEGIN; {_FROM_3} PRAGMA user_version = {VERSION}; COMMIT;")
+        elif version in _UPGRADES:
+            self._connection.executescript(
+                f"BEGIN; {_UPGRADES[version]} PRAGMA user_version = {VERSION}; COMMIT;"
+            )
         elif version != VERSION:
             message = f"it has format {version}, this release reads format {VERSION}"
             raise sqlite3.DatabaseError(message)

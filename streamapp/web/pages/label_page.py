@@ -19,6 +19,8 @@ DONT_KNOW, SKIP, UNDO, GUESS = "x", "s", "u", "g"
 CLASS_KEYS: Final = "1234567890abcdefhijklmnopqrtvwyz"
 UNSEEN_MS: Final = 250
 """A key pressed this soon after a card appears was meant for the card before it."""
+REASONS: Final = {"disagreement": "because two models disagree"}
+"""Reason of a request → words for people."""
 NOTHING: Final = "There is no request now. A new card appears here without a reload."
 
 
@@ -276,4 +278,5 @@ def _age(card: Card, now: int) -> str:
         sentence += f", {span(ms_left)} left" if ms_left > 0 else ", late by the clock"
     utility = "" if card.utility is None else f" with utility {card.utility:.3g}"
     cost = "" if card.cost is None else f", at a cost of {card.cost:g}"
-    return f"{sentence}; by {card.strategy}{utility}{cost}"
+    reason = "" if card.reason is None else f", {REASONS.get(card.reason, f'reason: {card.reason}')}"
+    return f"{sentence}; by {card.strategy}{utility}{cost}{reason}"

@@ -48,6 +48,7 @@ class Request:
     rules: str | None = None  # path of the tree that led to the prediction
     shares: Mapping[str, float] = field(default_factory=dict)  # class → probability where the path ends
     seen: Mapping[str, Range] = field(default_factory=dict)  # by feature: among all records of its model
+    reason: str | None = None  # why the label is requested, if not by its strategy alone
 
     @property
     def kind(self) -> Kind:
@@ -124,6 +125,7 @@ class Card:
     utility: float | None
     prediction: str | None
     strategy: str
+    reason: str | None
     features: dict[str, Cell]
     left_out: int
     cost: float | None

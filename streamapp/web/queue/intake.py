@@ -140,7 +140,7 @@ def _is_answered(db: sqlite3.Connection, request: Request) -> bool:
 
 _COLUMNS: Final = (
     "request_id, partition, asked_ms, expires_ms, utility, prediction, strategy, features, left_out, wanted, "
-    "cost, rules, shares, seen"
+    "cost, rules, shares, seen, reason"
 )
 _OPEN: Final = (
     f"INSERT INTO request (kind, key, subject, instance_id, needed, {_COLUMNS}) "  # noqa: S608 - names of ours
@@ -164,6 +164,7 @@ def _open(db: sqlite3.Connection, request: Request, needed: int) -> None:
             orjson.dumps(request.wanted).decode(),
             *(request.cost, request.rules, orjson.dumps(request.shares).decode()),
             _written_ranges(request.seen),
+            request.reason,
         ),
     )
 

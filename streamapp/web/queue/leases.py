@@ -155,8 +155,8 @@ class Leases:
     def card(self, db: sqlite3.Connection, number: int) -> Card:
         """Return what a page shows of a request."""
         row = db.execute(
-            "SELECT number, key, instance_id, asked_ms, expires_ms, utility, prediction, strategy, features, "
-            "left_out, cost, rules, shares, wanted, seen FROM request WHERE number = ?",
+            "SELECT number, key, instance_id, asked_ms, expires_ms, utility, prediction, strategy, reason, "
+            "features, left_out, cost, rules, shares, wanted, seen FROM request WHERE number = ?",
             (number,),
         ).fetchone()
         members = dict(zip((field.name for field in fields(Card)), row, strict=False))

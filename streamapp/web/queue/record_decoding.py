@@ -62,6 +62,7 @@ def requests_of(messages: Sequence[Message]) -> list[Request]:
                 seen={name: Range(*seen) for name, seen in decoded.ranges[row].items()}
                 if decoded.ranges
                 else {},
+                reason=(decoded.reasons[row] or "")[:TEXT_MAX] or None if decoded.reasons else None,
             )
         )
     return requests

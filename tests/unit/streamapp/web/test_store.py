@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from streamapp.web.queue.agreement import ANSWERED
 from streamapp.web.queue.label_queue import LabelQueue
 from streamapp.web.store import Store
+from tests.unit.streamapp.web.queue.requests import NOW, REQUEST
 
 PATIENCE_S = 120.0
 
@@ -151,7 +153,8 @@ def test_a_file_of_the_release_before_is_taken_over_and_controls_are_read_again(
     with closing(sqlite3.connect(path)) as db:
         db.executescript(
             "DROP TABLE declared; ALTER TABLE class DROP COLUMN answered_ms;"
-            "ALTER TABLE session DROP COLUMN proof; PRAGMA user_version = 3"
+            "ALTER TABLE session DROP COLUMN proof; ALTER TABLE request DROP COLUMN reason;"
+            "PRAGMA user_version = 3"
         )
     with closing(Store(path)) as store:
         queue = LabelQueue(store)
@@ -160,3 +163,17 @@ def test_a_file_of_the_release_before_is_taken_over_and_controls_are_read_again(
         with store.reading() as db:
             assert db.execute("SELECT * FROM class").fetchall() == [("k", "a", None)]
             assert db.execute("SELECT * FROM declared").fetchall() == []
+
+
+def test_requests_of_a_file_of_format_4_stay_and_new_ones_have_their_reason(tmp_path: Path) -> None:
+    path = tmp_path / "web.sqlite"
+    with closing(Store(path)) as store:
+        LabelQueue(store).topics.apply([replace(REQUEST, request_id="old")], [], {}, NOW)
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript("ALTER TABLE request DROP COLUMN reason; PRAGMA user_version = 4")
+    with closing(Store(path)) as store:
+        queue = LabelQueue(store)
+        new = replace(REQUEST, request_id="new", instance_id="new", reason="disagreement")
+        queue.topics.apply([new], [], {}, NOW)
+        cards = [queue.leases.next_card(person, NOW) for person in ("ann", "bob")]
+        assert {card.instance_id: card.reason for card in cards if card} == {"i": None, "new": "disagreement"}

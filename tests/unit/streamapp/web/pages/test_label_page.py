@@ -199,6 +199,24 @@ def test_the_guess_comes_with_its_rules_and_what_each_class_would_speak_for(queu
     simulate(queue, story)
 
 
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [("disagreement", "by s with utility 9, because two models disagree"), (NASTY, f"reason: {NASTY}")],
+)
+def test_a_card_has_the_reason_of_its_request(queue: LabelQueue, reason: str, words: str) -> None:
+    now = now_ms()
+    request = Request(0, "k", "r", "i", now, -1, 9.0, "a", "s", {}, reason=reason)
+    queue.topics.apply([request], [], {}, now)
+
+    async def story(user: Any, pages: list[LabelPage]) -> None:
+        await user.should_see(words, retries=PATIENCE)
+        await pages[0].press("x")
+        await user.should_see(f"k: which class has {NASTY}?", retries=PATIENCE)
+        await user.should_not_see(words)
+
+    simulate(queue, story)
+
+
 def test_whoever_is_faster_than_a_reader_is_stopped(queue: LabelQueue) -> None:
     async def story(user: Any, pages: list[LabelPage]) -> None:
         await pages[0].press("s")

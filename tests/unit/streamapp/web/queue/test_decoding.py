@@ -68,6 +68,13 @@ def test_a_request_for_a_label_becomes_a_card_with_all_that_the_record_has() -> 
     assert (card.kind, card.subject, card.left_out) == ("label", "i", 0)
 
 
+def test_a_request_has_its_reason_which_may_be_of_any_length() -> None:
+    plain = ASKED | {"features": {"x": 1}}
+    bodies = [*(plain | {"reason": reason} for reason in ("disagreement", "x" * (TEXT_MAX + 1), "")), plain]
+    cards = requests_of([record(n, body) for n, body in enumerate(bodies)])
+    assert [card.reason for card in cards] == ["disagreement", "x" * TEXT_MAX, None, None]
+
+
 def test_records_without_a_readable_key_or_body_are_left_out_and_the_others_keep_their_own_times() -> None:
     records = [
         record(1, ASKED, key=None),
