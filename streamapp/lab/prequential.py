@@ -196,6 +196,7 @@ class Prequential:
             "labels": summary.labels,
             "refused": summary.refused,
             **_estimate(self.model),
+            **_curve(self.model),
             **_purchases(self.model),
             "seconds": round(seconds, 6),
             "records_per_second": round(rows / seconds, 1),
@@ -304,6 +305,12 @@ class Judge:
         self._table.learn(np.full(n, self._index, np.int64), x[labelled], y[labelled], np.ones(n), *answers)
 
 
+CURVE: Final = (
+    "advice",
+    *(f"{name}{end}" for name in ("accuracy_forecast", "gain_forecast") for end in ("", "_low", "_high")),
+    "learning_curve",
+)
+"""Names of the figures that a model has if the `evaluation.worth` of its spec is above 0."""
 PER_CLASS: Final = ("kappa_unbiased", "accuracy_powered", "accuracy_always", "measured")
 """The beginnings of the names of figures that the estimate of the model has, or nobody."""
 
@@ -330,6 +337,12 @@ def _estimate(model: Model) -> dict[str, float | None]:
         "accuracy_powered_high": defined(powered.accuracy.high),
         "accuracy_of_labels": evaluation.accuracy if evaluation.labels else None,
     }
+
+
+def _curve(model: Model) -> dict[str, Any]:
+    """The learning curve of the model, its forecast and the advice; None: no estimate, or not kept."""
+    curve = model.learning_curve()
+    return dict.fromkeys(CURVE) if curve is None else defined(curve.to_dict())
 
 
 def _purchases(model: Model) -> dict[str, float | None]:

@@ -16,7 +16,7 @@ from core.schema.schema import Attribute, Schema
 from core.spec import Spec
 from streamapp.cli.main import main
 from streamapp.lab.datasets import FollowingSchema, open_data
-from streamapp.lab.prequential import MEASURES, DelayedLabels, Prequential, Tally
+from streamapp.lab.prequential import CURVE, MEASURES, DelayedLabels, Prequential, Tally
 from streamapp.worker.compile_ahead import MAIN_KERNEL, TAKES, kernels_are_cold
 from tests.naive.evaluation import Evaluation
 from tests.unit.core.builders import learner_for
@@ -50,6 +50,9 @@ KEYS = [
     "accuracy_powered_low",
     "accuracy_powered_high",
     "accuracy_of_labels",
+    "advice",
+    *(f"{name}{end}" for name in ("accuracy_forecast", "gain_forecast") for end in ("", "_low", "_high")),
+    "learning_curve",
     "features_bought",
     "feature_cost",
     "seconds",
@@ -84,6 +87,28 @@ def test_json_has_exactly_the_figures(capsys: pytest.CaptureFixture[str]) -> Non
     assert list(figures) == KEYS
     assert figures["labels"] == 3000
     assert figures["accuracy"] > 0.8
+
+
+def test_a_model_that_keeps_a_curve_has_its_forecast_and_advice(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    events = tmp_path / "events"
+    spec = json.dumps({"evaluation": {"worth": 0.005, "every": 500}})
+    arguments = ["--data", "gen:sea?n=2000", "--spec", spec]
+    figures = result(capsys, *arguments, "--events", str(events))
+    lines = [json.loads(line) for line in events.read_text().splitlines()]
+    last = [line for line in lines if line["event"] == "evaluation-due"][-1]
+    assert last["labels"] == figures["labels"] == 2000
+    assert {name: figures[name] for name in CURVE} == {name: last[name] for name in CURVE}
+    assert figures["advice"] in ("stop", "go on")
+    assert figures["gain_forecast_low"] <= figures["gain_forecast"] <= figures["gain_forecast_high"]
+    assert main(["prequential", *arguments]) == 0
+    assert f"advice on more labels  {figures['advice']}" in capsys.readouterr().out
+
+
+def test_a_model_without_a_curve_has_no_advice(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = result(capsys, "--data", "gen:sea?n=100", "--spec", '{"evaluation": {"worth": 0}}')
+    assert {name: figures[name] for name in CURVE} == dict.fromkeys(CURVE)
 
 
 def test_every_figure_is_documented() -> None:
