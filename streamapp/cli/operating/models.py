@@ -26,6 +26,10 @@ Model = Annotated[
 ]
 
 
+LEFT = ("spec", "frozen", "challenger")
+"""Columns of `grove models list` whose cells are words: they begin at the left."""
+
+
 def list_(options: SettingsOptions, partition: Partition = None, as_json: Json = False) -> None:
     """List the models as they are at the committed offsets.
 
@@ -64,7 +68,7 @@ def list_(options: SettingsOptions, partition: Partition = None, as_json: Json =
         if title == "key":
             table.add_column(title, overflow="fold")
         else:
-            table.add_column(title, justify="left" if title in ("spec", "frozen") else "right", no_wrap=True)
+            table.add_column(title, justify="left" if title in LEFT else "right", no_wrap=True)
     for row in listed:
         table.add_row(*(cell(_cell(value)) for value in row.values()))
     Console(highlight=False).print(table)
@@ -289,6 +293,8 @@ def reset(options: SettingsOptions, partition: OnePartition, yes: Yes = False) -
 
 
 def _cell(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return "yes" if value else ""
     return f"{value:,}" if isinstance(value, int) else str(value)

@@ -12,7 +12,18 @@ from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.sources import named
 from streamapp.worker.task.task import Task
 
-COLUMNS = ("key", "partition", "spec", "version", "records", "labels", "leaves", "bytes", "frozen")
+COLUMNS = (
+    "key",
+    "partition",
+    "spec",
+    "version",
+    "records",
+    "labels",
+    "leaves",
+    "bytes",
+    "frozen",
+    "challenger",
+)
 
 
 def rows(task: Task) -> Iterator[dict[str, Any]]:
@@ -22,6 +33,7 @@ def rows(task: Task) -> Iterator[dict[str, Any]]:
 
 
 def row(task: Task, slot: int) -> dict[str, Any]:
+    """Return the row of the model in a slot; `challenger`: the learner of its challenger, None: none."""
     model = task.models.cache.peek(slot)
     summary = model.summary()
     return {
@@ -34,7 +46,14 @@ def row(task: Task, slot: int) -> dict[str, Any]:
         "leaves": summary.leaves,
         "bytes": model.nbytes,
         "frozen": bool(task.models.traits.frozen[slot]),
+        "challenger": _challenger(task, task.models.keys[slot]),
     }
+
+
+def _challenger(task: Task, key: str) -> str | None:
+    """Return the learner of a key's challenger as specs write it, None: there is no challenger."""
+    slot = task.models.keys.challenger(key)
+    return None if slot == NO_MODEL else task.models.traits.challenges[slot].terms.spec.learner.spelled
 
 
 def find(task: Task, key: str) -> int:

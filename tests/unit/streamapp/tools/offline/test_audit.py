@@ -153,6 +153,7 @@ def test_the_models_of_a_task_by_key() -> None:
         "leaves": ARCHIVE.model().summary().leaves,
         "bytes": 0,
         "frozen": False,
+        "challenger": None,
     }
 
 

@@ -22,6 +22,18 @@ def test_a_learner_is_listed_by_the_name_that_specs_write() -> None:
     assert all(tuple(each) == COLUMNS for each in listed)
 
 
+def test_a_challenger_is_listed_with_its_champion() -> None:
+    partition = Partition(config({}))
+    for key in ("alone", "challenged"):
+        partition.control("create", key=key, schema=SCHEMA)
+    partition.control("challenge", key="challenged", spec={"learner": "majority_class"})
+    assert partition.dead_letters == []
+    listed = [(each["key"], each["spec"], each["challenger"]) for each in rows(partition.task)]
+    assert listed == [("alone", "h-tree", None), ("challenged", "h-tree", "majority-class")]
+    partition.control("drop", key="challenged")
+    assert [each["challenger"] for each in rows(partition.task)] == [None, None]
+
+
 @pytest.mark.parametrize("name", registry.names("learners"))
 def test_every_name_that_is_listed_is_one_that_specs_take(name: str) -> None:
     partition = Partition(config({}))
