@@ -15,7 +15,9 @@ from streamapp.tools.offline.time_travel import Arrived
 from streamapp.web.formatting import challenge_in_words, event_in_words
 from streamapp.worker.task.models.files.exported import ExportedModel, read_exported
 from streamapp.worker.task.sources import positions_of
-from tests.topology.partition import ALWAYS, QUICK, Partition, config
+from streamapp.worker.task.task import TaskRun
+from tests.topology.partition import ALWAYS, PARTITION, QUICK, Partition, config
+from topics.columns.records import RawRecords
 
 HALF: dict[str, Any] = {"query": "random", "budget": {"name": "count", "limit": 0.5}}
 MAJORITY: dict[str, Any] = {"learner": "majority-class"}
@@ -376,3 +378,25 @@ def test_answers_of_the_replaced_model_do_not_count_for_the_promoted_one(late: b
     after = story.partition.model()
     assert after.summary().labels == labels + 1
     assert section_of(after.plan, after.ints).count == judged
+
+
+@pytest.mark.parametrize("n_runs", [1, 2])
+def test_a_run_goes_on_after_a_decision_in_its_middle(n_runs: int) -> None:
+    """400 labelled records, ten in a step of event time: the rule promotes the challenger after some tens."""
+    story = Story(MAJORITY | {"query": "never"})
+    story.play(20, labelled=True)
+    story.challenge(spec=TREE)
+    documents = [orjson.dumps(document(story.draw, number, labelled=True)) for number in range(400)]
+    outcomes = []
+    for run in range(n_runs):
+        offsets = [number for number in range(400) if number * n_runs // 400 == run]
+        times = [story.clock + 10 * (number + 1) for number in offsets]
+        n = len(offsets)
+        values: list[bytes | None] = [documents[number] for number in offsets]
+        offsets = [story.number + number for number in offsets]
+        raw = RawRecords("t.instances", PARTITION, offsets, times, [b"m"] * n, values, [()] * n)
+        effects = story.partition.task.process(TaskRun("instances", raw))
+        outcomes += [happening.event.event for happening in effects.happened]
+    assert outcomes.count("promoted") == 1
+    assert story.partition.model().spec.learner.name == "h_tree"
+    assert story.partition.model().evaluation().records == 420

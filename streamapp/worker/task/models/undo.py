@@ -93,6 +93,7 @@ class ModelUndo:
 
     def _hide(self, slot: int) -> None:
         self._traits.incarnation[slot] = 0
+        self._traits.set_challenge(slot, None)
         self._changes.forget(slot)
         self._keys.remove(slot)
 
