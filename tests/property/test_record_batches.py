@@ -13,7 +13,7 @@ from aiokafka.errors import CorruptRecordException
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.util import calc_crc32c
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from streamapp.worker.transport import fetched_columns
@@ -134,6 +134,13 @@ def read(batch: Any, raw: bytes) -> list[Any]:
         return list(read_tolerantly(raw))
 
 
+def first_refused(batch: Any, position: int) -> int:
+    """Return the first offset for which a refused batch stands; one of an old format begins with its last."""
+    if isinstance(batch, OldBatch):
+        return int(min(batch.base_offset, position))
+    return int(max(batch.base_offset, position))
+
+
 def theirs(log: bytes, at: int, *, check: bool) -> tuple[list[Row], int] | type[BaseException]:
     """Return what aiokafka reads, batch by batch, and where it goes on; else its error."""
     records = records_of(log, at, check=check)
@@ -149,7 +156,7 @@ def theirs(log: bytes, at: int, *, check: bool) -> tuple[list[Row], int] | type[
                 try:
                     some = read(batch, log[memory.start : memory.end])
                 except Exception:  # noqa: BLE001 - whatever it is: the batch is put aside
-                    rows_read.append((max(batch.base_offset, position), REFUSED, batch.next_offset - 1))
+                    rows_read.append((first_refused(batch, position), REFUSED, batch.next_offset - 1))
                     position = batch.next_offset
                     continue
                 if some and some[0].offset < position:
@@ -249,7 +256,17 @@ def spoilt(draw: st.DrawFn) -> bytes:
     return log[: draw(st.integers(0, len(log)))] if draw(st.integers(0, 3)) == 0 else log
 
 
+UNKNOWN_FORMAT = (
+    b"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00R\xff\xff\xff\xff\xd0\xa1}\x0c5\x00\x04\x00\x00\x00\x01"
+    b"\xff\xff\xf6\x89e\x96\\8\xff\xff\xf6\x89e\x96\\8\xff\xff\xff\xff\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00"
+    b"\x00\x00\x00\x01(\xb5/\xfd \x18\xc1\x00\x00(\x00\x00\x02\x00\x00\x02\x18\xf4\x84\x9e\xad\xc3\xff\xff"
+    b"\xff\xff\x0f=\xf3\x87\x9c\xa4\x00"
+)
+"""A batch whose byte of the format is 0xd0."""
+
+
 @settings(max_examples=examples(400), phases=[Phase.explicit, Phase.generate])
+@example(log=UNKNOWN_FORMAT, at=10, check=False)
 @given(spoilt(), st.integers(0, 20), st.booleans())
 def test_spoilt_batches_end_in_the_same_records_or_the_same_error(log: bytes, at: int, check: bool) -> None:
     assert ours(log, at, check=check) == theirs(log, at, check=check)
