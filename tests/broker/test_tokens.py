@@ -77,7 +77,7 @@ def clerk(broker: TokenBroker, tmp_path_factory: pytest.TempPathFactory) -> Cler
     )
 
 
-def test_a_stream_outlives_its_tokens_and_an_endpoint_that_goes_away(
+def test_a_stream_outlives_its_tokens_and_people_answer_its_requests(
     clerk: Clerk, broker: TokenBroker, tmp_path: Path
 ) -> None:
     place = clerk.place
@@ -111,6 +111,7 @@ def test_a_stream_outlives_its_tokens_and_an_endpoint_that_goes_away(
     for client in ("aiokafka.consumer", "sign_in_again"):
         assert f" {client}" not in worker.log, "connections outlive the token with which they were opened"
     assert f'"rackId":"{RACK}"' in requests_seen(broker)
+    people_and_label_tools_sign_in(clerk, broker, tmp_path)
 
 
 def endpoint_goes_away(door: Door, worker: WorkerProcess) -> None:
@@ -131,9 +132,8 @@ def requests_seen(broker: TokenBroker) -> str:
     return broker.log_file.read_text()
 
 
-def test_people_and_label_tools_sign_in_like_workers(
-    clerk: Clerk, broker: TokenBroker, tmp_path: Path
-) -> None:
+def people_and_label_tools_sign_in(clerk: Clerk, broker: TokenBroker, tmp_path: Path) -> None:
+    """Answer requests of the stream by a page, a label tool and an oracle, with the rights of its test."""
     place, command = clerk.place, "bridge label-studio"
     kafka = signed_in(properties_of(broker.settings_of("web")))
     with Threads(kafka, place.names, tmp_path / "web.sqlite", Terms(undo_ms=0)) as queue:
