@@ -353,23 +353,29 @@ class DriftAlert:
     member: int | None = None  # the forest's member whose errors are watched; None: the model is no forest
 
 
+LifeEvent = Literal[
+    "created",
+    "configured",
+    "frozen",
+    "unfrozen",
+    "reset",
+    "imported",
+    "deleted",
+    "challenged",
+    "decided",
+    "promoted",
+    "dropped",
+    "undecided",
+]
+"""Events of a whole model: a control or the rule of a challenge led to them."""
+
+
 @dataclass(frozen=True, slots=True)
 class ModelEvent:
     """Something that happened to a model, and the record that led to it."""
 
     event: Literal[
-        "created",
-        "configured",
-        "frozen",
-        "unfrozen",
-        "reset",
-        "imported",
-        "deleted",
-        "challenged",
-        "decided",
-        "promoted",
-        "dropped",
-        "undecided",
+        LifeEvent,
         "split",
         "revised",
         "pruned",

@@ -29,7 +29,7 @@ from streamapp.worker.task.challenges.outcomes import By, Outcome, challenge_of,
 from streamapp.worker.task.challenges.terms import MEMBERS as CHALLENGE_MEMBERS
 from streamapp.worker.task.challenges.terms import check_features, terms_of
 from streamapp.worker.task.effects.effects import DeadLetter, Effects, Notice, Origin
-from streamapp.worker.task.effects.model_happenings import What, happened, parts_of
+from streamapp.worker.task.effects.model_happenings import happened, parts_of
 from streamapp.worker.task.model_creation import no_room
 from streamapp.worker.task.models.files.exported import close_open_requests, read_exported
 from streamapp.worker.task.models.files.importing import ModelPart, RefusedPartError
@@ -38,7 +38,7 @@ from streamapp.worker.task.models.schemas.control_schema import control_schema
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
 from streamapp.worker.task.task_config import TaskConfig
-from topics.columns.records import Control, Controls, RawRecords
+from topics.columns.records import Control, Controls, LifeEvent, RawRecords
 from topics.errors import Reason
 
 MEMBERS: Final[dict[str, tuple[str, ...]]] = {
@@ -285,7 +285,7 @@ class ControlsRun:
         if challenge_of(self.state, slot) is not None:
             end(self.state, slot, "dropped", by, self.raw, control.record, self.effects)
 
-    def _say(self, what: What, control: Control, slot: int) -> None:
+    def _say(self, what: LifeEvent, control: Control, slot: int) -> None:
         """Add a model event. A key with only a spec has no model yet: its first instance makes the model."""
         self.effects.happened.append(happened(what, self.store, slot, self.raw, control.record))
 

@@ -6,7 +6,7 @@ the names of its parts.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from core.events import Drift, Event, GrowthStopped, NodeTest, Pruned, Split, ThresholdsSet
 from core.schema.schema import Schema
@@ -14,29 +14,14 @@ from core.spec import Spec
 from streamapp.worker.task.effects.effects import Happened
 from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.models.model_store import ModelStore
-from topics.columns.records import ModelEvent, RawRecords
+from topics.columns.records import LifeEvent, ModelEvent, RawRecords
 
 CLASSES_MAX: Final = 64
 """Most classes of a split whose weight is listed; the weights of further classes are summed up."""
 
-What = Literal[
-    "created",
-    "configured",
-    "frozen",
-    "unfrozen",
-    "reset",
-    "imported",
-    "deleted",
-    "challenged",
-    "decided",
-    "promoted",
-    "dropped",
-    "undecided",
-]
-
 
 def happened(
-    what: What,
+    what: LifeEvent,
     store: ModelStore,
     slot: int,
     raw: RawRecords,
