@@ -30,6 +30,7 @@ import numpy as np
 
 from benchmarks.datasets import MissingDatasetError, Rows
 from benchmarks.name_lists import add_name_lists
+from benchmarks.strategies.options import label_limit, strategy_names
 from benchmarks.strategies.runs import ALL_LABELS, STRATEGIES, learner_of
 from benchmarks.strategies.streams import STREAMS, open_stream
 from core.errors import GroveError
@@ -164,34 +165,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--learner", default="h-tree", metavar="SPEC", help="a name, or JSON as in a spec")
     parser.add_argument(
         "--strategies",
-        type=_strategies,
+        type=strategy_names,
         default=["random", "ask"],
         metavar="A;B",
         help="for limits below 1, some of " + "; ".join(STRATEGIES),
     )
-    parser.add_argument("--limits", type=_share, nargs="+", default=[0.1], metavar="L")
+    parser.add_argument("--limits", type=label_limit, nargs="+", default=[0.1], metavar="L")
     parser.add_argument("--seeds", type=int, default=5, metavar="N")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED, metavar="S")
     parser.add_argument("--records", type=int, metavar="N", help="at most, of each stream")
     return parser
-
-
-def _strategies(text: str) -> list[str]:
-    chosen = text.split(";")
-    for name in chosen:
-        if name not in STRATEGIES:
-            raise argparse.ArgumentTypeError(f"{name!r} must be one of {'; '.join(STRATEGIES)}")
-    return chosen
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number") from None
-    if not 0.0 < share <= 1.0:
-        raise argparse.ArgumentTypeError(f"{text} must be above 0 and at most 1")
-    return share
 
 
 if __name__ == "__main__":

@@ -21,12 +21,13 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
+from typing import Any
 
 from benchmarks.name_lists import add_name_lists
 from benchmarks.strategies.comparisons import Gains, Mean, accuracy, f1, kappa, last_fifth, points_between
 from benchmarks.strategies.laboratory import Draw, Results, Trial, perform
+from benchmarks.strategies.options import label_limit, number_within, strategy_names
 from benchmarks.strategies.points import RANDOM
 from benchmarks.strategies.protocol import POINTS
 from benchmarks.strategies.runs import ALL_LABELS, STRATEGIES, Setting, learner_of
@@ -35,7 +36,6 @@ from core.errors import GroveError
 from topics.errors import DatasetError
 
 FIRST_SEED = 21
-_Number = TypeVar("_Number", int, float)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -176,52 +176,25 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--learner", default="h-tree", metavar="SPEC", help="a name, or JSON as in a spec")
     parser.add_argument(
         "--strategies",
-        type=_strategies,
+        type=strategy_names,
         default=[name for name in STRATEGIES if name != ALL_LABELS],
         metavar="A;B",
         help="some of " + "; ".join(STRATEGIES),
     )
-    parser.add_argument("--limits", type=_limit, nargs="+", default=[0.1], metavar="L")
-    parser.add_argument("--seeds", type=_number(int, 1, 10_000), default=5, metavar="N")
-    parser.add_argument("--first-seed", type=_number(int, 0, 1_000_000), default=FIRST_SEED, metavar="S")
-    parser.add_argument("--records", type=_number(int, 1, 10**9), metavar="N", help="at most, of each stream")
-    parser.add_argument("--delay", type=_number(int, 0, 10**9), default=0, metavar="D")
-    parser.add_argument("--loss", type=_number(float, 0.0, 1.0), default=0.0, metavar="F")
-    parser.add_argument("--processes", type=_number(int, 1, 64), default=2, metavar="N")
+    parser.add_argument("--limits", type=label_limit, nargs="+", default=[0.1], metavar="L")
+    parser.add_argument("--seeds", type=number_within(int, 1, 10_000), default=5, metavar="N")
+    parser.add_argument(
+        "--first-seed", type=number_within(int, 0, 1_000_000), default=FIRST_SEED, metavar="S"
+    )
+    parser.add_argument(
+        "--records", type=number_within(int, 1, 10**9), metavar="N", help="at most, of each stream"
+    )
+    parser.add_argument("--delay", type=number_within(int, 0, 10**9), default=0, metavar="D")
+    parser.add_argument("--loss", type=number_within(float, 0.0, 1.0), default=0.0, metavar="F")
+    parser.add_argument("--processes", type=number_within(int, 1, 64), default=2, metavar="N")
     parser.add_argument("--json", action="store_true", help="JSON lines instead of a Markdown table")
     parser.add_argument("--check", action="store_true", help="judge the points of the protocol")
     return parser
-
-
-def _strategies(text: str) -> list[str]:
-    chosen = text.split(";")
-    for name in chosen:
-        if name not in STRATEGIES:
-            raise argparse.ArgumentTypeError(f"{name!r} must be one of {'; '.join(STRATEGIES)}")
-    return chosen
-
-
-def _limit(text: str) -> float:
-    limit = _number(float, 0.0, 1.0)(text)
-    if limit == 0.0:
-        message = f"{text} must be above 0: without labels no strategy is better than another"
-        raise argparse.ArgumentTypeError(message)
-    return limit
-
-
-def _number(of: Callable[[str], _Number], least: _Number, most: _Number) -> Callable[[str], _Number]:
-    """Return the type of an option: a number within bounds."""
-
-    def parse(text: str) -> _Number:
-        try:
-            value = of(text)
-        except ValueError:
-            raise argparse.ArgumentTypeError(f"{text!r} must be a number") from None
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text} must be from {least} to {most}")
-        return value
-
-    return parse
 
 
 if __name__ == "__main__":
