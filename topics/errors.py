@@ -4,6 +4,8 @@
     ├── CodecError       columns that a format cannot carry (a mistake of the caller, never of a record)
     ├── DatasetError     a data set file that cannot be read; names file and line
     ├── CatalogueError   topics that are missing or differ from the catalogue
+    ├── RegistryError    a schema registry that does not answer now, or refuses; names its address
+    │   └── UnknownSchemaError  a schema that the registry does not have
     └── BrokerError      a broker that cannot be reached or refuses; names the address
         ├── DeliveryError    records that were produced but not delivered
         ├── HungError        a client that does not return from a call
@@ -42,6 +44,14 @@ class DatasetError(TopicsError):
 
 class CatalogueError(TopicsError):
     """Topics that are missing or differ from the catalogue."""
+
+
+class RegistryError(TopicsError):
+    """A schema registry that does not answer now, or refuses a request; never shows a secret."""
+
+
+class UnknownSchemaError(RegistryError):
+    """A schema that the registry does not have: the same request will hardly succeed."""
 
 
 class BrokerError(TopicsError):
@@ -101,6 +111,8 @@ class Reason(StrEnum):
     TOO_MANY_FEATURES = "too-many-features"
     BAD_ROWS = "bad-rows"
     UNKNOWN_COMMAND = "unknown-command"
+    UNKNOWN_SCHEMA = "unknown-schema"
+    BAD_VALUE = "bad-value"
 
     WRONG_SCHEMA = "wrong-schema"
     TOO_MANY_CLASSES = "too-many-classes"

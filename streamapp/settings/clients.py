@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING, Any
 from pydantic import SecretStr
 
 from streamapp.errors import SettingsError
+from streamapp.settings.registry_properties import registry_properties
 from streamapp.settings.rules import OFFSET_RESETS
 from topics.fetching.connection import ssl_context
+from topics.registry.registry_access import registry_access
 from topics.tokens.sign_in import signed_in, source_in
 
 if TYPE_CHECKING:
     from streamapp.settings.settings_model import Settings
+    from topics.registry.client import Registry
 
 HEARTBEATS_PER_SESSION = 3
 REQUEST_S = 90.0  # Faust's default; the session timeout must not be longer
@@ -44,6 +47,16 @@ def librdkafka_properties(settings: "Settings", **overrides: Any) -> dict[str, A
             value.get_secret_value() if isinstance(value, SecretStr) else value
         )
     return signed_in(properties) | {name.replace("_", "."): value for name, value in overrides.items()}
+
+
+def registry_of(settings: "Settings") -> "Registry | None":
+    """Return a client of the registry in the settings; None without `schema.registry.url`."""
+    from topics.registry.client import Registry
+
+    kafka = librdkafka_properties(settings)
+    login = (kafka["sasl.username"], kafka.get("sasl.password", "")) if "sasl.username" in kafka else None
+    access = registry_access(registry_properties(settings), login, source_in(kafka))
+    return None if access is None else Registry(access)
 
 
 def offset_reset(settings: "Settings") -> str:

@@ -36,7 +36,8 @@ def to_environment(settings: Settings) -> dict[str, str]:
     for attribute in type(settings).model_fields:
         value = getattr(settings, attribute)
         if attribute != "kafka" and value is not None:
-            variables[env_name(attribute)] = str(value).lower() if isinstance(value, bool) else str(value)
+            text = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+            variables[env_name(attribute)] = text.lower() if isinstance(value, bool) else text
     for name, value in settings.kafka.items():
         text = value.get_secret_value() if isinstance(value, SecretStr) else value
         variables[KAFKA_PREFIX + name.upper().replace(".", "_")] = text

@@ -9,6 +9,8 @@ from typing import Protocol
 from pydantic import SecretStr
 
 from streamapp.settings.properties import property_problems
+from streamapp.settings.registry_properties import RegistryValues, registry_properties
+from topics.registry.registry_access import BASIC_SOURCE, BEARER_SOURCE, access_problems
 from topics.tokens.sign_in import sign_in_problems
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -44,7 +46,7 @@ OWNED = {
 }
 
 
-class Values(Protocol):
+class Values(RegistryValues, Protocol):
     """The settings that the rules read."""
 
     @property
@@ -83,7 +85,7 @@ def problems(settings: Values) -> list[str]:
     """All broken rules as sentences; empty if there are none."""
     return [
         sentence
-        for rule in (_servers, _prefix, _names, _times, _sizes, _kafka)
+        for rule in (_servers, _prefix, _names, _times, _sizes, _kafka, _registry)
         for sentence in rule(settings)
     ]
 
@@ -208,4 +210,21 @@ def _kafka(settings: Values) -> list[str]:
                 for name in ("sasl.username", "sasl.password")
                 if name not in settings.kafka
             ]
+    return sentences
+
+
+def _registry(settings: Values) -> list[str]:
+    properties = registry_properties(settings)
+    sentences = list(access_problems(properties))
+    protocol = str(settings.kafka.get("security.protocol", "PLAINTEXT")).upper()
+    mechanism = settings.kafka.get("sasl.mechanism") if protocol.startswith("SASL") else None
+    if properties.get(BASIC_SOURCE) == "SASL_INHERIT" and "sasl.username" not in settings.kafka:
+        sentences.append(
+            f"{BASIC_SOURCE}=SASL_INHERIT needs sasl.username and sasl.password; set them, or USER_INFO"
+        )
+    if properties.get(BEARER_SOURCE) == "SASL_OAUTHBEARER_INHERIT" and mechanism != "OAUTHBEARER":
+        sentences.append(
+            f"{BEARER_SOURCE}=SASL_OAUTHBEARER_INHERIT needs sasl.mechanism=OAUTHBEARER; set it, or "
+            "STATIC_TOKEN"
+        )
     return sentences

@@ -11,6 +11,7 @@ from streamapp.settings import rules
 from streamapp.settings.settings_sources import EnvironmentSource, FileSource
 from streamapp.settings.spellings import is_secret
 from topics.fetching.refused import BATCH_BYTES
+from topics.registry.registry_access import shown_addresses
 
 DAY_MS = 24 * 3600 * 1000
 MIB = 1 << 20
@@ -33,6 +34,7 @@ class Settings(BaseSettings):
         "topics_prefix": "Topics",
         "processing_guarantee": "Processing",
         "output_headers": "Output",
+        "schema_registry_url": "Schema registry",
         "state_dir": "Process",
         "models_auto_create": "Models",
         "pending_keep": "Pending instances",
@@ -142,6 +144,47 @@ class Settings(BaseSettings):
     output_format: Literal["json", "packed"] | None = Field(
         None,
         description="Format of the answers to single records; default: the format of the answered record.",
+    )
+
+    schema_registry_url: str | None = Field(
+        None,
+        description="Addresses of a schema registry, separated by commas; without it, records have no "
+        "schemas (docs/schemas.md).",
+    )
+    basic_auth_credentials_source: Literal["USER_INFO", "URL", "SASL_INHERIT"] | None = Field(
+        None,
+        description="Where user and password for the registry come from: `basic.auth.user.info`, the "
+        "address, or `sasl.username` and `sasl.password`. Default: the first, if set, else the address.",
+    )
+    basic_auth_user_info: SecretStr | None = Field(
+        None, description="`user:password` for the registry; never shown."
+    )
+    bearer_auth_credentials_source: Literal["STATIC_TOKEN", "SASL_OAUTHBEARER_INHERIT"] | None = Field(
+        None,
+        description="Where the token for the registry comes from: `bearer.auth.token`, or the source of "
+        "tokens for the brokers. Default: the first, if it is set.",
+    )
+    bearer_auth_token: SecretStr | None = Field(None, description="Token for the registry; never shown.")
+    bearer_auth_logical_cluster: str | None = Field(
+        None, description="Id of the registry in Confluent Cloud, sent with a token."
+    )
+    bearer_auth_identity_pool_id: str | None = Field(
+        None, description="Id of the identity pool in Confluent Cloud, sent with a token."
+    )
+    schema_registry_ssl_ca_location: str | None = Field(
+        None, description="PEM file or folder of the authorities of the registry's certificate."
+    )
+    schema_registry_ssl_certificate_location: str | None = Field(
+        None, description="PEM file of this client's certificate for the registry (mTLS)."
+    )
+    schema_registry_ssl_key_location: str | None = Field(
+        None, description="PEM file of the key of that certificate; default: the same file."
+    )
+    value_subject_name_strategy: Literal[
+        "TopicNameStrategy", "RecordNameStrategy", "TopicRecordNameStrategy"
+    ] = Field(
+        "TopicNameStrategy",
+        description="Subject under which the schemas of outputs are registered.",
     )
 
     state_dir: Path = Field(
@@ -268,7 +311,7 @@ class Settings(BaseSettings):
         for attribute in type(self).model_fields:
             if attribute != "kafka":
                 value = getattr(self, attribute)
-                shown[attribute.replace("_", ".")] = _plain(value)
+                shown[attribute.replace("_", ".")] = _shown(attribute, value)
         return shown | {name: _plain(value) for name, value in sorted(self.kafka.items())}
 
 
@@ -277,6 +320,11 @@ def _property(name: str, value: Any) -> Any:
         return value
     text = _plain(value)
     return SecretStr(text) if is_secret(name) else text
+
+
+def _shown(attribute: str, value: Any) -> str:
+    """A value as text for display: addresses without user and password."""
+    return shown_addresses(_plain(value)) if attribute == "schema_registry_url" else _plain(value)
 
 
 def _plain(value: Any) -> str:

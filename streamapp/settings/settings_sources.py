@@ -20,6 +20,7 @@ from streamapp.settings.spellings import (
     KAFKA_PREFIX,
     OTHER_VARIABLES,
     PREFIX,
+    REGISTRY_SETTINGS,
     env_name,
     is_secret,
     kafka_name,
@@ -76,6 +77,7 @@ class EnvironmentSource(_Source):
     def target(self, variable: str) -> tuple[str | None, bool]:
         """Attribute or property that a variable sets (None: nothing); True if its value names a file."""
         named = {env_name(attribute): attribute for attribute in self.attributes() - {"kafka"}}
+        named |= {KAFKA_PREFIX + attribute.upper(): attribute for attribute in REGISTRY_SETTINGS}
         base = variable.removesuffix(FILE_SUFFIX)
         names_file = base != variable
         if variable in named:
@@ -102,7 +104,7 @@ class FileSource(_Source):
         for name, value in _flat(_read_toml(file)).items():
             section, _, rest = name.partition(".")
             attribute = (rest if section == "kafka" else name).replace(".", "_")
-            if section == "kafka" and attribute not in CLIENT_SETTINGS:
+            if section == "kafka" and attribute not in (*CLIENT_SETTINGS, *REGISTRY_SETTINGS):
                 kafka[rest] = value
             elif attribute in self.attributes() - {"kafka"}:
                 values[attribute] = value

@@ -18,6 +18,21 @@ CLIENT_SETTINGS = (
     "session_timeout_ms",
 )
 
+# Settings of the schema registry. Serializers of other products have them among the client properties, so
+# they are accepted there, too.
+REGISTRY_SETTINGS = (
+    "schema_registry_url",
+    "basic_auth_credentials_source",
+    "basic_auth_user_info",
+    "bearer_auth_credentials_source",
+    "bearer_auth_token",
+    "bearer_auth_logical_cluster",
+    "bearer_auth_identity_pool_id",
+    "schema_registry_ssl_ca_location",
+    "schema_registry_ssl_certificate_location",
+    "schema_registry_ssl_key_location",
+)
+
 # Variables with our prefix that are not settings.
 OTHER_VARIABLES = {
     "GROVE_CONFIG": "the settings file (the flag --config)",
@@ -25,7 +40,7 @@ OTHER_VARIABLES = {
     "GROVE_DATASETS": "folder of real data sets (grove experiment)",
 }
 
-_SECRET = re.compile(r"password|passphrase|secret|jaas|token$|\.pem$")
+_SECRET = re.compile(r"password|passphrase|secret|jaas|token$|user\.info$|\.pem$")
 
 
 def kafka_name(attribute: str) -> str:

@@ -1,0 +1,179 @@
+"""Registry client: what it asks for, keeps and refuses, and that no secret is shown."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from tests.registry_endpoint import RegistryEndpoint, answered, failed
+from topics.errors import RegistryError, UnknownSchemaError
+from topics.registry import client as module
+from topics.registry.client import Registry
+from topics.registry.registered_schema import Reference, ReferencedSchema, RegisteredSchema
+from topics.registry.registry_access import registry_access, without_user
+from topics.registry.subject_names import subject_name
+
+SECRET = "never-shown-7"
+
+
+def client_of(url: str, **properties: str) -> Registry:
+    access = registry_access(
+        {"schema.registry.url": url, **{name.replace("_", "."): value for name, value in properties.items()}}
+    )
+    assert access is not None
+    return Registry(access)
+
+
+def test_a_schema_is_asked_for_once() -> None:
+    with RegistryEndpoint(schemas__ids__7=answered(schema='"long"')) as endpoint:
+        registry = client_of(endpoint.url)
+        assert registry.schema(7) == registry.schema(7) == RegisteredSchema(7, "AVRO", '"long"')
+        assert endpoint.requests == [("GET", "/schemas/ids/7")]
+
+
+def test_a_schema_by_its_guid() -> None:
+    guid = UUID("89791762-2336-4186-9674-299b90a802e2")
+    path = {f"schemas__guids__{guid}": answered(schema="{}", schemaType="JSON")}
+    with RegistryEndpoint(**path) as endpoint:
+        assert client_of(endpoint.url).schema(guid).kind == "JSON"
+
+
+def test_referenced_schemas_come_in_the_order_of_need() -> None:
+    def needs(*names: str) -> list[dict[str, Any]]:
+        return [{"name": name, "subject": f"of-{name}", "version": 1} for name in names]
+
+    with RegistryEndpoint(
+        schemas__ids__1=answered(schema="top", schemaType="PROTOBUF", references=needs("a", "b")),
+        **{
+            "subjects__of-a__versions__1": answered(schema="A", references=needs("b")),
+            "subjects__of-b__versions__1": answered(schema="B", references=needs("a")),
+        },
+    ) as endpoint:
+        schema = client_of(endpoint.url).schema(1)
+        assert schema.references == (ReferencedSchema("b", "B"), ReferencedSchema("a", "A"))
+
+
+def test_registration_returns_the_id_and_is_done_once() -> None:
+    with RegistryEndpoint(**{"subjects__t%2Fx-value__versions": answered(id=3)}) as endpoint:
+        registry = client_of(endpoint.url)
+        references = [Reference("r", "s", 2)]
+        assert [registry.register("t/x-value", "AVRO", '"int"', references) for _ in range(2)] == [3, 3]
+        assert endpoint.bodies == [
+            {
+                "schema": '"int"',
+                "schemaType": "AVRO",
+                "references": [{"name": "r", "subject": "s", "version": 2}],
+            }
+        ]
+
+
+def test_a_registry_without_guids_does_not_have_a_schema() -> None:
+    guid = UUID("89791762-2336-4186-9674-299b90a802e2")
+    answers = {"schemas__types": (200, b'["JSON","AVRO"]'), f"schemas__guids__{guid}": (404, b"")}
+    with RegistryEndpoint(**answers) as endpoint, pytest.raises(UnknownSchemaError):
+        client_of(endpoint.url).schema(guid)
+
+
+def test_only_the_registry_itself_can_say_that_a_schema_is_unknown() -> None:
+    with RegistryEndpoint(
+        schemas__ids__1=(404, b"<html>"),
+        schemas__ids__2=failed(500, 50001, "store is away"),
+        schemas__types=(404, b""),
+    ) as endpoint:
+        registry = client_of(endpoint.url)
+        with pytest.raises(UnknownSchemaError, match="does not have /schemas/ids/9"):
+            registry.schema(9)
+        for schema_id, reason in ((1, "status 404"), (2, "store is away")):
+            with pytest.raises(RegistryError, match=reason) as caught:
+                registry.schema(schema_id)
+            assert not isinstance(caught.value, UnknownSchemaError)
+
+
+@pytest.mark.parametrize(
+    "answer", [(200, b"["), answered(id=1), answered(schema="x", references=[{"name": 1}])]
+)
+def test_an_answer_that_is_no_schema(answer: tuple[int, bytes]) -> None:
+    with (
+        RegistryEndpoint(schemas__ids__1=answer) as endpoint,
+        pytest.raises(RegistryError, match=r"schema\.registry\.url="),
+    ):
+        client_of(endpoint.url).schema(1)
+
+
+def test_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 100)
+    with (
+        RegistryEndpoint(schemas__ids__1=answered(schema="x" * 200)) as endpoint,
+        pytest.raises(RegistryError, match="more than 100 bytes"),
+    ):
+        client_of(endpoint.url).schema(1)
+
+
+def test_the_second_address_answers_when_the_first_is_away() -> None:
+    with RegistryEndpoint() as gone:
+        pass
+    with RegistryEndpoint(schemas__ids__1=answered(schema='"int"')) as endpoint:
+        assert client_of(f"{gone.url}, {endpoint.url}/").schema(1).text == '"int"'
+        with pytest.raises(RegistryError, match="Connection refused"):
+            client_of(gone.url).schema(1)
+
+
+@pytest.mark.parametrize(
+    ("properties", "expected"),
+    [
+        ({"basic_auth_user_info": f"me:{SECRET}"}, "Basic " + b64encode(f"me:{SECRET}".encode()).decode()),
+        ({"bearer_auth_token": SECRET}, f"Bearer {SECRET}"),
+        ({}, None),
+    ],
+)
+def test_it_signs_in_and_shows_no_secret(
+    properties: dict[str, str], expected: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".netrc").write_text("machine 127.0.0.1 login other password other\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
+    told = failed(401, 40101, f"{SECRET} is wrong")
+    with RegistryEndpoint(schemas__ids__1=told) as endpoint:
+        registry = client_of(endpoint.url, **properties)
+        with pytest.raises(RegistryError) as caught:
+            registry.schema(1)
+        assert endpoint.headers[0].get("Authorization") == expected
+        if properties:
+            shown = f"{caught.value!r} {registry!r} {registry._access!r}"
+            assert SECRET not in shown
+            assert "HTTP status 401" in shown
+
+
+def test_user_and_password_of_an_address() -> None:
+    with RegistryEndpoint() as endpoint:
+        registry = client_of(endpoint.url.replace("http://", f"http://me:{SECRET}@"))
+        with pytest.raises(UnknownSchemaError) as caught:
+            registry.schema(1)
+        assert SECRET not in str(caught.value) + registry.place
+        assert endpoint.headers[0]["Authorization"].startswith("Basic ")
+    assert without_user("https://me:x@h:8/base/") == "https://h:8/base"
+
+
+def test_a_registry_inherits_the_login_of_the_brokers() -> None:
+    properties = {"schema.registry.url": "http://h", "basic.auth.credentials.source": "SASL_INHERIT"}
+    access = registry_access(properties, ("me", SECRET))
+    assert access is not None
+    assert access.login == ("me", SECRET)
+
+
+def test_subject_names() -> None:
+    assert subject_name("RecordNameStrategy", "t", "ns.R") == "ns.R"
+    with pytest.raises(RegistryError, match="needs a schema with a name"):
+        subject_name("TopicRecordNameStrategy", "t", None)
+
+
+def test_answers_of_confluent_cloud_headers() -> None:
+    with RegistryEndpoint(schemas__ids__1=answered(schema="{}", schemaType="JSON")) as endpoint:
+        more = {"bearer_auth_token": "x", "bearer_auth_logical_cluster": "lsrc-1"}
+        client_of(endpoint.url, **more).schema(1)
+        assert endpoint.headers[0]["target-sr-cluster"] == "lsrc-1"
+        assert json.dumps(endpoint.bodies) == "[null]"
