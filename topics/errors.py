@@ -2,6 +2,7 @@
 
     TopicsError
     ├── CodecError       columns that a format cannot carry (a mistake of the caller, never of a record)
+    ├── SchemaError      a writer schema that is not valid
     ├── DatasetError     a data set file that cannot be read; names file and line
     ├── CatalogueError   topics that are missing or differ from the catalogue
     ├── RegistryError    a schema registry that does not answer now, or refuses; names its address
@@ -29,6 +30,10 @@ class TopicsError(Exception):
 
 class CodecError(TopicsError):
     """Columns that the chosen wire format cannot carry."""
+
+
+class SchemaError(TopicsError):
+    """A writer schema that is not valid; the message has the rule."""
 
 
 class DatasetError(TopicsError):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from core.kernels import jit
 from core.kernels.jit import kernel
+from core.kernels.native import pointers
 
 _S1, _S2, _S3, _S4, _S5, _S6, _S7 = (np.uint64(8 * n) for n in range(1, 8))
 
@@ -35,3 +38,20 @@ def half_word(data, at: int) -> Any:
         | np.uint64(data[at + 2]) << _S2
         | np.uint64(data[at + 3]) << _S3
     )
+
+
+def _plain_single(half: Any) -> float:
+    return float(np.array([half], dtype=np.uint32).view(np.float32)[0])
+
+
+def _single(_typing: Any, _half: Any) -> Any:
+    return pointers.types.float64(pointers.types.uint64), _as_float
+
+
+def _as_float(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    number = builder.trunc(arguments[0], pointers.ir.IntType(32))
+    return builder.fpext(builder.bitcast(number, pointers.ir.FloatType()), pointers.ir.DoubleType())
+
+
+single: Callable[[Any], Any] = _plain_single if jit.DISABLED else jit.intrinsic(_single)
+"""Return the float32 with these bits, the lower half of a word, as float64."""

@@ -22,7 +22,13 @@ _REASONS = (str, type(None))
 
 def read_feature_values(batch: Batch, limits: Limits) -> FeatureValues:
     """Return the feature values of the batch."""
-    documents, good, bad = parse(batch, limits.json_max_values)
+    return feature_values_of(*parse(batch, limits.json_max_values), limits)
+
+
+def feature_values_of(
+    documents: list[Document], good: Batch, bad: list[Malformed], limits: Limits
+) -> FeatureValues:
+    """Return documents as feature values. `good` holds their records, `bad` the outcomes of other records."""
     flaws: Flaws = {}
     found = _feature_values(documents, good, flaws, bad, limits)
     check_cells("an id", found.ids, limits.text_max_bytes, flaws)

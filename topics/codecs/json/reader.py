@@ -22,8 +22,15 @@ COMMANDS: tuple[Command, ...] = get_args(Command)
 
 def read_instances(batch: Batch, limits: Limits) -> Instances:
     """Return the instances of the batch."""
-    documents, good, bad = parse(batch, limits.json_max_values)
-    flaws: Flaws = {}
+    return instances_of(*parse(batch, limits.json_max_values), {}, limits)
+
+
+def instances_of(
+    documents: list[Document], good: Batch, bad: list[Malformed], flaws: Flaws, limits: Limits
+) -> Instances:
+    """Return documents as instances. `good` holds their records, `bad` the outcomes of the other records,
+    `flaws` those of documents that are bad already.
+    """
     instances = _instances(documents, good, flaws, bad)
     check_cells("an id", instances.ids, limits.text_max_bytes, flaws)
     check_classes(instances.label_values, instances.label, limits, flaws)
@@ -57,8 +64,13 @@ def _instances(documents: list[Document], batch: Batch, flaws: Flaws, bad: list[
 
 def read_labels(batch: Batch, limits: Limits) -> Labels:
     """Return the labels of the batch."""
-    documents, good, bad = parse(batch, limits.json_max_values)
-    flaws: Flaws = {}
+    return labels_of(*parse(batch, limits.json_max_values), {}, limits)
+
+
+def labels_of(
+    documents: list[Document], good: Batch, bad: list[Malformed], flaws: Flaws, limits: Limits
+) -> Labels:
+    """Return documents as labels; the parameters are those of `instances_of`."""
     labels = _labels(documents, good, flaws, bad)
     check_cells("an id", labels.ids, limits.text_max_bytes, flaws)
     check_cells("an annotator", labels.annotators, limits.text_max_bytes, flaws)
@@ -108,7 +120,11 @@ def _check_declined(declined: list[Any], label: Ints32, flaws: Flaws) -> None:
 
 def read_controls(batch: Batch, limits: Limits) -> Controls:
     """Return the commands of the batch; the task checks their members."""
-    documents, good, bad = parse(batch, limits.control_max_values)
+    return controls_of(*parse(batch, limits.control_max_values))
+
+
+def controls_of(documents: list[Document], good: Batch, bad: list[Malformed]) -> Controls:
+    """Return documents as commands; the parameters are those of `instances_of`."""
     items: list[Control] = []
     for row, document in enumerate(documents):
         record = int(good.record[row])

@@ -181,7 +181,7 @@ class ShapedRows:
         starts = (distinct[:found] >> LENGTH_BITS).tolist()
         ends = ((distinct[:found] >> LENGTH_BITS) + (distinct[:found] & _LENGTH)).tolist()
         spelled = [self._text[a:b] for a, b in zip(starts, ends, strict=True)]
-        if not any(b"\\" in each for each in spelled):
+        if not np.count_nonzero(self._kinds[:, value] == ESCAPED):
             return [each.decode() for each in spelled], codes
         # One text may be spelled in several ways.
         number: dict[str, int] = {}

@@ -5,14 +5,11 @@ A form is the part of the header that records share.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
-from core.kernels import jit
 from core.kernels.jit import bits, from_bits, kernel, row_of, start_of
-from core.kernels.native import pointers
 from topics.codecs.packed.layout import (
     DECLINED,
     HAS_ANNOTATOR,
@@ -28,7 +25,7 @@ from topics.codecs.packed.layout import (
 from topics.codecs.packed.layout import LABEL as LABEL_KIND
 from topics.columns.records import MAX_WEIGHT
 from topics.columns.utf8 import is_text
-from topics.columns.words import half_word, word
+from topics.columns.words import half_word, single, word
 
 ID, ID_BYTES, LABEL, LABEL_BYTES, WEIGHT, ANNOTATOR, ANNOTATOR_BYTES, PARTS = range(8)
 """Columns for the fields beside the values: start and bytes of the id; the label, or start and bytes of its
@@ -44,23 +41,6 @@ _FLOAT64, _FLOAT32 = 8, 4
 _EXPONENT: Final = 0x7FF << 52
 _MANTISSA: Final = (1 << 52) - 1
 _ONE_BITS: Final = int(np.float64(1.0).view(np.int64))
-
-
-def _plain_single(half: Any) -> float:
-    return float(np.array([half], dtype=np.uint32).view(np.float32)[0])
-
-
-def _single(_typing: Any, _half: Any) -> Any:
-    return pointers.types.float64(pointers.types.uint64), _as_float
-
-
-def _as_float(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-    number = builder.trunc(arguments[0], pointers.ir.IntType(32))
-    return builder.fpext(builder.bitcast(number, pointers.ir.FloatType()), pointers.ir.DoubleType())
-
-
-single: Callable[[Any], Any] = _plain_single if jit.DISABLED else jit.intrinsic(_single)
-"""Return the float32 with these bits, the lower half of a word, as float64."""
 
 
 @kernel(

@@ -1,0 +1,1 @@
+"""Programs: writer schemas as instructions that a kernel runs over the records of a run."""
