@@ -30,6 +30,10 @@ class EmbeddedBrokerError(StreamappError):
     """The Kafka broker does not answer, or did not start."""
 
 
+class EmbeddedRegistryError(StreamappError):
+    """The schema registry of `grove registry` ended, or did not start."""
+
+
 class NotYetError(Exception):
     """A condition that waiting may end, such as an open transaction of another worker."""
 

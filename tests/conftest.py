@@ -16,6 +16,7 @@ from tests import progress, tiers
 from tests.broker.fork_server import fork_server
 from tests.container_broker import ContainerBroker, check_docker
 from tests.minutes import Minutes
+from tests.registry_command import RegistryCommand
 from tests.session_broker import SessionBroker, address_of
 from tests.skips import SkipBudget
 
@@ -93,6 +94,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 SESSION_BROKER = pytest.StashKey[SessionBroker]()
+SESSION_REGISTRY = pytest.StashKey[SessionBroker]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -107,17 +109,20 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SESSION_BROKER] = SessionBroker(
         ContainerBroker if in_container else lambda: EmbeddedBroker(brief=True, heap_mb=1024)
     )
+    config.stash[SESSION_REGISTRY] = SessionBroker(RegistryCommand)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
     """Tell a process of xdist whom to ask."""
     node.workerinput["broker"] = node.config.stash[SESSION_BROKER].socket
+    node.workerinput["registry"] = node.config.stash[SESSION_REGISTRY].socket
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
-    if SESSION_BROKER in config.stash:
-        config.stash[SESSION_BROKER].close()
+    for shared in (SESSION_BROKER, SESSION_REGISTRY):
+        if shared in config.stash:
+            config.stash[shared].close()
     if fork_server.cache_info().currsize:
         fork_server().close()
 
@@ -130,6 +135,14 @@ def broker(request: pytest.FixtureRequest) -> Broker:
         return Broker(address)
     workerinput = getattr(config, "workerinput", None)
     return Broker(address_of(workerinput["broker"] if workerinput else config.stash[SESSION_BROKER].socket))
+
+
+@pytest.fixture(scope="session")
+def registry_url(request: pytest.FixtureRequest) -> str:
+    """The address of a schema registry that the session shares: use subjects of your own."""
+    config = request.config
+    workerinput = getattr(config, "workerinput", None)
+    return address_of(workerinput["registry"] if workerinput else config.stash[SESSION_REGISTRY].socket)
 
 
 @pytest.fixture(autouse=True)

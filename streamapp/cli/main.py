@@ -16,7 +16,18 @@ from streamapp.cli import version
 from streamapp.cli.learning import experiment, pool, prequential, warm
 from streamapp.cli.operating import config, dlq, journal, migrate, models, tree, whatif
 from streamapp.cli.register import register
-from streamapp.cli.running import bridge, broker, demo, generate, oracle, replay, topics, web, worker
+from streamapp.cli.running import (
+    bridge,
+    broker,
+    demo,
+    generate,
+    oracle,
+    replay,
+    schema_registry,
+    topics,
+    web,
+    worker,
+)
 from streamapp.errors import StreamappError
 
 USAGE, FAILURE, INTERRUPTED = 64, 1, 130
@@ -46,6 +57,7 @@ PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True}  # options 
 
 register(app, demo.demo, rich_help_panel=START)
 register(app, broker.broker, rich_help_panel=RUN)
+register(app, schema_registry.registry, rich_help_panel=RUN)
 app.add_typer(topics.app, name="topics", rich_help_panel=RUN)
 app.add_typer(worker.app, name="worker", rich_help_panel=RUN)
 app.add_typer(journal.app, name="journal", rich_help_panel=RUN)

@@ -1,4 +1,4 @@
-"""The broker's jars in a cache per user: downloaded once, checked, safe for concurrent starts."""
+"""Jars in a cache per user: downloaded once, checked, safe for concurrent starts."""
 
 import fcntl
 import os
@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from streamapp.embedded import maven
 from streamapp.embedded.lock import LOCK_FILE, Jar, read_lock
@@ -26,25 +27,36 @@ CONNECT_SECONDS, READ_SECONDS = 10, 60
 Advance = Callable[[int], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program in Java, for messages: its name, and another way to get it."""
+
+    name: str
+    instead: str
+
+
+KAFKA: Final = Program("Apache Kafka", "name a broker: GROVE_KAFKA_BOOTSTRAP_SERVERS")
+
+
 def cache_directory() -> Path:
     """`$XDG_CACHE_HOME/streamgrove/kafka`, by default below `~/.cache`."""
     root = os.environ.get("XDG_CACHE_HOME")
     return (Path(root) if root else Path.home() / ".cache") / "streamgrove" / "kafka"
 
 
-def fetch_jars(directory: Path | None = None, lock: Path = LOCK_FILE) -> list[Path]:
+def fetch_jars(directory: Path | None = None, lock: Path = LOCK_FILE, program: Program = KAFKA) -> list[Path]:
     """Return the files of the class path, checked against the lock file; missing files are downloaded."""
     directory = directory or cache_directory()
     jars = read_lock(lock)
-    with _exclusive(directory):
+    with exclusive(directory):
         missing = [jar for jar in jars if not jar.matches(directory / jar.name)]
         if missing:
-            _fetch(missing, directory)
+            _fetch(missing, directory, program)
     return [directory / jar.name for jar in jars]
 
 
 @contextmanager
-def _exclusive(directory: Path) -> Iterator[None]:
+def exclusive(directory: Path) -> Iterator[None]:
     """Hold the cache's lock, so that the second of two concurrent starts waits and then finds the jars."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -57,14 +69,16 @@ def _exclusive(directory: Path) -> Iterator[None]:
         yield
 
 
-def _fetch(jars: list[Jar], directory: Path) -> None:
+def _fetch(jars: list[Jar], directory: Path, program: Program) -> None:
     settings = maven.read_maven_settings()
     remaining = [jar for jar in jars if not _copy_from_local(jar, directory, settings)]
     if not remaining:
         return
     sources = maven.sources(settings)
-    with _progress(sum(jar.size for jar in remaining)) as advance, ThreadPoolExecutor(N_CONNECTIONS) as pool:
-        downloads = [pool.submit(_download, jar, directory, sources, settings, advance) for jar in remaining]
+    size = sum(jar.size for jar in remaining)
+    with _progress(program, size) as advance, ThreadPoolExecutor(N_CONNECTIONS) as pool:
+        where = directory, sources, settings, program, advance
+        downloads = [pool.submit(_download, jar, *where) for jar in remaining]
         try:
             for download in downloads:
                 download.result()
@@ -88,6 +102,7 @@ def _download(
     directory: Path,
     sources: list[maven.Repository],
     settings: maven.MavenSettings,
+    program: Program,
     advance: Advance,
 ) -> None:
     from requests import Session
@@ -107,8 +122,8 @@ def _download(
                 return
             problems.append(f"{source.url}: {problem}")
     message = (
-        f"cannot fetch {jar.name} of the embedded broker ({'; '.join(problems)}); check the network, a proxy "
-        "(HTTPS_PROXY) or a mirror (~/.m2/settings.xml), or name a broker: GROVE_KAFKA_BOOTSTRAP_SERVERS"
+        f"cannot fetch {jar.name} of {program.name} ({'; '.join(problems)}); check the network, a proxy "
+        f"(HTTPS_PROXY) or a mirror (~/.m2/settings.xml), or {program.instead}"
     )
     raise DownloadError(message)
 
@@ -166,11 +181,11 @@ def _replacing(target: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Advance]:
+def _progress(program: Program, total: int) -> Iterator[Advance]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("Apache Kafka (once)", total=total)
+        task = progress.add_task(f"{program.name} (once)", total=total)
         yield lambda n: progress.advance(task, n)

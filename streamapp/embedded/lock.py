@@ -17,18 +17,25 @@ HEADER = (
 
 @dataclass(frozen=True)
 class Jar:
-    """One locked jar of the class path."""
+    """One locked file of a Maven repository, mostly a jar of the class path."""
 
     group: str
     artifact: str
     version: str
     sha256: str
     size: int
+    classifier: str = ""
+    extension: str = "jar"
+
+    @property
+    def stem(self) -> str:
+        """File name without its extension."""
+        return "-".join(filter(None, (self.artifact, self.version, self.classifier)))
 
     @property
     def name(self) -> str:
         """File name, as in a Maven repository."""
-        return f"{self.artifact}-{self.version}.jar"
+        return f"{self.stem}.{self.extension}"
 
     @property
     def path(self) -> str:
@@ -49,8 +56,8 @@ def read_lock(file: Path = LOCK_FILE) -> list[Jar]:
     for line in file.read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             coordinate, sha256, size = line.split()
-            group, artifact, version = coordinate.split(":")
-            jars.append(Jar(group, artifact, version, sha256, int(size)))
+            group, artifact, version, *rest = coordinate.split(":")
+            jars.append(Jar(group, artifact, version, sha256, int(size), *rest))
     return jars
 
 

@@ -29,6 +29,22 @@ _WIRES: dict[str, Wire] = {
 }
 _HEADER = "content-type"
 
+BY_SCHEMA: Final = frozenset(
+    {
+        "application/avro",
+        "application/vnd.apache.avro+binary",
+        "application/x-avro",
+        "application/x-avro-binary",
+        "avro/binary",
+        "application/protobuf",
+        "application/vnd.google.protobuf",
+        "application/x-protobuf",
+        "application/schema+json",
+        "application/octet-stream",
+    }
+)
+"""Content types of values by a schema, if a registry is in use; serializers mostly send none."""
+
 # JSON begins with none of these bytes: the magic of packed is not UTF-8, an Arrow stream begins with its
 # continuation mark 0xFFFFFFFF, and 0x00 begins the frame of Confluent's serializers.
 PACKED_FIRST_BYTE: Final = 0xD6
@@ -55,13 +71,22 @@ def is_undecodable(headers: Headers) -> bool:
     return any(not name.isascii() and UNDECODABLE in name for name, _ in headers)
 
 
+def may_be_by_schema(value: bytes | None) -> bool:
+    """Whether a record with this content type may have a schema; None: it has no such header."""
+    return value is None or _name(value) in BY_SCHEMA or wire_of_content_type(value) == "json"
+
+
 def wire_of_content_type(value: bytes) -> Wire | None:
     """Return the encoding of a content type, ignoring case and parameters; None if it is not supported."""
-    name = value.split(b";", 1)[0].strip().lower().decode("latin-1")
+    name = _name(value)
     wire = _WIRES.get(name)
     if wire is None and name.startswith("application/") and name.endswith("+json"):
         return "json"
     return wire
+
+
+def _name(value: bytes) -> str:
+    return value.split(b";", 1)[0].strip().lower().decode("latin-1")
 
 
 def wire_of_value(value: bytes) -> Wire:

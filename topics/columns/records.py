@@ -20,7 +20,8 @@ import numpy.typing as npt
 
 from topics.columns.headers import Headers as Headers
 from topics.columns.members import member
-from topics.columns.spans import RecordSpans
+from topics.columns.raw_records import RawRecords as RawRecords
+from topics.columns.raw_records import Schemas as Schemas
 from topics.errors import Reason
 
 Ints32 = npt.NDArray[np.int32]
@@ -46,57 +47,6 @@ def weight_rule(weight: float) -> str:
 
 
 # -- coming in ----------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True, eq=False)
-class RawRecords:
-    """Consumed records of one topic partition in offset order, as columns of equal length.
-
-    Fetched records are spans over a buffer: a key, a value or headers become Python objects only on access.
-    """
-
-    topic: str
-    partition: int
-    offsets: Sequence[int]
-    timestamps: Sequence[int]  # milliseconds since the epoch: the event time of the record
-    keys: Sequence[bytes | None]
-    values: Sequence[bytes | None]
-    headers: Sequence[Headers]  # () if a record has none
-    _spans: RecordSpans | None = field(default=None, init=False, repr=False)
-
-    @classmethod
-    def over(cls, topic: str, partition: int, spans: RecordSpans) -> RawRecords:
-        """Return the records that spans describe."""
-        columns = (spans.offsets, spans.timestamps, spans.keys, spans.values, spans.headers)
-        raw = cls(topic, partition, *columns)
-        raw._spans = spans
-        return raw
-
-    def __len__(self) -> int:
-        return len(self.offsets)
-
-    @property
-    def spans(self) -> RecordSpans:
-        """The records as spans over one buffer."""
-        if self._spans is None:
-            columns = (self.offsets, self.timestamps, self.keys, self.values, self.headers)
-            self._spans = RecordSpans.of(*columns)
-        return self._spans
-
-    def part(self, start: int, stop: int) -> RawRecords:
-        """Return records `start` to before `stop`."""
-        if self._spans is not None:
-            return RawRecords.over(self.topic, self.partition, self._spans.part(start, stop))
-        cut = slice(start, stop)
-        columns = (self.offsets[cut], self.timestamps[cut], self.keys[cut], self.values[cut])
-        return RawRecords(self.topic, self.partition, *columns, self.headers[cut])
-
-    def chosen(self, records: Sequence[int] | Ints64) -> RawRecords:
-        """Return the records with these indices."""
-        spans = self.spans
-        return RawRecords.over(
-            self.topic, self.partition, RecordSpans(spans.buffer, spans.table.take(records, axis=1))
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,10 @@ A body of Protobuf begins with the indexes of its message; if the id is in a hea
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-import numpy as np
-
 from topics.columns.headers import Headers
-from topics.columns.records import Ints64
-from topics.columns.spans import Spans, any_headers
 from topics.registry.registered_schema import SchemaId
 
 MAGIC: Final = 0x00
@@ -25,7 +20,6 @@ MAGIC_GUID: Final = 0x01
 ID_HEADER: Final = "__value_schema_id"
 PREFIX_BYTES: Final = 5
 GUID_BYTES: Final = 17
-NO_ID: Final = -1
 
 _ID: Final = struct.Struct(">BI")
 
@@ -39,8 +33,8 @@ def framed(schema_id: int, body: bytes) -> bytes:
     return _ID.pack(MAGIC, schema_id) + body
 
 
-def id_of_value(value: bytes) -> int | None:
-    """Return the schema id before a body; None if the value does not begin with one."""
+def id_before_body(value: bytes) -> int | None:
+    """Return the schema id at the beginning of a value; None if it does not begin with one."""
     if len(value) < PREFIX_BYTES or value[0] != MAGIC:
         return None
     return int(_ID.unpack_from(value)[1])
@@ -55,27 +49,10 @@ def id_header(headers: Headers) -> bytes | None:
     return content or None
 
 
-def id_of_header(content: bytes) -> tuple[SchemaId, bytes] | None:
+def id_in_header(content: bytes) -> tuple[SchemaId, bytes] | None:
     """Return the id in a header, and the bytes after it; None if it has none."""
     if content[0] == MAGIC and len(content) >= PREFIX_BYTES:
         return int(_ID.unpack_from(content)[1]), content[PREFIX_BYTES:]
     if content[0] == MAGIC_GUID and len(content) >= GUID_BYTES:
         return UUID(bytes=content[1:GUID_BYTES]), content[GUID_BYTES:]
     return None
-
-
-def ids_of_values(values: Spans) -> Ints64:
-    """Return the schema id before each body; NO_ID for a value that does not begin with one (int64[n])."""
-    ids: Ints64 = np.full(len(values), NO_ID, dtype=np.int64)
-    starts = values.starts
-    rows = np.flatnonzero(values.lengths >= PREFIX_BYTES)
-    rows = rows[values.bytes[starts[rows]] == MAGIC]
-    if len(rows):
-        digits = values.bytes[starts[rows, None] + np.arange(1, PREFIX_BYTES)].astype(np.int64)
-        ids[rows] = digits @ np.array([1 << 24, 1 << 16, 1 << 8, 1], dtype=np.int64)
-    return ids
-
-
-def has_id_headers(headers: Sequence[Headers]) -> bool:
-    """Whether some record may have its schema id in a header."""
-    return any_headers(headers)

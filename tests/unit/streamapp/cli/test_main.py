@@ -19,6 +19,7 @@ COMMANDS = (
     "experiment",
     "bridge",
     "broker",
+    "registry",
     "topics",
     "tree",
     "worker",

@@ -1,0 +1,70 @@
+"""Schema ids of a run: which schemas its values are by, before they are looked up and read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from topics.codecs.content_types import content_type, may_be_by_schema
+from topics.codecs.frames.wire_format import (
+    ID_HEADER,
+    MAGIC,
+    PREFIX_BYTES,
+    id_before_body,
+    id_header,
+    id_in_header,
+)
+from topics.columns.headers import Headers
+from topics.columns.records import Ints64, RawRecords
+from topics.columns.spans import Spans, any_headers, distinct_headers
+from topics.registry.registered_schema import SchemaId
+
+NO_ID: Final = -1
+
+
+def schema_id(value: bytes | None, headers: Headers) -> SchemaId | None:
+    """Return the id of the schema that a record names; None if it names none."""
+    if value is None:
+        return None
+    content = id_header(headers)
+    if content is not None:
+        in_header = id_in_header(content)
+        return None if in_header is None else in_header[0]
+    return id_before_body(value) if may_be_by_schema(content_type(headers)) else None
+
+
+def schema_ids(raw: RawRecords) -> list[SchemaId | None]:
+    """Return the id of the schema that each record names, None where it names none."""
+    if are_before_bodies(raw.headers):
+        ids = ids_before_bodies(raw.spans.values).tolist()
+        return [None if each_id == NO_ID else each_id for each_id in ids]
+    return [schema_id(value, headers) for value, headers in zip(raw.values, raw.headers, strict=True)]
+
+
+def are_before_bodies(headers: Sequence[Headers]) -> bool:
+    """Whether every record that names a schema has its id before the body."""
+    if not any_headers(headers):
+        return True
+    return all(
+        may_be_by_schema(content_type(each_headers)) and all(name != ID_HEADER for name, _ in each_headers)
+        for each_headers in distinct_headers(headers)
+    )
+
+
+def ids_before_bodies(values: Spans) -> Ints64:
+    """Return int64[n], the schema id before each body; NO_ID for a value that does not begin with one."""
+    ids: Ints64 = np.full(len(values), NO_ID, dtype=np.int64)
+    starts = values.starts
+    rows = np.flatnonzero(values.lengths >= PREFIX_BYTES)
+    rows = rows[values.bytes[starts[rows]] == MAGIC]
+    if len(rows):
+        digits = values.bytes[starts[rows, None] + np.arange(1, PREFIX_BYTES)].astype(np.int64)
+        ids[rows] = digits @ np.array([1 << 24, 1 << 16, 1 << 8, 1], dtype=np.int64)
+    return ids
+
+
+def bodies(values: Spans) -> Spans:
+    """Return the bodies of values that all begin with a schema id."""
+    return Spans(values.buffer, values.starts + PREFIX_BYTES, values.lengths - PREFIX_BYTES)

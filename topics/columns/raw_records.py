@@ -1,0 +1,73 @@
+"""Raw records: a run as it was consumed, before its values are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from topics.columns.headers import Headers
+from topics.columns.spans import Ints64, RecordSpans
+from topics.registry.registered_schema import RegisteredSchema, SchemaId
+
+Schemas = Mapping[SchemaId, RegisteredSchema]
+
+
+@dataclass(slots=True, eq=False)
+class RawRecords:
+    """Consumed records of one topic partition in offset order, as columns of equal length.
+
+    Fetched records are spans over a buffer: a key, a value or headers become Python objects only on access.
+    """
+
+    topic: str
+    partition: int
+    offsets: Sequence[int]
+    timestamps: Sequence[int]  # milliseconds since the epoch: the event time of the record
+    keys: Sequence[bytes | None]
+    values: Sequence[bytes | None]
+    headers: Sequence[Headers]  # () if a record has none
+    schemas: Schemas | None = None
+    """The schemas that the values name, by id; None: no registry is in use, and a frame is left out."""
+    _spans: RecordSpans | None = field(default=None, init=False, repr=False)
+
+    @classmethod
+    def over(
+        cls, topic: str, partition: int, spans: RecordSpans, schemas: Schemas | None = None
+    ) -> RawRecords:
+        """Return the records that spans describe."""
+        columns = (spans.offsets, spans.timestamps, spans.keys, spans.values, spans.headers)
+        raw = cls(topic, partition, *columns, schemas)
+        raw._spans = spans
+        return raw
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @property
+    def spans(self) -> RecordSpans:
+        """The records as spans over one buffer."""
+        if self._spans is None:
+            columns = (self.offsets, self.timestamps, self.keys, self.values, self.headers)
+            self._spans = RecordSpans.of(*columns)
+        return self._spans
+
+    def part(self, start: int, stop: int) -> RawRecords:
+        """Return records `start` to before `stop`."""
+        if self._spans is not None:
+            return RawRecords.over(self.topic, self.partition, self._spans.part(start, stop), self.schemas)
+        cut = slice(start, stop)
+        columns = (self.offsets[cut], self.timestamps[cut], self.keys[cut], self.values[cut])
+        return RawRecords(self.topic, self.partition, *columns, self.headers[cut], self.schemas)
+
+    def chosen(self, records: Sequence[int] | Ints64) -> RawRecords:
+        """Return the records with these indices."""
+        spans = self.spans
+        chosen = RecordSpans(spans.buffer, spans.table.take(records, axis=1))
+        return RawRecords.over(self.topic, self.partition, chosen, self.schemas)
+
+    def read_by(self, schemas: Schemas) -> RawRecords:
+        """Return the same records, whose values are to be read by schemas."""
+        if self._spans is not None:
+            return RawRecords.over(self.topic, self.partition, self._spans, schemas)
+        columns = (self.offsets, self.timestamps, self.keys, self.values, self.headers)
+        return RawRecords(self.topic, self.partition, *columns, schemas)
