@@ -10,7 +10,7 @@ from tests.broker.workers import PATIENCE
 from topics.clients.cluster import Cluster
 from topics.errors import BrokerError
 
-IMAGE = "apache/kafka:4.1.1"
+IMAGE = "apache/kafka:4.4.0"
 PORT = 9092
 REMEDY = "leave --broker out for an embedded broker, or name one: GROVE_KAFKA_BOOTSTRAP_SERVERS"
 

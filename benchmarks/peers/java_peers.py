@@ -19,8 +19,8 @@ SOURCES = sorted(Path(__file__).with_name("java").glob("*.java"))
 STREAMS: Artifact = (
     "org.apache.kafka",
     "kafka-streams",
-    "4.1.1",
-    "e554318dbc2b07461f714be32bb324744ba993eb7a49f938792beff577d7044b",
+    "4.4.0",
+    "6e06548a119adf213121ad2e4fefff6ab4263875b4f761425ace8ea4f5ba04a6",
 )
 CLASSES = ("0", "1")  # MOA gets the classes beforehand
 FORMATS = ("json", "packed")

@@ -163,7 +163,7 @@ class EmbeddedBroker:
             "-XX:MaxGCPauseMillis=20",
             "-XX:+ExitOnOutOfMemoryError",
             "-XX:-UsePerfData",
-            "--sun-misc-unsafe-memory-access=allow",  # Kafka 4.1 needs it to unmap its indexes
+            "--sun-misc-unsafe-memory-access=allow",  # Kafka 4.1 to 4.4 needs it to unmap its indexes
             "-Djava.net.preferIPv4Stack=true",
             f"-Djava.io.tmpdir={self.directory}",  # unpacked libraries would outlive a kill elsewhere
             f"-Dlog4j2.configurationFile={self.directory / 'log4j2.properties'}",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 # The `!` matters: without it, the versions that one POM manages would apply to the jars of both artifacts.
-ENDPOINT = "org.apache.kafka:kafka_2.13:4.1.1!+org.apache.logging.log4j:log4j-slf4j-impl:2.24.3!"
+ENDPOINT = "org.apache.kafka:kafka_2.13:4.4.0!+org.apache.logging.log4j:log4j-slf4j-impl:2.24.3!"
 LOCK_FILE = Path(__file__).with_name("jars.lock")
 HEADER = (
     "# The jars of the embedded broker: group:artifact:version, SHA-256, bytes. Written by\n"

@@ -66,7 +66,8 @@ waits one second when it opens a client with a token.
 
 A listener of Kafka 4.1.1 with `sasl.oauthbearer.jwks.endpoint.url` verifies signatures, issuer and audience
 only if the broker sets `sasl.oauthbearer.jwt.validator.class` to
-`org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator`; without it, it lets in forged tokens.
+`org.apache.kafka.common.security.oauthbearer.BrokerJwtValidator`; without it, it lets in forged tokens. A
+listener of Kafka 4.4.0 verifies them by default.
 
 `sasl.mechanism=GSSAPI` is refused: librdkafka is built without Kerberos in the packages of confluent-kafka,
 and aiokafka needs the package gssapi.

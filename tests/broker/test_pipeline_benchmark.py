@@ -118,7 +118,7 @@ def is_measured(line):
 @pytest.mark.parametrize("form", ["json", "packed"])
 def test_java_peers_do_the_same_work(broker, form):
     ours, streams, loop = run_java_peers(broker, "--format", form)
-    assert [line["system"] for line in (ours, streams, loop)] == ["streamgrove", "streams 4.1.1", "loop"]
+    assert [line["system"] for line in (ours, streams, loop)] == ["streamgrove", "streams 4.4.0", "loop"]
     for line in (ours, streams, loop):
         is_measured(line)
         assert line["accuracy"] == ours["accuracy"]

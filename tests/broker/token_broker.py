@@ -80,8 +80,6 @@ def token_broker(monkeypatch: pytest.MonkeyPatch, directory: Path) -> Iterator[T
             "sasl.enabled.mechanisms": "OAUTHBEARER",
             "oauthbearer.sasl.jaas.config": f"{OAUTH}.OAuthBearerLoginModule required;",
             "oauthbearer.sasl.server.callback.handler.class": f"{OAUTH}.OAuthBearerValidatorCallbackHandler",
-            # Kafka 4.1.1 chooses the validator of clients by default, which verifies no signature.
-            "sasl.oauthbearer.jwt.validator.class": f"{OAUTH}.BrokerJwtValidator",
             "sasl.oauthbearer.jwks.endpoint.url": f"{url}/jwks",
             "sasl.oauthbearer.expected.issuer": url,
             "sasl.oauthbearer.expected.audience": AUDIENCE,

@@ -20,7 +20,7 @@ def test_it_is_a_compose_file():
 
 
 def test_the_schema_refuses_a_misspelt_key():
-    broken = {"services": {"kafka": {"image": "apache/kafka:4.1.1", "depend_on": []}}}
+    broken = {"services": {"kafka": {"image": "apache/kafka:4.4.0", "depend_on": []}}}
     with pytest.raises(jsonschema.ValidationError, match="depend_on"):
         jsonschema.validate(broken, compose_schema(), cls=jsonschema.Draft7Validator)
 
