@@ -7,20 +7,27 @@ from typing import Protocol
 
 from topics.codecs import arrow, json, packed
 from topics.codecs.batch import Batch
+from topics.codecs.by_schema.schema_readers import reader_of
 from topics.codecs.limits import Limits
 from topics.codecs.prediction_row import PredictionRow
+from topics.codecs.screening import Form
 from topics.columns.records import Features, Floats, Format, Instances, Labels, Predictions
 from topics.errors import CodecError
+from topics.registry.registered_schema import RegisteredSchema
 
 
-class Codec(Protocol):
-    """One wire format, batch-wise in both directions."""
+class InputCodec(Protocol):
+    """Reads the values of instances and labels, batch-wise."""
 
     def read_instances(self, batch: Batch, limits: Limits) -> Instances:
         """Return the instances of the batch; bad records are in its `malformed`."""
 
     def read_labels(self, batch: Batch, limits: Limits) -> Labels:
         """Return the labels of the batch; bad records are in its `malformed`."""
+
+
+class Codec(InputCodec, Protocol):
+    """One wire format, batch-wise in both directions."""
 
     def read_predictions(self, value: bytes) -> list[PredictionRow]:
         """Return the rows of one record; raise LookupError, TypeError or ValueError if it holds no
@@ -51,6 +58,11 @@ class Codec(Protocol):
 
 
 CODECS: dict[Format, Codec] = {"json": json, "packed": packed, "arrow": arrow}
+
+
+def input_codec(form: Form) -> InputCodec:
+    """Return the codec of a format, or the reader of a schema."""
+    return reader_of(form) if isinstance(form, RegisteredSchema) else CODECS[form]
 
 
 def codec(form: Format) -> Codec:

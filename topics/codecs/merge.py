@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from topics.columns.records import Features, Instances, Ints32, Ints64, Labels, Malformed
+from topics.columns.records import Features, FeatureValues, Instances, Ints32, Ints64, Labels, Malformed
 
 
 def merge_instances(parts: Sequence[Instances], malformed: list[Malformed]) -> Instances:
@@ -56,7 +56,24 @@ def merge_labels(parts: Sequence[Labels], malformed: list[Malformed]) -> Labels:
     )
 
 
-Part = Instances | Labels
+def merge_feature_values(parts: Sequence[FeatureValues]) -> FeatureValues:
+    """Return the feature values of all parts in record order; the parts are of one run."""
+    order = np.argsort(np.concatenate([part.record for part in parts]), kind="stable")
+    return FeatureValues(
+        record=_column(parts, "record", order),
+        row=_column(parts, "row", order),
+        keys=parts[0].keys,
+        key=_column(parts, "key", order),
+        ids=_cells(parts, "ids", order),
+        values=_cells(parts, "values", order),
+        unavailable=_cells(parts, "unavailable", order),
+        finish=_cells(parts, "finish", order),
+        malformed=_in_order(parts, []),
+    )
+
+
+Part = Instances | Labels | FeatureValues
+Labelled = Instances | Labels
 
 
 def _in_order(parts: Sequence[Part], malformed: list[Malformed]) -> list[Malformed]:
@@ -85,7 +102,7 @@ def _cells(parts: Sequence[Part], name: str, order: Ints64) -> Any:
     return [cells[place] for place in order.tolist()]
 
 
-def _labels(parts: Sequence[Part], order: Ints64) -> tuple[list[str], Ints32]:
+def _labels(parts: Sequence[Labelled], order: Ints64) -> tuple[list[str], Ints32]:
     """Return the union of the class names and the codes in it."""
     names: dict[str, int] = {}
     columns = [np.empty(0, dtype=np.int32)]
@@ -96,7 +113,7 @@ def _labels(parts: Sequence[Part], order: Ints64) -> tuple[list[str], Ints32]:
     return list(names), np.concatenate(columns)[order]
 
 
-def _keys(parts: Sequence[Part], order: Ints64) -> tuple[list[str], Ints32]:
+def _keys(parts: Sequence[Labelled], order: Ints64) -> tuple[list[str], Ints32]:
     """Return the keys that a row has: a malformed record must not create a model."""
     if not parts:
         return [], np.empty(0, dtype=np.int32)
@@ -111,7 +128,7 @@ def _starts(parts: Sequence[Part]) -> list[int]:
     return starts
 
 
-def _features(parts: Sequence[Part], place: Ints64) -> list[Features]:
+def _features(parts: Sequence[Labelled], place: Ints64) -> list[Features]:
     return [
         Features(each.names, place[start + each.rows], each.values, each.strings)
         for start, part in zip(_starts(parts), parts, strict=False)

@@ -8,20 +8,35 @@ import numpy as np
 
 from topics.codecs.batch import Batch
 from topics.codecs.content_types import (
+    FRAME_FIRST_BYTE,
     content_type,
     is_undecodable,
+    may_be_by_schema,
     uniform_wire,
     wire_of_content_type,
     wire_of_value,
 )
 from topics.codecs.envelopes import unwrap
 from topics.codecs.flaws import Flaw, malformed
+from topics.codecs.frames.schema_ids import NO_ID, are_before_bodies, bodies, ids_before_bodies
+from topics.codecs.frames.wire_format import (
+    ID_HEADER,
+    PREFIX_BYTES,
+    id_before_body,
+    id_header,
+    id_in_header,
+)
 from topics.codecs.limits import Limits
-from topics.columns.records import Format, Headers, Ints32, Malformed, RawRecords
+from topics.columns.records import Format, Headers, Ints32, Malformed, RawRecords, Schemas
 from topics.columns.spans import Spans
 from topics.errors import Reason
+from topics.registry.registered_schema import RegisteredSchema
 
 ALL_FORMATS: tuple[Format, ...] = ("json", "packed", "arrow")
+
+Form = Format | RegisteredSchema
+"""The format of a record's value, or the schema of Avro or Protobuf that it is by."""
+Batches = dict[Form, Batch]
 
 
 def screen(
@@ -30,8 +45,11 @@ def screen(
     formats: tuple[Format, ...] = ALL_FORMATS,
     max_values: int | None = None,
     read_keys: ReadKeys | None = None,
-) -> tuple[dict[Format, Batch], list[Malformed]]:
+) -> tuple[Batches, list[Malformed]]:
     """Return the records that may be parsed, by format, and the outcomes of the other records.
+
+    If a schema registry is in use (`raw.schemas`), records that name a schema are without their frames. Those
+    with a JSON schema are JSON, for every topic.
 
     `max_values` bounds the JSON in an envelope, which is parsed here (None: the bound of an instance or
     label). `read_keys` replaces `model_keys`, the default. A run of good records in one format is recognised
@@ -39,12 +57,45 @@ def screen(
     """
     keys, key, flaws = (read_keys or model_keys)(raw.keys, limits)
     if not flaws and len(raw):
-        wire = uniform_wire(raw.values, raw.headers)
+        batches = _all_by_schema(raw, limits, keys, key) if raw.schemas else None
+        if batches is not None:
+            return batches, []
+        wire = None if _may_name_schema(raw) else uniform_wire(raw.values, raw.headers)
         for form in formats:
             if wire == form and fit(raw.values, limits):
                 record = np.arange(len(raw), dtype=np.int32)
                 return {form: Batch(raw.partition, record, raw.offsets, raw.values, keys, key)}, []  # type: ignore[arg-type]
     return _sort(raw, limits, formats, max_values or limits.json_max_values, keys, key, flaws)
+
+
+def _may_name_schema(raw: RawRecords) -> bool:
+    """Whether some record may name a schema, in a header or before its value."""
+    return raw.schemas is not None and (bool(raw.schemas) or not are_before_bodies(raw.headers))
+
+
+def _all_by_schema(raw: RawRecords, limits: Limits, keys: list[str], key: Ints32) -> Batches | None:
+    """Return the records by schema if each has the id of a schema before its value, else None."""
+    if not are_before_bodies(raw.headers) or not fit(raw.values, limits):
+        return None
+    values = raw.spans.values
+    ids = ids_before_bodies(values)
+    if ids.min() == NO_ID:
+        return None
+    schemas = {number: (raw.schemas or {}).get(number) for number in np.unique(ids).tolist()}
+    record = np.arange(len(raw), dtype=np.int32)
+    batch = Batch(raw.partition, record, raw.offsets, bodies(values), keys, key)  # type: ignore[arg-type]
+    forms: dict[Form, list[int]] = {}
+    for number, schema in schemas.items():
+        if schema is None:
+            return None
+        forms.setdefault(_form(schema), []).append(number)
+    if len(forms) == 1:
+        return dict.fromkeys(forms, batch)
+    return {form: batch.where(np.isin(ids, numbers)) for form, numbers in forms.items()}
+
+
+def _form(schema: RegisteredSchema) -> Form:
+    return "json" if schema.kind == "JSON" else schema
 
 
 ModelKeys = tuple[list[str], Ints32, dict[bytes | None, Flaw]]
@@ -98,20 +149,20 @@ def _sort(
     keys: list[str],
     key: Ints32,
     bad_keys: dict[bytes | None, Flaw],
-) -> tuple[dict[Format, Batch], list[Malformed]]:
-    rows: dict[Format, list[int]] = {form: [] for form in formats}
-    texts: dict[Format, list[bytes]] = {form: [] for form in formats}
+) -> tuple[Batches, list[Malformed]]:
+    rows: dict[Form, list[int]] = {form: [] for form in formats}
+    texts: dict[Form, list[bytes]] = {form: [] for form in formats}
     outcomes: list[Malformed] = []
     for record, value in enumerate(raw.values):
         flaw = bad_keys.get(raw.keys[record])
-        found = flaw or _check(value, raw.headers[record], limits, formats, max_values)
+        found = flaw or _check(value, raw.headers[record], limits, formats, max_values, raw.schemas)
         if isinstance(found, Flaw):
             outcomes.append(malformed(record, found))
         else:
             form, text = found
-            rows[form].append(record)
-            texts[form].append(text)
-    batches = {}
+            rows.setdefault(form, []).append(record)
+            texts.setdefault(form, []).append(text)
+    batches: Batches = {}
     for form, chosen in rows.items():
         if chosen:
             record_numbers = np.array(chosen, dtype=np.int32)
@@ -123,8 +174,13 @@ def _sort(
 
 
 def _check(
-    value: bytes | None, headers: Headers, limits: Limits, formats: tuple[Format, ...], max_values: int
-) -> tuple[Format, bytes] | Flaw:
+    value: bytes | None,
+    headers: Headers,
+    limits: Limits,
+    formats: tuple[Format, ...],
+    max_values: int,
+    schemas: Schemas | None,
+) -> tuple[Form, bytes] | Flaw:
     """Return the format of one record and the text to parse, or its flaw."""
     if value is None:
         return Flaw(Reason.NULL_VALUE, "the value is null; a record of this topic is never a tombstone")
@@ -133,6 +189,12 @@ def _check(
     if is_undecodable(headers):
         return Flaw(Reason.BAD_HEADER, "the name of one of its headers is not UTF-8, which Kafka requires")
     given = content_type(headers)
+    if schemas is not None:
+        in_header = id_header(headers)
+        if in_header is not None:
+            return _by_header(value, in_header, schemas)
+        if value[:1] == bytes([FRAME_FIRST_BYTE]) and may_be_by_schema(given):
+            return _by_prefix(value, schemas)
     wire = wire_of_value(value) if given is None else wire_of_content_type(given)
     if wire is None:
         name = (given or b"").decode("latin-1")
@@ -148,3 +210,34 @@ def _check(
             Reason.UNKNOWN_CONTENT_TYPE, f"{wire} is not read on this topic; known: {', '.join(formats)}"
         )
     return wire, value
+
+
+def _by_header(value: bytes, content: bytes, schemas: Schemas) -> tuple[Form, bytes] | Flaw:
+    """Return the schema that a header names, and the value by it."""
+    named = id_in_header(content)
+    if named is None:
+        return Flaw(
+            Reason.BAD_HEADER,
+            f"the header {ID_HEADER} must be 0x00 and an id of 4 bytes, or 0x01 and a GUID of 16 bytes",
+        )
+    schema = schemas.get(named[0])
+    if schema is None:
+        return _unknown(named[0])
+    if schema.kind == "PROTOBUF":
+        return schema, named[1] + value
+    return _form(schema), value
+
+
+def _by_prefix(value: bytes, schemas: Schemas) -> tuple[Form, bytes] | Flaw:
+    """Return the schema whose id is before a value, and the value by it."""
+    number = id_before_body(value)
+    if number is None:
+        return Flaw(
+            Reason.BAD_VALUE, "a value that begins with 0x00 must have a schema id of 4 bytes after it"
+        )
+    schema = schemas.get(number)
+    return _unknown(number) if schema is None else (_form(schema), value[PREFIX_BYTES:])
+
+
+def _unknown(number: object) -> Flaw:
+    return Flaw(Reason.UNKNOWN_SCHEMA, f"the schema registry does not have schema {number}")

@@ -15,7 +15,7 @@ from typing import Final, Generic, TypeVar
 import numpy as np
 
 from topics.codecs.batch import Batch
-from topics.codecs.codec import CODECS
+from topics.codecs.codec import input_codec
 from topics.codecs.compiled.keys import KeyTexts, code_headers
 from topics.codecs.compiled.small_runs import small_runs
 from topics.codecs.content_types import uniform_wire
@@ -26,8 +26,8 @@ from topics.codecs.json.compiled.shapes import Shapes
 from topics.codecs.limits import Limits
 from topics.codecs.merge import merge_instances, merge_labels
 from topics.codecs.packed.compiled.packed_forms import Flags, read_instances, read_labels
-from topics.codecs.screening import screen
-from topics.columns.records import Format, Instances, Labels, RawRecords
+from topics.codecs.screening import Batches, Form, screen
+from topics.columns.records import Instances, Labels, RawRecords
 
 FEWEST: Final = 8
 """Records of a run from which on calling the kernel is worth its cost."""
@@ -52,7 +52,7 @@ class _Decoder(ABC, Generic[Decoded]):
         """Return the result of decoding a run."""
 
     @abstractmethod
-    def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Decoded:
+    def _by_codec(self, form: Form, batch: Batch, limits: Limits) -> Decoded:
         """Return a batch as its codec decodes it."""
 
     @abstractmethod
@@ -69,7 +69,7 @@ class _Decoder(ABC, Generic[Decoded]):
     def _together(self, parts: list[Decoded], batch: Batch) -> Decoded:
         """Return the parts in the order of their records, as if one reader had decoded them."""
 
-    def _parts(self, batches: dict[Format, Batch], limits: Limits) -> list[Decoded]:
+    def _parts(self, batches: Batches, limits: Limits) -> list[Decoded]:
         return [
             self._by_codec(form, batch, limits)
             if len(batch) < FEWEST
@@ -79,7 +79,7 @@ class _Decoder(ABC, Generic[Decoded]):
             for form, batch in batches.items()
         ]
 
-    def _of_other_formats(self, form: Format, batch: Batch, limits: Limits) -> Decoded:
+    def _of_other_formats(self, form: Form, batch: Batch, limits: Limits) -> Decoded:
         """Return a batch that is not JSON, as the codec would decode it."""
         if form != "packed":
             return self._by_codec(form, batch, limits)
@@ -124,8 +124,8 @@ class InstanceDecoder(_Decoder[Instances]):
 
     def decode(self, runs: Sequence[RawRecords], limits: Limits) -> list[Instances]:
         """Return the instances of each run; simple JSON of small runs is read in one go."""
-        if len(runs) == 1:
-            return [self(runs[0], limits)]
+        if len(runs) == 1 or any(raw.schemas is not None for raw in runs):
+            return [self(raw, limits) for raw in runs]
         decoded: list[Instances] = []
         unread = b""
         for raw, batch in zip(runs, small_runs(runs, limits, self._shapes, self._key_texts), strict=True):
@@ -136,8 +136,8 @@ class InstanceDecoder(_Decoder[Instances]):
             self._shapes.learn(unread, limits)
         return decoded
 
-    def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Instances:
-        return CODECS[form].read_instances(batch, limits)
+    def _by_codec(self, form: Form, batch: Batch, limits: Limits) -> Instances:
+        return input_codec(form).read_instances(batch, limits)
 
     def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Instances], Flags]:
         return read_instances(batch, limits)
@@ -169,8 +169,8 @@ class LabelDecoder(_Decoder[Labels]):
         batches, malformed = screen(raw, limits, read_keys=self._key_texts)
         return merge_labels(self._parts(batches, limits), malformed)
 
-    def _by_codec(self, form: Format, batch: Batch, limits: Limits) -> Labels:
-        return CODECS[form].read_labels(batch, limits)
+    def _by_codec(self, form: Form, batch: Batch, limits: Limits) -> Labels:
+        return input_codec(form).read_labels(batch, limits)
 
     def _packed(self, batch: Batch, limits: Limits) -> tuple[list[Labels], Flags]:
         return read_labels(batch, limits)

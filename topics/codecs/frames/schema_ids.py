@@ -39,7 +39,7 @@ def schema_ids(raw: RawRecords) -> list[SchemaId | None]:
     """Return the id of the schema that each record names, None where it names none."""
     if are_before_bodies(raw.headers):
         ids = ids_before_bodies(raw.spans.values).tolist()
-        return [None if each_id == NO_ID else each_id for each_id in ids]
+        return [None if number == NO_ID else number for number in ids]
     return [schema_id(value, headers) for value, headers in zip(raw.values, raw.headers, strict=True)]
 
 
@@ -48,8 +48,8 @@ def are_before_bodies(headers: Sequence[Headers]) -> bool:
     if not any_headers(headers):
         return True
     return all(
-        may_be_by_schema(content_type(each_headers)) and all(name != ID_HEADER for name, _ in each_headers)
-        for each_headers in distinct_headers(headers)
+        may_be_by_schema(content_type(own)) and all(name.isascii() and name != ID_HEADER for name, _ in own)
+        for own in distinct_headers(headers)
     )
 
 

@@ -1,0 +1,48 @@
+"""Schema readers: the reader of the values of a registered schema, made once for each schema."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, Protocol
+
+from topics.codecs.avro import AvroReader, AvroSchema
+from topics.codecs.batch import Batch
+from topics.codecs.by_schema.refusing_reader import RefusingReader
+from topics.codecs.limits import Limits
+from topics.codecs.protobuf import ProtobufReader
+from topics.columns.records import Controls, FeatureValues, Instances, Labels
+from topics.errors import SchemaError
+from topics.registry.registered_schema import RegisteredSchema
+
+MOST_READERS: Final = 4096
+
+
+class SchemaReader(Protocol):
+    """Reads values by a schema; the values of a batch have no frame."""
+
+    def read_instances(self, batch: Batch, limits: Limits) -> Instances:
+        """Return the instances of the batch; bad records are in its `malformed`."""
+
+    def read_labels(self, batch: Batch, limits: Limits) -> Labels:
+        """Return the labels of the batch."""
+
+    def read_feature_values(self, batch: Batch, limits: Limits) -> FeatureValues:
+        """Return the feature values of the batch."""
+
+    def read_controls(self, batch: Batch, limits: Limits) -> Controls:
+        """Return the commands of the batch."""
+
+
+@lru_cache(MOST_READERS)
+def reader_of(schema: RegisteredSchema) -> SchemaReader:
+    """Return the reader of a schema of Avro or Protobuf; values by a JSON schema are read as JSON.
+
+    It may take some seconds. A schema that is not valid leads to a reader that refuses every record. Raise
+    RegistryError if a package for its kind is missing.
+    """
+    try:
+        if schema.kind == "PROTOBUF":
+            return ProtobufReader(schema)
+        return AvroReader(AvroSchema.of(schema.text, [reference.text for reference in schema.references]))
+    except SchemaError as error:
+        return RefusingReader(f"schema {schema.id}: {error}")
