@@ -67,12 +67,27 @@ def worker(
     raise typer.Exit(run_workers(settings, workers))
 
 
-def drain(name: Name = None, timeout: Timeout = 60.0, config: Config = None, assignments: Set = None) -> None:
+def drain(
+    name: Name = None,
+    timeout: Timeout = 60.0,
+    on_scale_down: Annotated[
+        bool,
+        typer.Option(
+            "--on-scale-down",
+            help="Only if the StatefulSet of this pod no longer needs it; else nothing happens.",
+        ),
+    ] = False,
+    config: Config = None,
+    assignments: Set = None,
+) -> None:
     """End a worker of this machine, or all workers of a parent, so that other workers take over at once.
 
     The worker finishes its run, flushes, commits, leaves the group and exits with 0. It is found by its
     name and by state.dir: give the values with which it was started. Exit codes: 0 the worker has left, 1
     there is no such worker or it has not ended in time.
+
+    With --on-scale-down it is a preStop hook of Kubernetes: a worker that restarts stays a member of its
+    group, a worker that is scaled away leaves it. It reads the StatefulSet with the pod's token.
 
     \b
     [bold]Examples[/bold]
@@ -82,7 +97,15 @@ def drain(name: Name = None, timeout: Timeout = 60.0, config: Config = None, ass
     """
     from streamapp.worker import control as operating
 
-    typer.echo(f"{operating.drain(_settings(config, assignments, name), timeout)} has left the group")
+    settings = _settings(config, assignments, name)
+    if on_scale_down:
+        from streamapp.tools.scale_down import is_scaled_away
+
+        pod = settings.group_instance_id or operating.host_name()
+        if not is_scaled_away(pod):
+            typer.echo(f"{pod} is not scaled away, and stays a member of its group")
+            return
+    typer.echo(f"{operating.drain(settings, timeout)} has left the group")
 
 
 def scale(
