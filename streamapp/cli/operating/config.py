@@ -21,6 +21,13 @@ def show(
     rights: Annotated[
         bool, typer.Option("--rights", help="Print docs/rights.md: the rights that each command needs.")
     ] = False,
+    catalogue: Annotated[
+        bool,
+        typer.Option(
+            "--catalogue",
+            help="Print k8s/chart/files/catalogue.json: topics, and rights of workers, web, bridge.",
+        ),
+    ] = False,
 ) -> None:
     """Print every setting in force, secrets masked.
 
@@ -48,6 +55,11 @@ def show(
         from streamapp.settings.rights import page as rights_page
 
         typer.echo(rights_page(), nl=False)
+        return
+    if catalogue:
+        from streamapp.settings.catalogue_file import catalogue_text
+
+        typer.echo(catalogue_text(), nl=False)
         return
     if schema:
         typer.echo(json.dumps(Settings.model_json_schema(), indent=2))

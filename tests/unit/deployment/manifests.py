@@ -115,3 +115,22 @@ def configuration(directory: Path) -> dict[str, str]:
         for name in generator["envs"]:
             merged |= env_file(directory / name)
     return merged
+
+
+def few_rights(manifest: Manifest) -> Manifest:
+    """Check that a pod is not root, cannot become it, and writes to volumes only."""
+    pod = manifest.pod()
+    assert pod is not None
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["enableServiceLinks"] is False, "a service named grove-* would set GROVE_* variables"
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["runAsUser"] >= 10_000
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    for container in manifest.containers():
+        rights = container["securityContext"]
+        assert rights["allowPrivilegeEscalation"] is False
+        assert rights["readOnlyRootFilesystem"] is True
+        assert rights["capabilities"] == {"drop": ["ALL"]}
+        assert {"cpu", "memory"} <= set(container["resources"]["requests"])
+        assert "memory" in container["resources"]["limits"]
+    return manifest
