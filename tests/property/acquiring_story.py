@@ -23,6 +23,12 @@ SPECS: dict[str, dict[str, Any]] = {
         "drift": "ddm",
         "evaluation": {"window": 20, "every": 9, "share": 0.1},
     },
+    "random": {
+        "acquire": {"name": "random", "share": 0.6, "timeout_ms": TIMEOUT},
+        "query": {"name": "random"},
+        "budget": {"name": "count", "limit": 0.6},
+        "evaluation": {"window": 20, "every": 9, "share": 0.1},
+    },
     "utility": {
         "learner": {"name": "ufodt", "hypotheses": 6, "n_thresholds": 3, "discount": 0.05, "warm_up": 8},
         "acquire": {"name": "utility", "timeout_ms": TIMEOUT},

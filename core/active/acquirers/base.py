@@ -12,14 +12,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from core.learners.protocol import Learner
 from core.plugin import Parameters
-from core.schema.schema import Schema
+from core.schema.schema import Columns, Schema
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -36,6 +38,17 @@ BUDGET: Final = "budget"
 
 MAX_TIMEOUT_MS: Final = 600_000
 """Largest timeout. Early labels wait for the answer of their instance as long."""
+
+
+class Dependence(IntEnum):
+    """The answers of a model that may change the next step of another record's episode."""
+
+    NOTHING = 0
+    """No answer does."""
+    LABELS = 1
+    """An answer whose record has a label, which the model learns at once."""
+    ANSWERS = 2
+    """Any answer."""
 
 
 class BuyingModel(Protocol):
@@ -111,6 +124,14 @@ class Acquirer(Parameters, ABC):
         """Return the words of an episode after a value came (NaN: a value that the model does not have)."""
         return words
 
+    def depends_on(self, x: Floats, unknown: Mask) -> Dependence:
+        """Return which answers to other records may change what this episode's next call returns.
+
+        The model gives such answers before that call, all others are answered together. ``open`` of an
+        acquirer that writes depends on every answer.
+        """
+        return Dependence.ANSWERS
+
     def hand_in(self, model: BuyingModel, words: Ints, *, answered: bool = False) -> None:
         """Give a model that is not frozen the episode of the record that it answers next.
 
@@ -122,9 +143,17 @@ class Acquirer(Parameters, ABC):
         return 1.0
 
 
+_COSTS: Final[WeakKeyDictionary[Columns, Floats]] = WeakKeyDictionary()
+
+
 def costs(schema: Schema) -> Floats:
     """Return float64[d]: the cost of a value of each attribute; 1 where the schema does not declare it."""
-    return np.array([attribute.cost for attribute in schema.attributes], dtype=np.float64)
+    price = _COSTS.get(schema.columns)
+    if price is None:
+        price = np.array([attribute.cost for attribute in schema.attributes], dtype=np.float64)
+        price.flags.writeable = False
+        _COSTS[schema.columns] = price
+    return price
 
 
 def affordable(schema: Schema, columns: Sequence[int], left: float) -> tuple[int, ...]:

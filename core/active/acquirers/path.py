@@ -15,6 +15,7 @@ from core.active.acquirers.base import (
     ONE_REGION,
     Acquirer,
     BuyingModel,
+    Dependence,
     Floats,
     Ints,
     Mask,
@@ -97,3 +98,8 @@ class Plugin(Acquirer):
 
     def weight(self, words: Ints) -> float:
         return 1.0 / float(PathEpisode.over(words).chance)
+
+    def depends_on(self, x: Floats, unknown: Mask) -> Dependence:
+        """Return LABELS, which change the tree, or ANSWERS, if a missing value takes the fullest branch."""
+        is_missing = bool((np.isnan(x) & ~unknown).any())
+        return Dependence.ANSWERS if is_missing else Dependence.LABELS

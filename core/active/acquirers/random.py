@@ -14,6 +14,7 @@ from core.active.acquirers.base import (
     MAX_TIMEOUT_MS,
     Acquirer,
     BuyingModel,
+    Dependence,
     Floats,
     Ints,
     Mask,
@@ -62,3 +63,7 @@ class Plugin(Acquirer):
         if columns:
             return Step(columns)
         return Step(stop=BUDGET if chosen else EXHAUSTED)
+
+    def depends_on(self, x: Floats, unknown: Mask) -> Dependence:
+        """Return NOTHING: draws and prices are the same at any time."""
+        return Dependence.NOTHING

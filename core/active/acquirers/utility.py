@@ -11,6 +11,7 @@ from core.active.acquirers.base import (
     MAX_TIMEOUT_MS,
     Acquirer,
     BuyingModel,
+    Dependence,
     Floats,
     Ints,
     Mask,
@@ -77,6 +78,10 @@ class Plugin(Acquirer):
             return words
         episode.observe(column, value)
         return episode.packed()
+
+    def depends_on(self, x: Floats, unknown: Mask) -> Dependence:
+        """Return NOTHING: an episode that is open does not read the model."""
+        return Dependence.NOTHING
 
     def hand_in(self, model: BuyingModel, words: Ints, *, answered: bool = False) -> None:
         episode = OpenEpisode.unpacked(model.plan, words)

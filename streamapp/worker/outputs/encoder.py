@@ -128,7 +128,8 @@ class Encoder:
             answers = self._predictions(raw, effects.answers, too_large)
         outputs = [] if answers is None else [answers]
         outputs += [self._requests(raw, requests) for requests in effects.requests]
-        outputs += [self._feature_requests(raw, requests) for requests in effects.feature_requests]
+        if effects.feature_requests:
+            outputs.append(self._feature_requests(raw, effects.feature_requests))
         outputs += self._reports(raw, effects)
         fitting = [too_large.without(records) for records in outputs]
         too_large.write(effects)
@@ -212,16 +213,17 @@ class Encoder:
         values = encode_requests(asked)
         return self._records(raw, topic, "label-request", records, values, "json", own, keys)
 
-    def _feature_requests(self, raw: RawRecords, requests: FeatureRequests) -> OutputRecords:
+    def _feature_requests(self, raw: RawRecords, asked: Sequence[FeatureRequests]) -> OutputRecords:
+        requests = [request for of_record in asked for request in of_record.requests]
+        records = [of_record.record for of_record in asked for _ in of_record.requests]
+        keys = [of_record.key for of_record in asked for _ in of_record.requests]
         own: OwnHeaders = {}
         if self._full is not None:
             own = {
-                "grove-request-id": text_spans([request.request_id for request in requests.requests]),
-                "grove-instance-id": text_spans([request.instance_id for request in requests.requests]),
+                "grove-request-id": text_spans([request.request_id for request in requests]),
+                "grove-instance-id": text_spans([request.instance_id for request in requests]),
             }
-        n, topic = len(requests.requests), self._names.feature_requests
-        records, keys = [requests.record] * n, [requests.key] * n
-        values = encode_feature_requests(requests.requests)
+        values, topic = encode_feature_requests(requests), self._names.feature_requests
         return self._records(raw, topic, "feature-request", records, values, "json", own, keys)
 
     def _reports(self, raw: RawRecords, effects: Effects) -> Iterator[OutputRecords]:

@@ -37,20 +37,14 @@ def ticks(pending: Pending, time: RunTime, *, steps: bool = False) -> list[int]:
     return [0, *(np.flatnonzero(begins) + 1).tolist()]
 
 
-def of_their_own(raw: RawRecords, acquires: Callable[[str], bool]) -> Iterator[int]:
-    """Yield where parts begin so that each record of a model that buys features is a separate part.
+def where_purchases_change(raw: RawRecords, acquires: Callable[[str], bool]) -> list[int]:
+    """Return where parts begin so that the models of a part either all buy features, or none of them does.
 
     acquires: returns whether the model of a key buys features.
     """
     keys, codes = coded(raw.keys)
-    alone = np.array([_acquires(key, acquires) for key in keys], dtype=np.bool_)
-    if not alone.any():
-        return
-    for record, is_alone in enumerate(alone[codes].tolist()):
-        if is_alone:
-            yield record
-            if record + 1 < len(raw):
-                yield record + 1
+    buys = np.array([_acquires(key, acquires) for key in keys], dtype=np.bool_)[codes]
+    return (np.flatnonzero(buys[1:] != buys[:-1]) + 1).tolist()
 
 
 def _acquires(key: bytes | None, acquires: Callable[[str], bool]) -> bool:

@@ -28,7 +28,7 @@ from streamapp.worker.task.models.eviction.swap_file import SwapFileError
 from streamapp.worker.task.models.model_store import ModelStore
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.partition_state import PartitionState
-from streamapp.worker.task.parts import in_time, of_their_own, ticks
+from streamapp.worker.task.parts import in_time, ticks, where_purchases_change
 from streamapp.worker.task.pending.event_time import RunTime
 from streamapp.worker.task.pending.pending import Pending
 from streamapp.worker.task.sources import SOURCES, Code, SourceName, refused_controls
@@ -206,7 +206,7 @@ class Task:
         time = clock.advance(raw.timestamps)
         starts = ticks(self._state.pending, time, steps=self._state.store.keys.has_challengers)
         if run.source == "instances" and self._state.acquires_any:
-            starts = sorted({*starts, *of_their_own(raw, self._state.acquires)})
+            starts = sorted({*starts, *where_purchases_change(raw, self._state.acquires)})
         if len(starts) == 1 and not self._state.episodes.is_due(time.last):
             return self._process_part(code, raw, run.batch, time, 0)
         clocks = time.clocks()
@@ -242,7 +242,9 @@ class Task:
         self._state.report_closed_requests(time.first, effects)
         settle(self._state, time.first, raw, effects)
         if len(self._state.episodes):
-            Course(self._state, raw, effects).finish_overdue(time.first)
+            course = Course(self._state, raw, effects)
+            course.finish_overdue(time.first)
+            course.answers.give()
         try:
             if batch is None:
                 (batch,) = code.decode([raw], self.config.limits)

@@ -1,12 +1,19 @@
-"""Answer: the prediction at the end of an episode, with all its effects."""
+"""Answers: the predictions at the end of episodes, with all their effects.
+
+A queue collects the episodes that are over, and answers them in one call. It answers them earlier where a
+later step depends on their answers, so the results are the same as if each was answered at once.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from core.active.acquirers.base import Acquirer, Dependence
 from core.active.label_account import DECLINED
 from core.model_table import ANSWER_ONLY, LABELLED, NO_LABEL
 from streamapp.worker.task import counters
@@ -17,95 +24,201 @@ from streamapp.worker.task.instances.run import InstancesRun
 from streamapp.worker.task.models.schemas.feature_placement import Placed
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.event_time import RunTime
+from streamapp.worker.task.pending.name_columns import Name
 from streamapp.worker.task.pending_policy import keep_pending
-from topics.columns.records import MAX_WEIGHT, Acquired, Instances, Ints64, RawRecords
+from topics.columns.records import MAX_WEIGHT, Acquired, Features, Floats, Instances, Ints64, RawRecords
 
 REPEATED: Final = "repeated"
 """The instance was answered before: it is answered with its features as sent, and nothing is bought twice."""
 
+Mask = npt.NDArray[np.bool_]
 
-class EpisodeAnswer(InstancesRun):
-    """The answer to one record whose episode is over.
 
-    It is processed like any instance: a label that came before is learned at once, a strategy may request
-    one, and an instance that waits for its label is kept. `record` is the record that led to the answer; its
-    key may belong to another model.
+class Ended(NamedTuple):
+    """An episode that is over."""
+
+    episode: Episode
+    stop: str  # why no more features are requested
+    record: int  # index in RawRecords of the record that led to the answer
+    clock: int
+    label: str | None  # that the record itself had
+    is_open_elsewhere: bool  # another episode of the same instance is open
+    key: bytes | None  # model key; None: it is the key of the record
+    is_alone: bool  # its model takes the words of one episode at a time
+
+
+class AnswerQueue:
+    """The ended episodes of a run, oldest first."""
+
+    def __init__(self, state: PartitionState, raw: RawRecords, effects: Effects) -> None:
+        self._state, self._raw, self._effects = state, raw, effects
+        self._ended: list[Ended] = []
+        self._names: set[Name] = set()
+        self._models: dict[int, bool] = {}  # slot -> whether an answer of it may teach the model
+
+    def add(self, episode: Episode, stop: str, record: int, clock: int, label: str | None) -> None:
+        """Take an episode that is over; `label`: that the record itself had."""
+        state, name = self._state, episode.name
+        self.give_name(name)
+        slot = state.store.keys.slot(name[0])
+        acquirer = state.store.cache.plan(slot).spec.acquirer
+        is_alone = acquirer is not None and acquirer.writes
+        is_open_elsewhere = name in state.episodes
+        key: bytes | None = name[0].encode()
+        if key == self._raw.keys[record]:
+            key = None
+        ended = Ended(episode, stop, record, clock, label, is_open_elsewhere, key, is_alone)
+        self._ended.append(ended)
+        self._names.add(name)
+        teaches = label is not None or state.early.knows(name)
+        self._models[slot] = teaches or self._models.get(slot, False)
+
+    def give_name(self, name: Name) -> None:
+        """Answer all episodes if one of them is of the instance with this name."""
+        if name in self._names:
+            self.give()
+
+    def give_model(self, slot: int) -> None:
+        """Answer all episodes if one of them is of this model."""
+        if slot in self._models:
+            self.give()
+
+    def give_labelled(self) -> None:
+        """Answer all episodes if the answer of one of them may come with its label."""
+        if any(self._models.values()):
+            self.give()
+
+    def give_before_step(self, slot: int, acquirer: Acquirer | None, x: Floats, unknown: Mask) -> None:
+        """Answer all episodes if the next step of another episode of the model depends on one of them."""
+        if slot not in self._models or acquirer is None:
+            return
+        depends = acquirer.depends_on(x, unknown)
+        if depends == Dependence.ANSWERS or (depends == Dependence.LABELS and self._models[slot]):
+            self.give()
+
+    def give(self) -> None:
+        """Answer all episodes."""
+        ended, self._ended = self._ended, []
+        self._names.clear()
+        self._models.clear()
+        for part in _alike(ended):
+            EpisodeAnswers(self._state, self._raw, part).give(self._effects)
+
+
+def _alike(ended: Sequence[Ended]) -> Iterator[Sequence[Ended]]:
+    """Yield the parts that one call answers: their model key is given alike."""
+    start = 0
+    for at in range(1, len(ended) + 1):
+        if at < len(ended):
+            last, this = ended[at - 1], ended[at]
+            is_single = last.is_alone or this.is_alone or last.is_open_elsewhere or this.is_open_elsewhere
+            if not is_single and last.key == this.key:
+                continue
+        yield ended[start:at]
+        start = at
+
+
+class EpisodeAnswers(InstancesRun):
+    """The answers to n instances whose episodes are over; their names differ.
+
+    They are processed like any instances: a label that came before is learned at once, a strategy may request
+    one, and an instance that waits for its label is kept.
     """
 
-    def __init__(
-        self, state: PartitionState, raw: RawRecords, record: int, clock: int, episode: Episode
-    ) -> None:
-        key, instance = episode.name
-        slot = state.store.keys.slot(key)
-        self._episode = episode.widened(int(state.store.traits.width[slot]))
-        self._clock = np.array([clock], dtype=np.int64)
+    def __init__(self, state: PartitionState, raw: RawRecords, ended: Sequence[Ended]) -> None:
+        """ended: n, all with the same `key`; an episode that is open elsewhere, or alone, is the only one."""
+        self._ended = ended
+        n, store = len(ended), state.store
+        code: dict[str, int] = {}
+        key = [code.setdefault(item.episode.name[0], len(code)) for item in ended]
+        slots = np.array([store.keys.slot(name) for name in code], dtype=np.int64)
+        self._clock = np.array([item.clock for item in ended], dtype=np.int64)
+        self._features = np.full((n, int(store.traits.width[slots].max())), np.nan)
+        for row, item in enumerate(ended):
+            self._features[row, : len(item.episode.x)] = item.episode.x
         batch = Instances(
-            record=np.array([record], dtype=np.int32),
-            row=np.zeros(1, dtype=np.int32),
-            keys=[key],
-            key=np.zeros(1, dtype=np.int32),
-            ids=[instance],
+            record=np.array([item.record for item in ended], dtype=np.int32),
+            row=np.zeros(n, dtype=np.int32),
+            keys=[*code],
+            key=np.array(key, dtype=np.int32),
+            ids=[item.episode.name[1] for item in ended],
             label_values=[],
-            label=np.full(1, NO_LABEL, dtype=np.int32),
-            weight=np.array([episode.weight]),
-            features=[known_features(state.store.traits.schema(slot), self._episode.x)],
+            label=np.full(n, NO_LABEL, dtype=np.int32),
+            weight=np.array([item.episode.weight for item in ended]),
+            features=[],  # only requests for labels contain them
             blocks=np.empty((0, 3), dtype=np.int32),
             malformed=[],
         )
-        time = RunTime([clock], clock, clock, self._clock)
-        super().__init__(state, raw, batch, time, Effects())
-        self.slots = self.model = np.array([slot], dtype=np.int64)
+        first, last = int(self._clock[0]), int(self._clock[-1])
+        super().__init__(
+            state, raw, batch, RunTime(self._clock.tolist(), first, last, self._clock), Effects()
+        )
+        self.slots, self.model = slots, slots[batch.key]
 
     @property
     def clocks(self) -> Ints64:
-        """int64[1]: the clock at the answer."""
+        """int64[n]: the clocks at the answers."""
         return self._clock
 
-    def give(self, stop: str, effects: Effects, *, label: str | None = None) -> None:
-        """Answer; `label`: the label that the record itself had."""
-        store, rows = self.store, np.zeros(1, dtype=np.int64)
+    def give(self, effects: Effects) -> None:
+        """Answer all of them."""
+        store, rows = self.store, np.arange(len(self._ended))
         frozen = store.traits.frozen[self.model]
-        if label is not None:
-            self.classes.names.append(label)
-            self.label = np.zeros(1, dtype=np.int32)
-        open_elsewhere = self.names[0] in self.state.episodes
-        held_labels = {} if open_elsewhere else self._release_early(rows, frozen)
+        self._take_labels()
+        is_open_elsewhere = self._ended[0].is_open_elsewhere
+        held_labels = {} if is_open_elsewhere else self._release_early(rows, frozen)
         code = self._class_codes(rows, frozen, held_labels)
         self._scale()
         self.state.will_change(np.append(self.model[~frozen], [*store.growth.grown]).astype(np.int64))
         store.growth.adopt()
         self.width[:] = store.traits.width[self.model]
-        x = self._episode.widened(int(self.width[0])).x[np.newaxis]
-        self._x.append((rows, x))
+        self._x.append((rows, self._features))
         self.frozen[:] = frozen
-        acquirer = store.cache.plan(int(self.model[0])).spec.acquirer
-        if acquirer is not None and acquirer.writes and not frozen[0]:
-            self.words = self._episode.words  # when its label comes, the model learns it with these words
-            acquirer.hand_in(store.cache.model(int(self.model[0])), self.words)
-        self._call(rows, Placed(x), code, ANSWER_ONLY if frozen[0] else LABELLED)
-        if open_elsewhere:
+        if self._ended[0].is_alone and not frozen[0]:
+            self._hand_in(int(self.model[0]))
+        for mode, mine in ((ANSWER_ONLY, frozen), (LABELLED, ~frozen)):
+            if np.count_nonzero(mine):
+                codes = np.full(len(rows), NO_LABEL, dtype=np.int32) if mode == ANSWER_ONLY else code
+                self._call(rows[mine], Placed(self._features), codes[mine], mode)
+        if is_open_elsewhere:
             self._decline_request()
         else:
             self._keep_and_request()
-        bought = self._bought(stop)
-        for group in self.replies.groups(self.batch, self.model, store.traits):
-            predictions = replace(group.predictions, acquired=[bought])
-            self.effects.answers.append(replace(group, predictions=predictions))
+        self.replies.acquired = [self._bought(row) for row in rows.tolist()]
+        self.effects.answers += self.replies.groups(self.batch, self.model, store.traits)
         self.model_events.write(self.effects)
-        self._end(effects)
-
-    def _end(self, effects: Effects) -> None:
         self._write_counts()
         self.effects.dead_letters += self.refusals.dead_letters(self.held_dead_letters)
-        effects.add(self.effects, self.names[0][0].encode())
+        effects.add(self.effects, self._ended[0].key)
+
+    def _take_labels(self) -> None:
+        """Take the labels that the records themselves had."""
+        labels = {row: item.label for row, item in enumerate(self._ended) if item.label is not None}
+        if not labels:
+            return
+        code: dict[str, int] = {}
+        self.label = np.full(len(self._ended), NO_LABEL, dtype=np.int32)
+        for row, label in labels.items():
+            self.label[row] = code.setdefault(label, len(code))
+        self.classes.names.extend(code)
+
+    def _hand_in(self, slot: int) -> None:
+        """Give the model the words of the episode; the label of the instance is learned with them later."""
+        acquirer = self.store.cache.plan(slot).spec.acquirer
+        assert acquirer is not None
+        self.words = self._ended[0].episode.words
+        acquirer.hand_in(self.store.cache.model(slot), self.words)
 
     def _scale(self) -> None:
-        """Weight its training by the inverse of the probability that this many features are known."""
-        acquirer = self.store.cache.plan(int(self.model[0])).spec.acquirer
-        words = self._episode.words
-        if acquirer is not None and len(words):
-            self.scale = np.array([acquirer.weight(words)])
-            self.weight = np.minimum(self.weight * self.scale, MAX_WEIGHT)
+        """Weight training by the inverse of the probability that this many features are known."""
+        scale = np.ones(len(self._ended))
+        for row, (slot, item) in enumerate(zip(self.model.tolist(), self._ended, strict=True)):
+            acquirer = self.store.cache.plan(slot).spec.acquirer
+            if acquirer is not None and len(item.episode.words):
+                scale[row] = acquirer.weight(item.episode.words)
+        if (scale != 1.0).any():
+            self.scale = scale
+            self.weight = np.minimum(self.weight * scale, MAX_WEIGHT)
 
     def _decline_request(self) -> None:
         """Send no request for the label of an instance whose episode is open: its answer does."""
@@ -115,17 +228,23 @@ class EpisodeAnswer(InstancesRun):
             self.state.pending.close(int(self.model[0]), DECLINED)
 
     def _keep_and_request(self) -> None:
-        asked = keep_pending(self)
-        if not asked[0]:
+        rows = keep_pending(self).nonzero()[0]
+        if not len(rows):
             return
-        self.effects.count(counters.REQUESTED)
-        expires = self._clock + self.state.config.pending_ttl_ms
-        rows, places = np.zeros(1, dtype=np.int64), [self._episode.place]
+        self.effects.count(counters.REQUESTED, len(rows))
+        expires = self._clock[rows] + self.state.config.pending_ttl_ms
+        places = [self._ended[row].episode.place for row in rows.tolist()]
+        batch = replace(self.batch, features=[self._known(row) for row in rows.tolist()])
         self.effects.requests.append(
-            label_requests(self.raw, self.batch, rows, self.model, self.store, self.replies, expires, places)
+            label_requests(self.raw, batch, rows, self.model, self.store, self.replies, expires, places)
         )
 
-    def _bought(self, stop: str) -> Acquired:
-        names = self.store.traits.schema(int(self.model[0])).names
-        episode = self._episode
+    def _known(self, row: int) -> Features:
+        """Return the known features of one instance."""
+        schema = self.store.traits.schema(int(self.model[row]))
+        return replace(known_features(schema, self._features[row]), rows=np.array([row], dtype=np.int64))
+
+    def _bought(self, row: int) -> Acquired:
+        names = self.store.traits.schema(int(self.model[row])).names
+        episode, stop = self._ended[row].episode, self._ended[row].stop
         return Acquired([names[column] for column in episode.bought], episode.cost, stop)

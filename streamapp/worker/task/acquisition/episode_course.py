@@ -8,7 +8,7 @@ import numpy as np
 
 from core.active.acquirers.base import Step, costs
 from streamapp.worker.task import counters
-from streamapp.worker.task.acquisition.answer import EpisodeAnswer
+from streamapp.worker.task.acquisition.answer import AnswerQueue
 from streamapp.worker.task.effects.effects import Effects, FeatureRequests
 from streamapp.worker.task.episodes.episode import BOUGHT, UNAVAILABLE, Episode, known_cells
 from streamapp.worker.task.partition_state import PartitionState
@@ -25,19 +25,24 @@ AT_ONCE: Final = 256
 
 
 class Course:
-    """Continues the episodes of a partition while a run is processed."""
+    """Continues the episodes of a partition while a run is processed.
+
+    `answers` has the episodes that are over; `AnswerQueue.give` must follow the last record.
+    """
 
     def __init__(self, state: PartitionState, raw: RawRecords, effects: Effects) -> None:
         self.state, self.store, self.episodes = state, state.store, state.episodes
         self.raw, self.effects = raw, effects
+        self.answers = AnswerQueue(state, raw, effects)
 
-    def finish_overdue(self, clock: int) -> None:
-        """Answer, at the first record of a run, the episodes whose deadline is before `clock`."""
+    def finish_overdue(self, clock: int, record: int = 0) -> None:
+        """End, at a record, the episodes whose deadline is before `clock`; answer them if they are many."""
         n_finished = 0
         while (episode := self.episodes.overdue(clock)) is not None:
-            self.finish(episode, DEADLINE, 0, clock)
+            self.finish(episode, DEADLINE, record, clock)
             n_finished += 1
             if n_finished % AT_ONCE == 0:
+                self.answers.give()
                 self.store.cache.evict_excess()
 
     def advance(self, episode: Episode, record: int, clock: int, label: str | None = None) -> bool:
@@ -67,8 +72,10 @@ class Course:
     def take(self, episode: Episode, values: dict[int, float], unavailable: list[int]) -> Episode:
         """Return the episode with new values by column (NaN: no code) and with unavailable columns."""
         slot = self.store.keys.slot(episode.name[0])
+        acquirer = self.store.cache.plan(slot).spec.acquirer
+        self.answers.give_before_step(slot, acquirer, episode.x, episode.unknown)
         self.store.cache.use(np.array([slot]))
-        model, acquirer = self.store.cache.model(slot), self.store.cache.plan(slot).spec.acquirer
+        model = self.store.cache.model(slot)
         x, status, words = episode.x.copy(), episode.status.copy(), episode.words
         price, cost = costs(self.store.traits.schema(slot)), episode.cost
         for column, value in values.items():
@@ -92,12 +99,13 @@ class Course:
             self.episodes.remove(episode.name)
         if episode.questions:
             self.effects.count(counters.EPISODES[stop])
-        EpisodeAnswer(self.state, self.raw, record, clock, episode).give(stop, self.effects, label=label)
+        self.answers.add(episode, stop, record, clock, label)
 
     def _step(self, slot: int, episode: Episode) -> Step:
         acquirer = self.store.cache.plan(slot).spec.acquirer
         if acquirer is None:  # the model was configured again since
             return Step(stop=FINISH)
+        self.answers.give_before_step(slot, acquirer, episode.x, episode.unknown)
         self.store.cache.use(np.array([slot]))
         budget_left = acquirer.limit - episode.cost
         return acquirer.step(

@@ -1,57 +1,152 @@
 """Opening: instances of models that buy features; each is answered at once, or opens an episode.
 
-A task processes such a record as a separate run, because the features that are bought depend on everything
-that its model learned before.
+Such records are processed one by one, because the features that are bought depend on everything that their
+models learned before. The parts of this work that depend on nothing before are done for many records at once.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from streamapp.worker.task import counters
-from streamapp.worker.task.acquisition.answer import REPEATED, EpisodeAnswer
+from streamapp.worker.task.acquisition.answer import REPEATED
 from streamapp.worker.task.acquisition.episode_course import Course
 from streamapp.worker.task.effects.effects import Effects, Origin
 from streamapp.worker.task.effects.label_requests import place_of
+from streamapp.worker.task.effects.model_happenings import happened
 from streamapp.worker.task.effects.unused_features import note_ignored, note_values
 from streamapp.worker.task.episodes.episode import KNOWN, UNKNOWN, Episode
 from streamapp.worker.task.instances.family_run import FamilyRun
 from streamapp.worker.task.instances.run import InstancesRun
+from streamapp.worker.task.model_creation import RefusedModelError, make_model
 from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.models.schemas.class_codes import RefusedClassError
 from streamapp.worker.task.models.schemas.feature_placement import Placed
 from streamapp.worker.task.partition_state import PartitionState
 from streamapp.worker.task.pending.early_labels import HeldLabel
 from streamapp.worker.task.pending.event_time import RunTime
-from topics.columns.records import Instances, RawRecords
+from topics.columns.records import Floats, Instances, RawRecords
+
+Mask = npt.NDArray[np.bool_]
 
 ROW_BITS: Final = 20
 """Bits for the row in a record's number: a block has at most 2**ROW_BITS rows."""
 
+STRETCH: Final = 256
+"""Rows whose features are placed together."""
+
+REMEMBERED: Final = ("open", "settled")
+"""States of an instance that waits for its label, or has it."""
+
+
+class Stretch(NamedTuple):
+    """Placed features of some rows of a run."""
+
+    x: Floats  # float64[n, D] in the columns of the rows' models
+    special: Mask  # bool[n]: rows that may change their model, or are refused
+    first: int  # row of the run
+    stop: int
+
+    def holds(self, row: int) -> bool:
+        """Whether a row is among them."""
+        return self.first <= row < self.stop
+
+    def ending_at(self, row: int) -> Stretch:
+        """Return the stretch without the rows after a row."""
+        return self._replace(stop=row + 1)
+
 
 class AcquiringRun(InstancesRun):
-    """One record of a model that buys features, on its way through the task; its n rows are independent."""
+    """Records of models that buy features, on their way through the task; n rows, one after the other.
+
+    The features of many rows are placed together. A row that may change its model before it is answered is
+    placed when it has its turn.
+    """
 
     def __init__(
         self, state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
     ) -> None:
         super().__init__(state, raw, batch, time, effects)
         self.course = Course(state, raw, effects)
+        self._stretch = Stretch(np.empty((0, 0)), np.empty(0, dtype=np.bool_), 0, 0)
+        self._given: list[int] = []  # columns of the row's values that have no code
 
     def process(self) -> None:
         """Answer every row that needs no more features, and request features for the remaining rows."""
-        self._resolve()
-        for row in np.flatnonzero(self.model >= 0).tolist():
-            placed = self._placed(row)
-            if self.store.growth.is_due:  # also by values of a refused record, as in other runs
-                self.state.will_change(np.array([self.model[row], *self.store.growth.grown], dtype=np.int64))
-                self.store.growth.adopt()
-            if placed is not None:
-                self._open(row, placed)
+        if len(self.batch):
+            self.slots = self.store.keys.slots(self.batch.keys)
+        self.model = self.slots[self.batch.key]
+        clocks: list[int] = self.clocks.tolist()
+        for row, record in enumerate(self.batch.record.tolist()):
+            self.course.finish_overdue(clocks[row], record)
+            if row in self.refusals:  # another row of its block could not make the model
+                continue
+            if self.model[row] >= 0 or self._makes_model(row):
+                self._open_row(row)
+        self.course.answers.give()
         self._write_counts()
         self.effects.dead_letters += self.refusals.dead_letters(self.held_dead_letters)
+        self.effects.dead_letters.sort(key=lambda letter: letter.record)
+
+    def _makes_model(self, row: int) -> bool:
+        """Make the model of a row; return False if the row is refused."""
+        record, key = int(self.batch.record[row]), int(self.batch.key[row])
+        name, offset = self.batch.keys[key], self.raw.offsets[record]
+        try:
+            slot = make_model(self.state, name, self.batch.features, row, offset, self.effects)
+        except RefusedModelError as error:
+            alike = (self.batch.record == record) & (self.batch.key == key)
+            for refused in np.flatnonzero(alike).tolist():
+                self.refusals.add(refused, error.reason, error.detail)
+            return False
+        happening = happened("created", self.store, slot, self.raw, record, instance_id=self.batch.ids[row])
+        self.effects.happened.append(happening)
+        self.slots[key] = slot
+        self.model = self.slots[self.batch.key]
+        self._stretch = self._stretch.ending_at(row)
+        return True
+
+    def _open_row(self, row: int) -> None:
+        slot = int(self.model[row])
+        width = int(self.store.traits.width[slot])
+        if not self._stretch.holds(row):
+            self._stretch = self._next_stretch(row)
+        if not self._stretch.special[row]:
+            self._given = []
+            self._open(row, self._stretch.x[row, :width])
+            return
+        self.course.answers.give_model(slot)  # these answers were due before the model changes
+        placed = self._placed(row)
+        if self.store.growth.is_due:  # also by values of a refused record, as in other runs
+            self.state.will_change(np.array([slot, *self.store.growth.grown], dtype=np.int64))
+            self.store.growth.adopt()
+        if self.store.traits.width[slot] != width:
+            self._stretch = self._stretch.ending_at(row)
+        if placed is not None:
+            self._open(row, placed.x[row, : int(self.store.traits.width[slot])])
+
+    def _next_stretch(self, first: int) -> Stretch:
+        """Place the features of the next rows, as far as their models exist."""
+        stop, n = min(first + STRETCH, len(self.batch)), len(self.batch)
+        model = np.full(n, NO_MODEL, dtype=np.int64)
+        model[first:stop] = self.model[first:stop]
+        placement, traits = self.state.placement, self.store.traits
+        parts, wrong = placement.parts(self.batch.features, model)
+        placed = placement.place(parts, n, int(traits.width[model[model >= 0]].max()))
+        is_special = model < 0
+        is_special[[*wrong, *placed.flaws]] = True
+        for new_values in placed.new_values:
+            is_special[new_values.rows] = True
+        for part in parts:
+            if part.layout.unknown:
+                is_special[part.rows] = True
+        is_special |= (self.label >= 0) & (self.classes.known(self.slots, self.batch.key, self.label) < 0)
+        if np.count_nonzero(traits.counts_records):
+            is_special |= self.weight != 1.0
+        return Stretch(placed.x, is_special, first, stop)
 
     def _placed(self, row: int) -> Placed | None:
         """Return the features of a row in its model's columns, None if it is refused."""
@@ -82,16 +177,20 @@ class AcquiringRun(InstancesRun):
         self._given = attributes
         return placed
 
-    def _open(self, row: int, placed: Placed) -> None:
-        """Open the episode of a row; it may end at once."""
+    def _open(self, row: int, features: Floats) -> None:
+        """Open the episode of a row with these features (float64[d]); it may end at once."""
         slot, name, clock = int(self.model[row]), self.names[row], int(self.clocks[row])
         acquirer = self.store.cache.plan(slot).spec.acquirer
         assert acquirer is not None
         record = int(self.batch.record[row])
-        x = placed.x[row, : int(self.store.traits.width[slot])].copy()
+        x = features.copy()
         status = np.where(np.isnan(x), UNKNOWN, KNOWN).astype(np.int8)
         status[self._given] = KNOWN  # values without a code
         number = (self.raw.offsets[record] << ROW_BITS) + int(self.batch.row[row])
+        self.course.answers.give_name(name)
+        if acquirer.writes:
+            self.course.answers.give_model(slot)
+        self.course.answers.give_before_step(slot, acquirer, x, status == UNKNOWN)
         self.store.cache.use(np.array([slot]))
         model, frozen = self.store.cache.model(slot), bool(self.store.traits.frozen[slot])
         if acquirer.writes and not frozen:
@@ -111,7 +210,7 @@ class AcquiringRun(InstancesRun):
         label = self.batch.label_values[code] if code >= 0 else None
         if self._is_open(row):  # the earlier episode stays open
             self._hold(row, label)
-            EpisodeAnswer(self.state, self.raw, record, clock, episode).give(REPEATED, self.effects)
+            self.course.answers.add(episode, REPEATED, record, clock, None)
         elif self._is_remembered(row):
             self.course.finish(episode, REPEATED, record, clock, label)
         elif self.course.advance(episode, record, clock, label):
@@ -121,13 +220,17 @@ class AcquiringRun(InstancesRun):
         return self.names[row] in self.state.episodes
 
     def _is_remembered(self, row: int) -> bool:
-        _, state = self.state.pending.find(self.names[row], int(self.clocks[row]))
-        return state in ("open", "settled")
+        name, clock = self.names[row], int(self.clocks[row])
+        if self.state.pending.find(name, clock)[1] not in REMEMBERED:
+            return False
+        self.course.answers.give()  # an instance that is kept may displace this one
+        return self.state.pending.find(name, clock)[1] in REMEMBERED
 
     def _hold(self, row: int, label: str | None) -> None:
         """Hold back an instance's label, which its episode must not see."""
         if label is None:
             return
+        self.course.answers.give_labelled()  # a label that is released leaves room for this one
         early, name, clock = self.state.early, self.names[row], int(self.clocks[row])
         if early.find(name, clock) is not None:
             self.effects.count(counters.DUPLICATE)
@@ -135,7 +238,8 @@ class AcquiringRun(InstancesRun):
         record = int(self.batch.record[row])
         rows = int(np.count_nonzero(self.batch.record == record))
         origin = Origin.of(self.raw, record)
-        block_row = int(self.batch.row[row]) if len(self.batch.blocks) else None
+        is_block = record in self.batch.blocks[:, 0]
+        block_row = int(self.batch.row[row]) if is_block else None
         size = len(origin.value or b"") // rows
         early.hold(name, HeldLabel(label, float(self.batch.weight[row]), clock, origin, block_row, size))
         self.effects.count(counters.EARLY)
@@ -144,8 +248,8 @@ class AcquiringRun(InstancesRun):
 def instances_run(
     state: PartitionState, raw: RawRecords, batch: Instances, time: RunTime, effects: Effects
 ) -> InstancesRun | FamilyRun:
-    """Return the run of a part of the instances; it is one record if that record's model buys features."""
-    if len(raw) == 1 and len(batch) and state.acquires(batch.keys[batch.key[0]]):
+    """Return the run of a part of the instances, whose models either all buy features, or none does."""
+    if len(batch) and state.acquires_any and state.acquires(batch.keys[batch.key[0]]):
         return AcquiringRun(state, raw, batch, time, effects)
     plain = FamilyRun.of(state, raw, batch, time, effects)
     return plain or InstancesRun(state, raw, batch, time, effects)

@@ -55,8 +55,10 @@ class FeatureValuesRun:
                 self.refusals.add(row, error.reason, error.detail)
                 outcome = counters.VALUES_DEAD
             self.effects.count(outcome)
+        self.course.answers.give()
         self.effects.count(counters.VALUES_DEAD, len(self.batch.malformed))
         self.effects.dead_letters += self.refusals.dead_letters()
+        self.effects.dead_letters.sort(key=lambda letter: letter.record)
 
     def _take(self, row: int) -> str:
         batch, record = self.batch, int(self.batch.record[row])
@@ -117,6 +119,7 @@ class FeatureValuesRun:
             attribute.open and not self.store.traits.frozen[slot] and len(attribute.values) < MAX_VALUES
         )
         if code < 0 and takes_in:
+            self.course.answers.give_model(slot)  # these answers were due before the model has the value
             self.state.will_change(np.array([slot]))
             self.store.growth.grow(slot, self.store.traits.schema(slot).with_values([(column, text)]))
             self.store.growth.adopt()

@@ -181,8 +181,8 @@ class Effects:
             if letter.reason in reasons or any(why in reasons for _, why in letter.rows)
         ]
 
-    def add(self, other: Effects, key: bytes) -> None:
-        """Add the effects on one model; its key may differ from the key of the record that led to them."""
+    def add(self, other: Effects, key: bytes | None) -> None:
+        """Add effects of the same run; key: of the model they are about, None: the keys of the records."""
         self.answers += [replace(group, key=key) for group in other.answers]
         self.requests += [replace(group, key=key) for group in other.requests]
         self.feature_requests += other.feature_requests

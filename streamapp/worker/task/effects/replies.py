@@ -17,7 +17,7 @@ from streamapp.worker.task.models.families import Kind
 from streamapp.worker.task.models.traits import ModelTraits
 from topics.codecs.offset_ids import OffsetIds
 from topics.columns.distinct import distinct, put_in_order
-from topics.columns.records import Floats, Instances, Ints32, Ints64, Malformed, Predictions
+from topics.columns.records import Acquired, Floats, Instances, Ints32, Ints64, Malformed, Predictions
 from topics.columns.spans import Texts
 
 Mask = npt.NDArray[np.bool_]
@@ -47,6 +47,7 @@ class Replies:
         """`whole`: the answers to all rows, else `add` takes them; `known`: int32[n], known classes of each
         row's model.
         """
+        self.acquired: list[Acquired] | None = None  # of a run whose rows all are the ends of episodes
         self.explanation: list[str | None] | None = None  # where a model explains itself
         self.seen: dict[int, dict[int, NumberRange]] = {}  # of such rows whose label is requested, by column
         self.challenger: list[str | None] | None = None  # class that the challenger of a row's model answered
@@ -96,7 +97,10 @@ class Replies:
 
     def _members(self, rows: Ints64) -> dict[str, Any]:
         """Return the optional columns of some rows, by their names in Predictions."""
-        columns = {"explanation": self.explanation}
+        columns: dict[str, Sequence[Any] | None] = {
+            "explanation": self.explanation,
+            "acquired": self.acquired,
+        }
         if self.challenged is not None and self.challenged[rows].any():
             columns["challenger"] = self.challenger
         return {

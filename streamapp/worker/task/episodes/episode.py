@@ -101,9 +101,9 @@ def known_features(schema: Schema, x: Floats) -> Features:
 
 def known_cells(schema: Schema, x: Floats) -> dict[str, float | str]:
     """Return the known values of a record in the form of a request."""
-    features = known_features(schema, x)
     cells: dict[str, float | str] = {}
-    for column, name in enumerate(features.names or ()):
-        text = features.strings.get(column, [None])[0]
-        cells[name] = float(features.values[0, column]) if text is None else text
+    for attribute, value in zip(schema.attributes, x.tolist(), strict=False):
+        if value == value:  # not NaN
+            is_nominal = attribute.kind == "nominal"
+            cells[attribute.name] = attribute.values[int(value)] if is_nominal else value
     return cells
