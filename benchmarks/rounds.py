@@ -37,7 +37,8 @@ from streamapp.worker.journal.ledger import Ledger
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.record_sizes import OutputLimits
-from streamapp.worker.processing.pipeline import KeyPlacement, Pipeline, Results
+from streamapp.worker.processing.pipeline import KeyPlacement, Pipeline
+from streamapp.worker.processing.results import Results
 from streamapp.worker.processing.run_groups import groups
 from streamapp.worker.task.sources import SOURCES, source_topics
 from streamapp.worker.task.task import Task

@@ -1,130 +1,41 @@
-"""ModelTable: many models that one compiled call processes, and the decisions between the calls."""
+"""ModelTable: many models that one compiled call processes; JoinedTables: models of several such tables."""
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from core import run
-from core.active.label_account import CLOSINGS, SAMPLED_FOR_EVALUATION
-from core.errors import RowError, SchemaError
-from core.evaluation import EvaluationDue, MeasuresThen, labels_of_classes
-from core.events import Event
 from core.kernels import jit
-from core.layout.model import Floats, Ints
-from core.learners.protocol import Learner, Stretch, workspace_of
-from core.learning_curve.forecast import CurveThen
-from core.model import drift_reaction, numbers_seen
+from core.kernels.jit import kernel, words_at
 from core.model.model import Model
-from core.model.numbers_seen import NumberRange
-from core.model.prediction import preparation
-from core.run import ANSWER_ONLY as ANSWER_ONLY
-from core.run import LABELLED as LABELLED
-from core.run import ON_REQUEST as ON_REQUEST
-from core.run import Cursor, LogEntry, Run
-from core.tree.conditions import Branch
+from core.table_calls import ANSWER_ONLY as ANSWER_ONLY
+from core.table_calls import LABELLED as LABELLED
+from core.table_calls import NO_LABEL as NO_LABEL
+from core.table_calls import ON_REQUEST as ON_REQUEST
+from core.table_calls import Answers as Answers
+from core.table_calls import TableCalls
+from core.table_calls import unit_weight_rule as unit_weight_rule
 
 FIRST_CAPACITY: Final = 16
-NO_LABEL: Final = -1
-_OWN: Final[dict[type, np.dtype[Any]]] = {of: np.dtype(of) for of in (np.int64, np.int32, np.float64)}
-"""The dtype object that nearly every array of such numbers shares; other dtypes are compared by value."""
-COLUMNS: Final = ("_addresses", "_plans", "_columns", "_classes", "_prepared_at", "_counts_records")
+COLUMNS: Final = ("_addresses", "_plans", "_columns", "_classes", "_prepared_at")
+"""Columns of int64, whose addresses are the heads of a table."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Answers to a run; columns by row."""
-
-    prediction: npt.NDArray[np.int32]
-    """Class code, -1 while the model has learned no class."""
-    probability: npt.NDArray[np.float64]
-    """Normalised votes [row, class], zeros where nothing has been learned yet."""
-    asked: npt.NDArray[np.bool_]
-    """Whether the label is requested."""
-    sampled: npt.NDArray[np.int8]
-    """NOT_SAMPLED, SAMPLED_BY_STRATEGY or SAMPLED_FOR_EVALUATION (core/active/label_account.py)."""
-    importance: npt.NDArray[np.float64]
-    """Inverse-probability weight of the requested label, 0: unknown (core/active/label_query.py)."""
-    version: npt.NDArray[np.int64]
-    """Number of labels that the model had learned when it answered."""
-    events: list[Event]
-    explanations: dict[int, tuple[Branch, ...]] = field(default_factory=dict)
-    """By row, if the model explains: the branches that led to the prediction."""
-    seen: dict[int, dict[int, NumberRange]] = field(default_factory=dict)
-    """By row, if the model explains and the label is requested: by column, the numbers seen so far."""
-
-
-class _Rows(NamedTuple):
-    """The columns of a run, each contiguous and of the dtype that the kernel was compiled for."""
-
-    model: npt.NDArray[np.int64]
-    x: npt.NDArray[np.float64]
-    label: npt.NDArray[np.int32]
-    weight: npt.NDArray[np.float64]
-    classes: int
-    """The largest number of classes of the models."""
-
-
-class _Room:
-    """The arrays of a run that do not depend on its rows; a table keeps them for its next run."""
-
-    __slots__ = ("classes", "columns", "cursor", "log", "scratch", "votes", "width", "workspace")
-
-    def __init__(self, width: int, classes: int) -> None:
-        """Take the number of columns of the rows, and the largest number of classes of their models."""
-        self.width, self.classes = width, classes
-        self.workspace = workspace_of(width, classes)
-        self.columns, self.scratch, self.votes = self.workspace
-        self.log = run.log_of(classes)
-        self.cursor = run.new_cursor()
-
-
-def _ready(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
-    """Return an array that compiled code accepts: the array itself, or a copy."""
-    flags = array.flags
-    if array.dtype is _OWN.get(dtype) and flags.c_contiguous and flags.writeable:
-        return array
-    return np.require(array, dtype, ["C", "W"])
-
-
-def _widened(probability: npt.NDArray[np.float64] | None, n: int, classes: int) -> npt.NDArray[np.float64]:
-    """Return float64[n, classes] with the columns of shares that are given, zeros in the others."""
-    whole = np.zeros((n, classes))
-    if probability is not None:
-        width = min(probability.shape[1], classes)
-        whole[:, :width] = probability[:, :width]
-    return whole
-
-
-def unit_weight_rule(weight: float, learner: Learner) -> str:
-    """Return the error text for a weight that a learner refuses."""
-    return (
-        f"weight={weight} must be 1 with {learner.spelled!r}, which counts records; leave it out, or take a "
-        "learner that weighs them, such as 'h-tree'"
-    )
-
-
-class ModelTable:
+class ModelTable(TableCalls):
     """Models by index. The table keeps the buffers alive whose addresses the kernels get."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._models: list[Model | None] = []
         self._free: list[int] = []
         self._vacant: set[int] = set()  # indices whose models are elsewhere
-        self._addresses = np.zeros(FIRST_CAPACITY, dtype=np.int64)
-        self._plans = np.zeros(FIRST_CAPACITY, dtype=np.int64)
-        self._columns = np.zeros(FIRST_CAPACITY, dtype=np.int64)
-        self._classes = np.zeros(FIRST_CAPACITY, dtype=np.int64)
-        self._prepared_at = np.zeros(FIRST_CAPACITY, dtype=np.int64)
-        self._counts_records = np.zeros(FIRST_CAPACITY, dtype=np.bool_)  # weights other than 1 are refused
-        self._has_counted = False  # whether any model, now or earlier, counts records
-        self._prepared: dict[int, Floats] = {}  # the arrays that _prepared_at points to
-        self._rooms: list[_Room] = []  # those that no run uses now
+        for name in COLUMNS:
+            setattr(self, name, np.zeros(FIRST_CAPACITY, dtype=np.int64))
+        self._counts_records = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
+        self.heads = self._find_heads()
 
     def __len__(self) -> int:
         return len(self._models) - len(self._free)
@@ -138,9 +49,10 @@ class ModelTable:
             index = len(self._models)
             self._models.append(model)
             if index == len(self._addresses):
-                for name in COLUMNS:
+                for name in (*COLUMNS, "_counts_records"):
                     column = getattr(self, name)
                     setattr(self, name, np.concatenate((column, np.zeros(index, dtype=column.dtype))))
+                self.heads = self._find_heads()
         self.refresh(index)
         return index
 
@@ -176,16 +88,27 @@ class ModelTable:
             raise IndexError(msg)
         return model
 
+    def _find_heads(self) -> list[int]:
+        """Return the addresses of the columns; they change when the table grows."""
+        columns = [getattr(self, name) for name in COLUMNS]
+        for column in columns:
+            jit.register(column)
+        return [column.ctypes.data for column in columns]
+
+    def moved(self, index: int, model: Model) -> None:
+        """Update the address of a model's buffer after a decision."""
+        self._addresses[index] = model.address
+
     def _clear(self, index: int) -> None:
         self.model(index)
         self._models[index] = None
-        self._forget_preparation(index)
+        self.forget_preparation(index)
         self._addresses[index] = self._plans[index] = self._columns[index] = self._classes[index] = 0
 
     def refresh(self, index: int) -> None:
         """Update the address of a model's buffer: to be called after ``adopt`` on a model of the table."""
         model = self.model(index)
-        self._forget_preparation(index)
+        self.forget_preparation(index)
         self._addresses[index] = model.address
         self._plans[index] = model.plan.address
         self._columns[index] = model.schema.n_attributes
@@ -193,280 +116,94 @@ class ModelTable:
         self._counts_records[index] = model.spec.learner.unit_weights
         self._has_counted = self._has_counted or model.spec.learner.unit_weights
 
-    def answer(
+
+class JoinedTables(TableCalls):
+    """Models of several tables, for calls with rows of all of them; its indices are 0..k-1.
+
+    It is valid until one of the tables changes by other means than its own calls.
+    """
+
+    def __init__(
         self,
-        model: npt.NDArray[np.int64],
-        x: npt.NDArray[np.float64],
-        label: npt.NDArray[np.int32],
-        weight: npt.NDArray[np.float64],
-        mode: int = LABELLED,
-    ) -> Answers:
-        """Answer a run of rows in order, learning the labels that come with them.
-
-        model: int64[n]; x: float64[n, D] with at least each model's columns, nominal values as codes, missing
-        NaN (nominal: also -1); label: int32[n] class codes, -1 none; weight: float64[n], above 0 and at most
-        1e9 (run.MAX_WEIGHT). In LABELLED mode a row with a label is test-then-train, and labels are requested
-        only for rows without one; in ON_REQUEST mode a label is used only if the strategy requests it; in
-        ANSWER_ONLY mode models are read and never changed.
-        """
-        n = len(model)
-        rows = self._examine(model, x, label, weight)
-        answers = Answers(
-            np.full(n, -1, dtype=np.int32),
-            np.zeros((n, rows.classes)),
-            np.zeros(n, dtype=np.bool_),
-            np.zeros(n, dtype=np.int8),
-            np.zeros(n),
-            np.zeros(n, dtype=np.int64),
-            [],
-        )
-        self._run(rows, answers, mode)
-        return answers
-
-    def learn(
-        self,
-        model: npt.NDArray[np.int64],
-        x: npt.NDArray[np.float64],
-        label: npt.NDArray[np.int32],
-        weight: npt.NDArray[np.float64],
-        predicted: npt.NDArray[np.int32],
-        requested: npt.NDArray[np.bool_],
-        sampled: npt.NDArray[np.int8] | None = None,
-        importance: npt.NDArray[np.float64] | None = None,
-        probability: npt.NDArray[np.float64] | None = None,
-    ) -> list[Event]:
-        """Learn labels that arrived later, in order; return the events.
-
-        predicted: int32[n], the class of the answer (-1: unknown; neither evaluation nor detector use the
-        row), always below the number of classes of the model; requested: bool[n], whether the label had been
-        requested; sampled: int8[n] and importance: float64[n], as in the answer (None: no row was sampled);
-        probability: float64[n, classes], as in the answer, zeros where it is no longer known. x is routed
-        through the tree in its present state [D58]. A row with the label DECLINED, EXPIRED or ANSWERED
-        (label_account.py) has no label: it closes requests, whose number is its weight.
-        """
-        if len(label) and not np.isin(label[label < 0], CLOSINGS).all():
-            msg = f"label={label.min()} must be a class code, or DECLINED, EXPIRED or ANSWERED"
-            raise SchemaError(msg)
-        rows = self._examine(model, x, label, weight)
-        self._examine_answers(rows.model, predicted, sampled, importance)
-        if probability is not None and not ((probability >= 0.0) & (probability <= 1.0)).all():
-            msg = "probability must be class shares from 0 to 1; pass the answer's own column"
-            raise SchemaError(msg)
-        answers = Answers(
-            prediction=np.ascontiguousarray(predicted, dtype=np.int32),
-            probability=_widened(probability, len(model), rows.classes),
-            asked=np.ascontiguousarray(requested, dtype=np.bool_),
-            sampled=np.zeros(len(model), np.int8)
-            if sampled is None
-            else np.ascontiguousarray(sampled, np.int8),
-            importance=np.zeros(len(model))
-            if importance is None
-            else np.ascontiguousarray(importance, np.float64),
-            version=np.zeros(len(model), dtype=np.int64),
-            events=[],
-        )
-        self._run(rows, answers, run.LEARN_ONLY)
-        return answers.events
-
-    def _examine(
-        self,
-        model: npt.NDArray[np.int64],
-        x: npt.NDArray[np.float64],
-        label: npt.NDArray[np.int32],
-        weight: npt.NDArray[np.float64],
-    ) -> _Rows:
-        """Return the columns of a run in the form that the kernel takes; refuse rows that are not valid."""
-        n = len(model)
-        if x.ndim != 2 or not len(x) == len(label) == len(weight) == n:
-            msg = f"x, label and weight must have one row for each of {n} rows of model"
-            raise SchemaError(msg)
-        models, weights = _ready(model, np.int64), _ready(weight, np.float64)
-        sizes = np.zeros(run.SIZES_WORDS, dtype=np.int64)
-        row = run.examine(models, weights, self._addresses, self._columns, self._classes, sizes)
-        if row < n:
-            self.model(int(models[row]))
-            msg = (
-                f"weight={weight[row]} of row {row} must be above 0 and at most {run.MAX_WEIGHT:g}; scale "
-                "all weights by one factor, or leave the row out"
-            )
-            raise SchemaError(msg)
-        self._examine_units(models, label, weights)
-        columns, classes = sizes.tolist()
-        if columns > x.shape[1]:
-            msg = f"x must have at least {columns} columns, not {x.shape[1]}"
-            raise SchemaError(msg)
-        return _Rows(models, _ready(x, np.float64), _ready(label, np.int32), weights, classes)
-
-    def _examine_units(
-        self, models: npt.NDArray[np.int64], label: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]
+        tables: Sequence[ModelTable],
+        table: npt.NDArray[np.int64],
+        index: npt.NDArray[np.int64],
+        former: JoinedTables | None = None,
     ) -> None:
-        """Refuse weights other than 1 for models that count records; rows that close requests are exempt."""
-        if not self._has_counted:
-            return
-        bad = np.flatnonzero(self._counts_records[models] & (weights != 1.0) & (label >= NO_LABEL))
-        if len(bad):
-            learner = self.model(int(models[bad[0]])).spec.learner
-            msg = f"row {bad[0]}: {unit_weight_rule(float(weights[bad[0]]), learner)}"
-            raise SchemaError(msg)
+        """table: int64[k], the table of each model, as an index into `tables`; index: int64[k], in there.
 
-    def _examine_answers(
+        former: its working memory is used again, None: none.
+        """
+        super().__init__()
+        if former is not None:
+            self.rooms = former.rooms
+        self._tables, self._table, self._index = tables, table, index
+        columns = np.empty((len(COLUMNS), len(index)), dtype=np.int64)
+        heads = np.array([own.heads for own in tables], dtype=np.int64)
+        prepared = gather(heads, table, index, columns)
+        self._addresses, self._plans, self._columns, self._classes, self._prepared_at = columns
+        if prepared:
+            self._forget_preparations()
+
+    def model(self, index: int) -> Model:
+        """Return a model; raise IndexError if its table has none at its index."""
+        return self._tables[self._table[index]].model(int(self._index[index]))
+
+    def slot(self, index: int) -> int:
+        """Return the index of a model in its own table."""
+        return int(self._index[index])
+
+    def answer_into(
         self,
-        models: npt.NDArray[np.int64],
-        predicted: npt.NDArray[np.int32],
-        sampled: npt.NDArray[np.int8] | None,
-        importance: npt.NDArray[np.float64] | None,
+        answers: Answers,
+        model: npt.NDArray[np.int64],
+        x: npt.NDArray[np.float64],
+        label: npt.NDArray[np.int32],
+        weight: npt.NDArray[np.float64],
     ) -> None:
-        """Refuse values that no answer can have: the evaluation relies on valid values."""
-        last_codes = self._classes[models] - 1
-        columns: list[tuple[str, npt.NDArray[Any], int, Any, str]] = [
-            ("predicted", predicted, -1, last_codes, "from -1 to the last class code of its model")
-        ]
-        if sampled is not None:
-            columns.append(
-                (
-                    "sampled",
-                    sampled,
-                    0,
-                    SAMPLED_FOR_EVALUATION,
-                    "NOT_SAMPLED or a source of samples (label_account.py)",
-                )
-            )
-        if importance is not None:
-            columns.append(("importance", importance, 0, np.finfo(np.float64).max, "finite and at least 0"))
-        for name, column, smallest, largest, rule in columns:
-            bad = np.flatnonzero(~((column >= smallest) & (column <= largest)))
-            if len(bad):
-                msg = f"{name}={column[bad[0]]} of row {bad[0]} must be {rule}; pass the answer's own columns"
-                raise SchemaError(msg)
+        """Answer n rows in LABELLED mode, as `ModelTable.answer` does.
 
-    def _run(self, rows: _Rows, answers: Answers, mode: int) -> None:
-        """Drive the kernel from decision to decision."""
-        models, x, label, weight, classes = rows
-        if mode != ANSWER_ONLY and self._prepared:
-            for index in np.unique(models[self._prepared_at[models] != 0]).tolist():
-                self._forget_preparation(index)  # the rows of a frozen model are counted
-        room = self._room(x.shape[1], classes)
-        workspace, log, cursor = room.workspace, room.log, room.cursor
-        arrays = Run(
-            addresses=self._addresses,
-            plans=self._plans,
-            prepared=self._prepared_at,
-            model=models,
-            x=x,
-            label=label,
-            weight=weight,
-            prediction=answers.prediction,
-            probability=answers.probability,
-            asked=answers.asked.view(np.int8),
-            sampled=answers.sampled,
-            importance=answers.importance,
-            version=answers.version,
-            columns=room.columns,
-            scratch=room.scratch,
-            votes=room.votes,
-            log=log,
-            cursor=cursor.ints,
-            rows=len(models),
-            width=x.shape[1],
-            classes=classes,
-            entry_words=len(log) // run.LOG_ENTRIES,
-            mode=mode,
-        )
-        ahead: deque[Event] = deque()  # of rows that were learned but not evaluated yet
-        go_on = jit.unchecked(run.run)  # _examine and this class have seen to the types of the arrays
-        reason = go_on(arrays)
-        while reason != run.END:
-            if ahead or cursor.logged:
-                answers.events.extend(self._logged(ahead, log, cursor))
-            row = int(cursor.row)
-            index = int(models[row])
-            if reason == run.DECISION_DUE or reason == run.GROW_FIRST or reason == run.LEVEL_CHANGED:
-                self._decide(reason, cursor, index, answers.events)
-            elif reason == run.STRETCH_DUE:
-                columns = (x, label, weight, answers.prediction, answers.probability, workspace)
-                stretch = Stretch(*columns, row, int(cursor.stretch), mode == LABELLED)
-                ahead.extend(self._play(stretch, index))
-                cursor.played = stretch.end
-            elif reason == run.EVALUATION_DUE:
-                model = self.model(index)
-                judged = labels_of_classes(model.plan, model.ints)
-                sums = MeasuresThen.of(model.plan, model.ints)
-                curve = CurveThen.of(model.plan, model.ints)
-                answers.events.append(EvaluationDue(row, index, model.evaluation(), judged, sums, curve))
-            elif reason == run.EXPLANATION_DUE:
-                self._explain(self.model(index), cursor, x[row], answers, learns=mode != ANSWER_ONLY)
-            elif reason == run.PREPARATION_DUE:
-                self._prepared[index] = preparation(self.model(index).plan, self.model(index).ints)
-                self._prepared_at[index] = self._prepared[index].ctypes.data
-            elif reason == run.UNKNOWN_CLASS:
-                n_classes = self.model(index).schema.n_classes
-                msg = (
-                    f"label={label[row]} of row {row} must be below {n_classes}; "
-                    "adopt a schema with the class"
-                )
-                raise SchemaError(msg)
-            reason = go_on(arrays)
-        if ahead or cursor.logged:
-            answers.events.extend(self._logged(ahead, log, cursor))
-        self._rooms.append(room)
+        answers: columns of n rows, probability with zeros and with the classes of the model that has most.
+        After an exception the rows before `reached` are done, and that row may have changed its model.
+        """
+        self._cursor = None
+        rows = self._examine(model, x, label, weight)._replace(classes=answers.probability.shape[1])
+        self._run(rows, answers, LABELLED)
 
-    def _room(self, width: int, classes: int) -> _Room:
-        """Return arrays that no other run uses, with the cursor of a run that has not begun."""
-        try:
-            room = self._rooms.pop()
-        except IndexError:
-            return _Room(width, classes)
-        if (room.width, room.classes) != (width, classes):
-            return _Room(width, classes)
-        room.cursor.ints.fill(0)
-        return room
+    @property
+    def reached(self) -> int:
+        """The row at which the latest call ended; 0 if it was refused, so that no row was answered."""
+        return 0 if self._cursor is None else int(self._cursor.row)
 
-    def _play(self, stretch: Stretch, index: int) -> list[Event]:
-        """Let a model learn a stretch of rows; return its events."""
-        model = self.model(index)
-        try:
-            events: list[Event] = model.plan.blocks.play(model, stretch, index)
-        except Exception as error:
-            raise RowError(stretch.row, index) from error
+    @property
+    def most_classes(self) -> int:
+        """Largest number of classes of a model."""
+        return int(self._classes.max())
+
+    def moved(self, index: int, model: Model) -> None:
+        """Update the address of a model's buffer here and in its own table."""
         self._addresses[index] = model.address
-        return events
+        self._tables[self._table[index]].moved(int(self._index[index]), model)
 
-    def _logged(self, ahead: deque[Event], log: Ints, cursor: Cursor) -> Iterator[Event]:
-        """Yield events up to the current row: of stretches, then of the log (run.log_of)."""
-        while ahead and ahead[0].row <= cursor.row:
-            yield ahead.popleft()
-        for words in log.reshape(run.LOG_ENTRIES, -1)[: cursor.logged]:
-            entry = LogEntry.over(words)
-            row, index = int(entry.row), int(entry.model)
-            yield self.model(index).plan.blocks.event_of(entry.event, row, index)
-        cursor.logged = 0
+    def _forget_preparations(self) -> None:
+        """Forget the preparations of models that were frozen once: rows of them may change them now."""
+        for index in np.flatnonzero(self._prepared_at).tolist():
+            self._tables[self._table[index]].forget_preparation(int(self._index[index]))
+        self._prepared_at[:] = 0
 
-    def _forget_preparation(self, index: int) -> None:
-        self._prepared_at[index] = 0
-        self._prepared.pop(index, None)
 
-    @staticmethod
-    def _explain(model: Model, cursor: Cursor, x: Floats, answers: Answers, *, learns: bool) -> None:
-        """Store the branches to the place of the current row, and the numbers seen so far."""
-        row, plan = int(cursor.row), model.plan
-        answers.explanations[row] = plan.blocks.explain(
-            model.schema, model.ints, int(cursor.block), x, int(cursor.place)
-        )
-        if learns:
-            numbers_seen.take(plan, model.floats, x)
-            if answers.asked[row]:
-                answers.seen[row] = numbers_seen.read(plan, model.floats)
+@kernel("int64(int64[:, ::1], int64[::1], int64[::1], int64[:, ::1])")
+def gather(heads, table, index, columns) -> int:
+    """Copy the columns of models from their tables; return how many models are prepared.
 
-    def _decide(self, reason: int, cursor: Cursor, index: int, events: list[Event]) -> None:
-        """Take the decision for which the kernel returned, and update the address of the model's buffer."""
-        model, row = self._models[index], int(cursor.row)
-        assert model is not None
-        try:
-            if reason == run.LEVEL_CHANGED:
-                events.append(drift_reaction.react(model, row, index))
-            else:
-                block, place = int(cursor.block), int(cursor.place)
-                events.extend(model.plan.blocks.grow(model, reason, block, place, row, index))
-        except Exception as error:
-            raise RowError(row, index) from error
-        self._addresses[index] = model.address
+    heads: int64[t, COLUMNS], addresses of the columns of each table; table, index: int64[k], the place of
+    each model; columns: int64[COLUMNS, k], written.
+    """
+    n_prepared = 0
+    for column in range(len(columns)):
+        for model in range(len(index)):
+            words, _ = words_at(heads[table[model], column])
+            columns[column, model] = words[index[model]]
+    for model in range(len(index)):
+        n_prepared += columns[len(columns) - 1, model] != 0
+    return n_prepared

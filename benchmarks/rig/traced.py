@@ -28,7 +28,8 @@ from streamapp.worker.driver.consumer import Consumer
 from streamapp.worker.driver.thread import ConsumerThread, Fetched
 from streamapp.worker.processing.commit_schedule import CommitSchedule
 from streamapp.worker.processing.committer import Committer
-from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.processing.pipeline import Pipeline
+from streamapp.worker.processing.results import Results
 from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.processing.transactions import Transactions
 from streamapp.worker.transport.partition_health import PartitionHealth

@@ -50,6 +50,7 @@ def warm_kernels(*specs: Spec) -> float:
     importlib.import_module("topics.columns.distinct")
     importlib.import_module("topics.codecs.packed.compiled.packed")
     importlib.import_module("streamapp.worker.task.models.families")
+    importlib.import_module("streamapp.worker.task.rounds.run_survey")
     importlib.import_module("streamapp.worker.task.pending.name_table")
     if specs:
         jit.warm(frozenset().union(*map(compiled_modules, specs)))

@@ -22,7 +22,7 @@ from topics.clients.delivery_failures import DeliveryFailures, reason_to_end
 from topics.clients.native_client import can_carry
 from topics.clients.native_producer import NativeProducer
 from topics.clients.offered import Offered, joined_where_small
-from topics.columns.records import Headers
+from topics.columns.records import Headers, Ints64
 from topics.definitions import BLOCK_BYTES
 from topics.errors import BrokerError, DeliveryError
 from topics.tokens.sign_in import wait_for_token
@@ -150,13 +150,16 @@ class Sender:
     def offer_run(
         self,
         topic: str,
-        partition: int,
+        partition: int | Ints64,
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None],
         timestamps: Sequence[int],
         headers: Sequence[Headers] | None = None,
     ) -> None:
-        """Produce records as `send_run` does, but never wait: records without room are kept, in order."""
+        """Produce records as `send_run` does, but never wait: records without room are kept, in order.
+
+        `partition` is one for all records, or int64[n].
+        """
         self._offered.append(Offered(topic, partition, values, keys, timestamps, headers))
         if not self._gathers:
             self.hand_over()

@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from topics.clients.access import Access, denied_kind
 from topics.clients.sender import Sender
-from topics.columns.records import Headers
+from topics.columns.records import Headers, Ints64
 from topics.errors import AbortedError, BrokerError, FencedError
 
 logger = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class TransactionalSender(Sender):
     def offer_run(
         self,
         topic: str,
-        partition: int,
+        partition: int | Ints64,
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None],
         timestamps: Sequence[int],

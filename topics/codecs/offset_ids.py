@@ -65,3 +65,38 @@ class OffsetIds(Sequence[str]):
     def __repr__(self) -> str:
         """Show the strings as a list would."""
         return repr(list(self))
+
+
+class RecordIds(Sequence[str]):
+    """Ids `<partition>-<offset>` of n records of any partitions."""
+
+    __slots__ = ("offsets", "partitions")
+
+    def __init__(self, partitions: Ints64, offsets: Ints64) -> None:
+        """Take the place of each record: int64[n] each."""
+        self.partitions = partitions
+        self.offsets = offsets
+
+    @property
+    def most_bytes(self) -> int:
+        """Bytes of the longest id, at most."""
+        return len("-") + 2 * len(str(-(2**63)))
+
+    def taken(self, rows: Ints64) -> RecordIds:
+        """Return the ids of some rows (int64[m])."""
+        return RecordIds(self.partitions[rows], self.offsets[rows])
+
+    def __len__(self) -> int:
+        return len(self.offsets)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> RecordIds: ...
+
+    def __getitem__(self, at: int | slice) -> str | RecordIds:
+        """Return one id, or the ids of a slice."""
+        if isinstance(at, slice):
+            return RecordIds(self.partitions[at], self.offsets[at])
+        return f"{self.partitions[at]}-{self.offsets[at]}"

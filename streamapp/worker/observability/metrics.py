@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import platform
 import time
+from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import metadata
@@ -110,16 +111,15 @@ class Metrics:
         )
         self.figures = ModelFigures()
         self.registry.register(self.figures)
-        self.label_delay_seconds = DelayHistogram(
+        self.label_delay_seconds = self._delays(
             "grove_label_delay_seconds",
             "Event time from the answer to its label, of labels learned in time (process).",
             _DELAY_BUCKETS,
         )
-        self.registry.register(self.label_delay_seconds)
-        self.learn_seconds = self._seconds(
+        self.learn_seconds = self._delays(
             "grove_learn_seconds", "Decoding and learning a run of labels (process).", _RUN_BUCKETS
         )
-        self.predict_seconds = self._seconds(
+        self.predict_seconds = self._delays(
             "grove_predict_seconds",
             "Decoding and answering a run of instances, learning those that carry their label (process).",
             _RUN_BUCKETS,
@@ -129,7 +129,7 @@ class Metrics:
             "How long a run waited for evicted models, if it needed any (process).",
             _RELOAD_BUCKETS,
         )
-        self.end_to_end_seconds = self._seconds(
+        self.end_to_end_seconds = self._delays(
             "grove_end_to_end_seconds",
             "From the newest record of a run (its timestamp) to its outputs at the producer (process).",
             _DELAY_BUCKETS,
@@ -196,6 +196,11 @@ class Metrics:
     def _seconds(self, name: str, meaning: str, buckets: tuple[float, ...]) -> Histogram:
         return Histogram(name, meaning, buckets=buckets, registry=self.registry)
 
+    def _delays(self, name: str, meaning: str, buckets: tuple[float, ...]) -> DelayHistogram:
+        histogram = DelayHistogram(name, meaning, buckets)
+        self.registry.register(histogram)
+        return histogram
+
     def snapshot(self, units: int, size: int, seconds: float) -> None:
         self.snapshots.inc()
         self.snapshot_bytes.inc(size)
@@ -214,9 +219,10 @@ class Metrics:
 
     # -- counts of a run ------------------------------------------------------------------------------------
 
-    def computed(self, source: str, seconds: float) -> None:
-        """Note the seconds that the task took for a run."""
-        (self.learn_seconds if source == "labels" else self.predict_seconds).observe(seconds)
+    def computed(self, source: str, seconds: float, runs: int = 1) -> None:
+        """Note the seconds that the tasks took for each of some runs."""
+        histogram = self.learn_seconds if source == "labels" else self.predict_seconds
+        histogram.add(seconds, runs)
 
     def sent(self, raw: RawRecords, effects: Effects) -> None:
         """Count the effects of a run."""
@@ -244,7 +250,20 @@ class Metrics:
         self._challenges(effects.happened)
         if effects.evaluations or effects.happened:
             self.figures.take(raw, effects)
-        self.end_to_end_seconds.observe(max(0.0, time.time() - raw.timestamps[-1] / 1000))
+        self._sent_in(raw.timestamps[-1])
+
+    def sent_answers(self, answered: int, labelled: int, newest: Sequence[int]) -> None:
+        """Count runs that led to nothing but answers; newest: the timestamp of the last record of each."""
+        self._outcome(counters.ANSWERED).inc(answered)
+        if labelled:
+            self._outcome(counters.LABELLED).inc(labelled)
+        self._sent_in(*newest)
+
+    def _sent_in(self, *newest: int) -> None:
+        """Note how old the newest record of each of some runs is; `newest`: its timestamp."""
+        now = time.time()
+        for timestamp in newest:
+            self.end_to_end_seconds.add(max(0.0, now - timestamp / 1000))
 
     def _challenges(self, happened: Iterable[Happened]) -> None:
         """Count the ends of challenges among the events of a run."""
@@ -268,13 +287,19 @@ class DelayHistogram(prometheus_client.registry.Collector):
 
     def __init__(self, name: str, meaning: str, buckets: Sequence[float]) -> None:
         self._name, self._meaning = name, meaning
+        self._buckets = list(buckets)
         self._bounds = np.array(buckets)
         self._counts = np.zeros(len(buckets) + 1, dtype=np.int64)
         self._sum = 0.0
 
+    def add(self, seconds: float, times: int = 1) -> None:
+        """Add a value, which occurred so many times."""
+        self._counts[bisect_left(self._buckets, seconds)] += times  # a bucket holds its bound
+        self._sum += times * seconds
+
     def observe(self, seconds: npt.NDArray[np.float64]) -> None:
         """Add values (float64[m])."""
-        at = np.searchsorted(self._bounds, seconds, side="left")  # a bucket holds its bound
+        at = np.searchsorted(self._bounds, seconds, side="left")
         self._counts += np.bincount(at, minlength=len(self._counts))
         self._sum += float(seconds.sum())
 

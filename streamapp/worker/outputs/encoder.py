@@ -15,6 +15,7 @@ from streamapp.worker.outputs.joined_answers import joined_answers
 from streamapp.worker.outputs.outgoing import OutputRecords, in_input_order
 from streamapp.worker.outputs.outgoing_headers import FullHeaders, OwnHeaders, all_passed_on
 from streamapp.worker.outputs.record_sizes import OUTPUT_BYTES, RECORD_BYTES, OutputLimits, headers_bytes
+from streamapp.worker.outputs.round_outputs import RoundOutputs, round_outputs
 from streamapp.worker.outputs.too_large import PREDICTION, TooLarge
 from streamapp.worker.task.effects.effects import Effects, FeatureRequests, PredictionGroup, Requests
 from topics.codecs import (
@@ -44,6 +45,7 @@ from topics.definitions import TopicNames
 
 if TYPE_CHECKING:
     from streamapp.settings import Settings
+    from streamapp.worker.task.rounds.round_answers import RoundAnswers
 
 logger = logging.getLogger(__name__)
 
@@ -114,6 +116,14 @@ class Encoder:
             except Exception as error:  # noqa: BLE001 - the caller isolates the record
                 outcomes.append(error)
         return outcomes
+
+    def encode_round(self, answers: RoundAnswers) -> RoundOutputs | None:
+        """Return the records of answers that are alike; None: the runs have to be encoded one by one."""
+        if self._full is not None or self._form == "packed" or any_headers(answers.spans.headers):
+            return None
+        topic = self._names.predictions
+        outputs = round_outputs(answers, topic)
+        return outputs if outputs.records.most_bytes <= min(self._limits.of(topic), self._most) else None
 
     def encode(
         self, raw: RawRecords, effects: Effects, answers: OutputRecords | None = None

@@ -22,7 +22,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from streamapp.worker.blocking_calls import run_blocking
-from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.processing.pipeline import Pipeline
+from streamapp.worker.processing.results import Results
 
 # Slow commits stretch the interval, up to this limit: a commit that waited out an outage must not stretch it
 # further.

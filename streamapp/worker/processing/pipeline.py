@@ -16,26 +16,27 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar, cast
 
 from streamapp.settings import Settings
 from streamapp.worker.blocking_calls import run_blocking
-from streamapp.worker.journal.entry import Step
 from streamapp.worker.journal.ledger import check_controls, room_for_steps, step_of
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.processing.model_loading import reload
+from streamapp.worker.processing.results import Results, ResultsTogether, whole_rounds
 from streamapp.worker.processing.run_groups import is_large
 from streamapp.worker.task.effects.effects import Effects, Notice
 from streamapp.worker.task.error_isolation import process_isolated
 from streamapp.worker.task.instances.leading_records import STEP
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
+from streamapp.worker.task.models.families import FamilyRegister
 from streamapp.worker.task.models.quota import ModelQuota
+from streamapp.worker.task.rounds.family_round import FamilyRounds
 from streamapp.worker.task.sources import SOURCES, SourceName, source_topics
 from streamapp.worker.task.task import CODE, Task, TaskRun
 from streamapp.worker.task.task_config import TaskConfig
@@ -43,7 +44,8 @@ from streamapp.worker.transport.runs import Run
 from topics.clients.partitioner import partition_of
 from topics.clients.sender import Sender
 from topics.codecs.compiled.keys import coded
-from topics.columns.records import RawRecords
+from topics.columns.records import Ints64, RawRecords
+from topics.columns.spans import TIMESTAMP
 from topics.definitions import TopicNames
 
 logger = logging.getLogger(__name__)
@@ -53,23 +55,6 @@ MAX_REMEMBERED_KEYS: Final = 1 << 17  # keys whose partition was checked, per wo
 T = TypeVar("T")
 
 TaskAndRun = tuple[Task, Run]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Results:
-    """The results of a run: output records, ready to be sent, and the run's journal step."""
-
-    run: Run
-    effects: Effects
-    records: list[OutputRecords]
-    step: Step
-    input_bytes: int  # of the records of the run
-    rest: Run | None = None  # the records that were too many for one step, not processed
-
-    @property
-    def size(self) -> int:
-        """Approximate memory in bytes of the run's records and of its outputs."""
-        return self.input_bytes + sum(outputs.values.total for outputs in self.records)
 
 
 class Pipeline:
@@ -98,6 +83,8 @@ class Pipeline:
         self.journal_bytes = limits.of(names.journal)
         self._room = room_for_steps(self.config, self.journal_bytes)
         self._quota = ModelQuota(self._config.models_max_count)
+        self._families = FamilyRegister()
+        self._rounds = FamilyRounds()
         self._memory = memory or ModelMemory()
         self._encoder = Encoder.from_settings(settings, names, limits, self._check)
         self.sender = sender
@@ -112,12 +99,15 @@ class Pipeline:
 
     def new_task(self, partition: int) -> Task:
         """Return a task with new models."""
-        return Task(partition, self._config, self._quota, self._memory)
+        task = Task(partition, self._config, self._quota, self._memory)
+        task.models.traits.families.join(self._families)
+        return task
 
     def adopt_task(self, task: Task) -> None:
         """Give a restored task this worker's configuration and its share of memory for models."""
         task.configure(self._config)
         task.join(self._quota, self._memory)
+        task.models.traits.families.join(self._families)
 
     async def process(
         self, work: Sequence[TaskAndRun], is_ours: Callable[[int], bool], most: int = STEP
@@ -162,17 +152,82 @@ class Pipeline:
             return []
         started = time.perf_counter()
         outcomes: list[Results | Exception | None] = [None] * len(work)
+        ended, together = self._together(work)
+        if together is not None:
+            for at, run in enumerate(together.runs):
+                outcomes[run] = together.results(at, work[run][1])
+        remaining = [number for number, outcome in enumerate(outcomes) if outcome is None]
+        if remaining:
+            self._compute_each(work, remaining, ended, most, started, outcomes)
+        if together is not None:
+            seconds = (time.perf_counter() - started) / len(work)
+            self._metrics.computed("instances", seconds, len(together.runs))
+        return cast("list[Results | Exception]", outcomes)
+
+    def _together(
+        self, work: Sequence[TaskAndRun]
+    ) -> tuple[dict[int, Effects | Exception], ResultsTogether | None]:
+        """Process the runs that can be answered together.
+
+        Return effects or exceptions of those that lead to more than answers, and the results of the others.
+        """
+        numbers = [number for number, (_, run) in enumerate(work) if self._may_join(run)]
+        if len(numbers) < 2:
+            return {}, None
+        outcome = self._rounds.process(
+            [(work[number][0], work[number][1].raw, work[number][1].position) for number in numbers],
+            self._config,
+        )
+        self._placement.check_keys(work[0][1].topic, outcome.keys)
+        ended = {numbers[at]: effects for at, effects in outcome.done.items()}
+        answers = outcome.answers
+        if answers is None:
+            return ended, None
+        runs = [numbers[run.number] for run in answers.runs]
+        try:
+            outputs = self._encoder.encode_round(answers)
+        except Exception:  # encoding each run alone, in isolation, shows which record it is
+            logger.exception("answers of %d partitions could not be encoded together", len(runs))
+            outputs = None
+        if outputs is not None:
+            return ended, ResultsTogether(runs, answers, outputs)
+        return ended | {run: answers.effects(at) for at, run in enumerate(runs)}, None
+
+    def _may_join(self, run: Run) -> bool:
+        return not run.skipped and not run.refused and self._sources[run.topic] == "instances"
+
+    def _compute_each(
+        self,
+        work: Sequence[TaskAndRun],
+        numbers: Sequence[int],
+        ended: Mapping[int, Effects | Exception],
+        most: int,
+        started: float,
+        outcomes: list[Results | Exception | None],
+    ) -> None:
+        """Add the outcomes of runs (`numbers`, of `work`), each of which its task processes.
+
+        ended: effects and exceptions of runs that were processed already.
+        """
         steps: list[tuple[int, Run, Run | None]] = []  # number of a run, its first records, the rest
         of_tasks: list[tuple[Task, TaskRun]] = []
-        for number, ((task, run), batch) in enumerate(zip(work, self._decoded(work), strict=True)):
+        ended_of_tasks: dict[int, Effects | Exception] = {}
+        new = [number for number in numbers if number not in ended]
+        batches = dict(zip(new, self._decoded([work[number] for number in new]), strict=True))
+        for number in numbers:
+            task, run = work[number]
             try:
-                leading, first, rest = self._leading(task, run, batch, most)
+                if number in ended:
+                    leading, first, rest = TaskRun("instances", run.raw, None, run.position), run, None
+                    ended_of_tasks[len(of_tasks)] = ended[number]
+                else:
+                    leading, first, rest = self._leading(task, run, batches[number], most)
             except Exception as error:  # noqa: BLE001 - of one run: the others go on
                 outcomes[number] = error
                 continue
             steps.append((number, first, rest))
             of_tasks.append((task, leading))
-        isolated = process_isolated(of_tasks, self._encoder.encode_runs)
+        isolated = process_isolated(of_tasks, self._encoder.encode_runs, ended_of_tasks)
         seconds = (time.perf_counter() - started) / len(work)
         for (number, run, rest), outcome in zip(steps, isolated, strict=True):
             try:
@@ -181,7 +236,6 @@ class Pipeline:
                 )
             except Exception as error:  # noqa: BLE001 - of one run: its task is given up, the others go on
                 outcomes[number] = error
-        return cast("list[Results | Exception]", outcomes)
 
     def _leading(self, task: Task, run: Run, batch: Any, most: int) -> tuple[TaskRun, Run, Run | None]:
         """Return the first records of a run, as its task takes them and as a run, and the rest."""
@@ -229,14 +283,21 @@ class Pipeline:
 
         Outputs have the order and the partition of their inputs.
         """
+        rounds, runs = whole_rounds(group)
         with self.sender.gathering():
-            for results in group:
-                raw = results.run.raw
+            for together in rounds:
+                self._offer(together.outputs.records, together.outputs.partitions)
+            for results in runs:
                 for outputs in results.records:
-                    columns = outputs.values, outputs.keys, outputs.timestamps, outputs.headers
-                    self.sender.offer_run(outputs.topic, raw.partition, *columns)
+                    self._offer(outputs, results.run.raw.partition)
         self.sender.hand_over()
-        for results in group:
+        for together in rounds:
+            newest = together.answers.spans.table[TIMESTAMP, together.answers.ends[1:] - 1].tolist()
+            try:
+                self._metrics.sent_answers(together.answered, together.labelled, newest)
+            except Exception:
+                logger.exception("%d runs were not counted", len(together))  # as below
+        for results in runs:
             try:
                 self._metrics.sent(results.run.raw, results.effects)
                 for notice in results.effects.notices:
@@ -245,6 +306,10 @@ class Pipeline:
                 # The outputs are sent: to repeat or to drop the run would lose more than its counts.
                 raw = results.run.raw
                 logger.exception("topic=%s partition=%d: a run was not counted", raw.topic, raw.partition)
+
+    def _offer(self, outputs: OutputRecords, partition: int | Ints64) -> None:
+        columns = outputs.values, outputs.keys, outputs.timestamps, outputs.headers
+        self.sender.offer_run(outputs.topic, partition, *columns)
 
 
 async def _to_the_end(compute: Callable[[], T]) -> T:
@@ -271,26 +336,35 @@ class KeyPlacement:
     def check(self, run: Run) -> None:
         """Count the keys of a run that belong to another partition; warn once for each topic."""
         here = run.raw.partition
-        new = {(here, key) for key in coded(run.raw.keys).distinct} - self._seen
-        if not new:
+        self.check_keys(run.topic, [(here, key) for key in coded(run.raw.keys).distinct])
+
+    def check_keys(self, topic: str, keys: Sequence[tuple[int, bytes | None]]) -> None:
+        """Count the keys that are in another partition than theirs; `keys`: each with its partition."""
+        if self._seen.issuperset(keys):
             return
+        new = set(keys) - self._seen
         if len(self._seen) + len(new) > MAX_REMEMBERED_KEYS:
             self._seen.clear()
         self._seen |= new
-        wrong = [key for _, key in new if key is not None and partition_of(key, self._partitions) != here]
+        wrong = [
+            (here, key)
+            for here, key in new
+            if key is not None and partition_of(key, self._partitions) != here
+        ]
         if not wrong:
             return
-        self._metrics.misplaced_keys.labels(run.topic).inc(len(wrong))
-        if run.topic not in self._warned:
-            self._warned.add(run.topic)
+        self._metrics.misplaced_keys.labels(topic).inc(len(wrong))
+        if topic not in self._warned:
+            self._warned.add(topic)
+            here, first = min(wrong)
             logger.warning(
                 "topic %s partition %d: key %r belongs to partition %d for Java's clients (murmur2); records "
                 "of one model may be spread over several. Set partitioner=murmur2_random in librdkafka's "
                 "producers",
-                run.topic,
+                topic,
                 here,
-                wrong[0],
-                partition_of(wrong[0], self._partitions),
+                first,
+                partition_of(first, self._partitions),
             )
 
 

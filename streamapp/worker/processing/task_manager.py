@@ -28,8 +28,9 @@ from streamapp.worker.processing.assignments import Assignments
 from streamapp.worker.processing.committer import Committer
 from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.partition import Partition, Partitions
-from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.processing.pipeline import Pipeline
 from streamapp.worker.processing.read_progress import ReadProgress
+from streamapp.worker.processing.results import Results
 from streamapp.worker.processing.run_groups import groups
 from streamapp.worker.processing.transactions import Transactions
 from streamapp.worker.restore.errors import SourceLogError

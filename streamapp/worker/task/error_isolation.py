@@ -13,8 +13,9 @@ no trace in the state, so a replay leaves them out.
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Literal, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Literal, TypeVar
 
 from streamapp.errors import StreamappError
 from streamapp.worker.task.effects.effects import DeadLetter, Effects, Notice, Origin, join
@@ -32,6 +33,9 @@ Encode = Callable[[Sequence[tuple[RawRecords, Effects]]], Sequence[Sequence[T] |
 
 An exception in place of the records concerns this run only.
 """
+
+
+NOTHING_DONE: Final[Mapping[int, Effects | Exception]] = MappingProxyType({})
 
 
 class ProcessingError(StreamappError):
@@ -54,9 +58,13 @@ class ProcessingError(StreamappError):
 
 
 def process_isolated(
-    work: Sequence[tuple[Task, TaskRun]], encode: Encode[T]
+    work: Sequence[tuple[Task, TaskRun]],
+    encode: Encode[T],
+    ended: Mapping[int, Effects | Exception] = NOTHING_DONE,
 ) -> list[tuple[Effects, list[T]] | Exception]:
     """Process runs of different tasks, and encode their effects in one call.
+
+    `ended`: by their index in `work`, effects or exceptions of runs that were processed in a round.
 
     Return for each run its effects and records, or the exception that stops its partition: a ProcessingError,
     or a SwapFileError, which no record has caused. A run that fails has no influence on the other runs.
@@ -65,7 +73,9 @@ def process_isolated(
     ProcessingError the task must be dropped: its models may have learned a part of the run. With
     `dead-letter` every model is copied before it changes, and a record that failed leaves no trace.
     """
-    processed = [_processed(task, run) for task, run in work]
+    processed = [
+        ended[number] if number in ended else _processed(task, run) for number, (task, run) in enumerate(work)
+    ]
     pending = [
         (run.raw, effects)
         for (_, run), effects in zip(work, processed, strict=True)

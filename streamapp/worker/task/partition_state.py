@@ -141,6 +141,10 @@ class PartitionState:
         self._time_before = self.time.state()
         self._given_up_before = self._given_up()
 
+    def mark_time(self) -> None:
+        """Begin a run after a run that moved the clock at most: `checkpoint` was called before that."""
+        self._time_before = self.time.state()
+
     def rollback(self) -> None:
         """Undo the run; the models themselves only if it is `undoable`."""
         self.store.rollback()

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from streamapp.worker.task.effects.effects import Effects
     from streamapp.worker.task.partition_state import PartitionState
     from streamapp.worker.task.pending.event_time import RunTime
+    from topics.codecs.compiled.small_runs import JoinedRuns
     from topics.codecs.limits import Limits
     from topics.columns.records import Controls, FeatureValues, Instances, Labels, RawRecords
 
@@ -40,6 +41,8 @@ class Code(Generic[Batch]):
 
     decode: Callable[[Sequence[RawRecords], Limits], list[Batch]]  # runs of any partitions
     run: Callable[[PartitionState, RawRecords, Batch, RunTime, Effects], SourceRun]
+    join: Callable[[Sequence[RawRecords], Limits], tuple[JoinedRuns, list[int]] | None] | None = None
+    """Decodes runs as columns over all of them, and returns the indices of these runs; None: it cannot."""
 
 
 def one_by_one(
@@ -68,7 +71,8 @@ def _instances() -> Code[Instances]:
     from streamapp.worker.task.acquisition.episode_opening import instances_run
     from topics.codecs.compiled.decode import InstanceDecoder
 
-    return Code(InstanceDecoder().decode, instances_run)
+    decoder = InstanceDecoder()
+    return Code(decoder.decode, instances_run, decoder.join)
 
 
 def _feature_values() -> Code[FeatureValues]:

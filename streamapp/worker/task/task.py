@@ -11,20 +11,24 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from core.model_table import Answers
+from streamapp.worker.task import counters
 from streamapp.worker.task.acquisition.episode_course import Course
 from streamapp.worker.task.challenges.outcomes import settle
 from streamapp.worker.task.effects.effects import Effects, join
 from streamapp.worker.task.effects.record_error import RecordError
+from streamapp.worker.task.instances.family_run import FamilyRun
 from streamapp.worker.task.instances.leading_records import STEP, leading_records
 from streamapp.worker.task.instances.single import SingleInstances
 from streamapp.worker.task.label_review import LabelReview
 from streamapp.worker.task.models.awaited_specs import AwaitedSpecs
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.models.eviction.swap_file import SwapFileError
+from streamapp.worker.task.models.families import Surveyed
 from streamapp.worker.task.models.model_store import ModelStore
 from streamapp.worker.task.models.quota import ModelQuota
 from streamapp.worker.task.partition_state import PartitionState
@@ -38,7 +42,7 @@ from streamapp.worker.task.state.digest import digest
 from streamapp.worker.task.state.written import WrittenUnits
 from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import Unit
-from topics.columns.records import Controls, FeatureValues, Instances, Labels, RawRecords
+from topics.columns.records import Controls, Features, FeatureValues, Instances, Ints64, Labels, RawRecords
 from topics.fetching.refused import NO_REFUSED, RefusedBatch
 
 logger = logging.getLogger(__name__)
@@ -86,6 +90,7 @@ class Task:
         self.counters: Counter[str] = Counter()  # since this task began, replays included
         self._state = PartitionState(config, quota or ModelQuota(config.models_max_count), memory)
         self._marked = (dict(self.next), dict(self.counters))
+        self._has_changed = True  # since `checkpoint`, more than clock, positions, counts and models
         self._written = WrittenUnits()
         self._cut: Cut | None = None
 
@@ -183,8 +188,17 @@ class Task:
         An exception is a bug, here or in a plug-in: state may then be half changed until `rollback`.
         """
         self.checkpoint()
+        self._has_changed = True
         raw = run.raw
         effects = self._process_records(run) if len(raw) else Effects()
+        position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position
+        self._end(effects)
+        if position is not None:
+            self.next[run.source] = position
+        return effects
+
+    def _end(self, effects: Effects) -> None:
+        """End a run: count what it led to, and put it in the order of the records."""
         if effects.happened:
             effects.happened.sort(key=lambda each: each.record)
         if effects.notices:
@@ -192,11 +206,85 @@ class Task:
         self._state.count_changes(effects)
         for name, n in effects.counts.items():
             self.counters[name] += n
-        position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position
-        if position is not None:
-            self.next[run.source] = position
         self._state.store.cache.evict_excess()
+
+    # -- rounds: runs that are answered with those of other tasks (rounds/family_round.py) ------------------
+
+    @property
+    def may_join(self) -> bool:
+        """Whether a run of instances may be answered together with other tasks' runs."""
+        state = self._state
+        store = state.store
+        return not (
+            len(state.episodes)
+            or len(state.early)
+            or store.growth.is_due
+            or store.keys.has_challengers
+            or store.cache.n_evicted
+            or store.cache.limited
+            or state.acquires_any
+        )
+
+    @property
+    def waits_for_labels(self) -> bool:
+        """Whether answered instances concern the instances that wait for their labels."""
+        state, pending = self._state, self._state.pending
+        keeps_all = state.config.pending_keep == "all"
+        return keeps_all or pending.next_serial != pending.first or state.review is not None
+
+    def has_in_place(self, features: Features, slot: int) -> bool:
+        """Return whether the values of features are in the columns of the model in a slot."""
+        state = self._state
+        return state.placement.is_in_place(features, state.store.traits.schema(slot).columns)
+
+    def begin_joined(self, timestamps: Sequence[int], first: int, highest: int) -> bool:
+        """Begin a run that is answered together with others; False: it has to be processed alone.
+
+        Event time must not turn back or pass a tick within the run. `timestamps`: those of its records, of
+        which `first` is the first and `highest` the highest.
+        """
+        state = self._state
+        if self._has_changed or state.undoable:
+            self.checkpoint()
+        else:
+            state.mark_time()
+            self._marked = (dict(self.next), dict(self.counters))
+        clock = state.time
+        before, pending = clock.state(), state.pending
+        is_steady = False
+        try:
+            time = clock.follow(timestamps, first, highest)
+            if time is not None and pending.tick_of(time.first) == pending.tick == pending.tick_of(time.last):
+                self._time, is_steady = time, True
+        finally:
+            if not is_steady:
+                clock.restore(before)
+        return is_steady
+
+    def will_change(self, slots: Ints64) -> None:
+        """Note that models are about to learn; slots: int64[m]."""
+        self._state.will_change(slots)
+
+    def end_plain(self, answered: int, labelled: int, position: int) -> None:
+        """End a run that was answered together with others and led to nothing but answers."""
+        self.counters[counters.ANSWERED] += answered
+        if labelled:
+            self.counters[counters.LABELLED] += labelled
+        self.next["instances"] = position
+
+    def end_answered(
+        self, raw: RawRecords, batch: Instances, surveyed: Surveyed, answers: Answers, position: int
+    ) -> Effects:
+        """End a run that was answered together with others, and return its effects."""
+        self._has_changed = True
+        effects = Effects()
+        FamilyRun(self._state, raw, batch, self._time, effects, surveyed).end(answers)
+        self._state.forget_due(self._time.last)
+        self._end(effects)
+        self.next["instances"] = position
         return effects
+
+    # -- parts of a run -------------------------------------------------------------------------------------
 
     def _process_records(self, run: TaskRun) -> Effects:
         """Process a run, cut at the ticks inside it (parts.py)."""
@@ -283,11 +371,13 @@ class Task:
 
     def checkpoint(self) -> None:
         """Make everything so far final."""
+        self._has_changed = False
         self._state.checkpoint()
         self._marked = (dict(self.next), dict(self.counters))
 
     def rollback(self) -> None:
         """Go back to the beginning of the last run; models only if the exception handler is `dead-letter`."""
+        self._has_changed = True
         self._state.rollback()
         next_, counted = self._marked
         self.next, self.counters = dict(next_), Counter(counted)

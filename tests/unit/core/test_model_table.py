@@ -1,14 +1,15 @@
 import re
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from core.errors import SchemaError
+from core.errors import RowError, SchemaError
 from core.evaluation import EvaluationDue
 from core.events import Split
 from core.model import validate
 from core.model.model import Model
-from core.model_table import ANSWER_ONLY, ON_REQUEST, ModelTable
+from core.model_table import ANSWER_ONLY, ON_REQUEST, Answers, JoinedTables, ModelTable
 from core.schema.schema import Schema
 from core.spec import Spec
 from tests.unit.core.builders import answer, halves, schema_of, spec_of, table_of
@@ -239,3 +240,89 @@ def test_many_models_of_different_kinds_in_one_run():
     assert answers.probability.shape == (400, 3)
     assert (answers.probability[::2, 2] == 0.0).all()
     assert [table.model(i).summary().labels for i in range(2)] == [200, 200]
+
+
+class Joined:
+    """Tables of models that are answered in one call, and equal tables that are answered one by one."""
+
+    def __init__(self, tables: int, models: int, **spec) -> None:
+        self.ours, self.theirs = (
+            [table_of(TWO, spec_of(**spec), models) for _ in range(tables)] for _ in range(2)
+        )
+        places = np.arange(tables * models)
+        self.joined = JoinedTables(self.ours, places // models, places % models)
+        self.models = models
+
+    def answer(self, x, label, counts):
+        """Answer rows, so many of each table; compare answers, events and models."""
+        n, ends = len(x), np.cumsum([0, *counts])
+        own = np.arange(n) % self.models
+        model = own + np.repeat(np.arange(len(counts)), counts) * self.models
+        answers = Answers.to(n, self.joined.most_classes)
+        self.joined.answer_into(answers, model, x, label, np.ones(n))
+        assert self.joined.reached == n
+        for number, (start, end) in enumerate(pairwise(ends)):
+            rows = slice(start, end)
+            alone = self.theirs[number].answer(own[rows], x[rows], label[rows], np.ones(end - start))
+            assert answers.prediction[rows].tolist() == alone.prediction.tolist()
+            assert answers.probability[rows].tolist() == alone.probability.tolist()
+            assert answers.version[rows].tolist() == alone.version.tolist()
+            assert answers.asked[rows].tolist() == alone.asked.tolist()
+            mine = [event for event in answers.events if start <= event.row < end]
+            assert [(type(event), event.row - start, self.joined.slot(event.model)) for event in mine] == [
+                (type(event), event.row, event.model) for event in alone.events
+            ]
+            for index in range(self.models):
+                ours, theirs = self.ours[number].model(index), self.theirs[number].model(index)
+                assert ours.ints.tobytes() == theirs.ints.tobytes()
+
+
+def test_tables_that_are_joined_answer_as_each_alone():
+    both = Joined(3, 2, grace_period=20, evaluation={"every": 50})
+    x, label = halves(900, columns=2)
+    label[::7] = -1
+    for start in range(0, 900, 300):
+        rows = slice(start, start + 300)
+        both.answer(x[rows], label[rows], [100, 50, 150])
+    assert any(both.ours[0].model(index).summary().labels > 100 for index in range(2))
+
+
+def test_a_model_that_grew_in_a_joined_call_is_found_by_its_table():
+    both = Joined(2, 1, grace_period=20)
+    x, label = halves(800, columns=2)
+    both.answer(x, label, [400, 400])
+    for ours, theirs in zip(both.ours, both.theirs, strict=True):
+        probe = np.zeros(1, dtype=np.int64), x[:1], np.array([-1], dtype=np.int32), np.ones(1)
+        assert ours.answer(*probe).prediction == theirs.answer(*probe).prediction
+
+
+def test_a_decision_that_fails_names_its_row_and_leaves_earlier_tables_done(monkeypatch):
+    both = Joined(3, 1, grace_period=20)
+    x, label = halves(600, columns=2)
+    failing = both.ours[1].model(0)
+
+    def grow(model, *arguments):
+        if model is failing:
+            raise ArithmeticError("no")
+        return original(model, *arguments)
+
+    original = failing.plan.blocks.grow
+    monkeypatch.setattr(type(failing.plan.blocks), "grow", lambda _, *arguments: grow(*arguments))
+    answers = Answers.to(600, both.joined.most_classes)
+    with pytest.raises(RowError) as raised:
+        both.joined.answer_into(answers, np.arange(600) // 200, x, label, np.ones(600))
+    assert 200 <= raised.value.row < 400
+    assert both.joined.reached == raised.value.row
+    assert both.ours[0].model(0).summary().labels == 200
+    assert both.ours[2].model(0).summary().labels == 0
+
+
+def test_rows_that_are_refused_reach_nothing():
+    both = Joined(2, 1)
+    answers = Answers.to(2, 2)
+    both.ours[1].vacate(0)
+    both.joined = JoinedTables(both.ours, np.arange(2), np.zeros(2, dtype=np.int64), both.joined)
+    with pytest.raises(IndexError, match="vacant"):
+        both.joined.answer_into(answers, np.arange(2), np.zeros((2, 2)), np.zeros(2, np.int32), np.ones(2))
+    assert both.joined.reached == 0
+    assert both.ours[0].model(0).summary().labels == 0

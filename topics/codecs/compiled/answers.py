@@ -18,7 +18,7 @@ LONGEST_ID: Final = 2**16 - 1
 """Bytes; the packed layout has 16 bits for them."""
 TOO_LONG: Final = -1
 
-_COMMA, _CLOSE = 44, 125
+_COMMA, _CLOSE, _MINUS = 44, 125, 45
 _OPEN_ARRAY, _CLOSE_ARRAY = 91, 93
 _BETWEEN_STRINGS: Final = 3  # from the closing quote of one string to the first byte of the next
 _NULL_AND_COMMA: Final = 5
@@ -133,6 +133,23 @@ def write_packed(ids, paths, head, prediction, version, values, names, out, star
                 path_at += _NULL_AND_COMMA
     starts[len(starts) - 1] = at
     return at
+
+
+@kernel("int64(int64[::1], int64[::1], uint8[::1])")
+def write_record_ids(partitions, offsets, out) -> int:
+    """Write ids, each a partition and an offset, as a JSON array; return the bytes. No number is negative."""
+    to, at = start_of(out), 0
+    for row in range(len(offsets)):
+        to[at] = _COMMA
+        to[at + 1] = QUOTE
+        at = write_number(partitions[row], to, at + 2)
+        to[at] = _MINUS
+        at = write_number(offsets[row], to, at + 1)
+        to[at] = QUOTE
+        at += 1
+    to[0] = _OPEN_ARRAY
+    to[at] = _CLOSE_ARRAY
+    return at + 1
 
 
 @kernel("int64(uint8[::1], int64[::1], uint8[::1])")

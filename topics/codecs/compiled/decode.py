@@ -17,7 +17,7 @@ import numpy as np
 from topics.codecs.batch import Batch
 from topics.codecs.codec import input_codec
 from topics.codecs.compiled.keys import KeyTexts, code_headers
-from topics.codecs.compiled.small_runs import small_runs
+from topics.codecs.compiled.small_runs import JoinedRuns, join_runs, small_runs
 from topics.codecs.content_types import uniform_wire
 from topics.codecs.json.compiled.joined_rows import joined_columns, record_order
 from topics.codecs.json.compiled.shape import INSTANCES, LABELS, Members
@@ -135,6 +135,10 @@ class InstanceDecoder(_Decoder[Instances]):
         if unread and sum(map(len, runs)) >= FEWEST:  # the next runs like these are read in one go
             self._shapes.learn(unread, limits)
         return decoded
+
+    def join(self, runs: Sequence[RawRecords], limits: Limits) -> tuple[JoinedRuns, list[int]] | None:
+        """Return plain JSON of one shape as columns over several runs, and the indices of these runs."""
+        return join_runs(runs, limits, self._shapes, self._key_texts)
 
     def _by_codec(self, form: Form, batch: Batch, limits: Limits) -> Instances:
         return input_codec(form).read_instances(batch, limits)

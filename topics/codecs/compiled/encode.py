@@ -25,9 +25,10 @@ from topics.codecs.compiled.answers import (
     write_json,
     write_offset_ids,
     write_packed,
+    write_record_ids,
 )
 from topics.codecs.json.predictions import UNTRAINED
-from topics.codecs.offset_ids import OffsetIds
+from topics.codecs.offset_ids import OffsetIds, RecordIds
 from topics.codecs.packed.layout import HAS_EXPLANATION, MAGIC, PREDICTION, VERSION
 from topics.codecs.packed.predictions import class_names, shares
 from topics.columns.members import given
@@ -108,6 +109,9 @@ def json_ids(ids: Sequence[str]) -> Bytes:
         size = write_strings(spans.bytes, starts, lengths, out)
         if size != HAS_ESCAPES:
             return out[:size]
+    if isinstance(ids, RecordIds) and min(ids.partitions.min(), ids.offsets.min()) >= 0:
+        text = np.empty(len(ids) * (ids.most_bytes + len('"",')) + 1, dtype=np.uint8)
+        return text[: write_record_ids(ids.partitions, np.ascontiguousarray(ids.offsets), text)]
     if not isinstance(ids, OffsetIds) or ids.offsets.min() < 0:
         return json_array(orjson.dumps(ids if isinstance(ids, list) else list(ids)))
     head = np.frombuffer(bytearray(ids.head.encode()), dtype=np.uint8)

@@ -8,9 +8,11 @@ is not all plain is decoded alone; so are all runs if one is not JSON.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from topics.codecs.batch import Batch
 from topics.codecs.compiled.keys import KeyTexts, code_headers, coded
@@ -19,9 +21,10 @@ from topics.codecs.json.compiled.rows import code_anew
 from topics.codecs.json.compiled.shaped_rows import ShapedRows
 from topics.codecs.json.compiled.shapes import Shapes
 from topics.codecs.limits import Limits
+from topics.codecs.offset_ids import RecordIds
 from topics.codecs.screening import fit
 from topics.columns.records import Features, Instances, Ints32, Ints64, RawRecords
-from topics.columns.spans import HEADERS, KEY, VALUE, CodedKeys, RecordSpans, Spans
+from topics.columns.spans import HEADERS, KEY, OFFSET, VALUE, CodedKeys, RecordSpans, Spans, Texts
 
 SMALL: Final = 200
 """Most records of a run that is joined with other runs: a larger one costs what its records cost."""
@@ -35,7 +38,9 @@ def joinable(runs: Sequence[RawRecords]) -> list[int]:
     small = [number for number, raw in enumerate(runs) if 0 < len(raw) <= SMALL]
     if len(small) < 2:
         return []
-    size = sum(len(runs[number].spans.buffer) for number in small)
+    size = sum(
+        {id(buffer): len(buffer) for buffer in (runs[number].spans.buffer for number in small)}.values()
+    )
     return small if size <= JOINED_BYTES else []
 
 
@@ -73,10 +78,123 @@ def small_runs(
 
 def _joined(parts: Sequence[RecordSpans]) -> RecordSpans:
     """Return the records of all parts over one buffer with all their bytes."""
-    begins = np.cumsum([0, *(len(part.buffer) for part in parts[:-1])])
     table = np.concatenate([part.table for part in parts], axis=1)
+    buffer = parts[0].buffer
+    if all(part.buffer is buffer for part in parts):
+        return RecordSpans(buffer, table)
+    begins = np.cumsum([0, *(len(part.buffer) for part in parts[:-1])])
     table[[KEY, VALUE, HEADERS]] += np.repeat(begins, [len(part) for part in parts])
     return RecordSpans(b"".join([part.buffer for part in parts]), table)
+
+
+class JoinedRuns:
+    """Instances of several runs, all of one shape, as columns of n rows; a row is a record.
+
+    The rows are in the order of the runs. A model key of a run is a *pair*: the same key in two runs makes
+    two pairs, because partitions have separate models.
+    """
+
+    def __init__(self, runs: Sequence[RawRecords], spans: RecordSpans, rows: ShapedRows, keys: _Keys) -> None:
+        """`spans` are the records of all runs; `rows` and `keys` were read from them."""
+        self.runs, self.spans, self.rows = runs, spans, rows
+        self.ends = keys.ends
+        """int64[runs + 1]: the first row of each run, and the end."""
+        self.texts, self.key_bytes, self.pair, self.pairs = keys.pairs()
+        """Model key of each pair, as text and as bytes; int32[n], the pair of each row; int64[runs + 1]: the
+        first pair of each run, and the end.
+        """
+        names, label = rows.classes()
+        self.label_values = sorted(names)
+        """Class names, in their order."""
+        self.label = label
+        """int32[n] into label_values, -1: no label."""
+        if self.label_values != names:
+            rank = {name: number for number, name in enumerate(self.label_values)}
+            self.label = np.array([*map(rank.__getitem__, names), -1], dtype=np.int32)[label]
+        self.weight = rows.weights()
+        self.features = rows.matrix()
+        self.ids = rows.given_ids()
+        """The ids that producers gave all rows; None: some have none, or have escapes."""
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @cached_property
+    def partitions(self) -> Ints64:
+        """int64[n]: the partition of each row."""
+        return np.repeat([raw.partition for raw in self.runs], np.diff(self.ends))
+
+    @cached_property
+    def all_ids(self) -> Texts | RecordIds | list[str]:
+        """The ids of all rows."""
+        if self.ids is not None:
+            return self.ids
+        if not self.rows.has_ids:
+            return RecordIds(self.partitions, self.spans.table[OFFSET])
+        return [id_ for number in range(len(self.runs)) for id_ in self.part(number).ids]
+
+    def ids_of(self, rows: Ints64) -> Texts | RecordIds | list[str]:
+        """Return the ids of some rows (int64[m])."""
+        ids = self.all_ids
+        return [ids[row] for row in rows.tolist()] if isinstance(ids, list) else ids.taken(rows)
+
+    def part(self, number: int) -> Instances:
+        """Return the instances of a run."""
+        raw, cut = self.runs[number], slice(int(self.ends[number]), int(self.ends[number + 1]))
+        first, stop = int(self.pairs[number]), int(self.pairs[number + 1])
+        keys, key, n = self.texts[first:stop], self.pair[cut] - np.int32(first), cut.stop - cut.start
+        record = np.arange(n, dtype=np.int32)
+        batch = Batch(raw.partition, record, raw.offsets, raw.values, keys, key)  # type: ignore[arg-type]
+        names, label = _by_occurrence(self.label_values, self.label[cut])
+        return Instances(
+            record=record,
+            row=np.zeros(n, dtype=np.int32),
+            keys=keys,
+            key=key,
+            ids=self.rows.part(cut).ids(batch) if self.ids is None else self.ids[cut],
+            label_values=names,
+            label=label,
+            weight=self.weight[cut],
+            features=[_features_of(self.features, cut)],
+            blocks=np.empty((0, 3), dtype=np.int32),
+            malformed=[],
+        )
+
+
+def join_runs(
+    runs: Sequence[RawRecords], limits: Limits, shapes: Shapes, key_texts: KeyTexts
+) -> tuple[JoinedRuns, list[int]] | None:
+    """Return plain JSON of one shape as columns over several runs, and the indices of these runs.
+
+    The other runs, and all if the result is None, have to be decoded otherwise.
+    """
+    numbers = [number for number in joinable(runs) if runs[number].schemas is None]
+    while len(numbers) > 1:
+        joined = [runs[number] for number in numbers]
+        spans = _joined([raw.spans for raw in joined])
+        headers, values = spans.headers, spans.values
+        code_headers(headers)
+        if not fit(values, limits) or uniform_wire(values, headers) != "json":
+            return None
+        ends = np.cumsum([0, *map(len, joined)])
+        scanned = shapes.scan(values, limits)  # type: ignore[arg-type]
+        if not scanned:
+            return None
+        rows, plain = max(scanned, key=lambda shaped: len(shaped[0]))
+        keys = _Keys(spans.keys, ends, limits, key_texts)
+        is_whole = keys.are_good & (np.diff(np.searchsorted(rows, ends)) == np.diff(ends))
+        if is_whole.all():
+            return JoinedRuns(joined, spans, plain, keys), numbers
+        numbers = [number for number, whole in zip(numbers, is_whole.tolist(), strict=True) if whole]
+    return None
+
+
+def _by_occurrence(names: list[str], label: Ints32) -> tuple[list[str], Ints32]:
+    """Return the class names that occur, in the order of their first rows, and label as codes of these."""
+    order = [code for code in dict.fromkeys(label.tolist()) if code >= 0]
+    own = np.full(len(names) + 1, -1, dtype=np.int32)
+    own[order] = np.arange(len(order))
+    return [names[code] for code in order], own[label]
 
 
 class _Parts:
@@ -98,14 +216,42 @@ class _Parts:
         start, stop = self._ends[number], self._ends[number + 1]
         return self._order[start : start + self._counts[number]].tolist(), self._codes[start:stop]
 
+    def pairs(self) -> tuple[list[int], Ints32, Ints64]:
+        """Return the code of each pair of run and code, int32[n], the pair of each row, and int64[runs + 1],
+        the first pair of each run, and the end; no code is -1.
+        """
+        ends, counts = np.array(self._ends), np.array(self._counts)
+        lengths, pairs = np.diff(ends), np.cumsum([0, *self._counts])
+        is_first = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths) < np.repeat(counts, lengths)
+        pair = self._codes + np.repeat(pairs[:-1], lengths).astype(np.int32)
+        return self._order[is_first].tolist(), pair, pairs
+
 
 class _Keys:
     """The model keys of all runs."""
 
     def __init__(self, keys: Spans, ends: Ints64, limits: Limits, key_texts: KeyTexts) -> None:
-        self._texts, codes, flaws = key_texts(keys, limits)
+        self.ends = ends
+        self._texts, self._codes, flaws = key_texts(keys, limits)
         self._bytes = None if flaws else coded(keys).distinct
-        self._parts = _Parts(codes, len(self._texts), ends)
+        self._parts = _Parts(self._codes, len(self._texts), ends)
+
+    @property
+    def are_good(self) -> npt.NDArray[np.bool_]:
+        """bool[runs]: whether no key of a run is bad."""
+        good = np.ones(len(self.ends) - 1, dtype=np.bool_)
+        if self._bytes is None:
+            bad = np.flatnonzero(self._codes < 0)
+            good[np.searchsorted(self.ends, bad, side="right") - 1] = False
+        return good
+
+    def pairs(self) -> tuple[list[str], list[bytes | None], Ints32, Ints64]:
+        """Return text and bytes of the key of each pair of run and key, the pair of each row, and the first
+        pair of each run; all keys are good.
+        """
+        assert self._bytes is not None
+        codes, pair, pairs = self._parts.pairs()
+        return [self._texts[code] for code in codes], [self._bytes[code] for code in codes], pair, pairs
 
     def of(self, number: int, raw: RawRecords) -> tuple[list[str], Ints32] | None:
         """Return the distinct keys of a run, and int32[m], indices into them; None if a key is bad."""
@@ -143,13 +289,15 @@ class _Columns:
             label_values=[self._names[code] for code in order],
             label=label,
             weight=self._weight[cut],
-            features=[self._features_of(cut)],
+            features=[_features_of(self._features, cut)],
             blocks=np.empty((0, 3), dtype=np.int32),
             malformed=[],
         )
 
-    def _features_of(self, cut: slice) -> Features:
-        values = self._features.values[cut]
-        parts = {column: cells[cut] for column, cells in self._features.strings.items()}
-        strings = {column: cells for column, cells in parts.items() if cells.count(None) < len(cells)}
-        return Features(self._features.names, np.arange(len(values), dtype=np.int64), values, strings)
+
+def _features_of(features: Features, cut: slice) -> Features:
+    """Return the features of the rows of a slice."""
+    values = features.values[cut]
+    parts = {column: cells[cut] for column, cells in features.strings.items()}
+    strings = {column: cells for column, cells in parts.items() if cells.count(None) < len(cells)}
+    return Features(features.names, np.arange(len(values), dtype=np.int64), values, strings)

@@ -60,9 +60,12 @@ class FamilyRun(InstanceRows):
 
     def process(self) -> None:
         """Answer every row."""
-        effects, surveyed, malformed = self.effects, self._surveyed, self.batch.malformed
         self.state.will_change(self.model)
-        answers = self._answers()
+        self.end(self._answers())
+
+    def end(self, answers: Answers) -> None:
+        """Add what the answers to all rows lead to."""
+        effects, surveyed, malformed = self.effects, self._surveyed, self.batch.malformed
         self.replies = Replies(len(self.batch), answers, self.store.traits.n_classes[self.model])
         events = self._events(answers) if answers.events or self.challenged else None
         if events is not None and self.challenged:

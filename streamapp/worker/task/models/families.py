@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from core.kernels import jit
 from core.kernels.jit import kernel, row_of, start_of
 from core.schema.schema import Schema
 from streamapp.worker.task.models.class_order import ClassOrder
@@ -124,6 +125,42 @@ class Surveyed(NamedTuple):
     order: Ints64  # int64[n]: number of the class order of each row's model in its kind
 
 
+class FamilyRegister:
+    """The families of the models of several partitions, which one thread uses."""
+
+    def __init__(self) -> None:
+        self.families: dict[int, Family] = {}  # by number
+        self.generation = 0
+        """How often all families were forgotten; their numbers are not given again."""
+        self._by_columns: dict[int, Family] = {}
+        self._by_schema: dict[int, int] = {}  # numbers of family and class order, by uid
+        self._cells = 0
+        self._begun = 0
+
+    def member(self, schema: Schema) -> int:
+        """Return the numbers of family and class order of the models of a schema in one integer."""
+        member = self._by_schema.get(schema.uid)
+        if member is None:
+            self._cells += len(schema.classes) + 1
+            if self._cells > MAX_CELLS:
+                self._forget_all()
+                self._cells = len(schema.classes) + 1
+            family = self._by_columns.get(schema.columns.uid)
+            if family is None:
+                family = self._by_columns[schema.columns.uid] = Family(self._begun)
+                self.families[self._begun] = family
+                self._begun += 1
+            member = (family.number << ORDER_BITS) | family.order(schema.classes)
+            self._by_schema[schema.uid] = member
+        return member
+
+    def _forget_all(self) -> None:
+        self.generation += 1
+        self.families.clear()
+        self._by_columns.clear()
+        self._by_schema.clear()
+
+
 class Families:
     """The families of a partition's models, by slot."""
 
@@ -131,21 +168,31 @@ class Families:
         """schema_of: returns the schema of the model in a slot; None: the model has special conditions."""
         self._schema_of = schema_of
         self._of_slot = np.full(_FIRST_CAPACITY, OPEN, dtype=np.int64)
-        self._families: list[Family] = []
-        self._by_columns: dict[int, Family] = {}
-        self._by_schema: dict[int, int] = {}  # numbers of family and class order, by uid
-        self._cells = 0
         self._latest: Family | None = None
+        self.join(FamilyRegister())
+
+    def join(self, register: FamilyRegister) -> None:
+        """Share the families of other partitions of the worker from now on."""
+        self.register = register
+        self._forget_all()
+        self._find_head()
 
     def reserve(self, capacity: int) -> None:
         """Make room for slots below `capacity`."""
         more = capacity - len(self._of_slot)
         if more > 0:
             self._of_slot = np.concatenate((self._of_slot, np.full(more, OPEN, dtype=np.int64)))
+            self._find_head()
 
     def forget(self, slots: int | Ints64) -> None:
         """Note that one or more models have changed."""
         self._of_slot[slots] = OPEN
+
+    def current(self) -> int:
+        """Return the address of the members by slot, without those of families that are forgotten."""
+        if self._generation != self.register.generation:
+            self._forget_all()
+        return self._head
 
     def survey(self, slots: Ints64, key: Ints32, names: list[str], label: Ints32) -> Surveyed | None:
         """Return the rows of a run, if all models are of one family and have learned all classes; else None.
@@ -153,6 +200,7 @@ class Families:
         slots: int64[k], below 0: there is none; key: int32[n] into slots; label: int32[n] into names, -1:
         none. No model is about to grow.
         """
+        self.current()
         surveyed: Surveyed | int = OPEN
         if self._latest is not None:
             surveyed = self._surveyed(self._latest, slots, key, names, label)
@@ -162,12 +210,24 @@ class Families:
                 return None
         if not len(slots) or slots.min() < 0:
             return None
-        family = self._resolve(slots)
+        family = self.resolve(slots)
         if family is None or (family is self._latest and surveyed == MIXED):
             return None
         self._latest = family
         surveyed = self._surveyed(family, slots, key, names, label)
         return surveyed if isinstance(surveyed, Surveyed) else None
+
+    def resolve(self, slots: Ints64) -> Family | None:
+        """Return the family of all models (int64[k], at least one), None: they have none, or several."""
+        for slot in slots[self._of_slot[slots] == OPEN].tolist():
+            schema = self._schema_of(slot)
+            member = NONE if schema is None else self.register.member(schema)
+            self.current()  # the register may be full: earlier members count no longer
+            self._of_slot[slot] = member
+        families = self._of_slot[slots] >> ORDER_BITS
+        if families[0] < 0 or np.count_nonzero(families == families[0]) < len(families):
+            return None
+        return self.register.families[int(families[0])]
 
     def _surveyed(
         self, family: Family, slots: Ints64, key: Ints32, names: list[str], label: Ints32
@@ -184,39 +244,14 @@ class Families:
         number = kind.item(0)
         return Surveyed(model, code, labels, family.kinds[number] if number >= 0 else None, order)
 
-    def _resolve(self, slots: Ints64) -> Family | None:
-        """Return the family of all models (int64[k], at least one), None: they have none, or several."""
-        for slot in slots[self._of_slot[slots] == OPEN].tolist():
-            self._of_slot[slot] = self._member(slot)
-        families = self._of_slot[slots] >> ORDER_BITS
-        if families[0] < 0 or np.count_nonzero(families == families[0]) < len(families):
-            return None
-        return self._families[int(families[0])]
-
-    def _member(self, slot: int) -> int:
-        """Return the numbers of a model's family and class order in one integer; NONE: it has no family."""
-        schema = self._schema_of(slot)
-        if schema is None:
-            return NONE
-        member = self._by_schema.get(schema.uid)
-        if member is None:
-            self._cells += len(schema.classes) + 1
-            if self._cells > MAX_CELLS:
-                self._forget_all()
-                self._cells = len(schema.classes) + 1
-            family = self._by_columns.get(schema.columns.uid)
-            if family is None:
-                family = self._by_columns[schema.columns.uid] = Family(len(self._families))
-                self._families.append(family)
-            member = (family.number << ORDER_BITS) | family.order(schema.classes)
-            self._by_schema[schema.uid] = member
-        return member
+    def _find_head(self) -> None:
+        jit.register(self._of_slot)
+        self._head: int = self._of_slot.ctypes.data
 
     def _forget_all(self) -> None:
         self._of_slot[:] = OPEN
-        self._families, self._latest = [], None
-        self._by_columns.clear()
-        self._by_schema.clear()
+        self._latest = None
+        self._generation = self.register.generation
 
 
 @kernel(

@@ -52,6 +52,10 @@ class ModelKeys:
         """Return int64[k]: the slot of each key's model, or NO_MODEL."""
         return np.fromiter(map(self._slots.get, keys, repeat(NO_MODEL)), np.int64)
 
+    def known(self, keys: Iterable[str]) -> list[int]:
+        """Return the slot of each key's model, or NO_MODEL."""
+        return list(map(self._slots.get, keys, repeat(NO_MODEL)))
+
     def names(self) -> Iterator[tuple[str, int]]:
         """Yield key and slot of each model, by key."""
         yield from sorted(self._slots.items())

@@ -58,13 +58,21 @@ class RunTime:
     __slots__ = ("_before", "_clocks", "_timestamps", "begins", "first", "last", "turned_back")
 
     def __init__(
-        self, timestamps: Sequence[int], before: int | None, last: int, clocks: Ints64 | None
+        self,
+        timestamps: Sequence[int],
+        before: int | None,
+        last: int,
+        clocks: Ints64 | None,
+        first: int | None = None,
     ) -> None:
-        """`before`: the clock before the run; `clocks`: int64[n], or None if it is the highest timestamp."""
+        """`before`: the clock before the run; `clocks`: int64[n], or None if it is the highest timestamp;
+        `first`: the first timestamp, None: it has not been read yet.
+        """
         self._timestamps = timestamps
         self._before = before
         self._clocks = clocks
-        self.first = self._at_first()  # the clock at the first record
+        self.first = self._at_first() if first is None or before is None else max(first, before)
+        """The clock at the first record."""
         self.last = last  # the clock after the run
         self.turned_back = before is not None and self.first < before  # by the first record of the run
         self.begins = before is None and self.first > NO_TIME  # with the first record of the run
@@ -121,6 +129,25 @@ class EventTime:
             return RunTime(timestamps, before, self.clock, None)
         clocks = np.array([self._see(timestamp) for timestamp in timestamps], dtype=np.int64)
         return RunTime(timestamps, before, int(clocks[-1]), clocks)
+
+    def follow(self, timestamps: Sequence[int], first: int, highest: int) -> RunTime | None:
+        """Move the clock over the records of a run, of which `highest` is the highest timestamp.
+
+        None: the clock begins or goes back in the run, or a timestamp is not believed; it may have moved.
+        """
+        before = self.clock
+        if before is None:
+            return None
+        if self._agreed >= TRUSTED and highest - before <= self._max_jump_ms:
+            if highest > NO_TIME:
+                self._suspect = None
+            self.clock = max(before, highest)
+            return RunTime(timestamps, before, self.clock, None, first)
+        jumps = self.jumps
+        time = self.advance(timestamps)
+        clocks = time.clocks()
+        is_steady = self.jumps == jumps and not time.turned_back and not np.count_nonzero(np.diff(clocks) < 0)
+        return time if is_steady else None
 
     def _see(self, timestamp: int) -> int:
         """Move the clock by a record; return it."""

@@ -71,7 +71,7 @@ class Pending:
         self._base = 0  # serial of physical row 0
         self._first = self._live = self._next = 0
         self._closed_to = 0  # the requests of entries before this serial are closed
-        self._tick = -1  # number of the last tick
+        self.tick = -1  # number of the last tick
         self._closings: Counter[tuple[int, int]] = Counter()  # reported to the models at the next tick
         self._n_words = 0
         self._text = 0  # bytes of names beyond NAME_BYTES each
@@ -242,9 +242,9 @@ class Pending:
     def close_due(self, clock: int) -> Closings:
         """Return the requests that have ended up to the last tick, each once; none if no tick has passed."""
         tick = self.tick_of(clock)
-        if tick == self._tick:
+        if tick == self.tick:
             return {}
-        self._tick = tick
+        self.tick = tick
         # Entries that have waited longer than the time to live at the tick: look-ups treat them as expired.
         due = self._first_born_from(tick * max(self._ttl_ms // TICKS, 1) - self._ttl_ms)
         closings = self._closings
@@ -318,7 +318,7 @@ class Pending:
         self._first, self._live, self._next, self._n_words = mark.first, mark.live, mark.next, mark.n_words
         self._text, self.bytes = mark.text, mark.bytes
         self.expired, self.dropped = mark.expired, mark.dropped
-        self._closed_to, self._tick = mark.closed_to, mark.tick
+        self._closed_to, self.tick = mark.closed_to, mark.tick
         self._closings = Counter(mark.closings or ())
 
     # -- contents of a cut ----------------------------------------------------------------------------------
@@ -335,7 +335,7 @@ class Pending:
             self._live,
             self._next,
             self._closed_to,
-            self._tick,
+            self.tick,
             Counter(self._closings),
             rows,
             rows["settled"].copy(),
@@ -353,7 +353,7 @@ class Pending:
         """Take in the entries of an image; there are no entries yet."""
         self._first, self._live, self._next = image.first, image.live, image.next
         self._base = image.first
-        self._closed_to, self._tick = image.closed_to, image.tick
+        self._closed_to, self.tick = image.closed_to, image.tick
         self._closings = Counter(image.closings)
         self._rows, self._words, self._n_words = image.rows.copy(), image.words, len(image.words)
         self._rows["settled"], self._rows["struck"] = image.settled, image.struck
@@ -381,7 +381,7 @@ class Pending:
             self.expired,
             self.dropped,
             self._closed_to,
-            self._tick,
+            self.tick,
             Counter(self._closings) if self._closings else None,
         )
 

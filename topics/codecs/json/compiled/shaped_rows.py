@@ -139,6 +139,11 @@ class ShapedRows:
         cells = self._cells_of(self._shape.value_of(ID))
         return [cell or default for cell, default in zip(cells, batch.default_ids(), strict=True)]
 
+    @property
+    def has_ids(self) -> bool:
+        """Whether records of the shape have a member for the id."""
+        return self._shape.value_of(ID) >= 0
+
     def given_ids(self) -> Texts | None:
         """Return the ids if every row has one, without escapes; else None."""
         value = self._shape.value_of(ID)

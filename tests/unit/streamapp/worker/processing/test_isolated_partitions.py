@@ -5,6 +5,7 @@ import contextlib
 import pkgutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.processing import pipeline as module
-from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.processing.pipeline import Pipeline
+from streamapp.worker.processing.results import Results
 from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.task.error_isolation import ProcessingError
 from streamapp.worker.task.instances.leading_records import STEP
 from streamapp.worker.task.task import CODE
 from streamapp.worker.transport.runs import Run
@@ -24,16 +27,17 @@ from topics.definitions import TopicNames
 PARTITIONS = 3
 
 
-def pipeline_of(sender: Any = None) -> Pipeline:
+def pipeline_of(sender: Any = None, **settings: Any) -> Pipeline:
     limits = OutputLimits.of_catalogue(TopicNames("grove."))
-    return Pipeline(Settings(), sender, Metrics(), partitions=PARTITIONS, limits=limits)
+    return Pipeline(Settings(**settings), sender, Metrics(), partitions=PARTITIONS, limits=limits)
 
 
-def group() -> list[Run]:
+def group(begin: int = 0, label: str = "") -> list[Run]:
     """Return a run of each partition."""
-    columns = [*range(9)], [0] * 9, [b"k"] * 9, [b'{"id":"1","features":{"x":1}}'] * 9
+    values = [b'{"id":"%d","features":{"x":1}%s}' % (at, label.encode()) for at in range(begin, begin + 9)]
+    columns = [*range(begin, begin + 9)], [0] * 9, [b"k"] * 9, values
     raws = [RawRecords("grove.instances", partition, *columns, [()] * 9) for partition in range(PARTITIONS)]
-    return [Run(raw.topic, raw, 9) for raw in raws]
+    return [Run(raw.topic, raw, begin + 9) for raw in raws]
 
 
 STAGES = ["placement", "decode", "leading", "process", "encode together", "encode", "step", "cut"]
@@ -113,6 +117,58 @@ def test_a_fault_in_one_partition_of_a_group_costs_the_others_nothing(
             assert ill[number].digest() == healthy[number].digest()
 
     asyncio.run(story())
+
+
+TOGETHER = {
+    "decode": ("topics.codecs.compiled.decode.join_runs", False),
+    "survey": ("streamapp.worker.task.rounds.family_round.survey_runs", False),
+    "begin": ("streamapp.worker.task.task.Task.begin_joined", False),
+    "models": ("streamapp.worker.task.task.Task.will_change", True),
+    "tables": ("streamapp.worker.task.rounds.family_round.JoinedTables.answer_into", True),
+    "end": ("streamapp.worker.task.task.Task.end_plain", True),
+    "encode": ("streamapp.worker.outputs.encoder.round_outputs", False),
+}
+"""By stage of a round that is answered together: a function, and whether a run goes back if it fails."""
+
+
+@pytest.mark.parametrize("handler", ["stop-partition", "dead-letter"])
+@pytest.mark.parametrize("stage", TOGETHER)
+def test_a_stage_that_fails_for_runs_together_is_repeated_for_each(
+    monkeypatch: pytest.MonkeyPatch, stage: str, handler: str
+) -> None:
+    async def story() -> None:
+        pipeline = pipeline_of(processing_exception_handler=handler)
+        healthy, ill = ([pipeline.new_task(partition) for partition in range(PARTITIONS)] for _ in range(2))
+        label, expected, outcomes = ',"label":"a"', [], []
+        for begin in (0, 9):
+            expected = await pipeline.process(
+                [*zip(healthy, group(begin, label), strict=True)], lambda _: True
+            )
+            if begin:
+                place, goes_back = TOGETHER[stage]
+                owner, _, name = place.rpartition(".")
+                monkeypatch.setattr(pkgutil.resolve_name(owner), name, failing)
+            outcomes = await pipeline.process([*zip(ill, group(begin, label), strict=True)], lambda _: True)
+        for ours, theirs, own, other in zip(outcomes, expected, ill, healthy, strict=True):
+            assert isinstance(theirs, Results)
+            if goes_back and handler == "stop-partition":
+                assert isinstance(ours, ProcessingError), "its models may have learned a part of the run"
+                continue
+            assert isinstance(ours, Results)
+            assert [*chain.from_iterable(each.values for each in ours.records)] == [
+                *chain.from_iterable(each.values for each in theirs.records)
+            ]
+            assert (ours.step, ours.effects.counts) == (theirs.step, theirs.effects.counts)
+            assert (own.digest(), own.counters) == (other.digest(), other.counters)
+
+    failed: list[str] = []
+
+    def failing(*_given: Any) -> Any:
+        failed.append(stage)
+        raise ZeroDivisionError(stage)
+
+    asyncio.run(story())
+    assert failed
 
 
 def test_a_run_that_cannot_be_counted_is_sent_once_and_ends_nothing(

@@ -16,7 +16,8 @@ from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.outputs.senders import plain_sender
-from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.processing.pipeline import Pipeline
+from streamapp.worker.processing.results import Results
 from streamapp.worker.task.effects.effects import Alert, DeadLetter, Effects, Origin, PredictionGroup
 from streamapp.worker.transport.runs import Run
 from topics.clients.native_producer import NativeProducer

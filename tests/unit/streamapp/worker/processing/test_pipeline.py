@@ -16,7 +16,8 @@ from streamapp.worker.observability.metrics import SPLIT_REASONS, Metrics
 from streamapp.worker.outputs.record_sizes import OutputLimits
 from streamapp.worker.processing import pipeline as module
 from streamapp.worker.processing import run_groups as group_module
-from streamapp.worker.processing.pipeline import KeyPlacement, Pipeline, Results
+from streamapp.worker.processing.pipeline import KeyPlacement, Pipeline
+from streamapp.worker.processing.results import Results
 from streamapp.worker.processing.run_groups import (
     GROUP_BYTES,
     LARGE_RECORD,
@@ -235,7 +236,7 @@ def runs_of(begin: int, partitions: int = 3) -> list[Run]:
 def test_one_run_of_a_group_fails_and_the_others_have_their_results(monkeypatch: pytest.MonkeyPatch) -> None:
     lost = SwapFileError("the disk lost a model")
 
-    def fail(run: TaskRun) -> Effects:
+    def fail(*_given: object) -> bool:
         raise lost
 
     async def story() -> None:
@@ -243,7 +244,8 @@ def test_one_run_of_a_group_fails_and_the_others_have_their_results(monkeypatch:
         tasks = [pipeline.new_task(partition) for partition in range(3)]
         await pipeline.process([*zip(tasks, runs_of(0), strict=True)], lambda _: True)
         some = runs_of(9)
-        monkeypatch.setattr(tasks[1], "process", fail)
+        for stage in ("process", "begin_joined"):  # alone, and together with other tasks' runs
+            monkeypatch.setattr(tasks[1], stage, fail)
         outcomes = await pipeline.process([*zip(tasks, some, strict=True)], lambda number: number != 2)
         assert outcomes[1:] == [lost, None], "the third partition has left meanwhile"
         results = outcomes[0]

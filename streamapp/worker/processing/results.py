@@ -1,0 +1,105 @@
+"""Results of runs: output records, ready to be sent, and the journal step of each run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from streamapp.worker.journal.entry import Step
+from streamapp.worker.outputs.outgoing import OutputRecords
+from streamapp.worker.outputs.round_outputs import RoundOutputs
+from streamapp.worker.task.effects.effects import Effects
+from streamapp.worker.transport.runs import Run
+
+if TYPE_CHECKING:
+    from streamapp.worker.task.rounds.round_answers import RoundAnswers
+
+
+class Results:
+    """The results of a run."""
+
+    __slots__ = ("effects", "input_bytes", "records", "rest", "run", "step")
+
+    def __init__(
+        self,
+        run: Run,
+        effects: Effects,
+        records: list[OutputRecords],
+        step: Step,
+        input_bytes: int,
+        rest: Run | None = None,
+    ) -> None:
+        """`input_bytes`: of the records of the run; `rest`: its records that were too many for one step."""
+        self.run, self.effects, self.records = run, effects, records
+        self.step, self.input_bytes, self.rest = step, input_bytes, rest
+
+    @property
+    def size(self) -> int:
+        """Approximate memory in bytes of the run's records and of its outputs."""
+        return self.input_bytes + sum(outputs.values.total for outputs in self.records)
+
+
+class ResultsTogether:
+    """The results of the runs of a round that led to nothing but answers, which are sent together."""
+
+    def __init__(self, runs: Sequence[int], answers: RoundAnswers, outputs: RoundOutputs) -> None:
+        """`runs`: numbers of the runs in the group that was computed."""
+        self.runs, self.answers, self.outputs = runs, answers, outputs
+
+    def results(self, at: int, run: Run) -> PartOfResults:
+        """Return the results of a run, the `at`-th of the answers."""
+        return PartOfResults(self, at, run)
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    @property
+    def answered(self) -> int:
+        """Answers to all runs."""
+        return len(self.outputs.partitions)
+
+    @property
+    def labelled(self) -> int:
+        """Labels that came with the records of all runs, and were learned."""
+        return sum(run.labelled for run in self.answers.runs)
+
+
+class PartOfResults(Results):
+    """The results of one run of a round; its outputs are cut out of those of the round if they are needed."""
+
+    __slots__ = ("at", "together")
+
+    def __init__(self, together: ResultsTogether, at: int, run: Run) -> None:
+        """`at`: the number of the run in the answers."""
+        self.together, self.at = together, at
+        self.run, self.rest = run, None
+        self.step = Step("instances", run.position, count=together.answers.runs[at].answered)
+        self.input_bytes = run.raw.spans.value_bytes
+
+    @property
+    def effects(self) -> Effects:  # type: ignore[override]
+        """The effects of the run, as if it had been processed alone."""
+        return self.together.answers.effects(self.at)
+
+    @property
+    def records(self) -> list[OutputRecords]:  # type: ignore[override]
+        """The output records of the run."""
+        return [self.together.outputs.part(self.at)]
+
+    @property
+    def size(self) -> int:
+        """Approximate memory in bytes of the run's records and of its outputs."""
+        return self.input_bytes + self.together.outputs.size(self.at)
+
+
+def whole_rounds(group: Sequence[Results]) -> tuple[list[ResultsTogether], list[Results]]:
+    """Return the rounds of which all runs are in a group, and the results of the other runs."""
+    parts: dict[ResultsTogether, int] = {}
+    for results in group:
+        if isinstance(results, PartOfResults):
+            parts[results.together] = parts.get(results.together, 0) + 1
+    whole = {together for together, n in parts.items() if n == len(together)}
+    others = [
+        results for results in group if not (isinstance(results, PartOfResults) and results.together in whole)
+    ]
+    return [together for together in parts if together in whole], others
