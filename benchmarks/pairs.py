@@ -2,6 +2,7 @@
 
     python -m benchmarks.pairs [--keys 64] [--keep requested|all] [--format json|packed] [--pairs 300000]
                                 [--annotators 7] [--repeated] [--labels in-time|early|late|own]
+    python -m benchmarks.pairs --loop [--kinds people demo features] [--guarantees exactly_once] [--json]
 
 A pair is an instance without a label, and its label, `--delay` pairs later. Both go through one task in runs
 of 2,000 records over one buffer, as they are fetched. `--keep requested`: every label is requested, and the
@@ -12,6 +13,9 @@ labels have the name of an annotator; `--repeated`: each run of labels comes twi
 one topic (`--delay 4000`: more do not fit their store); `late`: each comes after `pending.ttl.ms` and is not
 learned; `own`: each carries its features. `pairs_per_second` is the rate of one thread without other work;
 `benchmarks.pipeline --pairs` includes the way to Kafka and back.
+
+`--loop`: a real worker and a broker, from a request on its topic to its answer, learned and committed
+(benchmarks/rig/label_loop.py): percentiles in ms and in commit intervals, one object for each kind.
 """
 
 from __future__ import annotations
@@ -24,6 +28,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.peers.job import COMMIT_MS
+from benchmarks.rig.broker import broker
+from benchmarks.rig.label_loop import KINDS, LoopPlan, measure_loop
+from benchmarks.rig.systems import GUARANTEES
 from benchmarks.task import NOW, RUN, Stopwatch
 from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.task.task import CODE, Task, TaskRun
@@ -50,6 +58,16 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repeated", action="store_true", help="each run of labels comes a second time")
     parser.add_argument("--labels", choices=("in-time", "early", "late", "own"), default="in-time")
     parser.add_argument("--handler", choices=("stop-partition", "dead-letter"), default="stop-partition")
+    parser.add_argument("--json", action="store_true", help="print JSON, as it does without this option")
+    loop = parser.add_argument_group("--loop")
+    loop.add_argument(
+        "--loop", action="store_true", help="measure from request to learned label, on a broker"
+    )
+    loop.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS, help="sources of the answers")
+    loop.add_argument("--guarantees", nargs="+", choices=GUARANTEES, default=GUARANTEES)
+    loop.add_argument("--commit-ms", type=int, default=COMMIT_MS, help="commit interval of the worker")
+    loop.add_argument("--rate", type=int, default=200, help="instances a second")
+    loop.add_argument("--seconds", type=float, default=20.0)
     return parser.parse_args()
 
 
@@ -171,7 +189,15 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> int:
-    print(json.dumps(measure(arguments()), indent=1))
+    options = arguments()
+    if not options.loop:
+        print(json.dumps(measure(options), indent=1))
+        return 0
+    with broker() as bootstrap:
+        for guarantee in options.guarantees:
+            for kind in options.kinds:
+                plan = LoopPlan(kind, guarantee, options.commit_ms, options.rate, options.seconds)
+                print(json.dumps(measure_loop(bootstrap, plan)), flush=True)
     return 0
 
 
