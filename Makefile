@@ -13,12 +13,16 @@ PYTEST := $(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal --durati
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
+comma := ,
+empty :=
+space := $(empty) $(empty)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup demo quick test test-all check plain coverage mutants fuzz docs format warm clean
+.PHONY: help setup demo quick test test-all check deptry pip-audit sbom plain coverage mutants fuzz docs format warm clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
-	@echo "  PYTHON=python3.12 chooses the interpreter, ARGS='…' is passed on (demo, quick, test, test-all, mutants, fuzz, docs)"
+	@echo "  PYTHON=python3.12 chooses the interpreter, ARGS='…' is passed on (demo, quick, test, test-all, mutants, fuzz, docs, pip-audit)"
 
 setup: $(STAMP) ## Make .venv with the pinned package and its command grove
 
@@ -42,11 +46,36 @@ $(TOOLS): $(STAMP)
 demo: setup ## Run everything on one machine: broker, worker, oracle, replay (ARGS='--records 5000')
 	@$(BIN)/grove demo $(ARGS)
 
-check: $(TOOLS) ## Lint, format, types, import contracts
+check: $(TOOLS) ## Lint, format, types, import contracts, declared dependencies
 	$(BIN)/ruff check --no-cache .
 	$(BIN)/ruff format --no-cache --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/deptry . --no-ansi
+
+deptry: $(TOOLS) ## Compare the packages that modules import with those that pyproject.toml declares (a part of check)
+	$(BIN)/deptry . --no-ansi
+
+# Tools in an environment of their own: what they need is no part of a release, nor of the tests.
+SUPPLY := build/supply
+AUDIT  := $(SUPPLY)/tools/.installed
+$(AUDIT): pyproject.toml constraints.txt
+	@$(PYTHON) -m venv $(SUPPLY)/tools
+	@echo "installing pip-audit and cyclonedx-bom into $(SUPPLY)/tools (once) …"
+	@$(SUPPLY)/tools/bin/python -m pip install --quiet --constraint constraints.txt pip-audit cyclonedx-bom
+	@touch $@
+
+# --strict: a package that no advisory could be looked up for ends it, too.
+pip-audit: $(AUDIT) ## Look up known vulnerabilities of all pinned packages; needs the package index
+	$(SUPPLY)/tools/bin/pip-audit --strict --requirement constraints.txt --no-deps --disable-pip --progress-spinner off $(ARGS)
+
+# Of a clean environment with everything that a release can have, and without tools of tests.
+EXTRAS := $(shell sed -n '/^\[project.optional/,/^\[project.scripts/s/^\([a-z][a-z-]*\) = .*/\1/p' pyproject.toml)
+sbom: $(AUDIT) ## Write the software bill of materials of a release (CycloneDX): build/sbom.json
+	@$(PYTHON) -m venv --clear $(SUPPLY)/release
+	@$(SUPPLY)/release/bin/python -m pip install --quiet --constraint constraints.txt '.[$(subst $(space),$(comma),$(filter-out dev bench docs supply,$(EXTRAS)))]'
+	$(SUPPLY)/tools/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible --of JSON -o build/sbom.json $(SUPPLY)/release/bin/python
+	@rm -rf build/lib build/bdist.* # a later build would take files from there
 
 quick: warm $(TOOLS) ## Tests without a broker, with few examples of each property: while you work
 	$(PYTEST) --tier quick $(ARGS)

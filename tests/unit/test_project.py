@@ -28,7 +28,8 @@ def project() -> dict[str, Any]:
 def test_what_a_release_may_be_used_with_includes_what_it_was_tested_with() -> None:
     pinned = constraints()
     extras = project()["optional-dependencies"]
-    used = (*project()["dependencies"], *extras["experiments"], *extras["web"])
+    of_people = extras.keys() - {"dev", "bench", "docs", "supply"}
+    used = (*project()["dependencies"], *(text for extra in of_people for text in extras[extra]))
     for requirement in map(Requirement, used):
         assert pinned[canonicalize_name(requirement.name)] in requirement.specifier
         operators = {each.operator for each in requirement.specifier}
@@ -43,7 +44,7 @@ def test_what_relies_on_the_inside_of_others_asks_for_one_version_of_them() -> N
 def test_the_tools_are_those_that_constraints_pin() -> None:
     pinned = constraints()
     extras = project()["optional-dependencies"]
-    for text in (*extras["dev"], *extras["bench"], *extras["docs"]):
+    for text in (*extras["dev"], *extras["bench"], *extras["docs"], *extras["supply"]):
         name, equals, version = text.partition("==")
         assert equals, f"{text} must be pinned as name==version"
         assert pinned[canonicalize_name(name)] == version
@@ -86,7 +87,8 @@ def test_the_test_command_ends_with_the_gate_and_everything_else_is_asked_for() 
     *before, last = commands_of("test")
     assert "pytest -n 4 " in last
     assert "--tier" not in last
-    assert {"mypy", "ruff", "lint-imports"} <= {Path(line.split()[0]).name for line in before if line}
+    checks = {Path(line.split()[0]).name for line in before if line}
+    assert {"mypy", "ruff", "lint-imports", "deptry"} <= checks
     assert commands_of("test", TEST_PROCESSES="2", ARGS="-k topics")[-1].endswith(" -k topics")
     assert " --tier all" in commands_of("test-all")[-1]
 
@@ -128,6 +130,18 @@ def test_the_demo_installs_the_pinned_package_without_tools_and_says_so(tmp_path
     (install,) = [line for line in lines if " pip install " in line]
     assert install.split("pip install ")[1] == "--quiet --constraint constraints.txt --editable '.[web]'"
     assert lines[lines.index(install) - 1].startswith('echo "installing streamgrove')
+
+
+def test_the_bill_of_materials_has_all_that_a_release_can_have() -> None:
+    (install,) = [line for line in commands_of("sbom") if "--constraint constraints.txt '." in line]
+    extras = set(project()["optional-dependencies"]) - {"dev", "bench", "docs", "supply"}
+    assert set(re.findall(r"\.\[(.*)\]", install)[0].split(",")) == extras
+
+
+def test_an_audit_that_looks_nothing_up_fails() -> None:
+    (audit,) = [line for line in commands_of("pip-audit") if "/pip-audit " in line]
+    assert " --strict " in audit
+    assert "--requirement constraints.txt" in audit
 
 
 def test_help_describes_every_target() -> None:
