@@ -110,7 +110,7 @@ def _read_decimal(stored: Any, writer: dict[Any, Any] | None, _reader: Any = Non
     assert writer is not None
     unscaled = int.from_bytes(stored, "big", signed=True)
     try:
-        return unscaled / 10 ** int(writer.get("scale", 0))  # rounded once
+        return float(unscaled / 10 ** int(writer.get("scale", 0)))  # rounded once
     except OverflowError:
         return float("inf") if unscaled > 0 else float("-inf")
 

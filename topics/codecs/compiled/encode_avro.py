@@ -1,0 +1,176 @@
+"""Encoding of answers and label requests in Avro by a kernel, and of everything else by fastavro.
+
+The programs of the kernel follow the fields of the schemas in topics/schemas, in their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+import orjson
+
+from topics.codecs import encode_label_requests, encode_predictions
+from topics.codecs.avro.compiled.row_writing import (
+    CELL,
+    MAYBE_NUMBER,
+    MAYBE_TEXT,
+    MAYBE_WHOLE,
+    NUMBER,
+    TEXT,
+    WHOLE,
+    RowProgram,
+    Rows,
+    placed,
+    text,
+    whole,
+)
+from topics.codecs.avro.output_schemas import Output
+from topics.codecs.avro.output_values import avro_values
+from topics.codecs.compiled.text_columns import text_spans
+from topics.codecs.frames.wire_format import framed
+from topics.columns.dictionary import Dictionary
+from topics.columns.members import given
+from topics.columns.records import LabelRequests, Predictions
+from topics.columns.spans import Spans
+
+_NULL, _SECOND = whole(0), whole(1)
+"""Branches of unions."""
+_FALSE, _TRUE = b"\x00", b"\x01"
+_MAP, _ARRAY = whole(1), whole(2)
+"""Branches of the features."""
+_END_OF_ITEMS: Final = whole(0)
+_N_NULLS: Final = 5
+"""Optional members of a label request, all null for the kernel."""
+
+
+def avro_answers(predictions: Predictions, schema_id: int) -> Spans:
+    """Return n answers, each a frame with the id of its schema, and a value."""
+    if predictions.acquired is not None:
+        return Spans.of([framed(schema_id, body) for body in _acquiring_answers(predictions)])
+    n, count = len(predictions), len(predictions.classes)
+    shares = np.clip(np.nan_to_num(predictions.probability[:, :count]), 0.0, 1.0)
+    ids, paths, challengers = (
+        text_spans(predictions.ids),
+        _maybe_texts(predictions.explanation, n),
+        _maybe_texts(predictions.challenger, n),
+    )
+    (id_words, path_words, challenger_words), texts, size = placed([ids, paths, challengers])
+    words = np.empty((n, count + 6), dtype=np.int64)
+    words[:, 0] = id_words
+    words[:, 1] = predictions.prediction
+    words[:, 2 : 2 + count] = np.ascontiguousarray(shares).view(np.int64)
+    words[:, 2 + count] = predictions.version
+    words[:, 3 + count] = predictions.version == 0
+    words[:, 4 + count] = path_words
+    words[:, 5 + count] = challenger_words
+    return _answers(predictions.classes, schema_id).write(words, texts, size)
+
+
+@lru_cache(maxsize=256)
+def _answers(classes: tuple[str, ...], schema_id: int) -> RowProgram:
+    """Return the program of answers of models with these classes."""
+    rows = Rows()
+    rows.constant(framed(schema_id, b""))
+    rows.cell(TEXT)
+    rows.choice([*(_SECOND + text(name) for name in classes), _NULL])
+    if classes:
+        rows.constant(whole(len(classes)))
+    for name in classes:
+        rows.constant(text(name))
+        rows.cell(NUMBER)
+    rows.constant(_END_OF_ITEMS)
+    rows.cell(WHOLE)
+    rows.choice([_FALSE, _TRUE])
+    rows.cell(MAYBE_TEXT)
+    rows.constant(_NULL)  # acquired
+    rows.cell(MAYBE_TEXT)
+    return rows.program()
+
+
+def _acquiring_answers(predictions: Predictions) -> list[bytes]:
+    """Return answers of models that buy features, without frames."""
+    documents = [orjson.loads(value) for value in encode_predictions(predictions)]
+    shares = np.clip(np.nan_to_num(predictions.probability[:, : len(predictions.classes)]), 0.0, 1.0)
+    for document, row in zip(documents, shares.tolist(), strict=True):
+        document["probabilities"] = dict(zip(predictions.classes, row, strict=True))
+    return avro_values("prediction", map(orjson.dumps, documents))
+
+
+def _maybe_texts(cells: Sequence[str | None] | None, n: int) -> Spans:
+    """Return n texts, null where a row has none."""
+    if cells is None:
+        return Spans(b"", np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64))
+    return Spans.of([None if cell is None else cell.encode() for cell in cells])
+
+
+def avro_requests(requests: LabelRequests, schema_id: int) -> Spans:
+    """Return n label requests, each a frame with the id of its schema, and a value."""
+    n = len(requests)
+    together = len(requests.features) == 1 and len(requests.features[0]) == n
+    names = requests.features[0].names if together else None
+    is_odd = names is not None and len(set(names)) < len(names)
+    if any(given(requests)) or not together or is_odd:
+        return avro_reports("label-request", schema_id, encode_label_requests(requests))
+    (features,) = requests.features
+    predictions, strategies = Dictionary.of(requests.predictions), Dictionary.of(requests.strategies)
+    strings = tuple(sorted(features.strings))
+    texts_of = [
+        text_spans(requests.request_ids),
+        text_spans(requests.instance_ids),
+        *(_maybe_texts(features.strings[column], n) for column in strings),
+    ]
+    (request_words, instance_words, *string_words), texts, size = placed(texts_of)
+    width = features.values.shape[1]
+    program = _requests(names, width, strings, tuple(predictions.values), tuple(strategies.values), schema_id)
+    words = np.empty((n, program.columns), dtype=np.int64)
+    words[:, 0], words[:, 1] = request_words, instance_words
+    at, own = 2, np.ascontiguousarray(features.values).view(np.int64)
+    for column in range(width):
+        if column in features.strings:
+            words[:, at] = string_words[strings.index(column)]
+            at += 1
+        words[:, at] = own[:, column]
+        at += 1
+    words[:, at] = predictions.codes
+    words[:, at + 1] = strategies.codes
+    words[:, at + 2] = np.ascontiguousarray(requests.utility).view(np.int64)
+    words[:, at + 3] = requests.expires_ms
+    return program.write(words, texts, size)
+
+
+@lru_cache(maxsize=64)
+def _requests(
+    names: tuple[str, ...] | None,
+    width: int,
+    strings: tuple[int, ...],
+    classes: tuple[str | None, ...],
+    strategies: tuple[str, ...],
+    schema_id: int,
+) -> RowProgram:
+    """Return the program of requests whose features have these names, and strings in these columns."""
+    rows = Rows()
+    rows.constant(framed(schema_id, b""))
+    rows.cell(TEXT)
+    rows.cell(TEXT)
+    rows.constant(_ARRAY if names is None else _MAP)
+    if width:
+        rows.constant(whole(width))
+    for column in range(width):
+        if names is not None:
+            rows.constant(text(names[column]))
+        rows.cell(CELL if column in strings else MAYBE_NUMBER)
+    rows.constant(_END_OF_ITEMS)
+    rows.choice([_NULL if name is None else _SECOND + text(name) for name in classes])
+    rows.choice([text(name) for name in strategies])
+    rows.cell(MAYBE_NUMBER)
+    rows.cell(MAYBE_WHOLE)
+    rows.constant(_NULL * _N_NULLS)
+    return rows.program()
+
+
+def avro_reports(output: Output, schema_id: int, texts: Iterable[bytes]) -> Spans:
+    """Return reports that are JSON, each as a frame with the id of its schema, and a value."""
+    return Spans.of([framed(schema_id, body) for body in avro_values(output, texts)])

@@ -1,0 +1,1 @@
+"""Schemas: the released Avro schemas of outputs, one file for each version (docs/schemas.md)."""
