@@ -30,6 +30,7 @@ from topics.clients.access import Access, denied_kind
 from topics.clients.cluster import Cluster
 from topics.clients.sender import Sender
 from topics.codecs import encode_labels
+from topics.codecs.avro.output_reader import AS_WRITTEN, OutputReader
 from topics.definitions import TopicNames
 from topics.errors import BrokerError
 from topics.fetching.bounded_consumer import BoundedConsumer
@@ -59,8 +60,15 @@ class BridgePlan:
 class Bridge:
     """Sends requests out and labels in; `run` until `stop`."""
 
-    def __init__(self, plan: BridgePlan, kafka: Mapping[str, Any], tool: LabelStudio) -> None:
-        """Connect to the broker and the label tool; raises errors of either."""
+    def __init__(
+        self,
+        plan: BridgePlan,
+        kafka: Mapping[str, Any],
+        tool: LabelStudio,
+        outputs: OutputReader = AS_WRITTEN,
+    ) -> None:
+        """Connect to the broker and the label tool; raises errors of either. `outputs` reads requests."""
+        self._outputs = outputs
         self._plan, self._tool = plan, tool
         cluster = Cluster(kafka)
         cluster.partition_count(plan.names.label_requests)
@@ -129,7 +137,7 @@ class Bridge:
         ends = self._ends(messages)
         if not ends:
             return
-        requests = [request for run in _by_partition(good) for request in requests_of(run)]
+        requests = [request for run in _by_partition(good) for request in requests_of(run, self._outputs)]
         if requests:
             self._until_done(lambda: self._add(requests))
         if not self._stop.is_set():

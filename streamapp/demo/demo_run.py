@@ -33,7 +33,7 @@ from streamapp.embedded.broker import free_ports
 from streamapp.errors import StreamappError, UsageError
 from streamapp.lab.datasets import Format, check_attributes, open_data
 from streamapp.settings import Settings, load_settings, to_environment
-from streamapp.settings.clients import librdkafka_properties
+from streamapp.settings.clients import librdkafka_properties, output_reader
 from streamapp.worker.child_process import GuardedProcess
 from streamapp.worker.compile_ahead import TAKES_SOME, kernels_are_cold, warm_kernels
 from topics.clients.admin import create
@@ -246,7 +246,10 @@ class _Demo:
         if self._plan.web:
             self._start_web()
         group = f"{self._settings.application_id}-watch"
-        with Watch(self._kafka, self._names, PARTITIONS, self._truth, self._plan.models, group) as watch:
+        outputs = output_reader(self._settings)
+        with Watch(
+            self._kafka, self._names, PARTITIONS, self._truth, self._plan.models, group, outputs
+        ) as watch:
             began = time.monotonic()
             self._start("replay", "replay", *self._plan.data_options(), *self._replay_options())
             with self._display.live(watch, self._total):

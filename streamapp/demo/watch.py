@@ -16,6 +16,7 @@ from topics.codecs import (
     decode_label_requests,
     decode_predictions,
 )
+from topics.codecs.avro.output_reader import AS_WRITTEN, OutputReader
 from topics.columns.records import DriftAlert, FeatureRequest
 from topics.definitions import TopicNames
 from topics.errors import BrokerError
@@ -34,8 +35,10 @@ class Watch:
         truth: Truth,
         models: Sequence[DemoModel],
         group: str,
+        outputs: OutputReader = AS_WRITTEN,
     ) -> None:
         """group: a name that no other client has; nothing is committed."""
+        self._outputs = outputs
         self._names = names
         self._consumer = Consumer({**kafka, "group.id": group, "enable.auto.commit": False, "log_level": 0})
         topics = (
@@ -72,7 +75,7 @@ class Watch:
         self._requests(by_topic.get(self._names.label_requests, []))
         self._feature_requests(by_topic.get(self._names.feature_requests, []))
         for message in by_topic.get(self._names.drift_alerts, []):
-            (alert,) = decode_drift_alerts([_value(message)])
+            (alert,) = decode_drift_alerts(self._values([message]))
             if isinstance(alert, DriftAlert) and alert.level == "drift":
                 self._model(message).drifts += 1
         self.dead_letters += len(by_topic.get(self._names.dead_letters, []))
@@ -82,7 +85,7 @@ class Watch:
         if not messages:
             return
         self.last_answer = time.monotonic()
-        received = decode_predictions([_value(message) for message in messages])
+        received = decode_predictions(self._values(messages))
         models = [self._model(message) for message in messages]
         answers = zip(
             received.record.tolist(),
@@ -99,7 +102,7 @@ class Watch:
     def _requests(self, messages: list[Message]) -> None:
         if not messages:
             return
-        requests = decode_label_requests([_value(message) for message in messages])
+        requests = decode_label_requests(self._values(messages))
         assert requests.record is not None
         for record, row in zip(requests.record.tolist(), requests.instance_ids, strict=True):
             self._model(messages[record]).ask(int(row))
@@ -109,6 +112,9 @@ class Watch:
         for message, request in zip(messages, requests, strict=True):
             assert isinstance(request, FeatureRequest)
             self._model(message).ask_features(request.request_id, len(request.features))
+
+    def _values(self, messages: Sequence[Message]) -> list[bytes]:
+        return self._outputs.texts([_value(message) for message in messages])
 
     def _model(self, message: Message) -> ModelTally:
         key = message.key()

@@ -14,6 +14,7 @@ from topics.tokens.sign_in import signed_in, source_in
 
 if TYPE_CHECKING:
     from streamapp.settings.settings_model import Settings
+    from topics.codecs.avro.output_reader import OutputReader
     from topics.registry.client import Registry
 
 HEARTBEATS_PER_SESSION = 3
@@ -57,6 +58,14 @@ def registry_of(settings: "Settings") -> "Registry | None":
     login = (kafka["sasl.username"], kafka.get("sasl.password", "")) if "sasl.username" in kafka else None
     access = registry_access(registry_properties(settings), login, source_in(kafka))
     return None if access is None else Registry(access)
+
+
+def output_reader(settings: "Settings") -> "OutputReader":
+    """Return a reader of outputs, which knows those in Avro if the settings name a registry."""
+    from topics.codecs.avro.output_reader import OutputReader
+
+    registry = registry_of(settings)
+    return OutputReader(None if registry is None else registry.schema)
 
 
 def offset_reset(settings: "Settings") -> str:

@@ -78,6 +78,10 @@ class Values(RegistryValues, Protocol):
     @property
     def fetch_decompressed_max_bytes(self) -> int: ...
     @property
+    def output_format(self) -> str | None: ...
+    @property
+    def schema_registry_url(self) -> str | None: ...
+    @property
     def kafka(self) -> Mapping[str, str | SecretStr]: ...
 
 
@@ -216,6 +220,10 @@ def _kafka(settings: Values) -> list[str]:
 def _registry(settings: Values) -> list[str]:
     properties = registry_properties(settings)
     sentences = list(access_problems(properties))
+    if settings.output_format == "avro" and not settings.schema_registry_url:
+        sentences.append(
+            "output.format=avro needs schema.registry.url, where its schemas are registered; set it, or json"
+        )
     protocol = str(settings.kafka.get("security.protocol", "PLAINTEXT")).upper()
     mechanism = settings.kafka.get("sasl.mechanism") if protocol.startswith("SASL") else None
     if properties.get(BASIC_SOURCE) == "SASL_INHERIT" and "sasl.username" not in settings.kafka:

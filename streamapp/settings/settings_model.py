@@ -141,9 +141,10 @@ class Settings(BaseSettings):
         "minimal",
         description="Headers of the answers: only the headers of the input, or all (docs/outcomes.md).",
     )
-    output_format: Literal["json", "packed"] | None = Field(
+    output_format: Literal["json", "packed", "avro"] | None = Field(
         None,
-        description="Format of the answers to single records; default: the format of the answered record.",
+        description="Format of the answers to single records; default: that of the answered record. "
+        "`avro`: of label requests, alerts and evaluations, too.",
     )
 
     schema_registry_url: str | None = Field(

@@ -39,6 +39,7 @@ from streamapp.web.watch.watched import Watched
 from streamapp.web.watch.watching import Watching
 from topics.clients.admin import existing
 from topics.clients.cluster import Cluster
+from topics.codecs.avro.output_reader import AS_WRITTEN, OutputReader
 from topics.definitions import TopicNames
 
 logger = logging.getLogger(__name__)
@@ -66,6 +67,7 @@ class WebPlan:
     units: Mapping[str, str] = field(default_factory=dict)
     experiments: Path = Path("experiments")
     environment: Mapping[str, str] = field(default_factory=dict)  # of the process that inspects models
+    outputs: Callable[[], OutputReader] = lambda: AS_WRITTEN  # makes the reader of requests and evaluations
 
     def __post_init__(self) -> None:
         """Refuse an address without authentication, or with two kinds of it."""
@@ -131,8 +133,8 @@ def _run(
         queue = LabelQueue(store, plan.terms)
         counted = _Counted(queue)
         names = existing(Cluster(kafka), plan.names)
-        reader = Reader(kafka, names, queue, plan.since_ms)
-        watch_reader = WatchReader(kafka, names, watched, plan.since_ms)
+        reader = Reader(kafka, names, queue, plan.since_ms, plan.outputs())
+        watch_reader = WatchReader(kafka, names, watched, plan.since_ms, plan.outputs())
         audit = AuditLog(store)
         writer = Writer(kafka, names, queue, audit)
         here = plan.host in LOOPBACK and plan.proxy is None

@@ -36,6 +36,7 @@ from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.logs import configure_logs
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.record_sizes import OutputLimits
+from streamapp.worker.outputs.schema_registration import registered_schemas
 from streamapp.worker.outputs.senders import plain_sender, transactional_sender
 from streamapp.worker.processing.driver import Driver
 from streamapp.worker.processing.pipeline import Pipeline
@@ -79,6 +80,7 @@ def run_worker(settings: Settings) -> int:
         journalled = partial(noted_counts, kafka, group, names.journal, partitions)
         check_group(kafka, group, instance, names, partitions, journalled)
         limits = OutputLimits.of_cluster(kafka, names)
+        schema_ids = registered_schemas(settings, names)
         settings = with_port(settings)
         tell_unused(settings)
         logger.info("pages at http://%s:%d", settings.web_host, settings.web_port)
@@ -102,6 +104,7 @@ def run_worker(settings: Settings) -> int:
             memory=memory,
             tasks_lock=snapshots.tasks_lock,
             features=features,
+            schema_ids=schema_ids,
         )
         restore = restorer(settings, lambda: memory.apart(partitions), features=features).restore
         manager = create_manager(

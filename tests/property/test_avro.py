@@ -14,7 +14,8 @@ from tests.naive.avro import NotAValue, Reader, Types, json_of, write
 from tests.tiers import examples
 from tests.unit.topics.codecs.compiled.same import assert_same
 from topics.codecs import Limits
-from topics.codecs.avro import AvroReader, AvroSchema
+from topics.codecs.avro.avro_schema import AvroSchema
+from topics.codecs.avro.reader import AvroReader
 from topics.codecs.batch import Batch
 from topics.codecs.json.reader import read_instances, read_labels
 from topics.columns.records import Instances, Labels

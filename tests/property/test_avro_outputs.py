@@ -13,8 +13,8 @@ from tests.property.test_answers import Answered
 from tests.property.test_requests import Asked
 from tests.tiers import examples
 from topics.codecs import encode_label_requests, encode_predictions
+from topics.codecs.avro.output_reader import OutputReader
 from topics.codecs.avro.output_schemas import Output, current
-from topics.codecs.avro.output_values import OutputReader
 from topics.codecs.compiled.encode_avro import avro_answers, avro_requests
 from topics.columns.records import Predictions
 from topics.registry.registered_schema import RegisteredSchema

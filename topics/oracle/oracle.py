@@ -18,6 +18,7 @@ from confluent_kafka import Message
 
 from topics.clients.cluster import Cluster
 from topics.clients.sender import Sender
+from topics.codecs.avro.output_reader import AS_WRITTEN, OutputReader
 from topics.errors import CatalogueError
 from topics.oracle.consumed_requests import RequestTopic, place
 from topics.oracle.drawn_answers import ANSWERED, Outcome
@@ -39,8 +40,15 @@ NOW = 0  # as a timestamp: the time of sending
 class Oracle:
     """Answers requests from a data set; `run` in one thread, `stop` from any or a signal handler."""
 
-    def __init__(self, dataset: Dataset, plan: OraclePlan, kafka: Mapping[str, Any]) -> None:
-        """Reach the broker; `kafka` holds client properties under Kafka's names."""
+    def __init__(
+        self,
+        dataset: Dataset,
+        plan: OraclePlan,
+        kafka: Mapping[str, Any],
+        outputs: OutputReader = AS_WRITTEN,
+    ) -> None:
+        """Reach the broker; `kafka` holds client properties under Kafka's names, `outputs` reads requests."""
+        self._outputs = outputs
         self.plan = plan
         self._respondent = FeatureRespondent(plan) if plan.features else LabelRespondent(plan)
         self._asked, self._answers = self._respondent.topics(plan.names)
@@ -117,7 +125,9 @@ class Oracle:
 
     def _take(self, messages: list[Message]) -> None:
         """Decide requests; each answer waits until it is due."""
-        decisions = self._respondent.decide([message.value() or b"" for message in messages])
+        decisions = self._respondent.decide(
+            self._outputs.texts([message.value() or b"" for message in messages])
+        )
         self._requests += len(messages)
         for message, decision in zip(messages, decisions, strict=True):
             partition, offset = place(message)

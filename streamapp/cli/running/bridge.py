@@ -68,6 +68,7 @@ def label_studio(
     from streamapp.bridge.tasks import Choice
     from streamapp.bridge.webhooks import Webhooks
     from streamapp.cli.signals import interrupted_by_terminate
+    from streamapp.settings.clients import output_reader
 
     token, secret = _secret(TOKEN), _secret(SECRET)
     if not token:
@@ -87,7 +88,7 @@ def label_studio(
         sweep,
         settings.text_max_bytes,
     )
-    bridge = Bridge(plan, kafka, LabelStudio(url, token, project))
+    bridge = Bridge(plan, kafka, LabelStudio(url, token, project), output_reader(settings))
     with interrupted_by_terminate(), ExitStack() as stack:
         if port:
             try:

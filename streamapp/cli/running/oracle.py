@@ -101,6 +101,7 @@ def oracle(
 
     from streamapp.cli.progress import stoppable_progress
     from streamapp.lab.datasets import open_data
+    from streamapp.settings.clients import output_reader
     from topics.oracle import Oracle
 
     settings, kafka, names = options.connection()
@@ -108,7 +109,7 @@ def oracle(
     dataset = open_data(data, **vars(file))
     if not as_json:
         say_inferred(dataset, file)
-    running = Oracle(dataset, plan, kafka)
+    running = Oracle(dataset, plan, kafka, output_reader(settings))
     with stoppable_progress(running.stop, "Answering", shown=not as_json) as bar:
         report = running.run(lambda so_far: bar(so_far.requests))
     if as_json:

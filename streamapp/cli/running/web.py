@@ -128,6 +128,7 @@ def web(
       grove web --host 0.0.0.0 --proxy-header X-Forwarded-User --trusted-proxy 10.0.0.2 --operator ann
     """
     import os
+    from functools import partial
 
     from streamapp.cli.needs import require
     from streamapp.cli.signals import interrupted_by_terminate
@@ -137,6 +138,7 @@ def web(
         _add(users, add_user, role)
         return
     from streamapp.settings import to_environment
+    from streamapp.settings.clients import output_reader
     from streamapp.web.application import WebPlan, run_web
     from streamapp.web.proxy import Proxy
     from streamapp.web.queue.outbox import Terms
@@ -170,6 +172,7 @@ def web(
         _units(units),
         experiments,
         dict(os.environ) | to_environment(settings),
+        partial(output_reader, settings),
     )
     with interrupted_by_terminate():
         run_web(plan, kafka, lambda address: typer.echo(f"grove web is at {address}  (Ctrl-C ends it)"))

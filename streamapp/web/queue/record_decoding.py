@@ -28,13 +28,14 @@ from topics.codecs import (
     decode_label_requests,
     decode_labels,
 )
+from topics.codecs.avro.output_reader import AS_WRITTEN, OutputReader
 from topics.columns.records import FeatureRequest, Features, Headers, RawRecords
 
 
-def requests_of(messages: Sequence[Message]) -> list[Request]:
+def requests_of(messages: Sequence[Message], outputs: OutputReader = AS_WRITTEN) -> list[Request]:
     """Return the requests among records of one partition of `label-requests`; other records are left out."""
     usable = [(message, key) for message in messages if (key := _key(message)) is not None]
-    decoded = decode_label_requests([message.value() or b"" for message, _ in usable])
+    decoded = decode_label_requests(outputs.texts([message.value() or b"" for message, _ in usable]))
     features: dict[int, dict[str, Cell]] = {}
     for together in decoded.features:
         for place, row in enumerate(together.rows.tolist()):

@@ -23,6 +23,7 @@ from streamapp.web.queue.record_decoding import (
 )
 from streamapp.web.topic_reader import Positions, Runs, TopicReader
 from topics.clients.cluster import TIMEOUT_S
+from topics.codecs.avro.output_reader import AS_WRITTEN, OutputReader
 from topics.definitions import TopicNames
 
 TIDY_S: Final = 5.0
@@ -34,10 +35,15 @@ class Reader(TopicReader):
     batch_records = 50  # of a transaction, so that annotators do not wait long for it
 
     def __init__(
-        self, kafka: Mapping[str, Any], names: TopicNames, queue: LabelQueue, since_ms: int | None = None
+        self,
+        kafka: Mapping[str, Any],
+        names: TopicNames,
+        queue: LabelQueue,
+        since_ms: int | None = None,
+        outputs: OutputReader = AS_WRITTEN,
     ) -> None:
         """Connect to the broker; `since_ms`: time from which topics are read of which nothing is stored."""
-        self._names, self._queue = names, queue
+        self._names, self._queue, self._outputs = names, queue, outputs
         self._tidied = time.monotonic()
         self._doubts: list[int] = []  # answers to decide when the topics of answers are read up to `_awaited`
         self._awaited: dict[tuple[str, int], int] = {}
@@ -65,7 +71,7 @@ class Reader(TopicReader):
         requests, labels, values, classes, attributes, controls = [], [], [], [], [], []
         for (topic, _), messages in runs.items():
             if topic == self._names.label_requests:
-                requests += requests_of(messages)
+                requests += requests_of(messages, self._outputs)
             elif topic == self._names.feature_requests:
                 requests += feature_requests_of(messages)
             elif topic == self._names.labels:

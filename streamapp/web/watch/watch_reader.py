@@ -11,6 +11,7 @@ from confluent_kafka import Message
 from streamapp.web.topic_reader import Positions, Runs, TopicReader
 from streamapp.web.watch.watched import LARGEST, Evaluated, Said, Watched
 from topics.codecs import decode_evaluations, decode_model_events
+from topics.codecs.avro.output_reader import AS_WRITTEN, OutputReader
 from topics.columns.records import EvaluationRecord, ModelEvent
 from topics.definitions import TopicNames
 
@@ -19,10 +20,15 @@ class WatchReader(TopicReader):
     """Fills the file of watched models; `run` in one thread, `stop` from any."""
 
     def __init__(
-        self, kafka: Mapping[str, Any], names: TopicNames, watched: Watched, since_ms: int | None = None
+        self,
+        kafka: Mapping[str, Any],
+        names: TopicNames,
+        watched: Watched,
+        since_ms: int | None = None,
+        outputs: OutputReader = AS_WRITTEN,
     ) -> None:
         """Connect to the broker; `since_ms`: time from which topics are read of which nothing is stored."""
-        self._names, self._watched = names, watched
+        self._names, self._watched, self._outputs = names, watched, outputs
         super().__init__(kafka, names.prefix, (names.evaluations, names.model_events), since_ms)
 
     def _begin(self, origin: dict[str, str]) -> bool:
@@ -36,7 +42,7 @@ class WatchReader(TopicReader):
         events: list[Said] = []
         for (topic, _), messages in runs.items():
             if topic == self._names.evaluations:
-                evaluations += evaluations_of(messages)
+                evaluations += evaluations_of(messages, self._outputs)
             else:
                 events += events_of(messages)
         self._watched.apply(evaluations, events, positions)
@@ -46,9 +52,9 @@ MEASURES: Final = tuple(column.name for column in fields(EvaluationRecord) if co
 """Fields of an evaluation that are numbers."""
 
 
-def evaluations_of(messages: Sequence[Message]) -> list[Evaluated]:
+def evaluations_of(messages: Sequence[Message], outputs: OutputReader = AS_WRITTEN) -> list[Evaluated]:
     """Return the evaluations among records of one partition; other records are left out."""
-    decoded = decode_evaluations([message.value() or b"" for message in messages])
+    decoded = decode_evaluations(outputs.texts([message.value() or b"" for message in messages]))
     return [
         Evaluated(key, message.partition() or 0, message.timestamp()[1], record)
         for message, record in zip(messages, decoded, strict=True)

@@ -13,9 +13,10 @@ import numpy.typing as npt
 from streamapp.worker.outputs.dead_letters import dead_letters
 from streamapp.worker.outputs.joined_answers import joined_answers
 from streamapp.worker.outputs.outgoing import OutputRecords, in_input_order
-from streamapp.worker.outputs.outgoing_headers import FullHeaders, OwnHeaders, all_passed_on
+from streamapp.worker.outputs.outgoing_headers import FullHeaders, OutputForm, OwnHeaders, all_passed_on
 from streamapp.worker.outputs.record_sizes import OUTPUT_BYTES, RECORD_BYTES, OutputLimits, headers_bytes
 from streamapp.worker.outputs.round_outputs import RoundOutputs, round_outputs
+from streamapp.worker.outputs.schema_registration import SchemaIds
 from streamapp.worker.outputs.too_large import PREDICTION, TooLarge
 from streamapp.worker.task.effects.effects import Effects, FeatureRequests, PredictionGroup, Requests
 from topics.codecs import (
@@ -25,7 +26,9 @@ from topics.codecs import (
     encode_model_events,
     unwritable_predictions,
 )
+from topics.codecs.avro.output_schemas import OUTPUTS, Output
 from topics.codecs.compiled.encode import encode_answers
+from topics.codecs.compiled.encode_avro import avro_answers, avro_reports, avro_requests
 from topics.codecs.compiled.encode_requests import encode_requests
 from topics.codecs.compiled.keys import code_headers
 from topics.codecs.compiled.text_columns import numbered, text_spans
@@ -38,7 +41,7 @@ from topics.codecs.content_types import (
 )
 from topics.columns.header_columns import HeaderColumns
 from topics.columns.members import given
-from topics.columns.records import Format, Ints64, RawRecords
+from topics.columns.records import Ints64, RawRecords
 from topics.columns.row_cuts import taken
 from topics.columns.spans import Spans, any_headers, distinct_headers
 from topics.definitions import TopicNames
@@ -69,12 +72,14 @@ class Encoder:
         application_id: str = "streamgrove",
         headers: Literal["minimal", "full"] = "minimal",
         form: Literal["json", "packed"] | None = None,
+        schema_ids: SchemaIds | None = None,
         limits: OutputLimits | None = None,
         most_bytes: int = OUTPUT_BYTES,
         check: Check = _no_check,
     ) -> None:
         """`form`: format of the answers to single records; None: the format of the record that is answered.
 
+        `schema_ids`: ids of the schemas of outputs, which are then written in Avro, except answers to blocks;
         `limits`: largest records by topic, None: those of the catalogue; `most_bytes`: of an output about a
         small record; `check`: called for each run before its outputs are written.
         """
@@ -82,19 +87,25 @@ class Encoder:
         self._limits = limits or OutputLimits.of_catalogue(names)
         self._most = most_bytes
         self._form = form
+        self._schema_ids = schema_ids
         self._check = check
         self._full = FullHeaders(application_id) if headers == "full" else None
 
     @staticmethod
     def from_settings(
-        settings: Settings, names: TopicNames, limits: OutputLimits, check: Check = _no_check
+        settings: Settings,
+        names: TopicNames,
+        limits: OutputLimits,
+        check: Check = _no_check,
+        schema_ids: SchemaIds | None = None,
     ) -> Encoder:
-        """Return an encoder with the options that the settings hold."""
+        """Return an encoder with the options that the settings hold; `schema_ids`: for outputs in Avro."""
         return Encoder(
             names,
             application_id=settings.application_id,
             headers=settings.output_headers,
-            form=settings.output_format,
+            form=None if settings.output_format == "avro" else settings.output_format,
+            schema_ids=schema_ids,
             limits=limits,
             most_bytes=settings.max_output_bytes,
             check=check,
@@ -122,7 +133,7 @@ class Encoder:
         if self._full is not None or self._form == "packed" or any_headers(answers.spans.headers):
             return None
         topic = self._names.predictions
-        outputs = round_outputs(answers, topic)
+        outputs = round_outputs(answers, topic, self._schema_id("prediction"))
         return outputs if outputs.records.most_bytes <= min(self._limits.of(topic), self._most) else None
 
     def encode(
@@ -151,10 +162,14 @@ class Encoder:
     def _joined_answers(self, runs: Sequence[tuple[RawRecords, Effects]]) -> Sequence[OutputRecords | None]:
         if len(runs) > 1 and self._full is None and self._form != "packed":
             try:
-                return joined_answers(runs, self._names.predictions)
+                return joined_answers(runs, self._names.predictions, self._schema_id("prediction"))
             except Exception:  # encoding each run alone, in isolation, shows which record it is
                 logger.exception("answers of %d partitions could not be encoded together", len(runs))
         return [None] * len(runs)
+
+    def _schema_id(self, output: Output) -> int | None:
+        """Return the id of the schema of an output; None if it is not written in Avro."""
+        return None if self._schema_ids is None else self._schema_ids[output]
 
     # -- predictions ----------------------------------------------------------------------------------------
 
@@ -170,9 +185,9 @@ class Encoder:
 
     def _by_form(
         self, raw: RawRecords, answers: Sequence[PredictionGroup]
-    ) -> list[tuple[PredictionGroup, Format]]:
+    ) -> list[tuple[PredictionGroup, OutputForm]]:
         """Return the answers by the format they are to be written in."""
-        by_form: list[tuple[PredictionGroup, Format]] = []
+        by_form: list[tuple[PredictionGroup, OutputForm]] = []
         fixed = [self._fixed_form(group) for group in answers]
         wire = uniform_wire(raw.values, raw.headers) if None in fixed else None
         for group, form in zip(answers, fixed, strict=True):
@@ -186,18 +201,24 @@ class Encoder:
             ]
         return by_form
 
-    def _fixed_form(self, answers: PredictionGroup) -> Format | None:
+    def _fixed_form(self, answers: PredictionGroup) -> OutputForm | None:
         """Return the format of answers if it is the same for all; None: each has the format of its record."""
         if answers.block:
             return "arrow"
+        if self._schema_ids is not None:
+            return "avro"
         if not all(member.compiled for member, _ in given(answers.predictions)):  # only JSON can hold it
             return "json"
         return self._form
 
-    def _answers(self, raw: RawRecords, answers: PredictionGroup, form: Format) -> OutputRecords:
+    def _answers(self, raw: RawRecords, answers: PredictionGroup, form: OutputForm) -> OutputRecords:
         predictions, topic = answers.predictions, self._names.predictions
         records = answers.record[:1] if answers.block else answers.record
-        values = encode_answers(predictions, form)
+        schema_id = self._schema_id("prediction")
+        if form == "avro" and schema_id is not None:
+            values = avro_answers(predictions, schema_id)
+        else:
+            values = encode_answers(predictions, "json" if form == "avro" else form)
         keys = None if answers.key is None else [answers.key] * len(records)
         own: OwnHeaders = {}
         if self._full is not None:
@@ -220,8 +241,10 @@ class Encoder:
             }
         records, topic = requests.record, self._names.label_requests
         keys = None if requests.key is None else [requests.key] * len(records)
-        values = encode_requests(asked)
-        return self._records(raw, topic, "label-request", records, values, "json", own, keys)
+        schema_id = self._schema_id("label-request")
+        form: OutputForm = "json" if schema_id is None else "avro"
+        values = encode_requests(asked) if schema_id is None else avro_requests(asked, schema_id)
+        return self._records(raw, topic, "label-request", records, values, form, own, keys)
 
     def _feature_requests(self, raw: RawRecords, asked: Sequence[FeatureRequests]) -> OutputRecords:
         requests = [request for of_record in asked for request in of_record.requests]
@@ -258,8 +281,13 @@ class Encoder:
         encode: Callable[[Iterable[Report]], list[bytes]],
     ) -> OutputRecords:
         """Return the records of reports (at least one): record, model key, report."""
-        records, keys, values = zip(*reports, strict=True)
-        return self._records(raw, topic, kind, records, encode(values), keys=keys)
+        records, keys, contents = zip(*reports, strict=True)
+        texts = encode(contents)
+        for output in OUTPUTS:
+            if output == kind and self._schema_ids is not None:
+                values = avro_reports(output, self._schema_ids[output], texts)
+                return self._records(raw, topic, kind, records, values, "avro", keys=keys)
+        return self._records(raw, topic, kind, records, texts, keys=keys)
 
     def _records(
         self,
@@ -268,7 +296,7 @@ class Encoder:
         kind: str,
         records: npt.ArrayLike,
         values: Sequence[bytes | None],
-        form: Format = "json",
+        form: OutputForm = "json",
         own: OwnHeaders | None = None,
         keys: Sequence[bytes | None] | None = None,
     ) -> OutputRecords:
@@ -317,9 +345,9 @@ def _events(prefix: str, offsets: Ints64) -> Spans:
     return text_spans(names)
 
 
-def _writable(answers: PredictionGroup, form: Format, too_large: TooLarge) -> PredictionGroup:
+def _writable(answers: PredictionGroup, form: OutputForm, too_large: TooLarge) -> PredictionGroup:
     """Return the answers that their format can hold."""
-    unwritable = unwritable_predictions(answers.predictions, form)
+    unwritable = {} if form == "avro" else unwritable_predictions(answers.predictions, form)
     if not unwritable:
         return answers
     for row, why in unwritable.items():
@@ -334,7 +362,7 @@ def _wire(raw: RawRecords, record: int) -> Wire:
     return wire or wire_of_value(raw.values[record] or b"")
 
 
-def _form(wire: Wire) -> Format:
+def _form(wire: Wire) -> OutputForm:
     """Return the format of the answer to a single record; envelopes are JSON."""
     return "packed" if wire == "packed" else "json"
 

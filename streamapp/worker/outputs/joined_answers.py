@@ -14,6 +14,7 @@ from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.outputs.record_sizes import RECORD_BYTES
 from streamapp.worker.task.effects.effects import Effects
 from topics.codecs.compiled.encode import encode_answers
+from topics.codecs.compiled.encode_avro import avro_answers
 from topics.codecs.compiled.small_runs import joinable
 from topics.codecs.content_types import uniform_wire
 from topics.columns.members import given
@@ -22,32 +23,41 @@ from topics.columns.row_cuts import joined
 from topics.columns.spans import Spans, any_headers
 
 
-def joined_answers(runs: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[OutputRecords | None]:
-    """Return the answers of each run as JSON with minimal headers; None: the encoder has to write them."""
+def joined_answers(
+    runs: Sequence[tuple[RawRecords, Effects]], topic: str, schema_id: int | None = None
+) -> list[OutputRecords | None]:
+    """Return the answers of each run with minimal headers; None: the encoder has to write them.
+
+    They are JSON, or in Avro if `schema_id` is the id of the schema of predictions.
+    """
     answers: list[OutputRecords | None] = [None] * len(runs)
     alike: dict[tuple[str, ...], list[int]] = {}
     for number in joinable([raw for raw, _ in runs]):
         raw, effects = runs[number]
-        if _is_plain(raw, effects):
+        if _is_plain(raw, effects, schema_id):
             alike.setdefault(effects.answers[0].predictions.classes, []).append(number)
     for numbers in alike.values():
         if len(numbers) > 1:
-            written = _written([runs[number] for number in numbers], topic)
+            written = _written([runs[number] for number in numbers], topic, schema_id)
             for number, records in zip(numbers, written, strict=False):
                 answers[number] = records
     return answers
 
 
-def _is_plain(raw: RawRecords, effects: Effects) -> bool:
-    """Return whether a run of JSON without headers leads to one answer for each record."""
-    if len(effects.answers) != 1 or any_headers(raw.headers) or uniform_wire(raw.values, ()) != "json":
+def _is_plain(raw: RawRecords, effects: Effects, schema_id: int | None) -> bool:
+    """Return whether a run without headers leads to one answer of the same format for each record."""
+    if len(effects.answers) != 1 or any_headers(raw.headers):
+        return False
+    if schema_id is None and uniform_wire(raw.values, ()) != "json":
         return False
     answers = effects.answers[0]
     is_single = not answers.block and answers.key is None and len(answers.record) == len(raw)
     return is_single and not any(given(answers.predictions))
 
 
-def _written(runs: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[OutputRecords]:
+def _written(
+    runs: Sequence[tuple[RawRecords, Effects]], topic: str, schema_id: int | None
+) -> list[OutputRecords]:
     """Return the answers to each run; an empty list if some are not in the order of the records."""
     answers = [effects.answers[0] for _, effects in runs]
     lengths = [len(raw) for raw, _ in runs]
@@ -55,7 +65,11 @@ def _written(runs: Sequence[tuple[RawRecords, Effects]], topic: str) -> list[Out
     about = np.arange(ends[-1]) - np.repeat(ends[:-1], lengths)
     if np.count_nonzero(np.concatenate([group.record for group in answers]) != about):
         return []
-    values = encode_answers(joined([group.predictions for group in answers]), "json")
+    predictions = joined([group.predictions for group in answers])
+    if schema_id is None:
+        values = encode_answers(predictions, "json")
+    else:
+        values = avro_answers(predictions, schema_id)
     keys = [Spans.of(raw.keys) for raw, _ in runs]
     most_bytes = RECORD_BYTES + _longest(values.lengths, ends)
     most_bytes += _longest(np.concatenate([column.lengths for column in keys]), ends)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
@@ -22,7 +22,19 @@ from topics.columns.header_columns import HeaderColumns
 from topics.columns.records import Format, Headers, Ints64
 from topics.columns.spans import HeaderSpans, Spans, any_headers
 
-_ABOUT_THE_RECORD: Final = ("content-type", "ce_", "grove-", "__streams.errors.")
+OutputForm = Format | Literal["avro"]
+"""A format of outputs; in Avro they are values of the schemas in topics/schemas."""
+
+AVRO: Final = "application/avro"
+
+_ABOUT_THE_RECORD: Final = (
+    "content-type",
+    "ce_",
+    "grove-",
+    "__streams.errors.",
+    "__value_schema_id",
+    "__key_schema_id",
+)
 
 _OUR_BYTES: Final = 2048  # names, numbers, times, and the name of a topic, of at most 249 bytes
 
@@ -52,7 +64,7 @@ class FullHeaders:
     def of(
         self,
         kind: str,
-        form: Format,
+        form: OutputForm,
         events: Spans,
         timestamps: Ints64,
         keys: Spans,
@@ -65,7 +77,7 @@ class FullHeaders:
         `inputs`: the headers of their questions.
         """
         fixed = {
-            "content-type": CONTENT_TYPES[form].encode(),
+            "content-type": (AVRO if form == "avro" else CONTENT_TYPES[form]).encode(),
             "ce_specversion": b"1.0",
             "ce_type": f"streamgrove.{kind}".encode(),
             "ce_source": self._source,

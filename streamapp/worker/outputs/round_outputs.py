@@ -10,6 +10,7 @@ import numpy as np
 from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.outputs.record_sizes import RECORD_BYTES
 from topics.codecs.compiled.encode import encode_answers
+from topics.codecs.compiled.encode_avro import avro_answers
 from topics.columns.records import Ints64
 from topics.columns.spans import Numbers, Spans
 
@@ -57,9 +58,16 @@ class RoundOutputs:
         )
 
 
-def round_outputs(answers: RoundAnswers, topic: str) -> RoundOutputs:
-    """Return the records of answers to JSON without headers, one for each record."""
-    values, keys = encode_answers(answers.predictions, "json"), answers.spans.keys
+def round_outputs(answers: RoundAnswers, topic: str, schema_id: int | None = None) -> RoundOutputs:
+    """Return the records of answers to JSON without headers, one for each record.
+
+    `schema_id`: id of the schema of predictions, which are then in Avro.
+    """
+    keys = answers.spans.keys
+    if schema_id is None:
+        values = encode_answers(answers.predictions, "json")
+    else:
+        values = avro_answers(answers.predictions, schema_id)
     most_bytes = RECORD_BYTES + values.longest + keys.longest
     about = np.arange(len(values)) - np.repeat(answers.ends[:-1], np.diff(answers.ends))
     records = OutputRecords(

@@ -27,6 +27,7 @@ from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.outgoing import OutputRecords
 from streamapp.worker.outputs.record_sizes import OutputLimits
+from streamapp.worker.outputs.schema_registration import SchemaIds
 from streamapp.worker.processing.model_loading import reload
 from streamapp.worker.processing.results import Results, ResultsTogether, whole_rounds
 from streamapp.worker.processing.run_groups import is_large
@@ -71,11 +72,12 @@ class Pipeline:
         memory: ModelMemory | None = None,
         tasks_lock: asyncio.Lock | None = None,
         features: bool = True,
+        schema_ids: SchemaIds | None = None,
     ) -> None:
         """`sender`: the producer of the outputs; `partitions`: of every topic; `limits`: largest records.
 
         `memory`: of the models of all tasks (None: no limit); `tasks_lock`: held while a task changes in a
-        thread; `features`: the topics of feature acquisition exist.
+        thread; `features`: the topics of feature acquisition exist; `schema_ids`: for outputs in Avro.
         """
         names = TopicNames(settings.topics_prefix, features)
         self._sources = {topic: source for source, topic in source_topics(names).items()}
@@ -86,7 +88,7 @@ class Pipeline:
         self._families = FamilyRegister()
         self._rounds = FamilyRounds()
         self._memory = memory or ModelMemory()
-        self._encoder = Encoder.from_settings(settings, names, limits, self._check)
+        self._encoder = Encoder.from_settings(settings, names, limits, self._check, schema_ids)
         self.sender = sender
         self._tasks_lock = tasks_lock or asyncio.Lock()
         self._metrics = metrics

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final, Protocol
 
-from topics.codecs.avro import AvroReader, AvroSchema
 from topics.codecs.batch import Batch
 from topics.codecs.by_schema.refusing_reader import RefusingReader
 from topics.codecs.limits import Limits
@@ -40,6 +39,9 @@ def reader_of(schema: RegisteredSchema) -> SchemaReader:
     It may take some seconds. A schema that is not valid leads to a reader that refuses every record. Raise
     RegistryError if a package for its kind is missing.
     """
+    from topics.codecs.avro.avro_schema import AvroSchema  # kernels: loaded only when they are needed
+    from topics.codecs.avro.reader import AvroReader
+
     try:
         if schema.kind == "PROTOBUF":
             return ProtobufReader(schema)

@@ -10,7 +10,8 @@ import pytest
 
 from tests.unit.topics.codecs.samples import cells, classes
 from topics.codecs import Limits
-from topics.codecs.avro import AvroReader, AvroSchema
+from topics.codecs.avro.avro_schema import AvroSchema
+from topics.codecs.avro.reader import AvroReader
 from topics.codecs.batch import Batch
 from topics.columns.records import Instances
 from topics.columns.spans import Spans

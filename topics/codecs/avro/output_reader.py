@@ -1,0 +1,62 @@
+"""Output reader: answers and reports as their decoders take them, whatever format a worker has written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from topics.codecs.frames.wire_format import PREFIX_BYTES, id_before_body
+from topics.errors import UnknownSchemaError
+from topics.registry.registered_schema import RegisteredSchema, SchemaId
+
+if TYPE_CHECKING:
+    from topics.codecs.avro.output_values import ValueReader
+
+
+class OutputReader:
+    """Turns outputs in Avro to JSON; values in other formats stay as they are.
+
+    It may be used in one thread at a time. Kernels are loaded with the first value in Avro.
+    """
+
+    def __init__(self, schema_of: Callable[[SchemaId], RegisteredSchema] | None) -> None:
+        """`schema_of`: returns the schema of an id, or raises RegistryError; None: there is no registry."""
+        self._schema_of = schema_of
+        self._readers: dict[SchemaId, ValueReader | None] = {}
+
+    def texts(self, contents: Sequence[bytes]) -> list[bytes]:
+        """Return values for decoders of JSON, packed and Arrow.
+
+        A value that does not fit its schema, or whose schema the registry does not have, stays as it is, so
+        that its decoder names the flaw. Raises RegistryError if the registry does not answer about a new id.
+        """
+        if self._schema_of is None:
+            return list(contents)
+        return [self._text(content, self._schema_of) for content in contents]
+
+    def _text(self, content: bytes, schema_of: Callable[[SchemaId], RegisteredSchema]) -> bytes:
+        schema_id = id_before_body(content)
+        if schema_id is None:
+            return content
+        if schema_id not in self._readers:
+            try:
+                self._readers[schema_id] = _reader(schema_of(schema_id))
+            except UnknownSchemaError:
+                return content
+        reader = self._readers[schema_id]
+        text = None if reader is None else reader(content[PREFIX_BYTES:])
+        return content if text is None else text
+
+
+def _reader(schema: RegisteredSchema) -> ValueReader | None:
+    """Return the reader of a schema; None if its values are JSON, or not known here."""
+    if schema.kind != "AVRO":
+        return None
+    from topics.codecs.avro.avro_schema import AvroSchema
+    from topics.codecs.avro.output_values import ValueReader
+
+    return ValueReader(AvroSchema.of(schema.text, [reference.text for reference in schema.references]))
+
+
+AS_WRITTEN: Final = OutputReader(None)
+"""A reader for topics without outputs in Avro."""
