@@ -17,8 +17,8 @@ from aiokafka.consumer import fetcher
 from aiokafka.consumer.consumer import AIOKafkaConsumer
 from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult, PartitionRecords
 from aiokafka.consumer.group_coordinator import GroupCoordinator
-from aiokafka.consumer.subscription_state import SubscriptionState, TopicPartitionState
-from aiokafka.protocol.fetch import FetchRequest, FetchRequest_v4
+from aiokafka.consumer.subscription_state import Subscription, SubscriptionState, TopicPartitionState
+from aiokafka.protocol.fetch import FetchRequest, FetchRequest_v4, FetchRequest_v7, FetchRequest_v11
 from aiokafka.protocol.group import HeartbeatRequest, JoinGroupRequest
 from aiokafka.record.default_records import (
     DefaultRecordBatch,
@@ -28,6 +28,7 @@ from aiokafka.record.default_records import (
 from aiokafka.record.util import calc_crc32c
 from aiokafka.structs import OffsetAndMetadata
 
+from streamapp.worker.transport.fetch_sessions import SessionRequest
 from streamapp.worker.transport.fetched_columns import decode, has_more
 from topics.codecs.limits import Limits
 from topics.codecs.screening import screen
@@ -398,6 +399,25 @@ def test_a_fetch_that_was_limited_is_sent_as_limited() -> None:
     assert request.build(FetchRequest_v4).encode() == (
         FetchRequest(5, 1, 1 << 20, 1, [("a", [(1, 8, 100)])]).build(FetchRequest_v4).encode()
     )
+
+
+def test_a_request_of_a_session_is_the_whole_request_where_there_are_none() -> None:
+    whole = FetchRequest(500, 1, 1 << 20, 1, [("a", [(0, 7, 100), (1, 8, 100)])], "rack")
+    request = SessionRequest(whole, 41, 3, [("a", [(1, 8, 100)])], [("b", [2])])
+    assert request.build(FetchRequest_v4).encode() == whole.build(FetchRequest_v4).encode()
+    for version in (FetchRequest_v7, FetchRequest_v11):
+        alone = FetchRequest(500, 1, 1 << 20, 1, [("a", [(1, 8, 100)])], "rack").build(version)
+        alone.session_id, alone.session_epoch, alone.forgotten_topics_data = 41, 3, [("b", [2])]
+        assert request.build(version).encode() == alone.encode()
+    assert "session_id" in FetchRequest_v7.RESPONSE_TYPE.SCHEMA.names
+    assert "error_code" in FetchRequest_v7.RESPONSE_TYPE.SCHEMA.names
+
+
+def test_an_answer_of_a_partition_that_was_sought_meanwhile_is_dropped() -> None:
+    text = source(fetcher.Fetcher._proc_fetch_request)
+    assert "if not tp_state.has_valid_position or tp_state.position != fetch_offset:" in text
+    assert "if not assignment.active:" in text
+    assert "self._assignment = Assignment(" in source(Subscription._assign), "each is another object"
 
 
 def test_connections_are_opened_where_their_answers_are_bounded() -> None:

@@ -33,6 +33,7 @@ from streamapp.worker.driver.faust_app import App
 from streamapp.worker.transport.authorization import DENIALS, AccessDeniedError, report_denials
 from streamapp.worker.transport.connect_retry import retry_connect
 from streamapp.worker.transport.fencing import Fencing, ForeignAssignment
+from streamapp.worker.transport.fetch_sessions import FetchSessions
 from streamapp.worker.transport.fetched_columns import decode, has_more
 from streamapp.worker.transport.membership import Membership
 from streamapp.worker.transport.partition_health import NO_LEADER, PartitionHealth
@@ -107,6 +108,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             options.topics, consumer._client.force_metadata_update, self._report, options.partitions
         )
         consumer._client.cluster.add_listener(self.sources.compare)
+        FetchSessions(consumer._client, consumer._subscription)
         self.partition_health = PartitionHealth(consumer._client)
         self.fencing = Fencing(consumer._coordinator, self._report)
         self.foreign_assignment = ForeignAssignment(consumer._coordinator, self._report)
