@@ -26,6 +26,14 @@ from topics.codecs.packed.compiled.packed import PARTS
 from topics.codecs.packed.compiled.packed import read_records as read_packed
 from topics.codecs.packed.layout import INSTANCE, LABEL
 from topics.columns.checksum import PART, TABLES, crc32c
+from topics.columns.plain_batches import (
+    IS_CHECKED,
+    MOST_BYTES,
+    MOST_OF_BATCH,
+    MOST_RECORDS,
+    SEARCH_FIELDS,
+    find_plain,
+)
 from topics.columns.record_batches import BATCH_COLUMNS, read_records
 from topics.columns.spans import ROWS
 from topics.fetching.batches import HEAD
@@ -64,7 +72,14 @@ def cuts(data: bytes) -> Iterator[bytes]:
 
 def records(pages: PageEnd) -> None:
     headers = [("h", b"1"), ("content-type", None)]
-    raw = batch(0, [(1, 5, b"key", b"value" * 30, headers), (2, 6, None, b"", [])], 0, 0)[HEAD.size :]
+    whole = batch(0, [(1, 5, b"key", b"value" * 30, headers), (2, 6, None, b"", [])], 0, 0)
+    for data in cuts(whole * 2):
+        search = np.zeros(SEARCH_FIELDS, dtype=np.int64)
+        search[[MOST_RECORDS, MOST_OF_BATCH, MOST_BYTES]] = 1 << 30
+        search[IS_CHECKED] = 1
+        found = find_plain(pages.holding(data), TABLES, search, np.empty((2, BATCH_COLUMNS), dtype=np.int64))
+        assert found == len(data) // len(whole)
+    raw = whole[HEAD.size :]
     for data in (*cuts(raw), *(b"\xff" * n for n in range(20))):
         table = np.array([[0, len(data), 2, 0, 0, 1, 0]], dtype=np.int64)
         assert table.shape[1] == BATCH_COLUMNS

@@ -63,7 +63,12 @@ TABLES: Final = _tables()
 def crc32c(data, start, end, tables) -> Any:
     """Return the CRC-32C of the bytes from `start` to before `end`; `tables` is TABLES."""
     # Bare pointers: an array costs a count of references at every call.
-    bytes_, table = start_of(data), start_of(tables)
+    return checksum(start_of(data), start, end, start_of(tables))
+
+
+@kernel
+def checksum(bytes_, start, end, table) -> Any:
+    """Return the CRC-32C of the bytes from `start` to before `end`, for another kernel."""
     crc, at = _ALL, start
     while end - at >= 3 * PART:
         second, third = _ZERO, _ZERO

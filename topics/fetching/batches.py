@@ -29,7 +29,7 @@ last offset delta, first and largest timestamp, producer id, its epoch, base seq
 COMPRESSION, APPEND_TIME = 0x07, 0x08
 """Bits of the attributes."""
 
-_SMALLEST_HEADER: Final = 2
+SMALLEST_HEADER: Final = 2
 """Bytes of the lengths of a name and a value."""
 
 _LENGTH: Final = Struct(">i")
@@ -130,7 +130,7 @@ def _many_headers(batch: Batch, count: int, limit: Limit) -> int:
     data, begin, stop = batch.log, batch.start + HEAD.size, batch.end
     if batch.payload is not None:
         data, begin, stop = batch.payload, 0, len(batch.payload)
-    if stop - begin <= _SMALLEST_HEADER * limit.most_headers:
+    if stop - begin <= SMALLEST_HEADER * limit.most_headers:
         return 0  # there is no room for more
     # Compiled kernels: imported only when needed.
     from topics.columns.record_batches import count_headers

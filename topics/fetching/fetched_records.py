@@ -55,6 +55,11 @@ class FetchedRecords:
             return DefaultRecordBatch(memoryview(self.log)[start:end])
         return OldBatch(self.log, start, end)
 
+    def go_on_at(self, end: int) -> None:
+        """Continue after batches that end at `end`, and were read from the bytes."""
+        self.start = self.end = end
+        self._next = self._end_of(end)
+
     def _end_of(self, start: int) -> int | None:
         """Return the end of the batch that begins at `start`; None: not all of it is here."""
         if len(self.log) - start < _OFFSET_AND_LENGTH.size:

@@ -5,8 +5,11 @@ This module reads the buffers of aiokafka's fetcher (`FetchResult`). aiokafka's 
 with the same rules for aborted transactions, control batches and compaction holes as
 `aiokafka.consumer.fetcher.PartitionRecords`; a kernel finds the records in them. aiokafka's reader also reads
 batches that the kernel refuses; `topics/fetching/old_formats.py` reads the formats before v2. A batch
-that none of them can read, or that decompresses to
-too many bytes, is refused: one record without content stands for it, and becomes a dead letter.
+that none of them can read, or that decompresses to too many bytes, is refused: one record without content
+stands for it, and becomes a dead letter.
+
+Plain batches (`topics/columns/plain_batches.py`) are found by a kernel, all that follow each other in one
+call; this module handles the others one by one.
 """
 
 from __future__ import annotations
@@ -21,11 +24,30 @@ from aiokafka.errors import CorruptRecordException
 from streamapp.worker.transport.runs import FetchedColumns
 from topics.columns.checksum import TABLES, crc32c
 from topics.columns.headers import ended_at_nul
-from topics.columns.record_batches import BATCH_COLUMNS, SMALLEST_RECORD, read_records
+from topics.columns.plain_batches import (
+    AT,
+    ATTRIBUTES_AT,
+    COMPRESSION,
+    CONTROL,
+    IS_CHECKED,
+    MAGIC_AT,
+    MOST_BYTES,
+    MOST_OF_BATCH,
+    MOST_RECORDS,
+    N_RECORDS,
+    NEXT_POSITION,
+    OTHERS,
+    SEARCH_FIELDS,
+    TRANSACTIONAL,
+    V2,
+    find_plain,
+)
+from topics.columns.record_batches import BATCH_COLUMNS, END, POSITION, SMALLEST_RECORD, START, read_records
 from topics.columns.spans import ROWS, RecordSpans
 from topics.fetching.batches import (
     APPEND_TIME,
     HEAD,
+    SMALLEST_HEADER,
     Batch,
     Limit,
     damaged,
@@ -38,6 +60,8 @@ from topics.fetching.batches import (
 from topics.fetching.refused import RefusedBatch
 
 MAX_RECORDS = 10_000  # decoded in one call, of one partition (and the rest of the last batch)
+MOST_FOUND: Final = 256
+"""Plain batches of one call of the kernel."""
 
 CRC_AT, CHECKED_FROM = 17, 21
 """Offset of the checksum in a batch, and of the first byte that it covers, up to the batch's end."""
@@ -64,6 +88,9 @@ def decode(
     position: int = records.next_fetch_offset
     columns = _Found(memory.log, limit)
     while memory.has_next() and columns.count < most and columns.inflated < limit.most_bytes:
+        if (after := columns.add_plain(records, position, most)) is not None:
+            position = after
+            continue
         batch = memory.next_batch()
         if records._check_crcs and not _is_intact(batch, memory):
             msg = f"Invalid CRC - {records._tp}"
@@ -120,6 +147,43 @@ class _Found:
         else:
             self._read_waiting()
             self._add_old(batch, start, end, position)
+
+    def add_plain(self, records: Any, position: int, most: int) -> int | None:
+        """Add the plain batches that come next, up to `most` records in all; return the position after them.
+
+        `position`: the first wanted offset. None: the next batch is not plain.
+        """
+        log, memory = self._log, records._records
+        others = COMPRESSION | CONTROL
+        if records._aborted_transactions or records._aborted_producers:
+            others |= TRANSACTIONAL
+        at = memory.end
+        if len(log) - at < HEAD.size or log[at + MAGIC_AT] != V2 or log[at + ATTRIBUTES_AT] & others:
+            return None
+        search = np.zeros(SEARCH_FIELDS, dtype=np.int64)
+        search[AT], search[NEXT_POSITION], search[MOST_RECORDS] = at, position, most - self.count
+        search[MOST_OF_BATCH] = self._limit.most_records
+        search[MOST_BYTES] = SMALLEST_HEADER * self._limit.most_headers
+        search[IS_CHECKED], search[OTHERS] = records._check_crcs, others
+        table = np.empty((min((len(log) - at) // HEAD.size, MOST_FOUND), BATCH_COLUMNS), dtype=np.int64)
+        data = np.frombuffer(log, dtype=np.uint8)
+        n_found = find_plain(data, TABLES, search, table)
+        if not n_found:
+            return None
+        self._read_waiting()
+        at, after, n = search[[AT, NEXT_POSITION, N_RECORDS]].tolist()
+        spans = np.empty((ROWS, n), dtype=np.int64)
+        n_read = read_records(data, table[:n_found], spans)
+        if n_read >= 0:
+            self._parts.append(RecordSpans(log, spans[:, :n_read]))
+            self.count += n
+        else:
+            for begin, end, first in table[:n_found, [START, END, POSITION]].tolist():
+                self._batches.append((Batch(log, begin - HEAD.size, end, None), first))
+                self.count += HEAD.unpack_from(log, begin - HEAD.size)[-1]
+            self._read_waiting()
+        memory.go_on_at(at)
+        return int(after)
 
     def records(self) -> RecordSpans:
         """Return the records of all batches."""
