@@ -69,10 +69,10 @@ def experiment(
       grove experiment vfs-table2 --quick
       grove experiment vfs-figure1 --jobs 4 --output results
     """
-    from streamapp.cli.needs import install_line, missing
     from streamapp.cli.progress import rows_progress
     from streamapp.lab.experiments.base import names
     from streamapp.lab.experiments.conduct import conduct, hours_of
+    from streamapp.settings.needs import install_line, missing
 
     if name not in names():
         message = f"unknown experiment {name!r}; known: {', '.join(names())}"

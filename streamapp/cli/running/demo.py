@@ -75,7 +75,6 @@ def demo(
     """
     import json
 
-    from streamapp.cli.needs import require
     from streamapp.cli.signals import interrupted_by_terminate
     from streamapp.demo.demo_models import read_models
     from streamapp.demo.demo_run import DEFAULT_RATE, FEATURES_RATE, FEATURES_RECORDS, DemoPlan, run_demo
@@ -83,6 +82,7 @@ def demo(
     from streamapp.errors import StreamappError
     from streamapp.settings import load_settings
     from streamapp.settings.check import check_names
+    from streamapp.settings.needs import require
 
     if web:
         require("web", "grove demo --web")

@@ -130,8 +130,8 @@ def web(
     import os
     from functools import partial
 
-    from streamapp.cli.needs import require
     from streamapp.cli.signals import interrupted_by_terminate
+    from streamapp.settings.needs import require
 
     require("web", "grove web")
     if add_user is not None:

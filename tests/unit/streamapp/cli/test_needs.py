@@ -15,7 +15,7 @@ from streamapp.cli.main import main
 from streamapp.lab.experiments import base
 
 ROOT = Path(__file__).parents[4]
-ASKS = "from streamapp.cli.needs import install_line; print(install_line('web'))"
+ASKS = "from streamapp.settings.needs import install_line; print(install_line('web'))"
 METADATA = """Metadata-Version: 2.4
 Name: streamgrove
 Version: 0.1.0
@@ -110,7 +110,7 @@ def test_the_line_is_one_that_works_where_it_is_installed(
     (site / "streamapp").mkdir(parents=True)
     for name in ("__init__.py", "errors.py"):
         shutil.copy(ROOT / "streamapp" / name, site / "streamapp" / name)
-    shutil.copytree(ROOT / "streamapp" / "cli", site / "streamapp" / "cli")
+    shutil.copytree(ROOT / "streamapp" / "settings", site / "streamapp" / "settings")
     info = site / "streamgrove-0.1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(METADATA)

@@ -9,13 +9,24 @@ from typing import Final
 
 from streamapp.errors import StreamappError
 
-EXTRAS: Final = {"web": ("nicegui", "argon2"), "experiments": ("matplotlib",)}
+EXTRAS: Final = {
+    "web": ("nicegui", "argon2"),
+    "experiments": ("matplotlib",),
+    "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
+}
 """The packages of each extra in pyproject.toml that a command imports."""
 
 
 def missing(extra: str) -> list[str]:
     """Return the packages of an extra that are not installed; nothing is imported."""
-    return [name for name in EXTRAS[extra] if importlib.util.find_spec(name) is None]
+    return [name for name in EXTRAS[extra] if not _is_installed(name)]
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:  # the package around it
+        return False
 
 
 def require(extra: str, command: str) -> None:
