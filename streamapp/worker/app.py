@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from faust.web.base import BlueprintManager
 from mode import CrashingSupervisor
@@ -29,6 +29,9 @@ from topics.clients.access import Access
 from topics.definitions import TopicNames
 from topics.fetching.batches import Limit
 from topics.fetching.frames import MOST_BYTES, frame_bound
+
+if TYPE_CHECKING:
+    from streamapp.worker.telemetry.traces import Traces
 
 # Defaults for Kafka's consumer properties that aiokafka supports; configured values replace them.
 FETCH = {
@@ -105,6 +108,7 @@ def add_parts(
     manager: TaskManager,
     metrics: Metrics,
     health: Health,
+    traces: Traces | None = None,
 ) -> None:
     """Give an app what it runs: the parts that its driver calls, the agent and the pages."""
     app.wiring = Wiring(
@@ -115,6 +119,7 @@ def add_parts(
         abandoned=AbandonedTransactions.of(
             settings, instance, librdkafka_properties(settings), lambda: health.stopping
         ),
+        traces=traces,
     )
     # acks=False: the committer, not Faust, keeps track of what is processed and may be committed.
     add_agent(app, app.topic(*app.options.topics, schema=DeliverySchema(), acks=False), manager)

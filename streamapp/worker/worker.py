@@ -16,6 +16,7 @@ import socket
 from collections.abc import Callable
 from functools import partial
 from types import FrameType
+from typing import TYPE_CHECKING
 
 import faust
 from faust.exceptions import ConsistencyError
@@ -24,6 +25,7 @@ from streamapp.errors import ChangelogError, SettingsError, StreamappError
 from streamapp.settings import Settings
 from streamapp.settings.clients import librdkafka_properties, offset_reset
 from streamapp.settings.loading import unknown_variables
+from streamapp.settings.needs import install_line, missing
 from streamapp.settings.properties import NOT_OF_A_WORKER
 from streamapp.worker.app import add_parts, create_app, driver_of
 from streamapp.worker.compile_ahead import tell_ready
@@ -52,12 +54,17 @@ from streamapp.worker.state_directory import StateDirectory, default_instance
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.sources import source_topics
 from streamapp.worker.task.task_config import TaskConfig
+from streamapp.worker.telemetry.switches import read_switches
 from topics.clients import admin
 from topics.clients.cluster import Cluster
 from topics.clients.transactional_sender import TransactionalSender
 from topics.definitions import TopicNames
 from topics.errors import TopicsError
 from topics.tokens.sign_in import source_in
+
+if TYPE_CHECKING:
+    from streamapp.worker.telemetry.telemetry import Telemetry
+    from streamapp.worker.telemetry.traces import Traces
 
 logger = logging.getLogger(__name__)
 
@@ -95,7 +102,9 @@ def run_worker(settings: Settings) -> int:
         memory = ModelMemory(settings.models_max_bytes, directory.path)
         app = create_app(settings, instance, features=features, partitions=partitions)
         snapshots = snapshot_writer(settings, app, names, metrics)
-        pipeline = Pipeline(
+        telemetry = telemetry_of(settings, instance, metrics)
+        traces = None if telemetry is None else telemetry.traces
+        pipeline = pipeline_type(traces)(
             settings,
             outputs,
             metrics,
@@ -118,13 +127,14 @@ def run_worker(settings: Settings) -> int:
             health,
             features=features,
             partitions=partitions,
+            traces=traces,
         )
         if (tokens := source_in(kafka)) is not None:
             health.token = lambda: tokens.status
             metrics.watch(lambda: token_gauges(tokens))
         metrics.watch(lambda: task_gauges(manager))
         metrics.watch(lambda: memory_counts(memory))
-        add_parts(app, settings, instance, manager=manager, metrics=metrics, health=health)
+        add_parts(app, settings, instance, manager=manager, metrics=metrics, health=health, traces=traces)
         gc.freeze()  # modules and kernels live as long as the process: the collector can skip them
         gc.set_threshold(*GC_THRESHOLDS)
         try:
@@ -133,6 +143,37 @@ def run_worker(settings: Settings) -> int:
             # Everything that counts is flushed by now; else librdkafka would wait for a broker that is away.
             outputs.close()
             transactional.close()
+            if telemetry is not None:
+                telemetry.close()
+
+
+def telemetry_of(settings: Settings, instance: str, metrics: Metrics) -> Telemetry | None:
+    """Return the telemetry that `OTEL_*` variables switch on; None: nothing of OpenTelemetry is imported."""
+    switches = read_switches(os.environ)
+    for problem in switches.problems:
+        logger.warning("%s", problem)
+    if not switches.is_any:
+        return None
+    if absent := missing("otel"):
+        logger.warning(
+            "no spans or metrics are sent: OTEL_* variables switch them on, and %s is not installed; "
+            "install with: %s",
+            " and ".join(absent),
+            install_line("otel"),
+        )
+        return None
+    from streamapp.worker.telemetry.telemetry import start_telemetry
+
+    return start_telemetry(switches, settings, instance, metrics, os.environ)
+
+
+def pipeline_type(traces: Traces | None) -> Callable[..., Pipeline]:
+    """Return the class of a worker's pipeline; without traces it has no code of them."""
+    if traces is None:
+        return Pipeline
+    from streamapp.worker.processing.traced_pipeline import TracedPipeline
+
+    return partial(TracedPipeline, traces=traces)
 
 
 def create_manager(
@@ -147,6 +188,7 @@ def create_manager(
     *,
     features: bool = True,
     partitions: int | None = None,
+    traces: Traces | None = None,
 ) -> TaskManager:
     """Return the task manager of a worker, with all objects that it commits through and restores from.
 
@@ -166,6 +208,7 @@ def create_manager(
         commit_interval=settings.commit_interval_ms / 1000,
         exactly_once=settings.processing_guarantee == "exactly_once",
         commit_start=offset_reset(settings) == "latest",
+        traces=traces,
     )
 
 

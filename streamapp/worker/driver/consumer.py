@@ -119,9 +119,13 @@ class Consumer(driver.Consumer):
         pause = min(PAUSE_MAX_S, self.wiring.committer.seconds_to_last_round(now, round_s))
         pauses = is_calm and pause > 0
         # Records fetched while the round is processed would be a separate small round before the pause.
-        return await self._thread.take(
-            positions, min(waits), changelogs, between, now + pause if pauses else 0.0, ahead=not pauses
+        not_before = now + pause if pauses else 0.0
+        fetched = await self._thread.take(
+            positions, min(waits), changelogs, between, not_before, ahead=not pauses
         )
+        if self.wiring.traces is not None:
+            self.wiring.traces.fetched(fetched.columns, fetched.began)
+        return fetched
 
     async def _deliver_round(self, epoch: int) -> bool:
         """Deliver at most one run of each live partition; return whether there was one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import faust
 from faust.web.drivers import aiohttp as driver
@@ -17,6 +17,9 @@ from streamapp.worker.processing.read_progress import ReadProgress
 from streamapp.worker.processing.task_manager import TaskManager
 from topics.clients.access import Access
 from topics.fetching.batches import Limit
+
+if TYPE_CHECKING:
+    from streamapp.worker.telemetry.traces import Traces
 
 STOP_TIMEOUT_S: Final = 15.0  # seconds a worker that stops waits for its last commit
 
@@ -46,6 +49,7 @@ class Wiring:
     committer: Committer
     progress: ReadProgress
     abandoned: AbandonedTransactions
+    traces: Traces | None = None
 
 
 class PagesThread(driver.ServerThread):

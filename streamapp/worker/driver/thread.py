@@ -68,6 +68,7 @@ class Fetched:
     changelogs_out_of_range: dict[TP, int] = field(default_factory=dict)  # the position that the log lacks
     unserved: dict[TP, str] = field(default_factory=dict)  # why the broker does not serve it
     inflated: int = 0  # bytes of decompressed batches
+    began: float = 0.0  # when the records were there, after waiting for them; on the clock of time.monotonic
 
     @property
     def is_worth_a_turn(self) -> bool:
@@ -246,13 +247,14 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         if consumer._closed or fetcher._closed:
             raise ConsumerStoppedError
         consumer._coordinator.check_errors()
-        deadline = time.monotonic() + timeout_s
+        began = time.monotonic()
+        deadline = began + timeout_s
         self._wanted, self._pace_s = positions.keys(), pace_s
         if not_before < self._not_before:
             fetcher._notify(fetcher._wait_consume_future)
         self._not_before = not_before
         with fetcher._subscriptions.fetch_context():  # makes aiokafka count this as a poll
-            fetched = Fetched()
+            fetched = Fetched(began=began)
             self._drain(fetcher, positions, fetched, changelogs)
             while not (fetched.is_worth_a_turn or self._interrupted):
                 seconds_left = deadline - time.monotonic()
@@ -264,6 +266,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                     waiter.result()  # raises errors of the group
                 else:
                     waiter.cancel()
+                fetched.began = time.monotonic()
                 self._drain(fetcher, positions, fetched, changelogs)
         if fetched.is_worth_a_turn and not ahead:
             self._not_before = math.inf  # before the fetcher runs, which sees what was taken

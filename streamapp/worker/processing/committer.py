@@ -27,7 +27,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from faust.types import TP
 
@@ -45,6 +45,9 @@ from streamapp.worker.snapshots.snapshot_writer import SnapshotWriter, TaskCut
 from streamapp.worker.task.sources import Positions, SourceName
 from streamapp.worker.transport.membership import Membership
 from topics.errors import AbortedError, TopicsError
+
+if TYPE_CHECKING:
+    from streamapp.worker.telemetry.traces import Traces
 
 logger = logging.getLogger(__name__)
 
@@ -67,10 +70,11 @@ class Committer:
         topics: Mapping[SourceName, str],
         interval: float,
         exactly_once: bool,
+        traces: Traces | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`topics`: of the sources, in causal order; `interval`: seconds; `exactly_once`: outputs are part of
-        the transaction.
+        the transaction; `traces`: None if they are off.
         """
         self.lock = asyncio.Lock()
         """Held by a run, and while waiting for a commit, so that runs and commits have one order."""
@@ -84,6 +88,7 @@ class Committer:
         self._metrics = metrics
         self._health = health
         self._topics = dict(topics)
+        self._traces = traces
         self._clock = clock
         self.schedule = CommitSchedule(pipeline, interval=interval, exactly_once=exactly_once, clock=clock)
         self._in_client = partial(run_watched, call=lambda: self._transactions.call)
@@ -236,6 +241,8 @@ class Committer:
 
         If it is not, all tasks that were here before are dropped.
         """
+        if self._traces is not None:
+            self._traces.cut(transaction.offsets)
         try:
             await self.schedule.commit(
                 partial(self._in_client, partial(self._transactions.commit, transaction))
@@ -246,6 +253,8 @@ class Committer:
         self._aborts = 0
         self._health.committed()
         self._metrics.commit_seconds.observe(self.schedule.seconds)
+        if self._traces is not None:
+            self._traces.committed()
         return True
 
     def _note_committed(self, number: int, records: Sequence[Record]) -> None:
@@ -276,6 +285,8 @@ class Committer:
         """Go back to the committed state: drop the tasks, which are ahead of it, and join the group again."""
         logger.warning("a transaction is aborted, its records will be processed again: %s", reason)
         self._metrics.transactions_aborted.inc()
+        if self._traces is not None:
+            self._traces.aborted(reason)
         self._aborts += 1
         if self.failed or self._aborts > MAX_ABORTS:
             await self.end(reason)
@@ -299,6 +310,8 @@ class Committer:
         if self.failed:  # ending already: a further failure on the way is not the reason
             logger.warning("nothing was committed: %s", error)
             return
+        if self._traces is not None:
+            self._traces.aborted(error)
         if self._health.stopping and isinstance(error, TopicsError):  # of the broker
             self._give_up(f"stopping: {error}")
             return

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from faust.types import TP
 
@@ -45,6 +45,9 @@ from streamapp.worker.transport.delivery import Delivery
 from streamapp.worker.transport.runs import Run
 from topics.errors import AbortedError
 
+if TYPE_CHECKING:
+    from streamapp.worker.telemetry.traces import Traces
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -67,6 +70,7 @@ class TaskManager:
         commit_interval: float,
         exactly_once: bool,
         commit_start: bool = False,
+        traces: Traces | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """`restore`, `commit_start`: as `Assignments` takes them; `topics`: of the sources, in causal order.
@@ -85,6 +89,7 @@ class TaskManager:
             topics=topics,
             interval=commit_interval,
             exactly_once=exactly_once,
+            traces=traces,
             clock=clock,
         )
         self.assignments = Assignments(

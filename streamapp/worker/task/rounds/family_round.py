@@ -57,16 +57,18 @@ class FamilyRounds:
 
     def __init__(self) -> None:
         self._tables: JoinedTables | None = None
+        join = CODE["instances"].join
+        assert join is not None
+        self.join = join
+        """Decodes runs together."""
 
     def process(self, work: Sequence[TaskRecords], config: TaskConfig) -> RoundOutcome:
         """Process the runs of different tasks that can be answered together."""
         numbers = [number for number, (task, _, _) in enumerate(work) if task.may_join]
         if len(numbers) < 2:
             return RoundOutcome()
-        join = CODE["instances"].join
-        assert join is not None
         try:
-            read = join([work[number][1] for number in numbers], config.limits)
+            read = self.join([work[number][1] for number in numbers], config.limits)
             if read is None:
                 return RoundOutcome()
             joined, covered = read
