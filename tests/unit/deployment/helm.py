@@ -48,8 +48,15 @@ def helm(config: pytest.Config) -> Path:
 
 def template(program: Path, *options: str | Path, release: str = RELEASE) -> subprocess.CompletedProcess[str]:
     """Run `helm template`; options are those of helm, such as `--set=a=b`."""
-    command = [program, "template", release, CHART, f"--namespace={RELEASE}", f"--kube-version={VERSION}"]
-    return subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    command = [
+        str(program),
+        "template",
+        release,
+        CHART,
+        f"--namespace={RELEASE}",
+        f"--kube-version={VERSION}",
+    ]
+    return subprocess.run([*command, *map(str, options)], capture_output=True, text=True, check=False)
 
 
 def objects(program: Path, *options: str | Path, release: str = RELEASE) -> list[dict[str, Any]]:

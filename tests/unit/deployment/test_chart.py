@@ -118,7 +118,7 @@ class TestValues:
 class TestRendering:
     @pytest.mark.parametrize("file", EXAMPLES, ids=lambda file: file.stem)
     def test_lint_finds_nothing(self, program: Path, file: Path) -> None:
-        command = [program, "lint", "--strict", CHART, f"--values={file}"]
+        command = [str(program), "lint", "--strict", str(CHART), f"--values={file}"]
         linted = subprocess.run(command, capture_output=True, text=True, check=False)
         assert linted.returncode == 0, linted.stdout
         assert not re.search("WARNING|ERROR", linted.stdout)
@@ -266,6 +266,12 @@ class TestStrimzi:
             for operation in right.operations
         }
 
+    def test_without_prefix_a_right_on_all_topics_is_a_star(self, program: Path) -> None:
+        user = named(objects(program, *ALL, "--set=topics.prefix="))["KafkaUser", "streamgrove-worker"]
+        resources = [acl["resource"] for acl in user["spec"]["authorization"]["acls"]]
+        assert {"type": "topic", "name": "*", "patternType": "literal"} in resources
+        assert "" not in {resource["name"] for resource in resources}
+
     def test_a_component_signs_in_as_its_own_user(self, rendered) -> None:
         for component in ("worker", "web", "bridge"):
             name = RELEASE if component == "worker" else f"streamgrove-{component}"
@@ -351,7 +357,7 @@ def test_documented_commands_render_the_chart(program: Path) -> None:
     lines = [line.split()[1:] for line in re.findall(r"^ {4}(?:\$ )?(helm .*)$", page, re.MULTILINE)]
     assert len(lines) > 3
     for _, *words in lines:
-        command = [program, "template", *(word for word in words if word != "--create-namespace")]
+        command = [str(program), "template", *(word for word in words if word != "--create-namespace")]
         done = subprocess.run(
             [*command, f"--kube-version={VERSION}"], cwd=KUBERNETES.parent, capture_output=True, text=True
         )

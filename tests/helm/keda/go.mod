@@ -1,0 +1,5 @@
+module streamgrove/keda
+
+go 1.26.0
+
+require github.com/kedacore/keda/v2 v2.21.0
