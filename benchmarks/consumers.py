@@ -9,10 +9,12 @@ records that a thread takes.
 
 fetcher: the worker's consumer thread (`streamapp/worker/driver/thread.py`) without Faust and without a group.
 queue: `rd_kafka_consume_batch_queue`; a kernel copies keys and values and gives the messages back.
-queue-held: the same, and the broker holds each answer for the pause between two fetches, as the worker does.
+queue-held: the same; at the trickle the broker holds each answer for the pause between two fetches, as
+for the worker.
 
-CPU is that of all threads of the process, in microseconds, by record and by fetch; a quarter warms up.
-`ratio` is that of a way to the fetcher, the median of the turns. docs/benchmarks-pipeline.md has the results.
+Three loads: a trickle; its backlog in the same small batches, as fast as it goes; large batches likewise. CPU
+is that of all threads of the process, in microseconds, by record and by fetch; a quarter warms up. `ratio` is
+that of a way to the fetcher, the median of the turns. docs/benchmarks-pipeline.md has the results.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from confluent_kafka import Producer
 from faust.types import TP
 
+from benchmarks.peers.job import LINGER_MS
 from benchmarks.rig.broker import broker
 from benchmarks.rig.consumed_messages import MessageQueue
 from benchmarks.rig.process import Child, python
@@ -49,6 +52,7 @@ from topics.fetching.fetched_records import keep_bytes
 
 WAYS: Final = ("fetcher", "queue", "queue-held")
 KEYS: Final = 64
+LARGE_MS: Final = 50.0  # linger of the producer of the full rate: batches of some hundred records
 WARM: Final = 0.25
 """Share of the records, or of the seconds, that is not counted."""
 FIRST_SECONDS: Final = 40.0  # that a consumer may take up to its first record
@@ -214,13 +218,15 @@ async def follow(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def measured(options: argparse.Namespace, place: dict[str, Any], seconds: float) -> dict[str, dict[str, Any]]:
+def measured(
+    options: argparse.Namespace, place: dict[str, Any], *, seconds: float = 0.0, records: int = 0
+) -> dict[str, dict[str, Any]]:
     """Return the figures of each way: medians over the turns, and ratios to the fetcher."""
     turns: list[dict[str, dict[str, Any]]] = []
     for _ in range(options.turns):
         turns.append({})
         for way in WAYS:
-            words = ["--way", way, "--way-seconds", str(seconds), "--records", str(options.records)]
+            words = ["--way", way, "--way-seconds", str(seconds), "--records", str(records)]
             words += [word for name, value in place.items() for word in (f"--{name}", str(value))]
             command = python("-m", "benchmarks.consumers", *words)
             lasts = seconds + FIRST_SECONDS
@@ -242,14 +248,20 @@ def measured(options: argparse.Namespace, place: dict[str, Any], seconds: float)
 
 
 @contextmanager
-def produced(place: dict[str, Any], rate: int, seconds: float) -> Iterator[Child]:
+def produced(
+    place: dict[str, Any], rate: int, seconds: float, linger_ms: float = LINGER_MS
+) -> Iterator[Child]:
     """Let a process produce records for some seconds."""
     words = [word for name, value in place.items() for word in (f"--{name}", str(value))]
     words += ["--rate", str(rate), "--seconds", str(seconds), "--keys", str(KEYS)]
+    words += ["--linger-ms", str(linger_ms)]
     with (
         TemporaryDirectory(prefix="grove-bench-") as folder,
         Child(python("-m", "benchmarks.rig.steady", *words), Path(folder) / "producer") as child,
     ):
+        while not (Path(folder) / "producer").read_bytes():  # its start: all records are encoded
+            child.check()
+            time.sleep(0.1)
         yield child
 
 
@@ -277,25 +289,32 @@ def main() -> None:
     with broker() as bootstrap:
         cluster = Cluster(bootstrap)
         for partitions in options.partitions:
-            for load, figures in of_topic(options, cluster, bootstrap, partitions):
+            for load, figures in of_partitions(options, cluster, bootstrap, partitions):
                 report(options.json, {"load": load, "partitions": partitions, "ways": figures})
 
 
-def of_topic(
+def of_partitions(
     options: argparse.Namespace, cluster: Cluster, bootstrap: str, partitions: int
 ) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
-    """Yield the loads of a topic and their figures."""
+    """Yield the loads and their figures."""
+    with a_topic(cluster, bootstrap, partitions) as place:
+        yield f"{options.rate}/s", measured(options, place, seconds=options.seconds)
+        there = sum(cluster.ends(place["topic"], partitions))
+        yield "its backlog", measured(options, place, records=min(options.records, there))
+    with a_topic(cluster, bootstrap, partitions) as place:
+        with produced(place, max(options.records // 10, 1), 11.0, LARGE_MS) as producer:
+            await_records(cluster, place["topic"], partitions, options.records, producer)
+        yield "full rate", measured(options, place, records=options.records)
+
+
+@contextmanager
+def a_topic(cluster: Cluster, bootstrap: str, partitions: int) -> Iterator[dict[str, Any]]:
+    """Create a topic, and delete it at the end."""
     topic = f"consumers-{uuid.uuid4().hex[:6]}"
-    place = {"bootstrap": bootstrap, "topic": topic, "partitions": partitions}
     cluster.create(topic, partitions=partitions)
     try:
         make_one(bootstrap, topic)
-        yield f"{options.rate}/s", measured(options, place, options.seconds)
-        missing = options.records - sum(cluster.ends(topic, partitions))
-        if missing > 0:
-            with produced(place, max(missing // 10, 1), 11.0) as producer:
-                await_records(cluster, topic, partitions, options.records, producer)
-        yield "full rate", measured(options, place, 0.0)
+        yield {"bootstrap": bootstrap, "topic": topic, "partitions": partitions}
     finally:
         cluster.delete(topic)
 

@@ -48,7 +48,11 @@ BOUGHT: Final = 3
 
 _OFFSETS: Final = "__consumer_offsets"
 _SHORT, _INT, _OFFSET = struct.Struct(">h"), struct.Struct(">i"), struct.Struct(">hq")
-_LABELS: Final = {"learner": {"name": "h-tree", "leaf_model": "mc"}, "query": "always", "budget": 1.0}
+_LABELS: Final = {
+    "learner": {"name": "h-tree", "leaf_model": "mc"},
+    "query": "always",
+    "budget": {"name": "count", "limit": 1.0},
+}
 _FEATURES: Final = {
     "learner": {"name": "ufodt", "hypotheses": 20},
     "query": "never",
@@ -83,6 +87,7 @@ class Loops:
     open: dict[int, dict[int, str]] = field(default_factory=dict)  # partition -> offset -> name
     ended: dict[str, int] = field(default_factory=dict)
     committed: dict[int, int] = field(default_factory=dict)  # partition -> offset
+    commits: dict[int, list[int]] = field(default_factory=dict)  # partition -> times
 
     def answer(self, name: str, place: Answer, now: int) -> None:
         """Note the answer of a request."""
@@ -92,9 +97,15 @@ class Loops:
             return
         self.open.setdefault(place.partition, {})[place.offset] = name
 
+    @property
+    def gap_ms(self) -> float:
+        """The time between two commits of a partition, the median."""
+        return float(np.median(np.concatenate([np.diff(times) for times in self.commits.values()]))) / 1e6
+
     def commit(self, partition: int, offset: int, now: int) -> None:
         """Note a commit: the loops of all answers before the offset have ended."""
         self.committed[partition] = max(offset, self.committed.get(partition, 0))
+        self.commits.setdefault(partition, []).append(now)
         waiting = self.open.get(partition, {})
         for at in [at for at in waiting if at < offset]:
             self.ended[waiting.pop(at)] = now
@@ -295,6 +306,7 @@ class _Run:
         )
         whole = (times[:, 2] - times[:, 0]) / 1e6
         p50, p90, p99 = np.percentile(whole, (50, 90, 99)).tolist()
+        gap = loops.gap_ms
         return {
             "loop": plan.kind,
             "guarantee": plan.guarantee,
@@ -307,6 +319,8 @@ class _Run:
             "p50_intervals": round(p50 / plan.commit_ms, 2),
             "p90_intervals": round(p90 / plan.commit_ms, 2),
             "p99_intervals": round(p99 / plan.commit_ms, 2),
+            "commit_gap_p50": round(gap, 1),  # more than the interval if commits are slow
+            "p50_gaps": round(p50 / gap, 2),
             "request_to_answer_p50": round(float(np.median(times[:, 1] - times[:, 0])) / 1e6, 1),
             "answer_to_commit_p50": round(float(np.median(times[:, 2] - times[:, 1])) / 1e6, 1),
             "worker_cpu_us_per_loop": round(cpu_seconds / max(len(loops.ended), 1) * 1e6),

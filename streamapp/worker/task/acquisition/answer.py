@@ -53,7 +53,8 @@ class AnswerQueue:
     def __init__(self, state: PartitionState, raw: RawRecords, effects: Effects) -> None:
         self._state, self._raw, self._effects = state, raw, effects
         self._ended: list[Ended] = []
-        self._names: set[Name] = set()
+        self.names: set[Name] = set()  # of all episodes that ended in this run
+        self._names: set[Name] = set()  # of those that are not answered yet
         self._models: dict[int, bool] = {}  # slot -> whether an answer of it may teach the model
 
     def add(self, episode: Episode, stop: str, record: int, clock: int, label: str | None) -> None:
@@ -70,6 +71,7 @@ class AnswerQueue:
         ended = Ended(episode, stop, record, clock, label, is_open_elsewhere, key, is_alone)
         self._ended.append(ended)
         self._names.add(name)
+        self.names.add(name)
         teaches = label is not None or state.early.knows(name)
         self._models[slot] = teaches or self._models.get(slot, False)
 

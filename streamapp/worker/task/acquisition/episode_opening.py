@@ -73,11 +73,13 @@ class AcquiringRun(InstancesRun):
         self.course = Course(state, raw, effects)
         self._stretch = Stretch(np.empty((0, 0)), np.empty(0, dtype=np.bool_), 0, 0)
         self._given: list[int] = []  # columns of the row's values that have no code
+        self._was_kept: Mask = np.zeros(len(batch), dtype=np.bool_)  # before the run, waiting for its label
 
     def process(self) -> None:
         """Answer every row that needs no more features, and request features for the remaining rows."""
         if len(self.batch):
             self.slots = self.store.keys.slots(self.batch.keys)
+            self._was_kept = self.state.pending.serials(self.names) >= 0
         self.model = self.slots[self.batch.key]
         clocks: list[int] = self.clocks.tolist()
         for row, record in enumerate(self.batch.record.tolist()):
@@ -221,6 +223,8 @@ class AcquiringRun(InstancesRun):
 
     def _is_remembered(self, row: int) -> bool:
         name, clock = self.names[row], int(self.clocks[row])
+        if not self._was_kept[row] and name not in self.course.answers.names:
+            return False
         if self.state.pending.find(name, clock)[1] not in REMEMBERED:
             return False
         self.course.answers.give()  # an instance that is kept may displace this one
