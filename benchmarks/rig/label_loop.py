@@ -83,29 +83,29 @@ class Loops:
     """Times of the loops in ns of the monotonic clock, by the name of the request."""
 
     requested: dict[str, int] = field(default_factory=dict)  # when the reader saw the request
-    answered: dict[str, int] = field(default_factory=dict)  # when the answer was in the log
+    answered: dict[str, int] = field(default_factory=dict)  # when it was answered, demo: seen
     open: dict[int, dict[int, str]] = field(default_factory=dict)  # partition -> offset -> name
     ended: dict[str, int] = field(default_factory=dict)
-    committed: dict[int, int] = field(default_factory=dict)  # partition -> offset
-    commits: dict[int, list[int]] = field(default_factory=dict)  # partition -> times
+    commits: dict[int, list[tuple[int, int]]] = field(default_factory=dict)  # partition -> offsets and times
 
-    def answer(self, name: str, place: Answer, now: int) -> None:
-        """Note the answer of a request."""
-        self.answered[name] = now
-        if place.offset < self.committed.get(place.partition, 0):
-            self.ended[name] = now
-            return
+    def answer(self, name: str, place: Answer, at: int) -> None:
+        """Note the answer of a request; its place in the log may become known after its commit."""
+        self.answered[name] = at
+        for offset, time_ns in self.commits.get(place.partition, ()):
+            if offset > place.offset:
+                self.ended[name] = time_ns
+                return
         self.open.setdefault(place.partition, {})[place.offset] = name
 
     @property
     def gap_ms(self) -> float:
         """The time between two commits of a partition, the median."""
-        return float(np.median(np.concatenate([np.diff(times) for times in self.commits.values()]))) / 1e6
+        gaps = [np.diff([time_ns for _, time_ns in commits]) for commits in self.commits.values()]
+        return float(np.median(np.concatenate(gaps))) / 1e6
 
     def commit(self, partition: int, offset: int, now: int) -> None:
         """Note a commit: the loops of all answers before the offset have ended."""
-        self.committed[partition] = max(offset, self.committed.get(partition, 0))
-        self.commits.setdefault(partition, []).append(now)
+        self.commits.setdefault(partition, []).append((offset, now))
         waiting = self.open.get(partition, {})
         for at in [at for at in waiting if at < offset]:
             self.ended[waiting.pop(at)] = now
@@ -204,7 +204,8 @@ class _Run:
         sender.start()
         quiet_since = time.monotonic()
         while sender.is_alive() or not self._is_over() or self._sent < len(self.rows.y):
-            messages = self._consumer.consume(500, 0.05)
+            first = self._consumer.poll(0.005)  # returns with the first message, `consume` with the last
+            messages = [] if first is None else [first, *self._consumer.consume(500, 0.0)]
             now = time.monotonic_ns()
             for message in messages:
                 if message.error() is not None:
@@ -280,11 +281,12 @@ class _Run:
         else:
             body["label"] = str(self.rows.y[row])
 
+        sent = time.monotonic_ns()
+
         def delivered(error: Any, report: Any) -> None:
             if error is not None:
                 raise KafkaException(error)
-            place = Answer(report.partition(), report.offset())
-            self._loops.answer(name, place, time.monotonic_ns())
+            self._loops.answer(name, Answer(report.partition(), report.offset()), sent)
 
         value, key, place = orjson.dumps(body), message.key(), message.partition()
         self._producer.produce(self._answers, value, key, place, on_delivery=delivered)

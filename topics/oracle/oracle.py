@@ -31,8 +31,10 @@ from topics.readers.dataset import Dataset
 
 logger = logging.getLogger(__name__)
 
-POLL_S = 0.02  # `consume` takes that long unless a whole batch is there
-COMMIT_S = 0.2
+POLL_S = 0.02  # the longest wait for the first request
+COMMIT_S = 0.2  # between two commits, at a moment without requests: a request that comes now waits for it
+COMMIT_MOST_S = 1.0  # the same while requests come all the time
+LINGER_MS = 1  # an answer is one of few at a low rate; at a high rate many are sent together anyway
 PROGRESS_S = 0.1
 NOW = 0  # as a timestamp: the time of sending
 
@@ -75,7 +77,7 @@ class Oracle:
         """
         self._started = time.monotonic()
         self._respondent.read(self._dataset, self._stop.is_set)
-        self._sender = Sender(self._kafka, self._stop.is_set)
+        self._sender = Sender({"linger.ms": LINGER_MS, **self._kafka}, self._stop.is_set)
         self._topic = RequestTopic(self._kafka, self._asked, self.plan.group_id, self._part, self._forget)
         try:
             self._answer_until_done(progress)
@@ -96,7 +98,7 @@ class Oracle:
                 self._take(messages)
             self._send_due()
             now = time.monotonic()
-            if now - committed >= COMMIT_S:
+            if now - committed >= (COMMIT_MOST_S if messages else COMMIT_S):
                 committed = now
                 self._settle()
             if progress and now - reported >= PROGRESS_S:

@@ -17,8 +17,9 @@ def test_a_loop_ends_with_the_first_commit_beyond_its_answer() -> None:
     loops.commit(0, 6, 300)
     assert loops.ended == {"a": 300}
     loops.commit(1, 9, 400)
-    loops.answer("d", Answer(1, 8), 500)  # the report of its delivery came after the commit
-    assert loops.ended == {"a": 300, "c": 400, "d": 500}
+    loops.commit(1, 12, 450)
+    loops.answer("d", Answer(1, 8), 350)  # the report of its delivery came after the commit
+    assert loops.ended == {"a": 300, "c": 400, "d": 400}
 
 
 def test_places_of_commits_and_other_records_of_their_topic() -> None:
