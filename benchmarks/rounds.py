@@ -42,7 +42,7 @@ from streamapp.worker.processing.results import Results
 from streamapp.worker.processing.run_groups import groups
 from streamapp.worker.task.sources import SOURCES, source_topics
 from streamapp.worker.task.task import Task
-from streamapp.worker.transport.fetched_columns import decode
+from streamapp.worker.transport.fetched_columns import decode, decode_small
 from streamapp.worker.transport.rounds import together
 from streamapp.worker.transport.runs import FetchedColumns, Run, TimeOrder
 from topics.clients.sender import Sender
@@ -51,6 +51,7 @@ from topics.definitions import TopicNames
 from topics.fetching.fetched_records import FetchedRecords
 
 NAMES = TopicNames("grove.")
+TOPIC = NAMES.instances
 RUN_SIZE = 2000  # the worker's first limit of a run
 FETCH, ORDER = "fetch: batches to columns", "order: runs of the round, groups"
 REST, NOTE = "the rest of the pipeline", "ledger"
@@ -87,10 +88,10 @@ class Partitions:
     async def round(self, number: int, watch: Stopwatch, in_groups: bool) -> None:
         """Process the next run of each partition."""
         with watch.measure(FETCH):
-            fetched = [self._fetch(partition, own[number]) for partition, own in enumerate(self._batches)]
+            fetched = self._fetch([own[number] for own in self._batches])
         with watch.measure(ORDER):
             for order, columns in zip(self._orders, fetched, strict=True):
-                order.add(NAMES.instances, columns)
+                order.add(TOPIC, columns)
             runs = [run for order in self._orders if (run := order.next_run(0.0, RUN_SIZE))]
             delivered = [group for part in together(runs, RUN_SIZE) for group in groups(part)]
             groups_of_runs = delivered if in_groups else [[run] for run in runs]
@@ -108,11 +109,18 @@ class Partitions:
             for result in results:
                 self._ledgers[result.run.raw.partition].note(result.step)
 
-    def _fetch(self, partition: int, batch: bytes) -> FetchedColumns:
-        position = self._orders[partition].topics[NAMES.instances].position
-        tp = TopicPartition(NAMES.instances, partition)
-        records = PartitionRecords(tp, FetchedRecords(batch), [], position, None, None, True, READ_COMMITTED)
-        return decode(records, None)
+    def _fetch(self, batches: list[bytes]) -> list[FetchedColumns]:
+        """Return the records of a batch of each partition."""
+        fetched = []
+        for partition, batch in enumerate(batches):
+            position = self._orders[partition].topics[TOPIC].position
+            tp = TopicPartition(TOPIC, partition)
+            records = PartitionRecords(
+                tp, FetchedRecords(batch), [], position, None, None, True, READ_COMMITTED
+            )
+            fetched.append((records, None))
+        together = zip(fetched, decode_small(fetched), strict=True)
+        return [decode(*records) if small is None else small for records, small in together]
 
 
 def _order(partition: int) -> TimeOrder:

@@ -18,7 +18,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from streamapp.worker.transport import fetched_columns
-from streamapp.worker.transport.fetched_columns import decode, has_more
+from streamapp.worker.transport.fetched_columns import decode, decode_small, has_more
 from tests.tiers import examples
 from topics.columns.headers import ended_at_nul
 from topics.columns.spans import RecordSpans
@@ -209,6 +209,36 @@ def test_sound_batches_are_read_as_aiokafka_reads_them(written: Written, behind:
     read = theirs(written.log, at, check=True)
     assert isinstance(read, tuple)
     assert ours(written.log, at, check=True) == read
+
+
+@settings(max_examples=examples(200))
+@given(st.lists(logs(), min_size=2, max_size=4), st.integers(0, 1 << 31), st.data())
+def test_small_fetches_are_read_together_as_each_alone(
+    fetched: list[Written], behind: int, data: st.DataObject
+) -> None:
+    """Also if a byte of one is damaged, or its end is cut off; a log that is not plain is left untouched."""
+    texts = [written.log for written in fetched]
+    number = data.draw(st.integers(0, len(texts) - 1))
+    if data.draw(st.booleans()):
+        spoiled = bytearray(texts[number])
+        spoiled[data.draw(st.integers(0, len(spoiled) - 1))] ^= 1 << data.draw(st.integers(0, 7))
+        texts[number] = bytes(spoiled)[: data.draw(st.sampled_from([len(spoiled), len(spoiled) - 1]))]
+    places = [max(written.end - behind, 0) if behind % 2 else 0 for written in fetched]
+    all_records = [records_of(text, at) for text, at in zip(texts, places, strict=True)]
+    together = decode_small([(records, 7) for records in all_records])
+    for text, at, records, columns in zip(texts, places, all_records, together, strict=True):
+        if columns is None:
+            assert (records._records.end, records.next_fetch_offset) == (0, at)
+        else:
+            assert (rows(columns.records), columns.position) == theirs(text, at, check=True)
+            assert (columns.log_end, columns.refused, columns.inflated) == (7, (), 0)
+            assert (has_more(records), records.next_fetch_offset) == (False, columns.position)
+
+
+@given(st.lists(RECORDS, min_size=2, max_size=4))
+def test_plain_fetches_are_read_together(written: list[Any]) -> None:
+    fetched = [(records_of(batch(9, records, 0, 0), 0), None) for records in written]
+    assert None not in decode_small(fetched)
 
 
 @settings(max_examples=examples(200))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
 
 from topics.columns.headers import Headers
 from topics.columns.spans import Ints64, RecordSpans
 from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
+COLUMNS: Final = ("offsets", "timestamps", "keys", "values", "headers")
 Schemas = Mapping[SchemaId, RegisteredSchema]
 
 
@@ -35,13 +37,23 @@ class RawRecords:
         cls, topic: str, partition: int, spans: RecordSpans, schemas: Schemas | None = None
     ) -> RawRecords:
         """Return the records that spans describe."""
-        columns = (spans.offsets, spans.timestamps, spans.keys, spans.values, spans.headers)
-        raw = cls(topic, partition, *columns, schemas)
-        raw._spans = spans
+        raw = cls.__new__(cls)  # without columns, which a small run hardly needs
+        raw.topic, raw.partition, raw.schemas = topic, partition, schemas
+        raw._spans = spans  # noqa: SLF001 - its own class
         return raw
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Return a column that is not made yet: a view of the spans."""
+            if name not in COLUMNS:
+                raise AttributeError(name)
+            column = getattr(self._spans, name)
+            setattr(self, name, column)
+            return column
+
     def __len__(self) -> int:
-        return len(self.offsets)
+        return len(self.offsets) if self._spans is None else self._spans.table.shape[1]
 
     @property
     def spans(self) -> RecordSpans:

@@ -49,21 +49,27 @@ def read_records(data, batches, table) -> int:
     # Bare pointers: an array costs a count of references at every call.
     bytes_, cells = start_of(data), start_of(table)
     for number in range(len(batches)):
-        batch = row_of(batches, number)
-        at, is_cut = batch[START], False
-        for record in range(batch[COUNT]):
-            at = _read(bytes_, at, batch, cells, width, n)
-            if at < 0:
-                return _BAD
-            offset = cells[OFFSET * width + n]
-            if record == 0:
-                # A broker sends whole batches, so the first records may be before the wanted offset.
-                is_cut = offset < batch[POSITION]
-            if not is_cut or offset >= batch[POSITION]:
-                n += 1
-        if at != batch[END]:
+        n = read_batch(bytes_, row_of(batches, number), cells, width, n)
+        if n < 0:
             return _BAD
     return n
+
+
+@kernel
+def read_batch(data, batch, cells, width: int, n: int) -> Any:
+    """Read the records of a batch into the table from column n on; return the next column, or -1."""
+    at, is_cut = batch[START], False
+    for record in range(batch[COUNT]):
+        at = _read(data, at, batch, cells, width, n)
+        if at < 0:
+            return _BAD
+        offset = cells[OFFSET * width + n]
+        if record == 0:
+            # A broker sends whole batches, so the first records may be before the wanted offset.
+            is_cut = offset < batch[POSITION]
+        if not is_cut or offset >= batch[POSITION]:
+            n += 1
+    return n if at == batch[END] else _BAD
 
 
 @kernel("int64(Array(uint8, 1, 'C', readonly=True), int64, int64, int64)")

@@ -300,15 +300,15 @@ def distinct_headers(headers: Sequence[Headers]) -> Sequence[Headers]:
 class RecordSpans:
     """n records over one buffer, with the place of each part of each record; nothing changes them."""
 
-    __slots__ = ("_value_bytes", "buffer", "table")
+    __slots__ = ("_header_bytes", "_value_bytes", "buffer", "table")
 
-    def __init__(self, buffer: bytes, table: Ints64) -> None:
+    def __init__(self, buffer: bytes, table: Ints64, value_bytes: int = -1, header_bytes: int = -1) -> None:
         """`table` is int64[8, n] with the rows OFFSET, TIMESTAMP and so on; lengths of keys and values may be
-        NULL.
+        NULL. `value_bytes`, `header_bytes`: of all records, -1: not known.
         """
         self.buffer = buffer
         self.table = table
-        self._value_bytes = -1  # not computed yet
+        self._value_bytes, self._header_bytes = value_bytes, header_bytes
 
     @classmethod
     def none(cls) -> RecordSpans:
@@ -406,7 +406,14 @@ class RecordSpans:
     @property
     def content_bytes(self) -> int:
         """Bytes of all values and headers."""
-        return self.value_bytes + int(np.add.reduce(self.table[HEADERS_LENGTH]))
+        return self.value_bytes + self.header_bytes
+
+    @property
+    def header_bytes(self) -> int:
+        """Bytes of all headers, 0: no record has any."""
+        if self._header_bytes < 0:
+            self._header_bytes = int(np.add.reduce(self.table[HEADERS_LENGTH]))
+        return self._header_bytes
 
 
 def any_headers(headers: Sequence[Headers]) -> bool:

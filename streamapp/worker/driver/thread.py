@@ -34,7 +34,7 @@ from streamapp.worker.transport.authorization import DENIALS, AccessDeniedError,
 from streamapp.worker.transport.connect_retry import retry_connect
 from streamapp.worker.transport.fencing import Fencing, ForeignAssignment
 from streamapp.worker.transport.fetch_sessions import FetchSessions
-from streamapp.worker.transport.fetched_columns import decode, has_more
+from streamapp.worker.transport.fetched_columns import decode, decode_small, has_more
 from streamapp.worker.transport.membership import Membership
 from streamapp.worker.transport.partition_health import NO_LEADER, PartitionHealth
 from streamapp.worker.transport.runs import FetchedColumns
@@ -284,6 +284,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             return  # going live after the rebalance reads the skipped records again
         drained = False
         limit = self.limit
+        results: list[tuple[TP, Any, Any, int | None]] = []
         left_over: set[TP] = set()
         in_turn: Iterable[TP] = positions
         if self._left_over:
@@ -310,11 +311,23 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             if type(result) is not FetchResult:
                 _raise_unless_out_of_range(result, tp, fetched)
             elif result.check_assignment(tp) and result.has_more():
-                fetched.columns[tp] = columns = decode(result._partition_records, log_end, limit=limit)
-                fetched.inflated += columns.inflated
-                state.consumed_to(columns.position)
-                if has_more(result._partition_records):
-                    fetcher._records[tp] = result
+                results.append((tp, state, result, log_end))
+        read_together = decode_small(
+            [(result._partition_records, log_end) for _, _, result, log_end in results], limit
+        )
+        for (tp, state, result, log_end), small in zip(results, read_together, strict=True):
+            if small is None and fetched.inflated >= limit.most_bytes:
+                left_over.add(tp)
+                fetcher._records[tp] = result
+                continue
+            columns = small
+            if columns is None:
+                columns = decode(result._partition_records, log_end, limit=limit)
+            fetched.columns[tp] = columns
+            fetched.inflated += columns.inflated
+            state.consumed_to(columns.position)
+            if small is None and has_more(result._partition_records):
+                fetcher._records[tp] = result
         self._left_over = frozenset(left_over)
         for tp in changelogs:
             result = fetcher._records.get(tp)

@@ -11,7 +11,7 @@ from typing import Final
 
 from streamapp.worker.transport.runs import Run
 from topics.columns.records import Headers
-from topics.columns.spans import any_headers, header_counts
+from topics.columns.spans import header_counts
 
 LARGE_RECORD: Final = 64 << 10
 """Bytes of a record that may take longer than other runs can wait: blocks take up to 1.4 µs a byte."""
@@ -53,12 +53,10 @@ def _is_large(run: Run, size: int) -> bool:
     spans = run.raw.spans
     if size >= LARGE_RUN or (len(spans.buffer) >= LARGE_RECORD and spans.values.longest >= LARGE_RECORD):
         return True
-    return _has_many_headers(run.raw.headers)
+    return spans.header_bytes > 0 and _has_many_headers(run.raw.headers)
 
 
 def _has_many_headers(headers: Sequence[Headers]) -> bool:
     """Return whether the headers of a run may take long, from their counts: a batch may have millions."""
-    if not any_headers(headers):
-        return False
     counts = header_counts(headers)
     return bool(counts.max() >= MANY_HEADERS or counts.sum() >= MANY_IN_ALL)

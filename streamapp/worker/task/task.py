@@ -91,6 +91,9 @@ class Task:
         self._state = PartitionState(config, quota or ModelQuota(config.models_max_count), memory)
         self._marked = (dict(self.next), dict(self.counters))
         self._has_changed = True  # since `checkpoint`, more than clock, positions, counts and models
+        self._may_join: bool | None = None  # None: not looked at since it may have changed
+        self._time: RunTime | tuple[Sequence[int], int, int] | None = None
+        """Event time of a run that is answered with others: timestamps, clock before it, first timestamp."""
         self._written = WrittenUnits()
         self._cut: Cut | None = None
 
@@ -188,7 +191,7 @@ class Task:
         An exception is a bug, here or in a plug-in: state may then be half changed until `rollback`.
         """
         self.checkpoint()
-        self._has_changed = True
+        self._has_changed, self._may_join = True, None
         raw = run.raw
         effects = self._process_records(run) if len(raw) else Effects()
         position = raw.offsets[-1] + 1 if len(raw) and run.position is None else run.position
@@ -213,6 +216,12 @@ class Task:
     @property
     def may_join(self) -> bool:
         """Whether a run of instances may be answered together with other tasks' runs."""
+        if self._may_join is None:
+            self._may_join = self._joins()
+        return self._may_join
+
+    def _joins(self) -> bool:
+        """Return whether nothing that such runs do not change stands against it."""
         state = self._state
         store = state.store
         return not (
@@ -250,10 +259,16 @@ class Task:
             state.mark_time()
             self._marked = (dict(self.next), dict(self.counters))
         clock = state.time
-        before, pending = clock.state(), state.pending
-        is_steady = False
+        pending = state.pending
+        if clock.trusts(highest):
+            if pending.tick_of(max(clock.now, highest)) != pending.tick:
+                return False
+            self._time = timestamps, clock.now, first
+            clock.ascend(highest)
+            return True
+        before, is_steady = clock.state(), False
         try:
-            time = clock.follow(timestamps, first, highest)
+            time = clock.follow(timestamps)
             if time is not None and pending.tick_of(time.first) == pending.tick == pending.tick_of(time.last):
                 self._time, is_steady = time, True
         finally:
@@ -263,7 +278,10 @@ class Task:
 
     def will_change(self, slots: Ints64) -> None:
         """Note that models are about to learn; slots: int64[m]."""
-        self._state.will_change(slots)
+        if self._state.undoable:
+            self._state.will_change(slots)
+        else:  # no model has a challenger, and all are in memory
+            self._state.store.changes.touch(slots)
 
     def end_plain(self, answered: int, labelled: int, position: int) -> None:
         """End a run that was answered together with others and led to nothing but answers."""
@@ -278,8 +296,13 @@ class Task:
         """End a run that was answered together with others, and return its effects."""
         self._has_changed = True
         effects = Effects()
-        FamilyRun(self._state, raw, batch, self._time, effects, surveyed).end(answers)
-        self._state.forget_due(self._time.last)
+        time = self._time
+        assert time is not None
+        if not isinstance(time, RunTime):
+            timestamps, before, first = time
+            time = RunTime(timestamps, before, self._state.time.now, None, first)
+        FamilyRun(self._state, raw, batch, time, effects, surveyed).end(answers)
+        self._state.forget_due(time.last)
         self._end(effects)
         self.next["instances"] = position
         return effects
@@ -377,7 +400,7 @@ class Task:
 
     def rollback(self) -> None:
         """Go back to the beginning of the last run; models only if the exception handler is `dead-letter`."""
-        self._has_changed = True
+        self._has_changed, self._may_join = True, None
         self._state.rollback()
         next_, counted = self._marked
         self.next, self.counters = dict(next_), Counter(counted)
@@ -385,14 +408,17 @@ class Task:
     def configure(self, config: TaskConfig) -> None:
         """Continue under another configuration, between two runs."""
         self.config = config
+        self._may_join = None
         self._state.configure(config)
 
     def review(self, review: LabelReview) -> None:
         """Let an observer see the answers and labels of all runs from now on."""
         self._state.review = review
+        self._may_join = None
 
     def join(self, quota: ModelQuota, memory: ModelMemory | None = None) -> None:
         """Count this task's models among the models of a worker."""
+        self._may_join = None
         self.models.join(quota, memory)
 
     def close(self) -> None:

@@ -41,6 +41,7 @@ from topics.columns.plain_batches import (
     TRANSACTIONAL,
     V2,
     find_plain,
+    read_logs,
 )
 from topics.columns.record_batches import BATCH_COLUMNS, END, POSITION, SMALLEST_RECORD, START, read_records
 from topics.columns.spans import ROWS, RecordSpans
@@ -57,6 +58,7 @@ from topics.fetching.batches import (
     opened,
     records_of,
 )
+from topics.fetching.fetched_records import FetchedRecords
 from topics.fetching.refused import RefusedBatch
 
 MAX_RECORDS = 10_000  # decoded in one call, of one partition (and the rest of the last batch)
@@ -66,6 +68,8 @@ MOST_FOUND: Final = 256
 CRC_AT, CHECKED_FROM = 17, 21
 """Offset of the checksum in a batch, and of the first byte that it covers, up to the batch's end."""
 _CRC: Final = Struct(">I")
+_SMALL: Final = 16 << 10
+"""Bytes of a partition's fetch that is read together with other partitions': they are copied."""
 _LARGE: Final = 2048
 """Bytes from which a batch's checksum is verified by our kernel; aiokafka verifies smaller batches."""
 
@@ -101,6 +105,55 @@ def decode(
     fetched = columns.records()
     records.next_fetch_offset = position
     return FetchedColumns(fetched, position, log_end, tuple(columns.refused), columns.inflated)
+
+
+def decode_small(
+    fetched: Sequence[tuple[Any, int | None]], limit: Limit | None = None
+) -> list[FetchedColumns | None]:
+    """Consume small fetches of several partitions: each an aiokafka `PartitionRecords`, and the log's end.
+
+    They are read in one call, with the result of `decode`; None: `decode` has to read it. The columns share
+    one buffer.
+    """
+    limit = limit or Limit()
+    columns: list[FetchedColumns | None] = [None] * len(fetched)
+    numbers = [number for number, (records, _) in enumerate(fetched) if _is_small(records)]
+    if len(numbers) < 2:
+        return columns
+    logs = [fetched[number][0]._records.log for number in numbers]
+    buffer = b"".join(logs)
+    places = np.empty((len(logs), 3), dtype=np.int64)
+    places[:, 1] = np.cumsum([len(log) for log in logs])
+    places[0, 0], places[1:, 0] = 0, places[:-1, 1]
+    places[:, 2] = [fetched[number][0].next_fetch_offset for number in numbers]
+    table = np.empty((ROWS, len(buffer) // SMALLEST_RECORD), dtype=np.int64)
+    search = np.zeros(SEARCH_FIELDS + BATCH_COLUMNS, dtype=np.int64)
+    search[[MOST_OF_BATCH, MOST_BYTES]] = limit.most_records, SMALLEST_HEADER * limit.most_headers
+    search[[IS_CHECKED, OTHERS]] = 1, COMPRESSION
+    results = np.empty((len(logs), 4), dtype=np.int64)
+    read_logs(np.frombuffer(buffer, dtype=np.uint8), TABLES, places, search, table, results)
+    start = 0
+    for number, (n, position, *sizes) in zip(numbers, results.tolist(), strict=True):
+        if n < 0:
+            continue
+        records, log_end = fetched[number]
+        records._records_iterator = None  # as in `decode`
+        records._records.go_on_at(len(records._records.log))
+        records.next_fetch_offset = position
+        spans = RecordSpans(buffer, table[:, start : start + n], *sizes)
+        columns[number] = FetchedColumns(spans, position, log_end)
+        start += n
+    return columns
+
+
+def _is_small(records: Any) -> bool:
+    """Return whether a fetch is small, untouched, and without aborted transactions."""
+    memory = records._records
+    if type(memory) is not FetchedRecords or memory.end or not records._check_crcs:
+        return False
+    if records._aborted_transactions or records._aborted_producers:
+        return False
+    return len(memory.log) <= _SMALL
 
 
 def has_more(records: Any) -> bool:

@@ -96,7 +96,7 @@ class ReadAhead:
         self.cut_off = False  # the log does not have `position` any more
         self.released = False  # not requested: records were fetched, and another topic comes first
         self._parts: deque[RecordSpans] = deque()
-        self._n = 0
+        self.n = 0  # records that wait
         self._record_bytes = 0.0  # mean of the newest fetch
         self._refused: dict[int, RefusedBatch] = {}  # by the offset of the record that stands for the batch
         self._inflated = 0
@@ -105,11 +105,11 @@ class ReadAhead:
     @property
     def inflated(self) -> int:
         """Bytes of decompressed batches that wait: they stay until the last record is handed out."""
-        return self._inflated if self._n else 0
+        return self._inflated if self.n else 0
 
     def __len__(self) -> int:
         """Return the number of records that wait."""
-        return self._n
+        return self.n
 
     @property
     def size(self) -> float:
@@ -124,7 +124,7 @@ class ReadAhead:
     @property
     def next(self) -> int:
         """Return the position up to which everything was handed out."""
-        return int(self._parts[0].table[OFFSET, 0]) if self._n else self.position
+        return int(self._parts[0].table[OFFSET, 0]) if self.n else self.position
 
     @property
     def lag(self) -> int | None:
@@ -142,13 +142,15 @@ class ReadAhead:
         self.position = columns.position
         self.log_end = columns.log_end
         self.cut_off = False
-        if not len(columns):
+        n = len(columns.records)
+        if not n:
             return
         self._inflated = self.inflated + columns.inflated
         self._parts.append(columns.records)
-        self._refused.update({batch.first: batch for batch in columns.refused})
-        self._n += len(columns)
-        self._record_bytes = columns.records.content_bytes / len(columns)
+        if columns.refused:
+            self._refused.update({batch.first: batch for batch in columns.refused})
+        self.n += n
+        self._record_bytes = columns.records.content_bytes / n
 
     def release(self) -> None:
         """Forget the records that wait: they are fetched again from the head on."""
@@ -156,7 +158,7 @@ class ReadAhead:
         self.released = True
         self._parts.clear()
         self._refused.clear()
-        self._n = self._inflated = 0
+        self.n = self._inflated = 0
 
     def request_again(self) -> int:
         """Return the position of the records that were given back: they are requested from now on."""
@@ -165,8 +167,14 @@ class ReadAhead:
 
     def take(self, limit: float, max_records: int) -> Run:
         """Hand out at least one record, and more while their timestamps are at most `limit`."""
-        most = int(min(self._n, max_records, self._most))
+        most = int(min(self.n, max_records, self._most))
         self._most *= 2
+        if most == self.n <= NOVEL_RECORDS and limit == math.inf and len(self._parts) == 1:
+            whole = self._parts[0]
+            if not self._refused and whole.content_bytes <= MAX_RUN_BYTES:  # a small run, as in a trickle
+                self._parts.clear()
+                self.n = 0
+                return Run(self.topic, RawRecords.over(self.topic, self.partition, whole), self.position)
         if self._record_bytes:
             most = min(most, max(1, int(MAX_RUN_BYTES / self._record_bytes)))
         if most > NOVEL_RECORDS and look_novel(self._parts[0].part(0, min(len(self._parts[0]), most))):
@@ -183,7 +191,7 @@ class ReadAhead:
                 parts.append(part.part(0, due))
             if due < len(part):
                 self._parts.appendleft(part.part(due, len(part)))
-            self._n -= due
+            self.n -= due
         raw = RawRecords.over(self.topic, self.partition, RecordSpans.joined(parts))
         return Run(self.topic, raw, self.next, refused=self._refused_up_to(raw.offsets[-1]))
 
@@ -193,7 +201,7 @@ class ReadAhead:
         The next runs are small as well: each run is decoded before it is cut.
         """
         self._parts.appendleft(run.raw.spans)
-        self._n += len(run.raw)
+        self.n += len(run.raw)
         self._refused.update(run.refused)
         self._most = 2.0 * processed  # a float stops at infinity; an int would grow at every run
 
@@ -314,14 +322,16 @@ class TimeOrder:
 
         `most`: limit of records, if it is lower than the limit of a run.
         """
-        full = [ahead for ahead in self._order if len(ahead)]
+        full = [ahead for ahead in self._order if ahead.n]
         if not full and self._max_idle <= 0:
             return None  # without a time to count that a topic has been empty
-        if self.awaited(now) or not full:
+        if self._is_held_back(now) or not full:
             return None
         self._waits_since, self._patience = None, PATIENCE_S
-        chosen = min(full, key=lambda ahead: ahead.head)  # the first of equals: causal order
         records = self._max_records if most is None else min(most, self._max_records)
+        if len(full) == 1:
+            return full[0].take(math.inf, records)
+        chosen = min(full, key=lambda ahead: ahead.head)  # the first of equals: causal order
         return chosen.take(self._limit(chosen, full), records)
 
     def give_back(self, run: Run, processed: int) -> None:
@@ -337,6 +347,17 @@ class TimeOrder:
             else:
                 limit = min(limit, ahead.head + allowed)
         return limit
+
+    def _is_held_back(self, now: float) -> bool:
+        """Return whether an empty topic holds back other topics."""
+        if self._max_idle > 0:
+            return bool(self.awaited(now))
+        if self._max_idle < 0:
+            return False
+        for ahead in self._order:  # without calls: each turn looks at each topic of each partition
+            if not ahead.n and (ahead.log_end is None or ahead.log_end > ahead.position):
+                return True
+        return False
 
     def _holds_back(self, ahead: ReadAhead, now: float) -> bool:
         if len(ahead) or self._max_idle < 0:

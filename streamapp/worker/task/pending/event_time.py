@@ -122,27 +122,36 @@ class EventTime:
     def advance(self, timestamps: Sequence[int]) -> RunTime:
         """Move the clock over the records of a run (at least one) and return the clock at each."""
         before, highest = self.clock, _highest(timestamps)
-        if before is not None and self._agreed >= TRUSTED and highest - before <= self._max_jump_ms:
-            if highest > NO_TIME:
-                self._suspect = None
-            self.clock = max(before, highest)
-            return RunTime(timestamps, before, self.clock, None)
+        if before is not None and self.trusts(highest):
+            self.ascend(highest)
+            return RunTime(timestamps, before, self.now, None)
         clocks = np.array([self._see(timestamp) for timestamp in timestamps], dtype=np.int64)
         return RunTime(timestamps, before, int(clocks[-1]), clocks)
 
-    def follow(self, timestamps: Sequence[int], first: int, highest: int) -> RunTime | None:
-        """Move the clock over the records of a run, of which `highest` is the highest timestamp.
+    @property
+    def now(self) -> int:
+        """The clock, which has begun."""
+        assert self.clock is not None
+        return self.clock
+
+    def trusts(self, highest: int) -> bool:
+        """Return whether the clock cannot go back, and timestamps up to `highest` are believed at once."""
+        clock = self.clock
+        return clock is not None and self._agreed >= TRUSTED and highest - clock <= self._max_jump_ms
+
+    def ascend(self, highest: int) -> None:
+        """Move the clock over records that it trusts; `highest`: their highest timestamp."""
+        if highest > NO_TIME:
+            self._suspect = None
+            self.clock = max(self.now, highest)
+
+    def follow(self, timestamps: Sequence[int]) -> RunTime | None:
+        """Move the clock over the records of a run.
 
         None: the clock begins or goes back in the run, or a timestamp is not believed; it may have moved.
         """
-        before = self.clock
-        if before is None:
+        if self.clock is None:
             return None
-        if self._agreed >= TRUSTED and highest - before <= self._max_jump_ms:
-            if highest > NO_TIME:
-                self._suspect = None
-            self.clock = max(before, highest)
-            return RunTime(timestamps, before, self.clock, None, first)
         jumps = self.jumps
         time = self.advance(timestamps)
         clocks = time.clocks()
