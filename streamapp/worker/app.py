@@ -13,7 +13,7 @@ from streamapp.settings.clients import faust_arguments, librdkafka_properties
 from streamapp.worker.driver import kafkabatch
 from streamapp.worker.driver.consumer import Consumer
 from streamapp.worker.driver.faust_app import App, DriverOptions, Wiring
-from streamapp.worker.gauges import manager_gauges
+from streamapp.worker.gauges import manager_gauges, schema_gauges
 from streamapp.worker.group_check import check_again
 from streamapp.worker.observability.health import Health
 from streamapp.worker.observability.metrics import Metrics
@@ -29,6 +29,7 @@ from topics.clients.access import Access
 from topics.definitions import TopicNames
 from topics.fetching.batches import Limit
 from topics.fetching.frames import MOST_BYTES, frame_bound
+from topics.registry.known_schemas import KnownSchemas
 
 if TYPE_CHECKING:
     from streamapp.worker.telemetry.traces import Traces
@@ -48,11 +49,12 @@ def create_app(
     *,
     features: bool = True,
     partitions: int | None = None,
+    schemas: KnownSchemas | None = None,
 ) -> App:
     """Return the app of worker `instance`, with a driver and nothing yet that processes (`add_parts`).
 
     `features`: the topics of feature acquisition exist; `partitions`: number of each topic's partitions at
-    the start.
+    the start; `schemas`: of the schema registry, if it is in use.
     """
     kafkabatch.register()
     throttle_logs()
@@ -88,6 +90,7 @@ def create_app(
         frame_bytes=_frame_bytes(settings),
         access=Access.of(librdkafka_properties(settings)),
         partitions=partitions,
+        schemas=schemas,
         check_group=partial(
             check_again, librdkafka_properties(settings), settings.application_id, instance, names
         ),
@@ -124,6 +127,10 @@ def add_parts(
     # acks=False: the committer, not Faust, keeps track of what is processed and may be committed.
     add_agent(app, app.topic(*app.options.topics, schema=DeliverySchema(), acks=False), manager)
     metrics.watch(lambda: manager_gauges(manager, health, settings.application_id))
+    if (schemas := app.options.schemas) is not None:
+        gate = cast(Consumer, app.consumer).schema_gate
+        health.awaited_schemas = gate.waiting_in_words
+        metrics.watch(lambda: schema_gauges(gate, schemas))
     add_pages(app, health, metrics.registry)
     add_model_page(app, manager)
 

@@ -12,6 +12,8 @@ from streamapp.worker.observability.health import Health, Stage
 from streamapp.worker.observability.metrics import count, gauge
 from streamapp.worker.processing.task_manager import TaskManager
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
+from streamapp.worker.transport.schema_gate import SchemaGate
+from topics.registry.known_schemas import KnownSchemas
 from topics.tokens.token_source import TokenSource
 
 if TYPE_CHECKING:
@@ -61,6 +63,20 @@ def token_gauges(tokens: TokenSource) -> Iterator[Metric]:
         "grove_token_expires_seconds",
         "Seconds until the token of the sign-in ends; below 0 after its end (process).",
         [] if left is None else [((), left)],
+    )
+
+
+def schema_gauges(gate: SchemaGate, schemas: KnownSchemas) -> Iterator[Metric]:
+    """Yield the figures of a worker that reads records by the schemas of a registry."""
+    yield gauge(
+        "grove_schema_waiting_partitions",
+        "Live partitions that wait for a schema of the registry (process).",
+        [((), float(len(gate.waiting())))],
+    )
+    yield count(
+        "grove_schema_lookup_failures_total",
+        "Look-ups of a schema that failed and are repeated (process).",
+        schemas.status.failures,
     )
 
 

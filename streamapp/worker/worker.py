@@ -23,7 +23,7 @@ from faust.exceptions import ConsistencyError
 
 from streamapp.errors import ChangelogError, SettingsError, StreamappError
 from streamapp.settings import Settings
-from streamapp.settings.clients import librdkafka_properties, offset_reset
+from streamapp.settings.clients import librdkafka_properties, offset_reset, registry_of
 from streamapp.settings.loading import unknown_variables
 from streamapp.settings.needs import install_line, missing
 from streamapp.settings.properties import NOT_OF_A_WORKER
@@ -58,8 +58,10 @@ from streamapp.worker.telemetry.switches import read_switches
 from topics.clients import admin
 from topics.clients.cluster import Cluster
 from topics.clients.transactional_sender import TransactionalSender
+from topics.codecs.by_schema.schema_readers import prepare
 from topics.definitions import TopicNames
 from topics.errors import TopicsError
+from topics.registry.known_schemas import KnownSchemas
 from topics.tokens.sign_in import source_in
 
 if TYPE_CHECKING:
@@ -100,7 +102,8 @@ def run_worker(settings: Settings) -> int:
         exactly_once = settings.processing_guarantee == "exactly_once"
         outputs = transactional if exactly_once else plain_sender(settings, limits)
         memory = ModelMemory(settings.models_max_bytes, directory.path)
-        app = create_app(settings, instance, features=features, partitions=partitions)
+        schemas = known_schemas(settings)
+        app = create_app(settings, instance, features=features, partitions=partitions, schemas=schemas)
         snapshots = snapshot_writer(settings, app, names, metrics)
         telemetry = telemetry_of(settings, instance, metrics)
         traces = None if telemetry is None else telemetry.traces
@@ -115,7 +118,9 @@ def run_worker(settings: Settings) -> int:
             features=features,
             schema_ids=schema_ids,
         )
-        restore = restorer(settings, lambda: memory.apart(partitions), features=features).restore
+        restore = restorer(
+            settings, lambda: memory.apart(partitions), features=features, schemas=schemas
+        ).restore
         manager = create_manager(
             settings,
             driver_of(app),
@@ -145,6 +150,8 @@ def run_worker(settings: Settings) -> int:
             transactional.close()
             if telemetry is not None:
                 telemetry.close()
+            if schemas is not None:
+                schemas.close()
 
 
 def telemetry_of(settings: Settings, instance: str, metrics: Metrics) -> Telemetry | None:
@@ -174,6 +181,12 @@ def pipeline_type(traces: Traces | None) -> Callable[..., Pipeline]:
     from streamapp.worker.processing.traced_pipeline import TracedPipeline
 
     return partial(TracedPipeline, traces=traces)
+
+
+def known_schemas(settings: Settings) -> KnownSchemas | None:
+    """Return the schemas of the registry in the settings; None if there is no registry."""
+    registry = registry_of(settings)
+    return None if registry is None else KnownSchemas(registry, prepare)
 
 
 def create_manager(
@@ -212,15 +225,21 @@ def create_manager(
     )
 
 
-def restorer(settings: Settings, memory: Callable[[], ModelMemory], *, features: bool = True) -> Restorer:
+def restorer(
+    settings: Settings,
+    memory: Callable[[], ModelMemory],
+    *,
+    features: bool = True,
+    schemas: KnownSchemas | None = None,
+) -> Restorer:
     """Return the restorer of partitions from snapshots and journal.
 
     `memory`: returns a limit for the models of each restore; `features`: the topics of feature acquisition
-    exist.
+    exist; `schemas`: of the schema registry, if it is in use.
     """
     names = TopicNames(settings.topics_prefix, features)
     config = TaskConfig.from_settings(settings, features=features)
-    return Restorer(librdkafka_properties(settings), settings.application_id, names, config, memory)
+    return Restorer(librdkafka_properties(settings), settings.application_id, names, config, memory, schemas)
 
 
 def snapshot_writer(settings: Settings, app: App, names: TopicNames, metrics: Metrics) -> SnapshotWriter:

@@ -32,7 +32,8 @@ from streamapp.worker.transport.delivery import Delivery
 from streamapp.worker.transport.membership import Membership
 from streamapp.worker.transport.rounds import together
 from streamapp.worker.transport.run_size import RunSize
-from streamapp.worker.transport.runs import Run, wanted_of
+from streamapp.worker.transport.runs import Run, TimeOrder, wanted_of
+from streamapp.worker.transport.schema_gate import SchemaGate
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +60,9 @@ class Consumer(driver.Consumer):
         self._size = RunSize(self.options.max_records)
         self._round = RoundTime()
         self._delivery: Delivery | None = None
+        self.schema_gate = SchemaGate(self.options.schemas)
+        if self.options.schemas is not None:
+            self.options.schemas.on_result(lambda: self.loop.call_soon_threadsafe(self.wake))
 
     @property
     def wiring(self) -> Wiring:
@@ -89,7 +93,7 @@ class Consumer(driver.Consumer):
     async def _turn(self) -> None:
         """Fetch, and deliver the runs that are due."""
         epoch = self.epoch
-        if self._live.has_backlog(time.monotonic()):
+        if self._live.has_backlog(time.monotonic(), self.schema_gate.holds):
             # There is work for a while: records fetched during it are for the next turn.
             fetching = asyncio.ensure_future(self._take(0.0))
             await self._deliver_round(epoch)
@@ -130,7 +134,7 @@ class Consumer(driver.Consumer):
     async def _deliver_round(self, epoch: int) -> bool:
         """Deliver at most one run of each live partition; return whether there was one."""
         now, most = time.monotonic(), self._size.limit
-        runs = [run for order in self._live.orders.values() if (run := order.next_run(now, most))]
+        runs = [run for order in self._live.orders.values() if (run := self._next_run(order, now, most))]
         if not runs:
             return False
         spent, started = 0.0, now
@@ -141,6 +145,12 @@ class Consumer(driver.Consumer):
             spent += seconds
         self._round.note(spent, time.monotonic() - started)
         return epoch == self.epoch
+
+    def _next_run(self, order: TimeOrder, now: float, most: int) -> Run | None:
+        """Return the next run of a partition whose schemas are known, if there is one."""
+        if self.schema_gate.holds(order.partition) or (run := order.next_run(now, most)) is None:
+            return None
+        return self.schema_gate.admit(order, run)
 
     async def _deliver(self, epoch: int, partition: int, runs: Sequence[Run]) -> int:
         """Deliver runs and return the number of records that were processed."""
@@ -231,6 +241,7 @@ class Consumer(driver.Consumer):
     def abandon(self) -> None:
         """Forget the fetched records: the worker that goes live with these partitions reads them again."""
         self._live.end_epoch()
+        self.schema_gate.clear()
         self._going_live.stop()
         if self._delivery is not None:
             self._delivery.finish()
@@ -256,6 +267,7 @@ class Consumer(driver.Consumer):
     def drop(self, partition: int) -> None:
         """Stop fetching one partition."""
         self._live.orders.pop(partition, None)
+        self.schema_gate.forget(partition)
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
         self.abandon()

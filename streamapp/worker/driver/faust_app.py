@@ -17,6 +17,7 @@ from streamapp.worker.processing.read_progress import ReadProgress
 from streamapp.worker.processing.task_manager import TaskManager
 from topics.clients.access import Access
 from topics.fetching.batches import Limit
+from topics.registry.known_schemas import KnownSchemas
 
 if TYPE_CHECKING:
     from streamapp.worker.telemetry.traces import Traces
@@ -37,6 +38,7 @@ class DriverOptions:
     limit: Limit  # fetch.decompressed.max.bytes
     frame_bytes: int  # largest size of a broker's response
     partitions: int | None = None  # of each source, when the worker started
+    schemas: KnownSchemas | None = None  # of the schema registry; None: it is not in use
     check_group: Callable[[], None] = lambda: None  # raises if it has foreign members; waits for a broker
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from faust.types import TP
 
@@ -25,9 +25,9 @@ class LivePartitions:
         self.orders.clear()
         self._noted, self._log_ends = {}, None
 
-    def has_backlog(self, now: float) -> bool:
-        """Whether some partition has runs that are due."""
-        return any(order.has_backlog(now) for order in self.orders.values())
+    def has_backlog(self, now: float, holds: Callable[[int], bool] = lambda _: False) -> bool:
+        """Whether some partition has runs that are due; `holds`: whether a partition waits for schemas."""
+        return any(order.has_backlog(now) for partition, order in self.orders.items() if not holds(partition))
 
     @property
     def is_behind(self) -> bool:

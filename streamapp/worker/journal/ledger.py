@@ -17,7 +17,8 @@ from topics.definitions import TopicNames
 from topics.errors import Reason
 from topics.fetching.refused import NO_REFUSED, RefusedBatch
 
-TRACELESS: Final = (Reason.PROCESSING_ERROR, Reason.SKIPPED)  # dead letters that change no state
+TRACELESS: Final = (Reason.PROCESSING_ERROR, Reason.SKIPPED, Reason.UNKNOWN_SCHEMA)
+"""Dead letters that change no state."""
 NOT_DEAD: Final = (*TRACELESS, Reason.TOO_MANY_MODELS, Reason.OUTPUT_TOO_LARGE)
 """Dead letters of controls that are listed as skipped or without room, or that were carried out."""
 

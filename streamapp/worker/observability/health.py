@@ -4,7 +4,8 @@
 for lag alone, nor for waiting because the broker does not answer or does not serve a partition: a restart
 would help neither.
 
-*Ready*: assigned, every partition live, none stopped, and the token of the sign-in can be renewed.
+*Ready*: assigned, every partition live, none stopped, the token of the sign-in can be renewed, and no
+partition waits for a schema.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ class Health:
     lag_since: float | None = None  # when it was last 0, or offsets were committed; None: there is none
     broker_reachable: Callable[[], bool] = lambda: True
     token: Callable[[], TokenStatus] | None = None  # of the sign-in; None: it needs no token
+    awaited_schemas: Callable[[], str] | None = None
+    """Which partitions wait for schemas, and why; empty: none. None: no schema registry is in use."""
     unserved: Mapping[str, str] = field(
         default_factory=dict
     )  # topic-partition: why the broker does not serve it
@@ -120,6 +123,8 @@ class Health:
         detail, ok = "no lag", True
         if since is not None and not self.broker_reachable():
             detail = "the broker does not answer"
+        elif since is not None and self.awaited_schemas is not None and self.awaited_schemas():
+            detail = "partitions wait for schemas"  # other partitions may have no records
         elif since is not None:
             ok = now - since <= self.max_stall
             detail = f"lag {self.lag}, last commit {now - since:.1f} s ago"
@@ -144,6 +149,9 @@ class Health:
         if self.token is not None:
             token = self.token()
             checks.append(Check("token", token.is_valid and not token.failure, str(token)))
+        if self.awaited_schemas is not None:
+            awaited = self.awaited_schemas()
+            checks.append(Check("schemas", not awaited, awaited))
         for number, status in sorted(self.partitions.items()):
             checks.append(Check(f"partition-{number}", status.stage is Stage.LIVE, str(status)))
         return checks

@@ -39,6 +39,7 @@ from topics.codecs.content_types import (
     wire_of_content_type,
     wire_of_value,
 )
+from topics.codecs.frames.schema_ids import are_before_bodies, schema_id
 from topics.columns.header_columns import HeaderColumns
 from topics.columns.members import given
 from topics.columns.records import Ints64, RawRecords
@@ -189,7 +190,8 @@ class Encoder:
         """Return the answers by the format they are to be written in."""
         by_form: list[tuple[PredictionGroup, OutputForm]] = []
         fixed = [self._fixed_form(group) for group in answers]
-        wire = uniform_wire(raw.values, raw.headers) if None in fixed else None
+        may_be_uniform = None in fixed and (raw.schemas is None or are_before_bodies(raw.headers))
+        wire = uniform_wire(raw.values, raw.headers) if may_be_uniform else None
         for group, form in zip(answers, fixed, strict=True):
             if form is not None or wire is not None:
                 by_form.append((group, form or _form(wire or "json")))
@@ -357,6 +359,8 @@ def _writable(answers: PredictionGroup, form: OutputForm, too_large: TooLarge) -
 
 def _wire(raw: RawRecords, record: int) -> Wire:
     """Return the wire format of a record that was decoded."""
+    if raw.schemas and schema_id(raw.values[record], raw.headers[record]) is not None:
+        return "framed"
     stated = content_type(raw.headers[record])
     wire = None if stated is None else wire_of_content_type(stated)
     return wire or wire_of_value(raw.values[record] or b"")

@@ -243,7 +243,7 @@ class Pipeline:
         """Return the first records of a run, as its task takes them and as a run, and the rest."""
         self._placement.check(run)  # decoding has found the distinct keys
         source = self._sources[run.topic]
-        whole = TaskRun(source, run.raw, batch, run.position, run.skipped, run.refused)
+        whole = TaskRun(source, run.raw, batch, run.position, run.skipped, run.refused, run.unknown)
         leading = task.leading(whole, most)
         n = len(leading.raw)
         first, rest = run.cut(n) if n < len(run.raw) else (run, None)
@@ -254,7 +254,7 @@ class Pipeline:
         batches: list[Any] = [None] * len(work)
         numbers: dict[SourceName, list[int]] = {}
         for number, (_, run) in enumerate(work):
-            if not run.skipped and not run.refused:  # their records are not read
+            if not (run.skipped or run.refused or run.unknown):  # such records are not read
                 numbers.setdefault(self._sources[run.topic], []).append(number)
         for source, of_source in numbers.items():
             runs = [work[number][1].raw for number in of_source]

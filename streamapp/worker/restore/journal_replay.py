@@ -20,8 +20,10 @@ from streamapp.worker.task.sources import SOURCES, Positions, SourceName, in_wor
 from streamapp.worker.task.task import Task, TaskRun
 from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import DamagedStateError, Unit
-from topics.columns.records import RawRecords
+from topics.codecs.frames.schema_ids import distinct_schema_ids
+from topics.columns.records import RawRecords, Schemas
 from topics.errors import Reason
+from topics.registry.registered_schema import SchemaId
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +34,8 @@ UNLIMITED: Final = 1 << 62  # models: the journal holds the records whose models
 
 
 Process = Callable[[Task, TaskRun], Effects]
+SchemasOf = Callable[[int, Iterable[SchemaId]], Schemas]
+"""A function that returns the schemas of ids, for a partition that is named in errors."""
 
 
 class SourceLog(Protocol):
@@ -50,10 +54,11 @@ class Replay:
         open_log: Callable[[SourceName, int], SourceLog],
         memory: ModelMemory | None = None,
         process: Process = Task.process,
+        schemas: SchemasOf | None = None,
     ) -> None:
         """`open_log`: returns the records of a source from a position on; `memory`: of the models, only for
         the thread of this replay (None: no limit); `process`: lets the task process a run, for a caller that
-        reads the effects.
+        reads the effects; `schemas`: returns the schemas that records name (None: no registry is in use).
         """
         self.positions: Positions | None = None
         self.records = 0  # replayed
@@ -64,6 +69,7 @@ class Replay:
         self._quota = ModelQuota(UNLIMITED)
         self._memory = memory or ModelMemory()
         self._process_run = process
+        self._schemas = schemas
         self._at: dict[SourceName, int] = {}  # positions while an entry is applied
 
     def begin(self, positions: Positions, units: Iterable[Unit] | None, config: TaskConfig) -> None:
@@ -142,6 +148,8 @@ class Replay:
         out, with a line in the log.
         """
         for part, how in parts(raw, step):
+            if task.config.schemas:
+                part = self._by_schemas(part, step.source)
             self._quota.closed = how == "refused"
             effects = self._process_run(task, TaskRun(step.source, part, dead=how == "dead"))
             for letter in effects.dead_letters if is_older and how != "dead" else ():
@@ -156,6 +164,17 @@ class Replay:
                         letter.detail,
                     )
         self._quota.closed = False
+
+    def _by_schemas(self, raw: RawRecords, source: SourceName) -> RawRecords:
+        """Return records with the schemas that they name, by which they were read at first."""
+        ids = distinct_schema_ids(raw)
+        if ids and self._schemas is None:
+            reason = (
+                f"records of {source} were read by the schemas of a registry; set schema.registry.url to the "
+                f"registry that has schema {sorted(map(str, ids))[0]}"
+            )
+            raise RestoreError(self.partition, reason)
+        return raw.read_by({} if self._schemas is None else self._schemas(self.partition, ids))
 
 
 Handled = Literal["processed", "refused", "dead", "skipped"]

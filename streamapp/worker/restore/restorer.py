@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final
 
 from streamapp.errors import NotYetError
@@ -26,12 +26,14 @@ from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.restore.log_reader import REQUEST_S, LogReader, Offset
 from streamapp.worker.restore.readers import Readers
 from streamapp.worker.restore.rebuild import EndMismatchError, Rebuild, Restored, RestoreRequest, agree
+from streamapp.worker.restore.replayed_schemas import schemas_of
 from streamapp.worker.restore.tail import TailReader
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.sources import SourceName, in_words, source_topics
 from streamapp.worker.task.task_config import TaskConfig
 from topics.definitions import TopicNames
 from topics.fetching.batches import PROCESSED
+from topics.registry.known_schemas import KnownSchemas
 
 TIMEOUT_S: Final = 60.0
 """How long the journal may be behind: the broker ends a dead worker's transaction long before."""
@@ -54,14 +56,17 @@ class Restorer:
         names: TopicNames,
         config: TaskConfig,
         memory: Callable[[], ModelMemory] = ModelMemory,
+        schemas: KnownSchemas | None = None,
     ) -> None:
         """`kafka`: client properties under Kafka's names; `group`: whose offsets count; `memory`: returns a
-        limit for the models of one partition during its restore.
+        limit for the models of one partition during its restore; `schemas`: of the registry, if it is in
+        use.
         """
         self._kafka = kafka
         self._group = group
         self._config = config
         self._memory = memory
+        self._schemas = None if schemas is None else partial(schemas_of, schemas)
         self._topics = source_topics(names)
         self._journal = names.journal
         self._readers = Readers(lambda abandoned: LogReader(kafka, group, abandoned))
@@ -99,7 +104,7 @@ class Restorer:
 
             tails = TailReader(journal.of(self._journal, number), self._journal, number)
             try:
-                replay = Replay(number, open_log, self._memory())
+                replay = Replay(number, open_log, self._memory(), schemas=self._schemas)
                 restored = Rebuild(request, self._config, tails, replay).run(committed)
             except EndMismatchError as error:
                 raise self._wait(request, error) from None

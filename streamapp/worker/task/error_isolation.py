@@ -6,8 +6,8 @@ runs ──> process each ──> effects ──> encode ──> records
           └─ stop-partition:  ProcessingError with topic, partition, offset and model key
 
 A record that an operator has skipped (`grove dlq skip`) becomes a dead letter without being read: the run is
-cut around it. The run is also cut around a record that stands for an unread batch. These dead letters leave
-no trace in the state, so a replay leaves them out.
+cut around it. The run is also cut around a record that stands for an unread batch, and around a record whose
+schema the registry does not have. These dead letters leave no trace in the state: a replay leaves them out.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from streamapp.worker.task.task import Task, TaskRun
 from topics.columns.records import RawRecords
 from topics.errors import Reason
 from topics.fetching.refused import RefusedBatch
+from topics.registry.registered_schema import SchemaId
 
 T = TypeVar("T")
 Encode = Callable[[Sequence[tuple[RawRecords, Effects]]], Sequence[Sequence[T] | Exception]]
@@ -116,7 +117,7 @@ def _encoded_each(
 
 def _processed(task: Task, run: TaskRun) -> Effects | Exception | None:
     """Return the effects of a run, or the exception that it leads to; None: `_around` processes the run."""
-    if run.skipped or run.refused:
+    if run.skipped or run.refused or run.unknown:
         return None
     try:
         return task.process(run)
@@ -142,8 +143,8 @@ def _finished(
 
 
 def _around(task: Task, run: TaskRun, encode: Encode[T]) -> tuple[Effects, list[T]]:
-    """Process the records around skipped records and refused batches, which become dead letters."""
-    aside = run.skipped | run.refused.keys()
+    """Process the records around those that are put aside, which become dead letters."""
+    aside = run.skipped | run.refused.keys() | run.unknown.keys()
     at = [record for record, offset in enumerate(run.raw.offsets) if offset in aside]
     starts = sorted({0, *at, *(record + 1 for record in at)} - {len(run.raw)})
     done: list[tuple[int, Effects]] = []
@@ -152,7 +153,13 @@ def _around(task: Task, run: TaskRun, encode: Encode[T]) -> tuple[Effects, list[
         part = TaskRun(run.source, raw)
         if raw.offsets[0] in aside:
             batch = run.refused.get(raw.offsets[0])
-            effects = _skipped(task, part) if batch is None else _refused(task, part, batch)
+            schema_id = run.unknown.get(raw.offsets[0])
+            if batch is not None:
+                effects = _refused(task, part, batch)
+            elif raw.offsets[0] in run.skipped or schema_id is None:
+                effects = _skipped(task, part)
+            else:
+                effects = _without_schema(task, part, schema_id)
             records += _encoded(encode, raw, effects)
         else:
             (outcome,) = process_isolated([(task, part)], encode)
@@ -170,6 +177,13 @@ def _skipped(task: Task, single: TaskRun) -> Effects:
     """Return the dead letter of a record that was skipped unread, and continue after it."""
     detail = "an operator skipped it (grove dlq skip)"
     letter = DeadLetter(Origin.of(single.raw, 0), Reason.SKIPPED, detail, exception="SkippedRecord")
+    return _instead(task, single, letter, "warning")
+
+
+def _without_schema(task: Task, single: TaskRun, schema_id: SchemaId) -> Effects:
+    """Return the dead letter of a record whose schema the registry does not have, and continue after it."""
+    detail = f"the schema registry does not have schema {schema_id}"
+    letter = DeadLetter(Origin.of(single.raw, 0), Reason.UNKNOWN_SCHEMA, detail, exception="UnknownSchema")
     return _instead(task, single, letter, "warning")
 
 

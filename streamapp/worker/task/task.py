@@ -44,6 +44,7 @@ from streamapp.worker.task.task_config import TaskConfig
 from streamapp.worker.task.unit import Unit
 from topics.columns.records import Controls, Features, FeatureValues, Instances, Ints64, Labels, RawRecords
 from topics.fetching.refused import NO_REFUSED, RefusedBatch
+from topics.registry.registered_schema import SchemaId
 
 logger = logging.getLogger(__name__)
 
@@ -65,6 +66,8 @@ class TaskRun:
     refused: Mapping[int, RefusedBatch] = field(
         default_factory=lambda: NO_REFUSED
     )  # by the offset of the record that stands for the batch
+    unknown: Mapping[int, SchemaId] = field(default_factory=dict)
+    """By offset, the id of a schema that the registry does not have."""
     dead: bool = False  # controls of a journal that became dead letters: they are refused again
 
 

@@ -46,6 +46,8 @@ class TaskConfig:
     dead_letter_stacktrace: bool = False
     features: bool = True
     """The topics of feature acquisition exist; without them no model buys features."""
+    schemas: bool = False
+    """A schema registry is in use: records are read by the schemas that they name."""
     episodes_max_count: int = 10_000
     episodes_max_bytes: int = 64 << 20
     limits: Limits = Limits()  # noqa: RUF009 - frozen
@@ -69,6 +71,7 @@ class TaskConfig:
             processing_exception_handler=settings.processing_exception_handler,
             dead_letter_stacktrace=settings.dead_letter_stacktrace,
             features=features,
+            schemas=settings.schema_registry_url is not None,
             limits=Limits(
                 settings.record_max_bytes,
                 settings.block_max_rows,
@@ -82,6 +85,8 @@ class TaskConfig:
         """Return the configuration as canonical JSON, for the journal; its records name the state version."""
         body = dataclasses.asdict(self)
         del body["state_version"]
+        if not self.schemas:  # older releases do not have it
+            del body["schemas"]
         return json.dumps(body, sort_keys=True, separators=(",", ":"))
 
     @staticmethod

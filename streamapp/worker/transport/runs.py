@@ -34,6 +34,7 @@ from streamapp.worker.transport.novelty import NOVEL_RECORDS, look_novel
 from topics.columns.records import RawRecords
 from topics.columns.spans import OFFSET, TIMESTAMP, Ints64, RecordSpans
 from topics.fetching.refused import NO_REFUSED, RefusedBatch
+from topics.registry.registered_schema import SchemaId
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +71,8 @@ class Run:
     refused: Mapping[int, RefusedBatch] = field(
         default_factory=lambda: NO_REFUSED
     )  # by the offset of the record that stands for the batch
+    unknown: Mapping[int, SchemaId] = field(default_factory=dict)
+    """By offset, the id of a schema that the registry does not have; such records become dead letters."""
 
     def cut(self, n: int) -> tuple[Run, Run]:
         """Return the run of the first n records, and the run of the others; there are more than n."""
@@ -78,9 +81,13 @@ class Run:
             {offset: batch for offset, batch in self.refused.items() if (offset < end) is is_first}
             for is_first in (True, False)
         )
+        unknown, later = (
+            {offset: number for offset, number in self.unknown.items() if (offset < end) is is_first}
+            for is_first in (True, False)
+        )
         return (
-            replace(self, raw=raw.part(0, n), position=end, refused=first),
-            replace(self, raw=raw.part(n, len(raw)), refused=rest),
+            replace(self, raw=raw.part(0, n), position=end, refused=first, unknown=unknown),
+            replace(self, raw=raw.part(n, len(raw)), refused=rest, unknown=later),
         )
 
 

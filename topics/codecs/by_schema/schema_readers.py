@@ -48,3 +48,9 @@ def reader_of(schema: RegisteredSchema) -> SchemaReader:
         return AvroReader(AvroSchema.of(schema.text, [reference.text for reference in schema.references]))
     except SchemaError as error:
         return RefusingReader(f"schema {schema.id}: {error}")
+
+
+def prepare(schema: RegisteredSchema) -> None:
+    """Make the reader of a schema ahead of its records. Raise RegistryError as `reader_of` does."""
+    if schema.kind != "JSON":
+        reader_of(schema)

@@ -43,6 +43,13 @@ def schema_ids(raw: RawRecords) -> list[SchemaId | None]:
     return [schema_id(value, headers) for value, headers in zip(raw.values, raw.headers, strict=True)]
 
 
+def distinct_schema_ids(raw: RawRecords) -> set[SchemaId]:
+    """Return the ids of the schemas that records of a run name."""
+    if are_before_bodies(raw.headers):
+        return {*np.unique(ids_before_bodies(raw.spans.values)).tolist()} - {NO_ID}
+    return {number for number in schema_ids(raw) if number is not None}
+
+
 def are_before_bodies(headers: Sequence[Headers]) -> bool:
     """Whether every record that names a schema has its id before the body."""
     if not any_headers(headers):

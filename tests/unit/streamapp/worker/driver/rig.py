@@ -24,6 +24,7 @@ from streamapp.worker.driver.thread import Fetched
 from streamapp.worker.transport.delivery import Delivery
 from streamapp.worker.transport.run_size import RunSize
 from streamapp.worker.transport.runs import TimeOrder
+from streamapp.worker.transport.schema_gate import SchemaGate
 from topics.fetching.batches import Limit
 
 MOST_RECORDS = 2  # of a run
@@ -107,6 +108,7 @@ class Driver:
             interrupt=self._wake,
             sources=SimpleNamespace(suspects=False),
         )
+        consumer.schema_gate = SchemaGate(None)
         consumer._live = LivePartitions()
         consumer._live.epoch, consumer._live.orders = epoch, {order.partition: order for order in orders}
         consumer._going_live = GoingLive(consumer, consumer._thread, consumer._live)

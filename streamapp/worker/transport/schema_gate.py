@@ -1,0 +1,82 @@
+"""Schema gate: lets runs pass whose schemas are known; a partition waits for a schema that is not known yet.
+
+next run ──> ids ──all known──> run with its schemas
+              │
+              ├─ unknown to the registry ──> its record becomes a dead letter
+              └─ not looked up yet ──> the records before it; the others go back, the partition waits
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from streamapp.worker.transport.runs import Run, TimeOrder
+from topics.codecs.frames.schema_ids import distinct_schema_ids, schema_ids
+from topics.registry.known_schemas import KnownSchemas
+from topics.registry.registered_schema import SchemaId
+
+
+class SchemaGate:
+    """The gate of one worker's partitions; belongs to the event loop."""
+
+    def __init__(self, schemas: KnownSchemas | None) -> None:
+        """`schemas`: None: no registry is in use, and every run passes as it is."""
+        self._schemas = schemas
+        self._waiting: dict[int, frozenset[SchemaId]] = {}
+
+    def holds(self, partition: int) -> bool:
+        """Whether a partition waits for schemas."""
+        awaited = self._waiting.get(partition)
+        if awaited is None or self._schemas is None:
+            return False
+        known, absent = self._schemas.schemas(awaited)
+        return len(known) + len(absent) < len(awaited)
+
+    def waiting(self) -> Mapping[int, frozenset[SchemaId]]:
+        """Return the ids that each waiting partition needs."""
+        return {partition: ids for partition, ids in [*self._waiting.items()] if self.holds(partition)}
+
+    def waiting_in_words(self) -> str:
+        """Return the first partition that waits, its schema and the reason; empty if none waits."""
+        waiting = self.waiting()
+        if not waiting or self._schemas is None:
+            return ""
+        partition, ids = next(iter(waiting.items()))
+        more = f" (and {len(waiting) - 1} more)" if len(waiting) > 1 else ""
+        reason = self._schemas.status.failure or "it is being looked up"
+        return f"partition {partition}{more} waits for schema {min(map(str, ids))}: {reason}"
+
+    def forget(self, partition: int) -> None:
+        """Forget that a partition waits."""
+        self._waiting.pop(partition, None)
+
+    def clear(self) -> None:
+        """Forget which partitions wait."""
+        self._waiting.clear()
+
+    def admit(self, order: TimeOrder, run: Run) -> Run | None:
+        """Return a run, or its first records, with schemas; None if the first record has to wait.
+
+        The other records go back to `order`, from which the run was taken.
+        """
+        if self._schemas is None:
+            return run
+        ids = distinct_schema_ids(run.raw)
+        known, absent = self._schemas.schemas(ids)
+        self._waiting.pop(order.partition, None)
+        missing = ids - known.keys() - absent
+        if missing:
+            self._waiting[order.partition] = frozenset(missing)
+            self._schemas.request(missing)
+            first = next(row for row, number in enumerate(schema_ids(run.raw)) if number in missing)
+            if first == 0:
+                order.give_back(run, 1)
+                return None
+            run, rest = run.cut(first)
+            order.give_back(rest, first)
+        unknown = {}
+        if absent:
+            named = zip(run.raw.offsets, schema_ids(run.raw), strict=True)
+            unknown = {offset: number for offset, number in named if number is not None and number in absent}
+        return replace(run, raw=run.raw.read_by(known), unknown=unknown)

@@ -1,0 +1,164 @@
+"""Schema gate: which records of a run pass, and what a partition waits for."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from streamapp.worker.transport.runs import FetchedColumns, Run, TimeOrder
+from streamapp.worker.transport.schema_gate import SchemaGate
+from tests.registry_endpoint import RegistryEndpoint, answered, failed
+from topics.codecs.frames.wire_format import framed
+from topics.columns.spans import RecordSpans
+from topics.registry import known_schemas
+from topics.registry.client import Registry
+from topics.registry.known_schemas import KnownSchemas
+from topics.registry.registry_access import registry_access
+
+TOPIC = "instances"
+PATIENCE = 60
+
+
+class Gate:
+    """A gate over a registry, and the runs of one partition."""
+
+    def __init__(self, endpoint: RegistryEndpoint) -> None:
+        access = registry_access({"schema.registry.url": endpoint.url})
+        assert access is not None
+        self.schemas = KnownSchemas(Registry(access), lambda _: None)
+        self.gate = SchemaGate(self.schemas)
+        self.order = TimeOrder(0, [(TOPIC, 0)], skew_ms=0, max_idle_ms=0, max_records=100)
+        self._changed = threading.Condition()
+        self.schemas.on_result(self._tell)
+
+    def fetch(self, *values: bytes) -> None:
+        n = len(values)
+        records = RecordSpans.of(list(range(n)), [0] * n, [b"m"] * n, values, [()] * n)
+        self.order.add(TOPIC, FetchedColumns(records, n, n))
+
+    def next_run(self) -> Run | None:
+        if self.gate.holds(0):
+            return None
+        run = self.order.next_run(0.0)
+        return None if run is None else self.gate.admit(self.order, run)
+
+    def _tell(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+
+    def wait(self) -> None:
+        """Return once nothing is waited for."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: not self.gate.holds(0), PATIENCE)
+
+
+@pytest.fixture
+def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[RegistryEndpoint]:
+    monkeypatch.setattr(known_schemas, "FIRST_PAUSE_S", 0.01)
+    with RegistryEndpoint(
+        **{f"schemas__ids__{number}": answered(schema="{}", schemaType="JSON") for number in (1, 2)}
+    ) as server:
+        yield server
+
+
+def offsets(run: Run | None) -> list[int]:
+    assert run is not None
+    return [*run.raw.offsets]
+
+
+def test_without_a_registry_every_run_passes_as_it_is(endpoint: RegistryEndpoint) -> None:
+    gate = Gate(endpoint)
+    gate.fetch(framed(9, b"{}"))
+    run = gate.order.next_run(0.0)
+    assert run is not None
+    assert SchemaGate(None).admit(gate.order, run) is run
+
+
+def test_the_records_before_an_unknown_schema_pass_and_the_others_wait(endpoint: RegistryEndpoint) -> None:
+    gate = Gate(endpoint)
+    gate.fetch(b"{}", b"{}", framed(1, b"{}"), b"{}", framed(2, b"{}"))
+    first = gate.next_run()
+    assert offsets(first) == [0, 1]
+    assert first is not None
+    assert (first.position, first.raw.schemas) == (2, {})
+    gate.wait()
+    second, rest = gate.next_run(), []
+    assert second is not None
+    while second is not None:
+        assert second.raw.schemas
+        rest += offsets(second)
+        second = gate.next_run()
+    assert rest == [2, 3, 4]
+    assert endpoint.requests == [("GET", "/schemas/ids/1"), ("GET", "/schemas/ids/2")]
+
+
+def test_a_partition_waits_until_the_registry_answers(endpoint: RegistryEndpoint) -> None:
+    answer = endpoint.answers["/schemas/ids/1"]
+    endpoint.answers["/schemas/ids/1"] = failed(503, 50301, "starting")
+    gate = Gate(endpoint)
+    gate.fetch(framed(1, b"{}"), framed(1, b"{}"))
+    assert gate.next_run() is None
+    assert gate.gate.holds(0)
+    assert gate.next_run() is None
+    assert gate.gate.waiting_in_words().startswith("partition 0 waits for schema 1: ")
+    endpoint.answers["/schemas/ids/1"] = answer
+    gate.wait()
+    assert gate.gate.waiting_in_words() == ""
+    assert offsets(gate.next_run()) == [0, 1]
+
+
+def test_one_schema_that_cannot_be_had_does_not_hold_up_the_others(endpoint: RegistryEndpoint) -> None:
+    endpoint.answers["/schemas/ids/7"] = failed(500, 50001, "broken")
+    gate = Gate(endpoint)
+    gate.schemas.request([7])
+    gate.fetch(framed(2, b"{}"))
+    assert gate.next_run() is None
+    gate.wait()
+    assert offsets(gate.next_run()) == [0]
+    gate.schemas.close()
+
+
+def test_records_whose_schema_the_registry_does_not_have_are_set_aside(endpoint: RegistryEndpoint) -> None:
+    gate = Gate(endpoint)
+    gate.fetch(framed(9, b""), b"{}", framed(9, b""))
+    assert gate.next_run() is None
+    gate.wait()
+    seen: dict[int, object] = {}
+    while (run := gate.next_run()) is not None:
+        seen |= dict.fromkeys(run.raw.offsets) | run.unknown
+    assert seen == {0: 9, 1: None, 2: 9}
+
+
+def test_a_registered_schema_is_found_when_its_absence_is_forgotten(
+    endpoint: RegistryEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_schemas, "ABSENT_S", 0.0)
+    gate = Gate(endpoint)
+    results = threading.Event()
+    gate.schemas.on_result(results.set)
+    gate.schemas.request([9])
+    assert results.wait(PATIENCE)
+    assert gate.schemas.schemas([9]) == ({}, set())
+    endpoint.answers["/schemas/ids/9"] = answered(schema="{}", schemaType="JSON")
+    results.clear()
+    gate.schemas.request([9])
+    assert results.wait(PATIENCE)
+    assert [*gate.schemas.schemas([9])[0]] == [9]
+
+
+def test_runs_are_cut_with_their_unknown_schemas(endpoint: RegistryEndpoint) -> None:
+    gate = Gate(endpoint)
+    gate.fetch(b"{}", framed(9, b""), b"{}", framed(9, b""))
+    gate.schemas.request([9])
+    first = gate.next_run()
+    assert first is not None
+    gate.wait()
+    run = gate.next_run()
+    while run is not None and len(run.raw) < 2:
+        run = gate.next_run()
+    assert run is not None
+    before, after = run.cut(1)
+    assert before.unknown | after.unknown == run.unknown
+    assert set(before.unknown) <= set(before.raw.offsets)
