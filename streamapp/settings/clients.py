@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from streamapp.settings.settings_model import Settings
     from topics.codecs.avro.output_reader import OutputReader
     from topics.registry.client import Registry
+    from topics.registry.known_schemas import KnownSchemas
 
 HEARTBEATS_PER_SESSION = 3
 REQUEST_S = 90.0  # Faust's default; the session timeout must not be longer
@@ -66,6 +67,15 @@ def output_reader(settings: "Settings") -> "OutputReader":
 
     registry = registry_of(settings)
     return OutputReader(None if registry is None else registry.schema)
+
+
+def known_schemas(settings: "Settings") -> "KnownSchemas | None":
+    """Return the schemas of the registry in the settings; None without `schema.registry.url`."""
+    from topics.codecs.by_schema.schema_readers import prepare
+    from topics.registry.known_schemas import KnownSchemas
+
+    registry = registry_of(settings)
+    return None if registry is None else KnownSchemas(registry, prepare)
 
 
 def offset_reset(settings: "Settings") -> str:

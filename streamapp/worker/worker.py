@@ -23,7 +23,7 @@ from faust.exceptions import ConsistencyError
 
 from streamapp.errors import ChangelogError, SettingsError, StreamappError
 from streamapp.settings import Settings
-from streamapp.settings.clients import librdkafka_properties, offset_reset, registry_of
+from streamapp.settings.clients import known_schemas, librdkafka_properties, offset_reset
 from streamapp.settings.loading import unknown_variables
 from streamapp.settings.needs import install_line, missing
 from streamapp.settings.properties import NOT_OF_A_WORKER
@@ -58,7 +58,6 @@ from streamapp.worker.telemetry.switches import read_switches
 from topics.clients import admin
 from topics.clients.cluster import Cluster
 from topics.clients.transactional_sender import TransactionalSender
-from topics.codecs.by_schema.schema_readers import prepare
 from topics.definitions import TopicNames
 from topics.errors import TopicsError
 from topics.registry.known_schemas import KnownSchemas
@@ -181,12 +180,6 @@ def pipeline_type(traces: Traces | None) -> Callable[..., Pipeline]:
     from streamapp.worker.processing.traced_pipeline import TracedPipeline
 
     return partial(TracedPipeline, traces=traces)
-
-
-def known_schemas(settings: Settings) -> KnownSchemas | None:
-    """Return the schemas of the registry in the settings; None if there is no registry."""
-    registry = registry_of(settings)
-    return None if registry is None else KnownSchemas(registry, prepare)
 
 
 def create_manager(

@@ -28,7 +28,7 @@ class RawRecords:
     keys: Sequence[bytes | None]
     values: Sequence[bytes | None]
     headers: Sequence[Headers]  # () if a record has none
-    schemas: Schemas | None = None
+    schemas: Schemas | None = field(default=None, kw_only=True)
     """The schemas that the values name, by id; None: no registry is in use, and a frame is left out."""
     _spans: RecordSpans | None = field(default=None, init=False, repr=False)
 
@@ -69,7 +69,7 @@ class RawRecords:
             return RawRecords.over(self.topic, self.partition, self._spans.part(start, stop), self.schemas)
         cut = slice(start, stop)
         columns = (self.offsets[cut], self.timestamps[cut], self.keys[cut], self.values[cut])
-        return RawRecords(self.topic, self.partition, *columns, self.headers[cut], self.schemas)
+        return RawRecords(self.topic, self.partition, *columns, self.headers[cut], schemas=self.schemas)
 
     def chosen(self, records: Sequence[int] | Ints64) -> RawRecords:
         """Return the records with these indices."""
@@ -82,4 +82,4 @@ class RawRecords:
         if self._spans is not None:
             return RawRecords.over(self.topic, self.partition, self._spans, schemas)
         columns = (self.offsets, self.timestamps, self.keys, self.values, self.headers)
-        return RawRecords(self.topic, self.partition, *columns, schemas)
+        return RawRecords(self.topic, self.partition, *columns, schemas=schemas)

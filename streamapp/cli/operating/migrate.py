@@ -70,6 +70,7 @@ def migrate(
     """
     import json
 
+    from streamapp.settings.clients import known_schemas
     from streamapp.tools.migration.advice import left_to_do
     from streamapp.tools.migration.migration_course import Course
     from streamapp.tools.migration.outcome import as_text, document_of
@@ -84,6 +85,7 @@ def migrate(
         partitions=partitions,
         to_group=to_application,
         to_servers=to_servers,
+        schemas=known_schemas(settings),
     )
     with course.new:
         obstacles, created = _go(course, leave_behind=leave_behind, dry_run=dry_run)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def installation_of(options: SettingsOptions) -> "Installation":
+    from streamapp.settings.clients import known_schemas
     from streamapp.tools.offline.installation import Installation
     from streamapp.worker.task.task_config import TaskConfig
     from topics.clients.admin import existing
@@ -22,7 +23,7 @@ def installation_of(options: SettingsOptions) -> "Installation":
     settings, kafka, names = options.connection()
     names = existing(Cluster(kafka), names)
     config = TaskConfig.from_settings(settings, features=names.features)
-    return Installation(kafka, settings.application_id, names, config)
+    return Installation(kafka, settings.application_id, names, config, known_schemas(settings))
 
 
 def given_up(options: SettingsOptions, partition: int, what: str, *, yes: bool) -> "Installation":

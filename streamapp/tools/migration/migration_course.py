@@ -15,6 +15,7 @@ from topics.clients import admin
 from topics.clients.cluster import Cluster
 from topics.clients.consumer_group import is_occupied
 from topics.definitions import TopicNames
+from topics.registry.known_schemas import KnownSchemas
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +37,12 @@ class Course:
         partitions: int | None = None,
         to_group: str | None = None,
         to_servers: str | None = None,
+        schemas: KnownSchemas | None = None,
     ) -> Course:
         """Return the course; errors if the old place has no topics, or the new place has unlike topics.
 
-        `kafka`: client properties under Kafka's names; `config`: settings of the workers.
+        `kafka`: client properties under Kafka's names; `config`: settings of the workers; `schemas`: of the
+        schema registry, if it is in use.
         """
         there = dict(kafka) | ({} if to_servers is None else {"bootstrap.servers": to_servers})
         was, names = _names("--from-prefix", prefixes[0]), _names("--to-prefix", prefixes[1])
@@ -51,7 +54,7 @@ class Course:
                 "choose a new prefix"
             )
             raise UsageError(message)
-        old = OldPlace(kafka, group, admin.existing(here, was), config)
+        old = OldPlace(kafka, group, admin.existing(here, was), config, schemas)
         n = partitions or old.source_partitions
         topics = admin.alike(here, was, other, names, n)
         new = NewPlace(there, to_group or group, names, n)

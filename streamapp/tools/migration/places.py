@@ -26,6 +26,7 @@ from topics.clients.partitioner import partition_of
 from topics.clients.sender import Sender
 from topics.columns.records import Headers, RawRecords
 from topics.definitions import TopicNames
+from topics.registry.known_schemas import KnownSchemas
 
 SENT: Final[Headers] = (("grove-migrate", b"1"),)
 """Header of the records that a migration sends, by which a later run recognises them."""
@@ -37,8 +38,17 @@ COUNTED: Final = 10_000
 class OldPlace:
     """The place from which models are migrated; nothing is written."""
 
-    def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames, config: TaskConfig) -> None:
-        """`kafka`: client properties under Kafka's names; `group`: whose offsets count."""
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        group: str,
+        names: TopicNames,
+        config: TaskConfig,
+        schemas: KnownSchemas | None = None,
+    ) -> None:
+        """`kafka`: client properties under Kafka's names; `group`: whose offsets count; `schemas`: of the
+        schema registry, if it is in use.
+        """
         self.kafka, self.group, self.names = kafka, group, names
         cluster = Cluster(kafka)
         self.source_partitions = admin.installed(cluster, names)
@@ -47,7 +57,7 @@ class OldPlace:
             [*source_topics(names).values(), names.journal, names.snapshots]
         )
         self.partitions = min(self._counts.values())
-        self._installation = Installation(kafka, group, names, config)
+        self._installation = Installation(kafka, group, names, config, schemas)
 
     def members(self) -> list[str]:
         return members_of(self.kafka, self.group)

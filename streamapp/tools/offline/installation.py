@@ -13,13 +13,24 @@ from topics.clients.cluster import Cluster
 from topics.clients.consumer_group import members_of
 from topics.clients.partitioner import partition_of
 from topics.definitions import TopicNames
+from topics.registry.known_schemas import KnownSchemas
 
 
 class Installation:
     """Finds partitions, by number or by the keys in them."""
 
-    def __init__(self, kafka: Mapping[str, Any], group: str, names: TopicNames, config: TaskConfig) -> None:
-        """`kafka`: client properties under Kafka's names; `group`: whose offsets count."""
+    def __init__(
+        self,
+        kafka: Mapping[str, Any],
+        group: str,
+        names: TopicNames,
+        config: TaskConfig,
+        schemas: KnownSchemas | None = None,
+    ) -> None:
+        """`kafka`: client properties under Kafka's names; `group`: whose offsets count; `schemas`: of the
+        schema registry, if it is in use.
+        """
+        self._schemas = schemas
         self.kafka = kafka
         self.group = group
         self.names = names
@@ -33,7 +44,7 @@ class Installation:
     def partition(self, number: int) -> StoredPartition:
         """Return a partition; OfflineError if the number is too large."""
         self.check(number)
-        return StoredPartition(self.kafka, self.group, self.names, self._config, number)
+        return StoredPartition(self.kafka, self.group, self.names, self._config, number, self._schemas)
 
     def check(self, number: int) -> None:
         """Raise OfflineError if the number of a partition is too large."""

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -23,6 +23,7 @@ from streamapp.worker.restore.errors import RestoreError
 from streamapp.worker.restore.journal_replay import Process, Replay
 from streamapp.worker.restore.log_reader import LogReader
 from streamapp.worker.restore.rebuild import Committed
+from streamapp.worker.restore.replayed_schemas import schemas_of
 from streamapp.worker.restore.tail import TailReader
 from streamapp.worker.task.sources import SOURCES, SourceName, in_words, source_topics
 from streamapp.worker.task.task import Task
@@ -31,6 +32,7 @@ from topics.columns.records import RawRecords
 from topics.definitions import TopicNames
 from topics.fetching.batches import PROCESSED, Limit
 from topics.patience import Patience
+from topics.registry.known_schemas import KnownSchemas
 
 logger = logging.getLogger(__name__)
 
@@ -43,10 +45,19 @@ class StoredPartition:
     """One partition of an installation."""
 
     def __init__(
-        self, kafka: Mapping[str, Any], group: str, names: TopicNames, config: TaskConfig, partition: int
+        self,
+        kafka: Mapping[str, Any],
+        group: str,
+        names: TopicNames,
+        config: TaskConfig,
+        partition: int,
+        schemas: KnownSchemas | None = None,
     ) -> None:
-        """`kafka`: client properties under Kafka's names; `config`: of tasks that begin after a reset."""
+        """`kafka`: client properties under Kafka's names; `config`: of tasks that begin after a reset;
+        `schemas`: of the schema registry, if it is in use.
+        """
         self.number = partition
+        self._schemas = None if schemas is None else partial(schemas_of, schemas)
         self._kafka = kafka
         self._group = group
         self._names = names
@@ -180,6 +191,6 @@ class StoredPartition:
         parts = Changelog(self._parts, self._names.snapshots, self.number, removed=True)
 
         def replay() -> Replay:
-            return Replay(self.number, self._open_source, process=process)
+            return Replay(self.number, self._open_source, process=process, schemas=self._schemas)
 
         return TimeTravel(self.number, tails, parts.get, replay, self._config)

@@ -127,7 +127,8 @@ def test_records_whose_schema_the_registry_does_not_have_are_set_aside(endpoint:
     gate.wait()
     seen: dict[int, object] = {}
     while (run := gate.next_run()) is not None:
-        seen |= dict.fromkeys(run.raw.offsets) | run.unknown
+        seen |= dict.fromkeys(run.raw.offsets)
+        seen |= run.unknown
     assert seen == {0: 9, 1: None, 2: 9}
 
 
@@ -160,5 +161,5 @@ def test_runs_are_cut_with_their_unknown_schemas(endpoint: RegistryEndpoint) -> 
         run = gate.next_run()
     assert run is not None
     before, after = run.cut(1)
-    assert before.unknown | after.unknown == run.unknown
+    assert {**before.unknown, **after.unknown} == run.unknown
     assert set(before.unknown) <= set(before.raw.offsets)
