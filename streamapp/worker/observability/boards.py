@@ -81,6 +81,7 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
                     "grove_transactions_aborted_total",
                 ),
                 _p("Life left of the sign-in's token", "grove_token_expires_seconds", unit="s", mean=True),
+                _p("Spans sent and dropped", "grove_spans_sent_total", "grove_spans_dropped_total"),
                 _p("Lost and sought back", "grove_records_lost_total", "grove_sought_back_total"),
             ),
         ),
@@ -362,7 +363,7 @@ def _defaults(panel: Panel) -> dict[str, Any]:
 def _lines(panel: Panel, metric: str) -> Iterator[tuple[str, str]]:
     """Yield the expressions of a metric, each with the name of its lines."""
     labels = " ".join(f"{{{{{label}}}}}" for label in panel.by)
-    if metric.endswith("_seconds"):
+    if metric.endswith("_seconds") and not panel.mean:  # a histogram; means are of gauges
         for quantile in QUANTILES:
             by = ", ".join(("le", *panel.by))
             rates = f"sum by ({by}) (rate({metric}_bucket{{{JOB}}}[$__rate_interval]))"

@@ -29,7 +29,11 @@ RULES = [
 ]
 ALERTS = {rule["alert"]: rule for rule in RULES if "alert" in rule}
 UNIT_TESTS = yaml.safe_load((PROMETHEUS / "rules_test.yml").read_text())["tests"]
-ELSEWHERE = ("streamapp/worker/gauges.py", "streamapp/worker/observability/pages/parent.py")
+ELSEWHERE = (
+    "streamapp/worker/gauges.py",
+    "streamapp/worker/observability/pages/parent.py",
+    "streamapp/worker/telemetry/span_export.py",
+)
 
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not here")
 
@@ -95,6 +99,13 @@ def test_panels_lie_beside_each_other_and_ask_for_what_they_show(name: str) -> N
     assert max(x for x, _ in cells) < 24
     assert len({panel["id"] for panel in board["panels"]}) == len(board["panels"])
     assert set().union(*map(names_in, expressions(board))) == metrics_of(name)
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_only_histograms_are_asked_for_quantiles(name: str) -> None:
+    histograms = {family.name for family in Metrics().registry.collect() if family.type == "histogram"}
+    asked = re.findall(r"(grove_\w+)_bucket", " ".join(expressions(json.loads(boards.text_of(name)))))
+    assert set(asked) <= histograms
 
 
 @needs_promtool
