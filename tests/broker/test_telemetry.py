@@ -67,12 +67,7 @@ def place_of(broker: Broker, tmp_path: Path, guarantee: str = "exactly_once") ->
 
 
 def runs_of(collector: Collector, topic: str) -> list[ReceivedSpan]:
-    return [span for span in list(collector.spans) if span.name == f"process {topic}" and is_run(span)]
-
-
-def is_run(span: ReceivedSpan) -> bool:
-    """A group of several runs has a span too, with a run's name if they are of one topic."""
-    return "streamgrove.offset.first" in span.attributes
+    return [span for span in list(collector.spans) if span.name == f"process {topic}"]
 
 
 def linking(collector: Collector, topic: str, context: Context) -> ReceivedSpan | None:

@@ -172,8 +172,7 @@ class Traces:
     def begin(self, runs: Sequence[Run]) -> GroupSpan | None:
         """Begin the span of runs that are computed in one go; None: the sampler leaves it out."""
         fetches = {fetch for run in runs if (fetch := self._fetches.of(run)) is not None}
-        topics = {run.topic for run in runs}
-        name = f"process {next(iter(topics))}" if len(topics) == 1 else "process"
+        name = f"process {runs[0].topic}" if len(runs) == 1 else "process"
         span = self._tracer.start_span(
             name,
             Context(),  # no parent: a run has the records of many traces
