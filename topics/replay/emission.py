@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Final, Protocol
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from topics.codecs import encode_instances, encode_labels
-from topics.columns.records import Features
+from topics.columns.records import Features, Format
 from topics.errors import DatasetError
 from topics.readers.dataset import Dataset
 from topics.replay.owed import LabelRows
@@ -152,11 +152,45 @@ class Wording:
         return labels
 
 
+Register = Callable[[str, str, str], int]
+"""A function that registers a schema, given its topic, its record's name and its text; returns its id."""
+
+
+class Writer(Protocol):
+    """Writes the values of rows and labels."""
+
+    def instances(
+        self, features: Features, ids: list[str] | None, labels: list[str | None] | None
+    ) -> list[bytes]:
+        """Return the values of n instances."""
+
+    def labels(self, ids: list[str], labels: list[str | None]) -> list[bytes]:
+        """Return the values of n labels."""
+
+
+class CodecWriter:
+    """Writes values in a format that needs no schema."""
+
+    def __init__(self, form: Format) -> None:
+        self._format = form
+
+    def instances(
+        self, features: Features, ids: list[str] | None, labels: list[str | None] | None
+    ) -> list[bytes]:
+        return encode_instances(features, format=self._format, ids=ids, labels=labels)
+
+    def labels(self, ids: list[str], labels: list[str | None]) -> list[bytes]:
+        return encode_labels(ids, labels, format=self._format)
+
+
 class RowEmitter:
     """One record for each row and label, for each key if every row goes to every key."""
 
-    def __init__(self, plan: ReplayPlan, dataset: Dataset, ring: KeyRing) -> None:
-        self._format = plan.format
+    def __init__(
+        self, plan: ReplayPlan, dataset: Dataset, ring: KeyRing, writer: Writer | None = None
+    ) -> None:
+        """`writer`: of values that need a schema; None: the format of the plan needs none."""
+        self._writer = writer or CodecWriter("json" if plan.format == "avro" else plan.format)
         self._instances = plan.names.instances
         self._labels = plan.names.labels
         self._wording = Wording(plan, dataset)
@@ -166,11 +200,10 @@ class RowEmitter:
         """Return the records of rows and of due labels, each label after the rows before it."""
         outgoing = Outgoing()
         if len(rows):
-            values = encode_instances(
+            values = self._writer.instances(
                 self._wording.features(rows.x),
-                format=self._format,
-                ids=self._wording.ids(rows.number),
-                labels=self._wording.classes(rows.code),
+                self._wording.ids(rows.number),
+                self._wording.classes(rows.code),
             )
             outgoing = self._addressed(self._instances, values, rows.number, rows.timestamp)
         if not len(labels):
@@ -178,7 +211,7 @@ class RowEmitter:
         ids = self._wording.ids(labels.row)
         names = self._wording.classes(labels.code)
         assert ids is not None and names is not None
-        values = encode_labels(ids, names, format=self._format)
+        values = self._writer.labels(ids, names)
         instances = len(outgoing)
         outgoing.extend(self._addressed(self._labels, values, labels.row, labels.timestamp))
         if not instances:

@@ -16,7 +16,7 @@ from topics.errors import CatalogueError, DatasetError
 from topics.patience import Patience
 from topics.readers.dataset import Batch, Dataset
 from topics.replay.arrow_blocks import BlockEmitter
-from topics.replay.emission import Emitter, Outgoing, RowEmitter, Rows
+from topics.replay.emission import Emitter, Outgoing, Register, RowEmitter, Rows, Writer
 from topics.replay.label_loop import LabelLoop, LoopGroups, stations_of
 from topics.replay.owed import OwedLabels
 from topics.replay.replay_plan import ReplayPlan
@@ -61,11 +61,12 @@ class Replay:
         kafka: Mapping[str, Any],
         groups: LoopGroups | None = None,
         tell: Callable[[str], object] = lambda _: None,
+        register: Register | None = None,
     ) -> None:
         """Reach the broker and find the partitions; `kafka` holds client properties under Kafka's names.
 
         With `max_outstanding`, `groups` are the groups of the label loop, and `tell` gets a line of progress
-        every few seconds while the replay waits for it.
+        every few seconds while the replay waits for it. Records in Avro need `register`.
         """
         if not dataset.names:
             message = "the data set has no attribute beside the class; instances need one at least"
@@ -76,8 +77,11 @@ class Replay:
         self._timeline = Timeline(plan)
         self._owed = OwedLabels()
         ring = KeyRing(plan, _partitions(kafka, plan))
-        blocks = plan.format == "arrow"
-        self._emitter: Emitter = (BlockEmitter if blocks else RowEmitter)(plan, dataset, ring)
+        self._emitter: Emitter
+        if plan.format == "arrow":
+            self._emitter = BlockEmitter(plan, dataset, ring)
+        else:
+            self._emitter = RowEmitter(plan, dataset, ring, _writer(plan, dataset, register))
         self._sender = Sender(kafka, self._stop.is_set)
         self._loop: LabelLoop | None = None
         if plan.max_outstanding is not None:
@@ -266,6 +270,18 @@ def _chunk_rows(plan: ReplayPlan) -> int:
     if plan.max_outstanding is not None:
         most = max(1, min(most, plan.max_outstanding // MARKS))
     return most if plan.rate is None else int(np.clip(plan.rate * CHUNK_S, 1, most))
+
+
+def _writer(plan: ReplayPlan, dataset: Dataset, register: Register | None) -> Writer | None:
+    """Return the writer of values in Avro; None for other formats."""
+    if plan.format != "avro":
+        return None
+    if register is None:
+        message = "records in Avro need a schema registry"
+        raise ValueError(message)
+    from topics.replay.avro_writer import AvroWriter  # kernels: loaded only when they are needed
+
+    return AvroWriter(plan, dataset, register)
 
 
 def _partitions(kafka: Mapping[str, Any], plan: ReplayPlan) -> int:

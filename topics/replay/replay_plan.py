@@ -11,6 +11,8 @@ from topics.delay import Delay
 
 LabelMode = Literal["with", "apart", "none"]
 Spread = Literal["each", "round-robin", "zipf"]
+ReplayFormat = Format | Literal["avro"]
+FORMATS = (*get_args(Format), "avro")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +48,7 @@ class ReplayPlan:
     labels: LabelMode = "with"
     label_delay: Delay = field(default_factory=Delay)
     label_loss: float = 0.0
-    format: Format = "json"
+    format: ReplayFormat = "json"
     block_rows: int = 1000
     by_name: bool = True
     withhold: tuple[str, ...] = ()
@@ -65,7 +67,7 @@ class ReplayPlan:
         for name, allowed in (
             ("spread", get_args(Spread)),
             ("labels", get_args(LabelMode)),
-            ("format", get_args(Format)),
+            ("format", FORMATS),
         ):
             if getattr(self, name) not in allowed:
                 _refuse(name, getattr(self, name), f"one of {', '.join(allowed)}")

@@ -1,16 +1,19 @@
 """`grove replay`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from streamapp.cli.data_options import AnyData, FileOptions, say_inferred
+from streamapp.cli.data_options import AnyData, FileOptions, of_data, say_inferred
 from streamapp.cli.options import Json, SettingsOptions
 from streamapp.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streamapp.settings import Settings
     from topics.definitions import TopicNames
     from topics.replay import LoopGroups, ReplayPlan, TopicReplayPlan
 
@@ -76,7 +79,8 @@ class ReplayOptions:
         1.0
     )
     format: Annotated[
-        Literal["json", "packed", "arrow"], of_records("--wire", "-w", help="Format of the records.")
+        Literal["json", "packed", "arrow", "avro"],
+        of_records("--wire", "-w", help="Format of the records; avro needs a schema registry."),
     ] = "json"
     block_rows: Annotated[int, of_records("--block-rows", help="Rows of an arrow block.", min=1)] = 1000
     by_name: Annotated[
@@ -137,6 +141,16 @@ class ReplayOptions:
 
 
 @dataclass(frozen=True)
+class ReplayFileOptions(FileOptions):
+    """Options for reading a file; `--format avro`, which no file has, is the format of the records."""
+
+    form: Annotated[
+        Literal["arff", "libsvm", "csv", "parquet", "arrow", "avro"] | None,
+        of_data("--format", "-f", help="Format of the file; default: by its content. avro: as --wire avro."),
+    ] = None  # type: ignore[assignment] # one value more than other commands take
+
+
+@dataclass(frozen=True)
 class TopicOptions:
     """Topics that are sent again, instead of a data set."""
 
@@ -193,7 +207,7 @@ def _milliseconds(option: str, text: str | None) -> int | None:
 
 
 def replay(
-    file: FileOptions,
+    file: ReplayFileOptions,
     sent: ReplayOptions,
     again: TopicOptions,
     options: SettingsOptions,
@@ -214,9 +228,15 @@ def replay(
       grove replay --data elec.csv --labels none --withhold nswprice --withhold nswdemand
       grove replay --data 'gen:sea?n=1000000' --keys 64 --spread zipf --wire packed
       grove replay --data sales.parquet --target returned
+      grove replay --data elec.csv --format avro
       grove replay --from-topic grove.instances --from-topic grove.labels --topics-prefix trial.
       grove replay --from-topic grove.instances --from 2026-11-01 --to 2026-11-08 --topics-prefix trial.
     """
+    if file.form == "avro":
+        if sent.format not in ("json", "avro"):
+            message = f"--format avro and --wire {sent.format} exclude each other; give one of them"
+            raise UsageError(message)
+        sent, file = replace(sent, format="avro"), replace(file, form=None)
     if (data is None) == (not again.from_topic):
         message = "one of --data and --from-topic must be given"
         raise UsageError(message)
@@ -240,7 +260,8 @@ def replay(
     dataset = open_data(data, rows, bounded_by="--records", **vars(file))
     if not as_json:
         say_inferred(dataset, file)
-    running = Replay(dataset, plan, kafka, groups, say_on_stderr)
+    register = _register(settings) if plan.format == "avro" else None
+    running = Replay(dataset, plan, kafka, groups, say_on_stderr, register)
     with stoppable_progress(running.stop, "Replaying", shown=not as_json) as bar:
         report = running.run(lambda so_far: bar(so_far.rows, so_far.total_rows))
     if as_json:
@@ -255,8 +276,30 @@ def replay(
         typer.echo(f"stopped; go on with --from-row {report.next_row}")
 
 
+def _register(settings: "Settings") -> "Callable[[str, str, str], int]":
+    """Return a function that registers the schema of a topic under its subject, and returns its id."""
+    from streamapp.settings.clients import registry_of
+    from topics.registry.subject_names import subject_name
+
+    registry = registry_of(settings)
+    if registry is None:
+        message = "records in Avro need schema.registry.url, where their schemas are registered; set it"
+        raise UsageError(message)
+
+    def register(topic: str, record_name: str, text: str) -> int:
+        subject = subject_name(settings.value_subject_name_strategy, topic, f"streamgrove.{record_name}")
+        return registry.register(subject, "AVRO", text)
+
+    return register
+
+
 def _replay_topics(
-    file: FileOptions, sent: ReplayOptions, again: TopicOptions, options: SettingsOptions, *, as_json: bool
+    file: ReplayFileOptions,
+    sent: ReplayOptions,
+    again: TopicOptions,
+    options: SettingsOptions,
+    *,
+    as_json: bool,
 ) -> None:
     import dataclasses
     import json
@@ -266,7 +309,7 @@ def _replay_topics(
     from topics.fetching.batches import Limit
     from topics.replay import TopicReplay
 
-    if file != FileOptions() or sent != ReplayOptions(rate=sent.rate, records=sent.records):
+    if file != ReplayFileOptions() or sent != ReplayOptions(rate=sent.rate, records=sent.records):
         message = "--from-topic sends records as they are: beside it only --from, --to, --rate and --records"
         raise UsageError(message)
     settings, kafka, names = options.connection()

@@ -11,7 +11,7 @@ from topics.replay import ReplayPlan
     [
         ({"spread": "random"}, "spread='random' must be one of each, round-robin, zipf"),
         ({"labels": "late"}, "labels='late' must be one of with, apart, none"),
-        ({"format": "avro"}, "format='avro' must be one of json, packed, arrow"),
+        ({"format": "xml"}, "format='xml' must be one of json, packed, arrow, avro"),
         ({"keys": ()}, "keys=.* must be at least one model key"),
         ({"keys": ("a", "")}, "none empty"),
         ({"keys": ("a", "a")}, "all different"),
