@@ -334,6 +334,14 @@ def test_policies_select_each_kind_of_pod_and_name_the_ports_of_brokers(rendered
         assert spec["policyTypes"] == ["Ingress", "Egress"]
         assert spec["ingress"] == [], "a policy without sources lets no pod in"
         assert {"protocol": "TCP", "port": 9093} in spec["egress"][1]["ports"]
+    registry, collector, api, label_studio = 8080, 4318, 6443, 443
+    opened = {
+        name: {port["port"] for rule in spec["egress"] for port in rule["ports"]}
+        for name, spec in policies.items()
+    }
+    assert opened["streamgrove-web"] == {53, 9093, registry, collector}
+    assert opened["streamgrove-worker"] == {53, 9093, registry, collector, 443, api}
+    assert opened["streamgrove-bridge"] == {53, 9093, registry, collector, label_studio}
     worker = named(rendered["strimzi"])["NetworkPolicy", "streamgrove-worker"]
     (rule,) = worker["spec"]["ingress"]
     assert rule["ports"] == [{"protocol": "TCP", "port": "http"}]
