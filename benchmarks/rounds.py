@@ -71,11 +71,11 @@ INSIDE: list[tuple[type, str, str]] = [
 class Partitions:
     """The tasks of a worker, and the record batches that it fetches for each task."""
 
-    def __init__(self, batches: list[list[bytes]]) -> None:
+    def __init__(self, batches: list[list[bytes]], make: Callable[..., Pipeline] = Pipeline) -> None:
         limits = OutputLimits.of_catalogue(NAMES)
         away = {"bootstrap.servers": f"127.0.0.1:{free_port()}", "log_level": 0}
         self.sender = Sender(away, native=True)
-        self._pipeline = Pipeline(Settings(), self.sender, Metrics(), partitions=len(batches), limits=limits)
+        self._pipeline = make(Settings(), self.sender, Metrics(), partitions=len(batches), limits=limits)
         numbers = range(len(batches))
         self._tasks = [self._pipeline.new_task(number) for number in numbers]
         self._batches = batches
@@ -147,9 +147,11 @@ def watch_inside(watch: NestedStopwatch) -> Callable[[], None]:
     return end
 
 
-async def measure(batches: list[list[bytes]], rounds: int, in_groups: bool) -> dict[str, float]:
+async def measure(
+    batches: list[list[bytes]], rounds: int, in_groups: bool, make: Callable[..., Pipeline] = Pipeline
+) -> dict[str, float]:
     """Return µs of CPU of a round by stage; a third of the rounds warms up."""
-    partitions, watch = Partitions(batches), NestedStopwatch()
+    partitions, watch = Partitions(batches, make), NestedStopwatch()
     end = watch_inside(watch)
     try:
         for number in range(rounds):
@@ -163,9 +165,11 @@ async def measure(batches: list[list[bytes]], rounds: int, in_groups: bool) -> d
     return {stage: seconds / counted * 1e6 for stage, seconds in watch.seconds.items()}
 
 
-async def count_calls(batches: list[list[bytes]], rounds: int, in_groups: bool) -> float:
+async def count_calls(
+    batches: list[list[bytes]], rounds: int, in_groups: bool, make: Callable[..., Pipeline] = Pipeline
+) -> float:
     """Return the calls in Python of a round, built-in functions included; a third of the rounds warms up."""
-    partitions, watch, profile = Partitions(batches), Stopwatch(), cProfile.Profile()
+    partitions, watch, profile = Partitions(batches, make), Stopwatch(), cProfile.Profile()
     try:
         for number in range(rounds):
             if number == rounds // 3:
@@ -192,6 +196,13 @@ def report(turns: list[dict[str, float]], in_groups: bool, batches: list[list[by
     print(json.dumps(line))
 
 
+def batches_of(rounds: int, partitions: int, keys: int, batch_bytes: int) -> list[list[bytes]]:
+    """Return record batches by partition, about one for each round."""
+    rows = generate(rounds * partitions * batch_bytes // 100, model_keys(keys, partitions))
+    encoded = record_batches(rows, "json", partitions, batch_bytes)
+    return [[batch for at, batch in encoded if at == partition] for partition in range(partitions)]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rounds", description=__doc__.splitlines()[0])
     parser.add_argument("--partitions", type=int, default=8)
@@ -204,10 +215,7 @@ def main() -> None:
     # The broker is away on purpose.
     logging.getLogger("topics.clients.delivery_failures").setLevel(logging.ERROR)
     warm_kernels()
-    n = options.rounds * options.partitions * options.batch_bytes // 100
-    rows = generate(n, model_keys(options.keys, options.partitions))
-    encoded = record_batches(rows, "json", options.partitions, options.batch_bytes)
-    batches = [[batch for at, batch in encoded if at == partition] for partition in range(options.partitions)]
+    batches = batches_of(options.rounds, options.partitions, options.keys, options.batch_bytes)
     rounds = min(options.rounds, *map(len, batches))
     gc.collect()
     gc.freeze()
