@@ -47,6 +47,7 @@ from benchmarks.rig.visible import Cluster
 from streamapp.worker.app import FETCH
 from streamapp.worker.driver.pace import PACE_MAX_S
 from streamapp.worker.driver.thread import ConsumerThread
+from streamapp.worker.transport.fetch_sessions import FetchSessions
 from streamapp.worker.transport.partition_health import PartitionHealth
 from topics.fetching.fetched_records import keep_bytes
 
@@ -111,6 +112,7 @@ class Fetcher:
             self._positions[TP(*place)] = at = ends[place] if options.way_seconds else 0
             consumer.seek(place, at)
         fetcher: Any = consumer._fetcher
+        FetchSessions(consumer._client, consumer._subscription)
         self._thread = _Thread(consumer, self._loop)
         fetcher._prefetch_backoff = 0.0
         self._thread._plan_fetches(fetcher)
