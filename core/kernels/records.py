@@ -91,6 +91,8 @@ class Record:
     """Number of words of the fields."""
     is_named: ClassVar[bool] = True
     """Signatures may name the class."""
+    is_constant: ClassVar[bool] = False
+    """No kernel writes the words: what it has read from them it need not read again."""
 
     def __init__(self, ints: Any, floats: Any, start: Any) -> None:
         """Take the words as int64 and as float64, and the position of the record's first word."""
@@ -143,7 +145,7 @@ class Record:
             for name, value in vars(cls).items()
             if isinstance(value, Word | WordsAfter)
         }
-        record_types.declare(cls, fields, is_named=cls.is_named)
+        record_types.declare(cls, fields, is_named=cls.is_named, is_constant=cls.is_constant)
         for name, field in declared.items():
             setattr(cls, name, field.accessor())
 
@@ -162,6 +164,7 @@ class ParameterRecord(Record):
 
     __slots__ = ()
     is_named = False
+    is_constant = True
 
 
 def offset(record: type[Record], name: str) -> int:

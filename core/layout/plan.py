@@ -15,6 +15,8 @@ class PlanRecord(Record):
     a uint64.
     """
 
+    is_constant = True
+
     attributes: int = word("attributes of the schema")
     numeric: int = word("numeric attributes")
     nominal: int = word("nominal attributes")
@@ -149,6 +151,8 @@ class PlanRecord(Record):
 
 class NominalColumn(Record):
     """The entry of a nominal attribute in the plan's nominal table."""
+
+    is_constant = True
 
     column: int = word("column of the attribute in a record")
     first: int = word("first value of the attribute on the value axis")

@@ -30,10 +30,11 @@ MEMBERS: Final = {"ints": INTS, "floats": FLOATS, "start": types.int64}
 class RecordType(types.Type):  # type: ignore[misc]
     """The numba type of the records of one class."""
 
-    def __init__(self, record: type, fields: dict[str, tuple[int, Any]]) -> None:
-        """Take the class, and the offset and numba type of each field."""
+    def __init__(self, record: type, fields: dict[str, tuple[int, Any]], is_constant: bool) -> None:
+        """Take the class, the offset and numba type of each field, and whether no kernel writes them."""
         self.record = record
         self.fields = fields
+        self.is_constant = is_constant
         super().__init__(f"Record({record.__module__}.{record.__qualname__})")
 
 
@@ -57,11 +58,13 @@ def type_of(record: type) -> Any:
     return _types[record]
 
 
-def declare(record: type, fields: dict[str, tuple[int, bool, bool]], is_named: bool) -> None:
+def declare(
+    record: type, fields: dict[str, tuple[int, bool, bool]], *, is_named: bool, is_constant: bool
+) -> None:
     """Register a class of records with numba: its type, constructor, methods and properties.
 
     fields: by name the offset, whether the words are floats, and whether the name stands for all words from
-    there on. is_named: signatures may use the name of the class.
+    there on. is_named: signatures may use the name of the class. is_constant: no kernel writes the words.
     """
     kinds = {
         (False, False): types.int64,
@@ -70,7 +73,7 @@ def declare(record: type, fields: dict[str, tuple[int, bool, bool]], is_named: b
         (True, True): FLOATS,
     }
     typed = {name: (offset, kinds[is_float, is_many]) for name, (offset, is_float, is_many) in fields.items()}
-    record_type = RecordType(record, typed)
+    record_type = RecordType(record, typed, is_constant)
     _types[record] = record_type
     extending.typeof_impl.register(record)(lambda _record, _context: record_type)
     if is_named:
@@ -180,13 +183,23 @@ def _read(context: Any, builder: Any, record_type: Any, value: Any, name: str) -
         return record.start if name == "start" else _words(context, builder, record, MEMBERS[name])
     if name in record_type.fields:
         place = _place(context, builder, record_type, value, name)
-        return place if record_type.fields[name][1] in (INTS, FLOATS) else builder.load(place)
+        if record_type.fields[name][1] in (INTS, FLOATS):
+            return place
+        word = builder.load(place)
+        if record_type.is_constant:  # else every store would make the compiler load it again
+            word.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return word
     signature = templates.signature(types.void, record_type)
     return _call((record_type.name, name), context, builder, signature, (value,))
 
 
 @imputils.lower_setattr_generic(RecordType)
 def _write(context: Any, builder: Any, signature: Any, arguments: Any, name: str) -> None:
+    record_type = signature.args[0]
+    if record_type.is_constant:
+        record = record_type.record.__qualname__
+        msg = f"{record}.{name} must not be written by a kernel: {record}.is_constant is true"
+        raise numba.errors.TypingError(msg)
     builder.store(arguments[1], _place(context, builder, signature.args[0], arguments[0], name))
 
 

@@ -36,6 +36,8 @@ until all subsets are used.
 class ForestPlan(Record):
     """The words of a plan about its forests (``ForestPlacement.offsets``)."""
 
+    is_constant = True
+
     members: int = word("trees that vote")
     stride: int = word("words of a member record")
     slots: int = word("member records: for each member, and for each background tree if there are any")

@@ -115,6 +115,34 @@ def test_an_entry_kernel_refuses_arguments_of_other_types(words: Any) -> None:
     assert not words[9:].any()
 
 
+class Tariff(Record):
+    """Words that no kernel writes."""
+
+    is_constant = True
+
+    price: float = word("price")
+
+
+@pytest.mark.skipif(jit.DISABLED, reason="nothing is compiled")
+def test_a_kernel_that_writes_a_constant_record_is_refused(words: Any) -> None:
+    @kernel
+    def price_of(tariff: Any) -> float:
+        return tariff.price  # type: ignore[no-any-return]
+
+    @kernel
+    def raise_price(tariff: Any) -> None:
+        tariff.price += 1.0
+
+    tariff = Tariff.over(words)
+    tariff.price = 3.0
+    assert price_of(tariff) == 3.0
+    tariff.price = 4.0
+    assert price_of(tariff) == 4.0
+    with pytest.raises(Exception, match=r"Tariff\.price must not be written by a kernel"):
+        raise_price(tariff)
+    assert tariff.price == 4.0
+
+
 def test_rows_have_the_fields_as_columns(words: Any) -> None:
     shelves = rows(words[4:19], row_type(Shelf, 5, after=3))
     shelves.books = 1
