@@ -21,7 +21,7 @@ import numpy as np
 
 from core.active.label_account import SAMPLED_FOR_EVALUATION, Account
 from core.events import Event
-from core.kernels.jit import kernel, tail
+from core.kernels.jit import called, kernel, tail
 from core.kernels.records import offset
 from core.layout.measures import MeasureSums
 from core.layout.model import (
@@ -255,72 +255,73 @@ def _against(right: int, baseline: int, n: int) -> float:
     return (right - baseline) / (n - baseline) if n > baseline else 0.0
 
 
-@kernel
-def count_prediction(
-    plan: PlanRecord, model: ModelHeader, label: int, prediction: int, sampled: int, importance: float
+@called
+def count_predictions(
+    run: Any, plan: PlanRecord, model: ModelHeader, first: int, end: int, all_labels: bool
 ) -> None:
-    """Count a prediction whose label is known; sampled and importance belong to the same record."""
-    evaluation = model.evaluation(plan)
+    """Count the predictions of rows ``first`` to ``end - 1`` of a model (core/run.py) with a known label.
+
+    all_labels: every label is used, whether it was requested or not.
+    """
+    evaluation, classes = model.evaluation(plan), plan.classes
+    counts, window = evaluation.counts, tail(evaluation.counts, WINDOW * classes)
+    codes, majorities = tail(evaluation.counts, EVALUATION_ROWS * classes), tail(model.ints, plan.window_bits)
+    # In registers: other words of the model would make the compiler store and load them again in each row.
+    n, position, last, before = evaluation.count, evaluation.next, evaluation.last, evaluation.before
+    last_hit, window_last_hit = evaluation.last_hit, evaluation.window_last_hit
+    majority, majority_hit = evaluation.majority, evaluation.majority_hit
+    recent, recent_hit = evaluation.window_majority, evaluation.window_majority_hit
+    # All sizes are powers of two: 32 // bits records a word, 2·bits each, without a division.
+    bits, log = plan.code_bits, plan.code_shift
+    mask, pair = (1 << bits) - 1, (1 << 2 * bits) - 1
+    for row in range(first, end):
+        label, prediction = int(run.label[row]), int(run.prediction[row])
+        if label < 0 or prediction < 0 or not (all_labels or run.asked[row] != 0):
+            continue
+        count_sample(plan, evaluation, label == prediction, run.sampled[row], run.importance[row])
+        number = position >> (5 - log)
+        shift = (position & ((1 << (5 - log)) - 1)) << (log + 1)
+        old, oldest = codes[number] >> shift, -1
+        if n >= plan.window:
+            oldest = old & mask
+            _count(window, classes, oldest, (old >> bits) & mask, -1)
+            window_last_hit -= 1 if before == oldest else 0
+            before = oldest
+        codes[number] ^= ((old ^ (label | (prediction << bits))) & pair) << shift
+        _count(window, classes, label, prediction, 1)
+        _count(counts, classes, label, prediction, 1)
+        repeats = 1 if last == label else 0
+        last, last_hit, window_last_hit = label, last_hit + repeats, window_last_hit + repeats
+        majority = larger_class(counts, majority, label)
+        majority_hit += 1 if majority == label else 0
+        if oldest == recent and oldest != label:  # the majority may now be another class
+            recent = largest_class(window, classes)
+        else:
+            recent = larger_class(window, recent, label)
+        number, shift = position >> 6, position & 63
+        bit_before, bit = (majorities[number] >> shift) & 1, 1 if recent == label else 0
+        recent_hit += bit - bit_before
+        majorities[number] ^= (bit_before ^ bit) << shift
+        n += 1
+        position = position + 1 if position + 1 < plan.window else 0
+    evaluation.count, evaluation.next, evaluation.last, evaluation.before = n, position, last, before
+    evaluation.last_hit, evaluation.window_last_hit = last_hit, window_last_hit
+    evaluation.majority, evaluation.majority_hit = majority, majority_hit
+    evaluation.window_majority, evaluation.window_majority_hit = recent, recent_hit
+
+
+@kernel
+def count_sample(
+    plan: PlanRecord, evaluation: EvaluationCounters, is_hit: bool, sampled: int, importance: float
+) -> None:
+    """Count a prediction whose record was sampled at random; sampled, importance: of the record."""
     # A reserved share is sampled evenly. Requests of a strategy count only if no share is reserved.
     if sampled == SAMPLED_FOR_EVALUATION or (importance > 0.0 and plan.slice == 0):
-        right = 1 if label == prediction else 0
+        right = 1 if is_hit else 0
         evaluation.sampled += 1
         evaluation.sampled_hit += right
         evaluation.importance += importance
         evaluation.importance_hit += right * importance
-    classes = plan.classes
-    position = evaluation.next
-    bits = plan.code_bits
-    # All sizes are powers of two: 32 // bits records a word, 2·bits each, without a division.
-    log = plan.code_shift
-    codes = tail(evaluation.counts, EVALUATION_ROWS * classes)
-    number = position >> (5 - log)
-    shift = (position & ((1 << (5 - log)) - 1)) << (log + 1)
-    mask = (1 << bits) - 1
-    window = tail(evaluation.counts, WINDOW * classes)
-    old = codes[number] >> shift
-    oldest = -1
-    if evaluation.count >= plan.window:
-        oldest = old & mask
-        _count(window, classes, oldest, (old >> bits) & mask, -1)
-    codes[number] ^= ((old ^ (label | (prediction << bits))) & ((1 << 2 * bits) - 1)) << shift
-    _count(window, classes, label, prediction, 1)
-    _count(evaluation.counts, classes, label, prediction, 1)
-    count_baselines(plan, model, label, oldest, position)
-    evaluation.count += 1
-    evaluation.next = position + 1 if position + 1 < plan.window else 0
-
-
-@kernel
-def count_baselines(plan: PlanRecord, model: ModelHeader, label: int, oldest: int, position: int) -> None:
-    """Count the hits of the two baselines; the counts of labels include this label.
-
-    oldest: label of the record that has left the window, -1: none; position: of this record in the window.
-    """
-    evaluation = model.evaluation(plan)
-    labels, labels_in_window = evaluation.counts, tail(evaluation.counts, WINDOW * plan.classes)
-    repeats = 1 if evaluation.last == label else 0
-    evaluation.last = label
-    evaluation.last_hit += repeats
-    evaluation.window_last_hit += repeats
-    if oldest >= 0:
-        repeats_gone = 1 if evaluation.before == oldest else 0
-        evaluation.before = oldest
-        evaluation.window_last_hit -= repeats_gone
-    majority = larger_class(labels, evaluation.majority, label)
-    evaluation.majority = majority
-    evaluation.majority_hit += 1 if majority == label else 0
-    recent = evaluation.window_majority
-    if oldest == recent and oldest != label:  # the majority may now be another class
-        recent = largest_class(labels_in_window, plan.classes)
-    else:
-        recent = larger_class(labels_in_window, recent, label)
-    evaluation.window_majority = recent
-    bits = tail(model.ints, plan.window_bits)
-    number, shift = position >> 6, position & 63
-    bit_before, bit = (bits[number] >> shift) & 1, 1 if recent == label else 0
-    evaluation.window_majority_hit += bit - bit_before
-    bits[number] ^= (bit_before ^ bit) << shift
 
 
 @kernel
@@ -333,10 +334,10 @@ def larger_class(counts, label: int, other: int) -> int:
 @kernel
 def largest_class(counts, classes: int) -> int:
     """Return the class with the largest count (int64[class]), the lowest code of equal counts."""
-    best = 0
+    best, largest = 0, counts[0]
     for c in range(1, classes):
-        if counts[c] > counts[best]:
-            best = c
+        if counts[c] > largest:
+            best, largest = c, counts[c]
     return best
 
 

@@ -5,7 +5,8 @@ One call handles a whole run with any number of models: row by row, in order,
     START     count the record, route it, predict, decide whether to request its label
               → UNKNOWN_CLASS, GROW_FIRST, PREPARATION_DUE, EXPLANATION_DUE; STRETCH_DUE: the learner may take
               the next rows at once, and they are evaluated here afterwards
-    EVALUATE  with a label: evaluate the prediction, update the detector    → LEVEL_CHANGED
+    EVALUATE  with a label: update the detector; predictions are evaluated together, at last before a
+              reader of the evaluation or a row of another model            → LEVEL_CHANGED
     LEARN     train the block that answers, and during a warning all blocks → DECISION_DUE, GROW_FIRST;
               growth in compiled code is logged                             → LOG_FULL
     FINISH    count the label                                               → EVALUATION_DUE
@@ -25,13 +26,13 @@ from core import class_weights
 from core.active.label_account import NOT_SAMPLED, close
 from core.active.label_query import ask, sample_for_evaluation
 from core.drift import base as drift
-from core.evaluation import count_prediction
+from core.evaluation import count_predictions
 from core.kernels import jit
 from core.kernels.jit import address_of, kernel, part, prefetch, start_of, tail, words_at
 from core.kernels.records import Record, name_tuple, word, words_after
 from core.layout import learning
 from core.layout.learning import GREW, LEARNED, NO_ROOM, NOT_ANSWERED, Row, Work
-from core.layout.model import Ints, ModelHeader
+from core.layout.model import Ints, ModelHeader, meets_value, notice
 from core.layout.plan import PlanRecord, plan_at
 from core.learners import dispatch as learners
 from core.learners.protocol import EVENT_WORDS
@@ -83,6 +84,7 @@ class Cursor(Record):
     stretch: int = word("the row after the stretch that ``play`` learns now")
     routed: int = word("rows before this one have their places in ``ends``; set at every call")
     measured: int = word("rows before this one are in the sums of the measures")
+    counted: int = word("rows before this one are in the counters of the evaluation")
     ends: Any = words_after(int, "places where the next rows end, for the last WIDTH rows before ``routed``")
 
 
@@ -272,31 +274,6 @@ def stretch_end(run: Run, plan: PlanRecord, model: ModelHeader, row: int) -> int
 
 
 @kernel
-def meets_value(plan: PlanRecord, model: ModelHeader, x) -> bool:
-    """Return whether a record has a value of an open attribute that the model has not learned before."""
-    seen = model.values_seen(plan)
-    for j in range(plan.nominal):
-        attribute = plan.nominal_column(j)
-        if seen[j] <= x[attribute.column] < attribute.room:
-            return True
-    return False
-
-
-@kernel
-def notice(plan: PlanRecord, model: ModelHeader, label: int, x) -> None:
-    """Count a new class and new values of open attributes as learned by the model."""
-    if model.classes <= label:
-        model.classes = label + 1
-    if plan.open_values != 0:
-        seen = model.values_seen(plan)
-        for j in range(plan.nominal):
-            attribute = plan.nominal_column(j)
-            value = x[attribute.column]
-            if seen[j] <= value < attribute.room:
-                seen[j] = int(value) + 1
-
-
-@kernel
 def others_learn(model: ModelHeader, number: int) -> bool:
     """Return whether block ``number`` (above 0) exists and learns, as it does during a warning."""
     if model.second == 0 or model.level != drift.WARNING:
@@ -385,10 +362,11 @@ def start(
         model.records += 1
         run.sampled[row] = sample_for_evaluation(plan, model)
         if run.mode == ON_REQUEST or record.label < 0:
+            count(run, cursor, plan, model, row)
             sampled, asked, importance = ask(plan, model, place, shares, run.scratch, run.sampled[row])
             run.sampled[row], run.asked[row], run.importance[row] = sampled, asked, importance
             if record.label < 0 or not asked:
-                phase = NEXT
+                phase, cursor.counted = NEXT, row + 1
     if plan.explain != 0:
         cursor.block, cursor.place = model.first, place
         return EXPLANATION_DUE, phase, place, hint
@@ -396,12 +374,23 @@ def start(
 
 
 @kernel
-def evaluate(run: Run, plan: PlanRecord, model: ModelHeader, label: int, row: int) -> int:
-    """Count the prediction of a row with a label, and update the detector with its error; return a reason."""
+def count(run: Run, cursor: Cursor, plan: PlanRecord, model: ModelHeader, end: int) -> None:
+    """Evaluate the predictions of the rows before ``end``, which belong to one model.
+
+    Rows of one model are evaluated together: the counters are in registers then, and the loop over rows does
+    not wait for them. Whatever reads the counters calls this kernel before.
+    """
+    if cursor.counted < end:
+        count_predictions(run, plan, model, cursor.counted, end, run.mode != ON_REQUEST)
+        cursor.counted = end
+
+
+@kernel
+def detect_drift(run: Run, plan: PlanRecord, model: ModelHeader, label: int, row: int) -> int:
+    """Update the detector with the error of a row with a label; return a reason."""
     prediction = run.prediction[row]
     if prediction < 0:
         return END
-    count_prediction(plan, model, label, prediction, run.sampled[row], run.importance[row])
     # The strategy requests labels where the model is unsure. These have more errors, without any drift.
     if run.asked[row] == 0 or run.sampled[row] != NOT_SAMPLED or plan.sampled_detection == 0:
         error = 0.0 if prediction == label else 1.0
@@ -433,6 +422,7 @@ def train(
     else:
         block, place, hint = model.block(cursor.learned), UNMET, NOTHING
     if plan.weighting != class_weights.NONE:
+        count(run, cursor, plan, model, row + 1)
         mass = min(class_weights.mass_of(plan, model, record.label, record.weight), MAX_WEIGHT)
         record = Row(record.x, record.xs, record.label, mass)
     outcome, place = learn(plan.learner, plan, block, place, record, hint, Work(run.scratch, run.votes))
@@ -452,12 +442,13 @@ def train(
 
 
 @kernel
-def finish(run: Run, plan: PlanRecord, model: ModelHeader, row: int) -> int:
+def finish(run: Run, cursor: Cursor, plan: PlanRecord, model: ModelHeader, row: int) -> int:
     """Count the label of a row; return a reason."""
     model.labels += 1
     if run.asked[row] != 0:
         model.replies += 1
     if model.labels >= model.interval_end:
+        count(run, cursor, plan, model, row + 1)
         end_interval(plan, model)
     if plan.every > 0 and model.labels % plan.every == 0:
         return EVALUATION_DUE
@@ -482,11 +473,14 @@ def run(arrays: Run) -> int:
         if phase == START:
             reason, phase, place, hint = start(run, cursor, plan, model, record, row, place)
         if phase == EVALUATE and reason == END:
-            reason, phase = evaluate(run, plan, model, record.label, row), LEARN
+            reason, phase = detect_drift(run, plan, model, record.label, row), LEARN
         if phase == LEARN and reason == END:
             reason, phase = train(run, cursor, plan, model, record, row, place, hint)
         if phase == FINISH and reason == END:
-            reason, phase = finish(run, plan, model, row), NEXT
+            reason, phase = finish(run, cursor, plan, model, row), NEXT
+        is_last = reason != END or row + 1 == run.rows or run.model[row + 1] != run.model[row]
+        if is_last and run.mode != ANSWER_ONLY:
+            count(run, cursor, plan, model, row + int(phase > EVALUATE))
         if phase == NEXT and reason == END:
             row, phase = row + 1, START
     cursor.row, cursor.phase = row, phase

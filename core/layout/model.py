@@ -86,6 +86,31 @@ def model_of(record: Record) -> ModelHeader:
     return ModelHeader(record.ints, record.floats, 0)
 
 
+@kernel
+def meets_value(plan: PlanRecord, model: ModelHeader, x) -> bool:
+    """Return whether a record has a value of an open attribute that the model has not learned before."""
+    seen = model.values_seen(plan)
+    for j in range(plan.nominal):
+        attribute = plan.nominal_column(j)
+        if seen[j] <= x[attribute.column] < attribute.room:
+            return True
+    return False
+
+
+@kernel
+def notice(plan: PlanRecord, model: ModelHeader, label: int, x) -> None:
+    """Count a new class and new values of open attributes as learned by the model."""
+    if model.classes <= label:
+        model.classes = label + 1
+    if plan.open_values != 0:
+        seen = model.values_seen(plan)
+        for j in range(plan.nominal):
+            attribute = plan.nominal_column(j)
+            value = x[attribute.column]
+            if seen[j] <= value < attribute.room:
+                seen[j] = int(value) + 1
+
+
 class EvaluationCounters(Record):
     """The evaluation section: counters, then six rows [class], the window as packed codes, and bits.
 
