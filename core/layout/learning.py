@@ -30,9 +30,10 @@ name_tuple(Row, "CPointer(float64)", "CPointer(float64)", "int64", "float64")
 class Work(NamedTuple):
     """Workspace of a run; the content does not matter.
 
-    Leaf models may use the first max(4·attributes, 2·classes) words of either array. ``unused_scratch(plan)``
-    (core/tree/columns.py) is the first word of ``scratch`` after these: from it on there are at least three
-    words for each attribute, two for each class and SPARE_WORDS, for learners made of other learners.
+    Leaf models may use the first max(4·attributes + LANES, 2·classes) words of either array (LANES of
+    core/numeric/special.py). ``unused_scratch(plan)`` (core/tree/columns.py) is the first word of ``scratch``
+    after these: from it on there are at least three words for each attribute, two for each class and
+    SPARE_WORDS, for learners made of other learners.
     """
 
     scratch: Any

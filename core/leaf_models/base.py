@@ -20,7 +20,7 @@ class LeafModel(Parameters):
     class is known, and a hint. ``account(plan, p, tree, node, row, hint, work)`` updates the leaf model's
     counts before the leaf learns a record; the hint is the result of ``votes`` for the same record if nothing
     was learned since, else -1. ``p`` holds the leaf model's parameters, ``row`` the record
-    (core/layout/learning.py), and ``scratch`` max(4·attributes, 2·classes) words with any content.
+    (core/layout/learning.py), and ``scratch`` max(4·attributes + LANES, 2·classes) words with any content.
 
     A leaf without a leaf record is inactive (``core/tree/statistics.py:is_active``): it votes with the class
     weight of its node, and counts nothing.

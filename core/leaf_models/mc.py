@@ -29,10 +29,10 @@ def majority(plan: PlanRecord, tree: Tree, node: Node) -> int:
 @kernel
 def heaviest(plan: PlanRecord, masses, classes: int) -> int:
     """Return the class with the largest mass (float64[class]), NO_CLASS while no class is known."""
-    best = 0 if classes > 0 else NO_CLASS
+    best, largest = 0 if classes > 0 else NO_CLASS, masses[0]
     for c in range(1, classes):
-        if masses[c] > masses[best]:
-            best = c
+        if masses[c] > largest:
+            best, largest = c, masses[c]
     if plan.last_of_two != 0 and classes == 2 and masses[0] > 0.0:
         return 1 if masses[1] == masses[0] else best
     return best

@@ -12,7 +12,7 @@ from core.layout.plan import PlanRecord
 from core.layout.tree import Leaf, Node, Tree
 from core.leaf_models import mc
 from core.leaf_models.base import LeafModel
-from core.numeric.special import LN2, exp, in_vectors, log2
+from core.numeric.special import LN2, exp, log2
 from core.observers import base as observers
 from core.tree import quirks
 from core.tree.statistics import is_active
@@ -45,9 +45,8 @@ def votes(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) -
     k = tree.model.classes
     if form == LOGARITHMS:
         top = out[best]
-        for c in range(in_vectors(k)):
-            if c < k:
-                out[c] = exp(out[c] - top)
+        for c in range(k):
+            out[c] = exp(out[c] - top)
     if form != SHARES:
         normalise(out, k)
     return best, NO_HINT
@@ -66,9 +65,8 @@ def scores(plan: PlanRecord, p, tree: Tree, node: Node, row: Row, scratch, out) 
     if plan.has(quirks.MULTIPLIED_DENSITIES):
         _multiply(plan, tree, leaf, k, row, out)
         return first_maximum(out, k), PRODUCTS
-    for c in range(in_vectors(k)):
-        if c < k:
-            out[c] = LN2 * log2(out[c]) if out[c] > 0.0 else -math.inf
+    for c in range(k):
+        out[c] = LN2 * log2(out[c]) if out[c] > 0.0 else -math.inf
     if plan.numeric > 0:
         numbers = plan.parameters(plan.numeric_observer_at)
         statistics = tree.numeric_statistics(plan, leaf)
@@ -95,10 +93,10 @@ def _multiply(plan: PlanRecord, tree: Tree, leaf: Leaf, k: int, row: Row, out) -
 
 @kernel
 def first_maximum(values, k: int) -> int:
-    best = 0
+    best, largest = 0, values[0]
     for c in range(1, k):
-        if values[c] > values[best]:
-            best = c
+        if values[c] > largest:
+            best, largest = c, values[c]
     return best
 
 

@@ -63,6 +63,7 @@ from core import registry
 from core.errors import GroveError
 from core.events import Event
 from core.layout.model import Floats, Ints, ModelHeader
+from core.numeric.special import LANES
 from core.plugin import Parameters, made_of
 from core.schema.dimensions import Dimensions
 from core.schema.schema import Schema
@@ -374,5 +375,5 @@ def workspace_of(columns: int, classes: int) -> Floats:
 
     Its rows: room for the numeric attributes of a record, ``Work.scratch``, ``Work.votes``.
     """
-    least = max(4 * columns, 2 * classes, EVENT_WORDS + classes)
+    least = max(4 * columns + LANES, 2 * classes, EVENT_WORDS + classes)
     return np.empty((3, least + 3 * columns + 2 * classes + SPARE_WORDS))

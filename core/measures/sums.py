@@ -15,7 +15,7 @@ import math
 from typing import Final
 
 from core.active.label_account import SAMPLED_FOR_EVALUATION
-from core.kernels.jit import bits, called, kernel, tail
+from core.kernels.jit import bits, called, from_bits, kernel, part, tail
 from core.layout.measures import (
     ACTUAL,
     BINS,
@@ -141,24 +141,36 @@ def sort_by_share(histograms, classes: int, shares, label: int, weight: float, s
     be derived from the first one when a third class comes (``repack``). Then the share of the one is the rest
     of the other, exactly: 1 - share is 0 for a share of less than 1.1e-16. Of the classes after the second, a
     share of 0 where the label is another class is left out: the reader adds what is missing from the sum.
-    scratch: workspace, float64[class].
+    scratch: workspace, float64[2·class].
     """
     c = 2
     while c < classes and shares[c] == 0.0:
         c += 1
-    has_others = c < classes
-    code = code_of(shares[0], shares[1] if classes > 1 and not has_others else 1.0 - shares[0])
+    if c < classes:
+        sort_all_by_share(histograms, min(classes, MOST_CLASSES), shares, label, weight, scratch)
+        return
+    code = code_of(shares[0], shares[1] if classes > 1 else 1.0 - shares[0])
     histograms[(POSITIVES if label == 0 else NEGATIVES) + code] += weight
     if classes > 2:
-        code = code_of(shares[1], 1.0 - shares[1]) if has_others else BINS - 1 - code
-        histograms[HISTOGRAM + (POSITIVES if label == 1 else NEGATIVES) + code] += weight
-        last = min(classes, MOST_CLASSES)
-        for c in range(2, last):  # alone in a loop: the codes of several classes are computed at once
-            scratch[c] = code_of(shares[c], 1.0 - shares[c])
-        for c in range(2, last):
-            if shares[c] > 0.0 or label == c:
-                part = POSITIVES if label == c else NEGATIVES
-                histograms[c * HISTOGRAM + part + int(scratch[c])] += weight
+        histograms[HISTOGRAM + (POSITIVES if label == 1 else NEGATIVES) + BINS - 1 - code] += weight
+        if 1 < label < MOST_CLASSES:
+            histograms[label * HISTOGRAM + POSITIVES + code_of(shares[label], 1.0 - shares[label])] += weight
+
+
+@kernel
+def sort_all_by_share(histograms, n: int, shares, label: int, weight: float, scratch) -> None:
+    """Add the shares of the first n classes to their histograms, where a class after the second has a share.
+
+    The words of the histograms are computed in vectors, without a branch. A class that is left out gets 0.
+    The loop is not filled to whole vectors: words that a masked store has written are slow to load.
+    """
+    words, weights = part(scratch, 0, n), part(scratch, n, n)
+    for c in range(n):
+        half = POSITIVES if c == label else NEGATIVES
+        words[c] = from_bits(c * HISTOGRAM + half + code_of(shares[c], 1.0 - shares[c]))
+        weights[c] = weight if (shares[c] > 0.0) | (c == label) | (c < 2) else 0.0
+    for c in range(n):
+        histograms[bits(words[c])] += weights[c]
 
 
 def repack(old_classes: int, old: Floats, new_classes: int, new: Floats) -> None:

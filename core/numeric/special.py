@@ -89,13 +89,19 @@ _COSINE: Final = (
 (_A1, _A2, _A3, _A4, _A5, _A6, _A7, _A8, _A9, _A10) = (1.0 / (2 * k + 1) for k in range(1, 11))
 
 
+LANES: Final = 8
+"""Floats of a vector."""
+
+
 @kernel
 def in_vectors(n: int) -> int:
     """Return n rounded up to whole vectors, for a loop with ``if i < n`` in its body.
 
-    The remainder of a loop of n steps after whole vectors would run step by step: of seven steps all.
+    The remainder of a loop of n steps after whole vectors would run step by step: of seven steps all. A store
+    below that condition is masked, and processors are slow to load single words of it right afterwards: such
+    a loop stores all lanes, and chooses by the condition which lanes it loads.
     """
-    return (n + 7) & -8
+    return (n + LANES - 1) & -LANES
 
 
 @kernel

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
-from core.kernels.jit import kernel, part
+from core.kernels.jit import kernel, part, tail
 from core.kernels.records import Record, words_after
 from core.numeric import cephes
 from core.numeric.special import LN2, LN_SQRT_2PI, in_vectors, log2, normal_cdf, rough_cdf
@@ -318,7 +318,7 @@ def log_densities_numeric(plan, p, statistics: GaussianStatistics, k: int, xs, s
         n, end = 0, first
         while n < 4 and end < k:
             if out[end] > -math.inf:
-                _log_densities(statistics.of_class(plan, end), d, xs, part(scratch, n * d, d))
+                _log_densities(statistics.of_class(plan, end), d, xs, tail(scratch, n * d))
                 n += 1
             end += 1
         if n == 0:
@@ -340,20 +340,24 @@ def log_densities_numeric(plan, p, statistics: GaussianStatistics, k: int, xs, s
 
 @kernel
 def _log_densities(normals: Normals, d: int, xs, out) -> None:
-    """Write ln f(x_a | c) of one class for each of d attributes; the loop runs in vectors."""
+    """Write ln f(x_a | c) of one class for each of d attributes, and up to LANES - 1 words after these.
+
+    The loop runs in whole vectors.
+    """
     n, mean, m2 = normals.weight, normals.mean, normals.m2
     for a in range(in_vectors(d)):
+        value, weight, squares, centre = math.nan, 0.0, 0.0, 0.0
         if a < d:
-            value, weight, squares = xs[a], n[a], m2[a]
-            variance = squares / (weight - 1.0)
-            variance = variance if weight > 1.0 else 0.0
-            delta = value - mean[a]
-            # Deviations beyond the range of floats are clipped, which avoids infinity over infinity.
-            spread = min(max(variance, 1e-300), 1e300)
-            density = -LN_SQRT_2PI - 0.5 * LN2 * log2(spread) - delta * delta / (2.0 * spread)
-            at_point = 0.0 if delta == 0.0 and weight > 0.0 else LN_FLOOR
-            density = max(density, LN_FLOOR) if variance > 1e-300 else at_point
-            out[a] = density if value - value == 0.0 else 0.0
+            value, weight, squares, centre = xs[a], n[a], m2[a], mean[a]
+        variance = squares / (weight - 1.0)
+        variance = variance if weight > 1.0 else 0.0
+        delta = value - centre
+        # Deviations beyond the range of floats are clipped, which avoids infinity over infinity.
+        spread = min(max(variance, 1e-300), 1e300)
+        density = -LN_SQRT_2PI - 0.5 * LN2 * log2(spread) - delta * delta / (2.0 * spread)
+        at_point = 0.0 if delta == 0.0 and weight > 0.0 else LN_FLOOR
+        density = max(density, LN_FLOOR) if variance > 1e-300 else at_point
+        out[a] = density if value - value == 0.0 else 0.0
 
 
 @kernel

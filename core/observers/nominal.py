@@ -10,7 +10,7 @@ from core.errors import ParameterError
 from core.kernels.jit import kernel, part
 from core.kernels.records import Record, words_after
 from core.layout.model import model_of
-from core.numeric.special import LN2, in_vectors, log2
+from core.numeric.special import LN2, log2
 from core.observers.base import Observer
 from core.plugin import count, flag
 
@@ -116,9 +116,8 @@ def log_densities_nominal(plan, p, statistics: NominalCounts, k: int, x, scratch
             ratio[c], logs[c] = ratio[c] / logs[c], 0.0
         else:
             ratio[c], logs[c] = product_of_shares(plan, statistics, c, x)
-    for c in range(in_vectors(k)):
-        if c < k:
-            out[c] += LN2 * (logs[c] + log2(ratio[c]))
+    for c in range(k):
+        out[c] += LN2 * (logs[c] + log2(ratio[c]))
 
 
 @kernel

@@ -6,12 +6,13 @@ from typing import Any
 
 from core.kernels.jit import kernel, part
 from core.layout.plan import PlanRecord
+from core.numeric.special import LANES
 
 
 @kernel
 def unused_scratch(plan: PlanRecord) -> int:
     """Return the first word of scratch that leaf models leave; 3·d + 2·K + SPARE_WORDS or more follow."""
-    return max(4 * plan.attributes, 2 * plan.classes)
+    return max(4 * plan.attributes + LANES, 2 * plan.classes)
 
 
 @kernel
