@@ -4,8 +4,8 @@
 
 Prints one JSON object. Each figure is the best of the repeats over all records, cut into runs as in a worker.
 `decode_json…`, `decode_packed…` and `decode_labels…` decode as a worker does, with kernels for simple rows;
-`…_by_codec` uses the codec alone. Beside them: orjson.loads of the same bytes, the documents dropped at once
-or kept for the run.
+`decode_avro…` runs the program of the schema; `…_by_codec` uses the codec alone. Beside them: orjson.loads of
+the same bytes, the documents dropped at once or kept for the run.
 """
 
 from __future__ import annotations
@@ -31,13 +31,19 @@ from topics.codecs import (
     encode_labels,
     encode_predictions,
 )
+from topics.codecs.avro.input_schemas import instance_schema
 from topics.codecs.compiled.decode import InstanceDecoder, LabelDecoder
 from topics.codecs.compiled.encode import encode_answers
+from topics.codecs.compiled.encode_avro import avro_answers, avro_requests
+from topics.codecs.compiled.encode_avro_inputs import AvroInputs
+from topics.codecs.compiled.encode_requests import encode_requests
 from topics.columns.records import Features, Format, LabelRequests, Predictions, RawRecords
+from topics.registry.registered_schema import RegisteredSchema
 
 FEATURES = 10
 BLOCK_ROWS = 1000
 CLASSES = ("0", "1")
+SCHEMA_ID = 7
 LIMITS = Limits()
 Decoder = Callable[[RawRecords, Limits], Any]
 
@@ -187,6 +193,21 @@ def main() -> None:
         written = [value for part in answers for value in encode_predictions(part, form)]
         measure(f"decode_predictions_{form}", lambda: decode_predictions(written))
 
+    avro, decoder = AvroInputs(SCHEMA_ID, SCHEMA_ID, (), FEATURES, by_name=True), InstanceDecoder()
+    for name, ids in (("decode_avro", None), ("decode_avro_with_id", sample.ids)):
+        text = instance_schema(sample.names, (), has_ids=ids is not None, has_labels=True)
+        schemas = {SCHEMA_ID: RegisteredSchema(SCHEMA_ID, "AVRO", text)}
+        values = avro.instances(whole, ids, sample.labels, has_labels=True)
+        batches = [raw.read_by(schemas) for raw in runs(values, options.run, options.keys)]
+        measure(name, each(lambda raw: decoder(raw, LIMITS), batches))
+    measure(
+        "encode_instances_avro", lambda: avro.instances(whole, sample.ids, sample.labels, has_labels=True)
+    )
+    answers = [sample.predictions(*span) for span in spans]
+    measure("encode_predictions_avro", each(lambda part: avro_answers(part, SCHEMA_ID), answers))
+    asked_parts = [sample.requests(*span) for span in spans]
+    measure("encode_label_requests_avro", each(lambda part: avro_requests(part, SCHEMA_ID), asked_parts))
+    measure("encode_label_requests_json_as_a_worker", each(encode_requests, asked_parts))
     both_ways("json")
     both_ways("packed")
     both_ways("arrow")
