@@ -174,7 +174,7 @@ def test_the_registry_goes_away_and_comes_back(broker: Broker, tmp_path: Path) -
             registry.stop(kill=True)
             worker.kill()
         with place.worker("w") as worker:
-            waits_for(worker, "is needed to replay records: schema.registry.url=")
+            waits_for(worker, "waits for schema 1: schema.registry.url=")
             story.forms(0)
             registry.start()
             worker.wait_until_ready()

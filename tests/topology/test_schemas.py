@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -11,9 +12,9 @@ import pytest
 
 from streamapp.errors import NotYetError
 from streamapp.worker.journal.entry import Entry, decode, encode
-from streamapp.worker.restore.errors import RestoreError
+from streamapp.worker.restore.errors import AwaitedSchemasError, RestoreError
 from streamapp.worker.restore.journal_replay import Replay, SchemasOf
-from streamapp.worker.restore.replayed_schemas import schemas_of
+from streamapp.worker.restore.replayed_schemas import looked_up_schemas, schemas_at_hand
 from streamapp.worker.task.effects.effects import Effects
 from streamapp.worker.task.task import Task, TaskRun
 from streamapp.worker.task.task_config import TaskConfig
@@ -102,11 +103,27 @@ def test_a_replay_waits_for_a_registry_that_is_away_and_fails_for_a_lost_schema(
         with pytest.raises(
             NotYetError, match=r"schema 1 is needed to replay records: schema\.registry\.url="
         ):
-            schemas_of(schemas, PARTITION, [1])
+            looked_up_schemas(schemas, PARTITION, [1])
         with pytest.raises(RestoreError, match="schema 2, which the registry has lost"):
-            schemas_of(schemas, PARTITION, [2])
+            looked_up_schemas(schemas, PARTITION, [2])
         endpoint.answers["/schemas/ids/1"] = answered(schema=JSON.text, schemaType="JSON")
-        assert schemas_of(schemas, PARTITION, [1]) == SCHEMAS
+        assert looked_up_schemas(schemas, PARTITION, [1]) == SCHEMAS
+
+
+def test_a_worker_has_schemas_looked_up_and_restores_later() -> None:
+    with RegistryEndpoint(schemas__ids__1=answered(schema=JSON.text, schemaType="JSON")) as endpoint:
+        access = registry_access({"schema.registry.url": endpoint.url})
+        assert access is not None
+        schemas, results = KnownSchemas(Registry(access), lambda _: None), threading.Semaphore(0)
+        schemas.on_result(results.release)
+        with pytest.raises(AwaitedSchemasError, match="schema 1 is needed") as awaited:
+            schemas_at_hand(schemas, PARTITION, [1, 2])
+        assert awaited.value.ids == {1, 2}
+        assert results.acquire(timeout=60)
+        assert results.acquire(timeout=60)
+        assert schemas_at_hand(schemas, PARTITION, [1]) == SCHEMAS
+        with pytest.raises(RestoreError, match="schema 2, which the registry has lost"):
+            schemas_at_hand(schemas, PARTITION, [1, 2])
 
 
 def test_the_journal_holds_whether_schemas_are_in_use() -> None:

@@ -26,6 +26,7 @@ from topics.codecs.frames.wire_format import (
     id_header,
     id_in_header,
 )
+from topics.codecs.json_schema import check_of
 from topics.codecs.limits import Limits
 from topics.columns.records import Format, Headers, Ints32, Malformed, RawRecords, Schemas
 from topics.columns.spans import Spans
@@ -83,11 +84,14 @@ def _all_by_schema(raw: RawRecords, limits: Limits, keys: list[str], key: Ints32
         return None
     schemas = {number: (raw.schemas or {}).get(number) for number in np.unique(ids).tolist()}
     record = np.arange(len(raw), dtype=np.int32)
-    batch = Batch(raw.partition, record, raw.offsets, bodies(values), keys, key)  # type: ignore[arg-type]
+    contents = bodies(values)
+    batch = Batch(raw.partition, record, raw.offsets, contents, keys, key)  # type: ignore[arg-type]
     forms: dict[Form, list[int]] = {}
     for number, schema in schemas.items():
         if schema is None:
             return None
+        if schema.kind == "JSON" and not check_of(schema).fit(contents.where(ids == number)):
+            return None  # the flaws are found one by one
         forms.setdefault(_form(schema), []).append(number)
     if len(forms) == 1:
         return dict.fromkeys(forms, batch)
@@ -192,9 +196,9 @@ def _check(
     if schemas is not None:
         in_header = id_header(headers)
         if in_header is not None:
-            return _by_header(value, in_header, schemas)
+            return _by_header(value, in_header, schemas, max_values)
         if value[:1] == bytes([FRAME_FIRST_BYTE]) and may_be_by_schema(given):
-            return _by_prefix(value, schemas)
+            return _by_prefix(value, schemas, max_values)
     wire = wire_of_value(value) if given is None else wire_of_content_type(given)
     if wire is None:
         name = (given or b"").decode("latin-1")
@@ -212,7 +216,7 @@ def _check(
     return wire, value
 
 
-def _by_header(value: bytes, content: bytes, schemas: Schemas) -> tuple[Form, bytes] | Flaw:
+def _by_header(value: bytes, content: bytes, schemas: Schemas, max_values: int) -> tuple[Form, bytes] | Flaw:
     """Return the schema that a header names, and the value by it."""
     named = id_in_header(content)
     if named is None:
@@ -225,10 +229,10 @@ def _by_header(value: bytes, content: bytes, schemas: Schemas) -> tuple[Form, by
         return _unknown(named[0])
     if schema.kind == "PROTOBUF":
         return schema, named[1] + value
-    return _form(schema), value
+    return _body(schema, value, max_values)
 
 
-def _by_prefix(value: bytes, schemas: Schemas) -> tuple[Form, bytes] | Flaw:
+def _by_prefix(value: bytes, schemas: Schemas, max_values: int) -> tuple[Form, bytes] | Flaw:
     """Return the schema whose id is before a value, and the value by it."""
     number = id_before_body(value)
     if number is None:
@@ -236,7 +240,13 @@ def _by_prefix(value: bytes, schemas: Schemas) -> tuple[Form, bytes] | Flaw:
             Reason.BAD_VALUE, "a value that begins with 0x00 must have a schema id of 4 bytes after it"
         )
     schema = schemas.get(number)
-    return _unknown(number) if schema is None else (_form(schema), value[PREFIX_BYTES:])
+    return _unknown(number) if schema is None else _body(schema, value[PREFIX_BYTES:], max_values)
+
+
+def _body(schema: RegisteredSchema, body: bytes, max_values: int) -> tuple[Form, bytes] | Flaw:
+    """Return a body, or the flaw of JSON that does not fit its schema; readers check the other kinds."""
+    flaw = check_of(schema).flaw(body, max_values) if schema.kind == "JSON" else None
+    return flaw or (_form(schema), body)
 
 
 def _unknown(number: object) -> Flaw:

@@ -74,13 +74,13 @@ class KnownSchemas:
     def schemas(self, ids: Iterable[SchemaId]) -> tuple[Mapping[SchemaId, RegisteredSchema], set[SchemaId]]:
         """Return the known schemas among some ids, and the ids that the registry does not have."""
         now = time.monotonic()
-        known, absent = {}, set()
+        present, absent = {}, set()
         for schema_id in ids:
             if (schema := self._known.get(schema_id)) is not None:
-                known[schema_id] = schema
+                present[schema_id] = schema
             elif self._absent.get(schema_id, 0.0) > now:
                 absent.add(schema_id)
-        return known, absent
+        return present, absent
 
     def request(self, ids: Collection[SchemaId]) -> None:
         """Have ids looked up."""

@@ -23,7 +23,7 @@ from streamapp.worker.restore.errors import RestoreError
 from streamapp.worker.restore.journal_replay import Process, Replay
 from streamapp.worker.restore.log_reader import LogReader
 from streamapp.worker.restore.rebuild import Committed
-from streamapp.worker.restore.replayed_schemas import schemas_of
+from streamapp.worker.restore.replayed_schemas import looked_up_schemas
 from streamapp.worker.restore.tail import TailReader
 from streamapp.worker.task.sources import SOURCES, SourceName, in_words, source_topics
 from streamapp.worker.task.task import Task
@@ -57,7 +57,7 @@ class StoredPartition:
         `schemas`: of the schema registry, if it is in use.
         """
         self.number = partition
-        self._schemas = None if schemas is None else partial(schemas_of, schemas)
+        self._schemas = None if schemas is None else partial(looked_up_schemas, schemas)
         self._kafka = kafka
         self._group = group
         self._names = names

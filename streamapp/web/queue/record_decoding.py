@@ -105,9 +105,9 @@ def feature_requests_of(messages: Sequence[Message]) -> list[Request]:
     return requests
 
 
-def values_of(messages: Sequence[Message]) -> list[Values]:
+def values_of(messages: Sequence[Message], outputs: OutputReader = AS_WRITTEN) -> list[Values]:
     """Return the values in records of one partition of `feature-values`; bad records become dead letters."""
-    decoded = decode_feature_values(_raw(messages))
+    decoded = decode_feature_values(outputs.inputs(_raw(messages)))
     return [
         Values(
             decoded.keys[decoded.key[row]],
@@ -119,9 +119,9 @@ def values_of(messages: Sequence[Message]) -> list[Values]:
     ]
 
 
-def labels_of(messages: Sequence[Message]) -> list[Label]:
+def labels_of(messages: Sequence[Message], outputs: OutputReader = AS_WRITTEN) -> list[Label]:
     """Return the labels among records of one partition of `labels`; the worker dead-letters bad records."""
-    decoded = decode_labels(_raw(messages))
+    decoded = decode_labels(outputs.inputs(_raw(messages)))
     return [
         Label(
             decoded.keys[decoded.key[row]],
@@ -134,11 +134,13 @@ def labels_of(messages: Sequence[Message]) -> list[Label]:
     ]
 
 
-def declared_in(messages: Sequence[Message]) -> tuple[list[tuple[str, str]], list[Attribute]]:
+def declared_in(
+    messages: Sequence[Message], outputs: OutputReader = AS_WRITTEN
+) -> tuple[list[tuple[str, str]], list[Attribute]]:
     """Return (model key, class) of every class, and every feature, that a control declares in a schema."""
     classes: list[tuple[str, str]] = []
     attributes: list[Attribute] = []
-    for control in decode_controls(_raw(messages)).items:
+    for control in decode_controls(outputs.inputs(_raw(messages))).items:
         schema = control.body.get("schema")
         if not isinstance(schema, dict):
             continue
@@ -154,11 +156,11 @@ def declared_in(messages: Sequence[Message]) -> tuple[list[tuple[str, str]], lis
     return classes, attributes
 
 
-def class_controls_of(messages: Sequence[Message]) -> list[ClassControl]:
+def class_controls_of(messages: Sequence[Message], outputs: OutputReader = AS_WRITTEN) -> list[ClassControl]:
     """Return the effects of one partition's controls on the classes that models allow, in their order."""
     controls = [
         class_control(control, messages[control.record].timestamp()[1])
-        for control in decode_controls(_raw(messages)).items
+        for control in decode_controls(outputs.inputs(_raw(messages))).items
     ]
     return [control for control in controls if control is not None]
 

@@ -75,14 +75,14 @@ class Reader(TopicReader):
             elif topic == self._names.feature_requests:
                 requests += feature_requests_of(messages)
             elif topic == self._names.labels:
-                labels += labels_of(messages)
+                labels += labels_of(messages, self._outputs)
             elif topic == self._names.feature_values:
-                values += values_of(messages)
+                values += values_of(messages, self._outputs)
             else:
-                of_classes, of_features = declared_in(messages)
+                of_classes, of_features = declared_in(messages, self._outputs)
                 classes += of_classes
                 attributes += of_features
-                controls += class_controls_of(messages)
+                controls += class_controls_of(messages, self._outputs)
         self._queue.topics.apply(requests, labels, positions, now_ms(), classes, values, attributes, controls)
         for (topic, partition), offset in positions.items():
             self._ends(topic, partition, offset)

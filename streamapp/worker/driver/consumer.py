@@ -55,14 +55,14 @@ class Consumer(driver.Consumer):
         self.options = cast(App, self.app).options
         self.membership: Membership | None = None
         self._live = LivePartitions()
-        self._going_live = GoingLive(self, self._thread, self._live)
+        self.schema_gate = SchemaGate(self.options.schemas)
+        if self.options.schemas is not None:
+            self.options.schemas.on_result(lambda: self.loop.call_soon_threadsafe(self._schemas_found))
+        self._going_live = GoingLive(self, self._thread, self._live, self.schema_gate)
         self._changelogs = Changelogs(self, self._thread)
         self._size = RunSize(self.options.max_records)
         self._round = RoundTime()
         self._delivery: Delivery | None = None
-        self.schema_gate = SchemaGate(self.options.schemas)
-        if self.options.schemas is not None:
-            self.options.schemas.on_result(lambda: self.loop.call_soon_threadsafe(self.wake))
 
     @property
     def wiring(self) -> Wiring:
@@ -145,6 +145,10 @@ class Consumer(driver.Consumer):
             spent += seconds
         self._round.note(spent, time.monotonic() - started)
         return epoch == self.epoch
+
+    def _schemas_found(self) -> None:
+        self.schema_gate.changed()
+        self.wake()
 
     def _next_run(self, order: TimeOrder, now: float, most: int) -> Run | None:
         """Return the next run of a partition whose schemas are known, if there is one."""

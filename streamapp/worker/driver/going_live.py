@@ -19,7 +19,9 @@ from streamapp.worker.blocking_calls import run_blocking
 from streamapp.worker.driver.faust_app import App
 from streamapp.worker.driver.live_partitions import LivePartitions
 from streamapp.worker.driver.thread import ConsumerThread
+from streamapp.worker.restore.errors import AwaitedSchemasError
 from streamapp.worker.transport.runs import TimeOrder, is_in_log
+from streamapp.worker.transport.schema_gate import SchemaGate
 
 logger = logging.getLogger(__name__)
 
@@ -32,8 +34,10 @@ LACKING_PAUSE: Final = 1.0
 class GoingLive:
     """Brings the assigned partitions of a consumer to life."""
 
-    def __init__(self, consumer: driver.Consumer, thread: ConsumerThread, live: LivePartitions) -> None:
-        self._consumer, self._thread, self._live = consumer, thread, live
+    def __init__(
+        self, consumer: driver.Consumer, thread: ConsumerThread, live: LivePartitions, gate: SchemaGate
+    ) -> None:
+        self._consumer, self._thread, self._live, self._gate = consumer, thread, live, gate
         self._lacks_since: float | None = None  # time since when the assignment lacks topics
         self.running: asyncio.Task[None] | None = None
 
@@ -139,10 +143,14 @@ class GoingLive:
                     if epoch == self._live.epoch and not self._app.should_stop:
                         await self._bring_one_to_life(epoch, partition, logs)
                 return
+            except AwaitedSchemasError as reason:
+                if epoch == self._live.epoch:
+                    self._app.wiring.assignments.waits(partition, str(reason))
+                    await self._gate.until_known(partition, reason.ids)
             except NotYetError as reason:
                 if epoch == self._live.epoch:
                     self._app.wiring.assignments.waits(partition, str(reason))
-            await asyncio.sleep(PENDING_PAUSE)
+                await asyncio.sleep(PENDING_PAUSE)
 
     async def _bring_one_to_life(self, epoch: int, partition: int, ranges: dict[TP, tuple[int, int]]) -> None:
         sources = [TP(topic, partition) for topic in self._app.options.topics]

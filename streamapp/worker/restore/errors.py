@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from streamapp.errors import StreamappError
+from collections.abc import Collection
+
+from streamapp.errors import NotYetError, StreamappError
+from topics.registry.registered_schema import SchemaId
 
 
 class RestoreError(StreamappError):
@@ -32,6 +35,14 @@ def ways_out(partition: int) -> str:
         f"newest snapshot go on with the topic's present records, "
         f"'grove models reset --partition {partition}' gives it new models"
     )
+
+
+class AwaitedSchemasError(NotYetError):
+    """Records to be replayed name schemas that have not been looked up yet."""
+
+    def __init__(self, ids: Collection[SchemaId]) -> None:
+        self.ids = frozenset(ids)
+        super().__init__(f"schema {min(map(str, ids))} is needed to replay records")
 
 
 class AbandonedError(Exception):

@@ -5,15 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from streamapp.errors import NotYetError
-from streamapp.worker.restore.errors import RestoreError, ways_out
+from streamapp.worker.restore.errors import AwaitedSchemasError, RestoreError, ways_out
 from topics.columns.records import Schemas
 from topics.errors import RegistryError, UnknownSchemaError
 from topics.registry.known_schemas import KnownSchemas
 from topics.registry.registered_schema import SchemaId
 
 
-def schemas_of(schemas: KnownSchemas, partition: int, ids: Iterable[SchemaId]) -> Schemas:
-    """Return the schemas of ids.
+def schemas_at_hand(schemas: KnownSchemas, partition: int, ids: Iterable[SchemaId]) -> Schemas:
+    """Return the schemas of ids, without waiting for the registry.
+
+    Raise AwaitedSchemasError if some have to be looked up first, RestoreError if the registry has lost one.
+    """
+    needed = set(ids)
+    at_hand, absent = schemas.schemas(needed)
+    if absent:
+        raise _lost(partition, min(absent, key=str))
+    if missing := needed - at_hand.keys():
+        schemas.request(missing)
+        raise AwaitedSchemasError(missing)
+    return at_hand
+
+
+def looked_up_schemas(schemas: KnownSchemas, partition: int, ids: Iterable[SchemaId]) -> Schemas:
+    """Return the schemas of ids, for a command, which waits for the registry.
 
     Raise NotYetError while the registry does not answer, RestoreError if it has lost one of them.
     """
@@ -21,13 +36,17 @@ def schemas_of(schemas: KnownSchemas, partition: int, ids: Iterable[SchemaId]) -
     for schema_id in ids:
         try:
             read_by[schema_id] = schemas.look_up(schema_id)
-        except UnknownSchemaError as error:
-            reason = (
-                f"records were read by schema {schema_id}, which the registry has lost: {error}; restore the "
-                f"registry, or {ways_out(partition)}"
-            )
-            raise RestoreError(partition, reason) from None
+        except UnknownSchemaError:
+            raise _lost(partition, schema_id) from None
         except RegistryError as error:
             message = f"schema {schema_id} is needed to replay records: {error}"
             raise NotYetError(message) from None
     return read_by
+
+
+def _lost(partition: int, schema_id: SchemaId) -> RestoreError:
+    reason = (
+        f"records were read by schema {schema_id}, which the registry has lost; restore the registry, or "
+        f"{ways_out(partition)}"
+    )
+    return RestoreError(partition, reason)

@@ -26,7 +26,7 @@ from streamapp.worker.restore.journal_replay import Replay
 from streamapp.worker.restore.log_reader import REQUEST_S, LogReader, Offset
 from streamapp.worker.restore.readers import Readers
 from streamapp.worker.restore.rebuild import EndMismatchError, Rebuild, Restored, RestoreRequest, agree
-from streamapp.worker.restore.replayed_schemas import schemas_of
+from streamapp.worker.restore.replayed_schemas import schemas_at_hand
 from streamapp.worker.restore.tail import TailReader
 from streamapp.worker.task.models.eviction.model_memory import ModelMemory
 from streamapp.worker.task.sources import SourceName, in_words, source_topics
@@ -66,7 +66,7 @@ class Restorer:
         self._group = group
         self._config = config
         self._memory = memory
-        self._schemas = None if schemas is None else partial(schemas_of, schemas)
+        self._schemas = None if schemas is None else partial(schemas_at_hand, schemas)
         self._topics = source_topics(names)
         self._journal = names.journal
         self._readers = Readers(lambda abandoned: LogReader(kafka, group, abandoned))

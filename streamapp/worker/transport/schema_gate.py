@@ -8,13 +8,18 @@ next run ──> ids ──all known──> run with its schemas
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import Final
 
 from streamapp.worker.transport.runs import Run, TimeOrder
 from topics.codecs.frames.schema_ids import distinct_schema_ids, schema_ids
 from topics.registry.known_schemas import KnownSchemas
 from topics.registry.registered_schema import SchemaId
+
+MOST_AT_ONCE: Final = 64
+"""Schemas that are looked up for a run at a time."""
 
 
 class SchemaGate:
@@ -24,14 +29,27 @@ class SchemaGate:
         """`schemas`: None: no registry is in use, and every run passes as it is."""
         self._schemas = schemas
         self._waiting: dict[int, frozenset[SchemaId]] = {}
+        self._changed = asyncio.Event()
 
     def holds(self, partition: int) -> bool:
         """Whether a partition waits for schemas."""
         awaited = self._waiting.get(partition)
         if awaited is None or self._schemas is None:
             return False
-        known, absent = self._schemas.schemas(awaited)
-        return len(known) + len(absent) < len(awaited)
+        present, absent = self._schemas.schemas(awaited)
+        return len(present) + len(absent) < len(awaited)
+
+    def changed(self) -> None:
+        """Note that schemas were looked up."""
+        self._changed.set()
+
+    async def until_known(self, partition: int, ids: Collection[SchemaId]) -> None:
+        """Return when a partition that is being restored need not wait for some schemas any more."""
+        self._waiting[partition] = frozenset(ids)
+        while self.holds(partition):
+            self._changed.clear()
+            await self._changed.wait()
+        self.forget(partition)
 
     def waiting(self) -> Mapping[int, frozenset[SchemaId]]:
         """Return the ids that each waiting partition needs."""
@@ -50,10 +68,12 @@ class SchemaGate:
     def forget(self, partition: int) -> None:
         """Forget that a partition waits."""
         self._waiting.pop(partition, None)
+        self._changed.set()
 
     def clear(self) -> None:
         """Forget which partitions wait."""
         self._waiting.clear()
+        self._changed.set()
 
     def admit(self, order: TimeOrder, run: Run) -> Run | None:
         """Return a run, or its first records, with schemas; None if the first record has to wait.
@@ -63,13 +83,17 @@ class SchemaGate:
         if self._schemas is None:
             return run
         ids = distinct_schema_ids(run.raw)
-        known, absent = self._schemas.schemas(ids)
+        present, absent = self._schemas.schemas(ids)
         self._waiting.pop(order.partition, None)
-        missing = ids - known.keys() - absent
+        missing = ids - present.keys() - absent
         if missing:
-            self._waiting[order.partition] = frozenset(missing)
-            self._schemas.request(missing)
-            first = next(row for row, number in enumerate(schema_ids(run.raw)) if number in missing)
+            numbers = schema_ids(run.raw)
+            first = next(row for row, number in enumerate(numbers) if number in missing)
+            # Those of later records are looked up on the way. A bound, because ids may all be made up.
+            later = (number for number in numbers[first:] if number is not None and number in missing)
+            awaited = [*dict.fromkeys(later)][:MOST_AT_ONCE]
+            self._waiting[order.partition] = frozenset(awaited[:1])
+            self._schemas.request(awaited)
             if first == 0:
                 order.give_back(run, 1)
                 return None
@@ -79,4 +103,4 @@ class SchemaGate:
         if absent:
             named = zip(run.raw.offsets, schema_ids(run.raw), strict=True)
             unknown = {offset: number for offset, number in named if number is not None and number in absent}
-        return replace(run, raw=run.raw.read_by(known), unknown=unknown)
+        return replace(run, raw=run.raw.read_by(present), unknown=unknown)

@@ -1,11 +1,13 @@
-"""Output reader: answers and reports as their decoders take them, whatever format a worker has written."""
+"""Output reader: records as their decoders take them, if a schema registry may be in use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
+from topics.codecs.frames.schema_ids import distinct_schema_ids
 from topics.codecs.frames.wire_format import PREFIX_BYTES, id_before_body
+from topics.columns.records import RawRecords
 from topics.errors import UnknownSchemaError
 from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
@@ -33,6 +35,21 @@ class OutputReader:
         if self._schema_of is None:
             return list(contents)
         return [self._text(content, self._schema_of) for content in contents]
+
+    def inputs(self, raw: RawRecords) -> RawRecords:
+        """Return records of an input topic with the schemas that they name.
+
+        Raises RegistryError if the registry does not answer about a new id.
+        """
+        if self._schema_of is None:
+            return raw
+        schemas = {}
+        for schema_id in distinct_schema_ids(raw):
+            try:
+                schemas[schema_id] = self._schema_of(schema_id)
+            except UnknownSchemaError:
+                continue  # the decoder reports it, as the worker does
+        return raw.read_by(schemas)
 
     def _text(self, content: bytes, schema_of: Callable[[SchemaId], RegisteredSchema]) -> bytes:
         schema_id = id_before_body(content)

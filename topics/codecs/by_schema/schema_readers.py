@@ -7,6 +7,7 @@ from typing import Final, Protocol
 
 from topics.codecs.batch import Batch
 from topics.codecs.by_schema.refusing_reader import RefusingReader
+from topics.codecs.json_schema import check_of
 from topics.codecs.limits import Limits
 from topics.codecs.protobuf import ProtobufReader
 from topics.columns.records import Controls, FeatureValues, Instances, Labels
@@ -52,5 +53,7 @@ def reader_of(schema: RegisteredSchema) -> SchemaReader:
 
 def prepare(schema: RegisteredSchema) -> None:
     """Make the reader of a schema ahead of its records. Raise RegistryError as `reader_of` does."""
-    if schema.kind != "JSON":
+    if schema.kind == "JSON":
+        check_of(schema)
+    else:
         reader_of(schema)

@@ -78,8 +78,8 @@ def _cell(field: Any, value: Any, name: str) -> Any:
             return value.seconds * 1000 + value.nanos // 1_000_000
         return _cell_of_wrapper(value, name) if full_name in _WRAPPERS else plain(value, f"{name}.")
     if field.enum_type is not None:
-        known = field.enum_type.values_by_number.get(value)
-        return value if known is None else known.name
+        member = field.enum_type.values_by_number.get(value)
+        return value if member is None else member.name
     return _scalar(value, name)
 
 

@@ -51,7 +51,12 @@ package shop;
 message Features { double x = 1; string color = 2; }
 """
 AVRO = RegisteredSchema(1, "AVRO", json.dumps(AVRO_TYPE))
-JSON = RegisteredSchema(2, "JSON", '{"type": "object"}')
+JSON = RegisteredSchema(
+    2,
+    "JSON",
+    """{"type": "object", "properties": {"features": {"$ref": "features.json"}}}""",
+    (ReferencedSchema("features.json", """{"type": "object", "properties": {"x": {"type": "number"}}}"""),),
+)
 PROTOBUF = RegisteredSchema(3, "PROTOBUF", PROTO, (ReferencedSchema("features.proto", FEATURES_PROTO),))
 BY_GUID = RegisteredSchema(GUID, "AVRO", json.dumps(AVRO_TYPE))
 SCHEMAS = {schema.id: schema for schema in (AVRO, JSON, PROTOBUF, BY_GUID)}
@@ -190,6 +195,10 @@ def test_fields_of_messages_are_features_with_dotted_names() -> None:
         (framed(3, b"\xff\xff\xff\xff\xff\xff\x02"), (), "bad-value", "indexes of its message"),
         (framed(3, b"\x02\x02\xff"), (), "bad-value", "message 'shop.Instance'"),
         (framed(2, b"{"), (), "not-json", ""),
+        (framed(2, b"[]"), (), "bad-value", 'the record: [] is not of type "object"'),
+        (framed(2, b'{"features":{"x":"a"}}'), (), "bad-value", 'features.x: "a" is not of type "number"'),
+        (b'{"features":{"x":"a"}}', ((ID_HEADER, b"\0\0\0\0\x02"),), "bad-value", "features.x"),
+        (framed(2, b'{"features":[' + b"1," * 200_000 + b"1]}"), (), "too-large", "200,"),
         (framed(1, b"\x02"), (), "bad-value", "id"),
     ],
 )
@@ -216,6 +225,9 @@ def test_an_infinite_field_of_a_message() -> None:
     "schema",
     [
         RegisteredSchema(5, "AVRO", "{"),
+        RegisteredSchema(5, "JSON", "{"),
+        RegisteredSchema(5, "JSON", '{"type": "nonsense"}'),
+        RegisteredSchema(5, "JSON", '{"$ref": "http://192.0.2.1/never-fetched.json"}'),
         RegisteredSchema(5, "PROTOBUF", "message {"),
         RegisteredSchema(5, "PROTOBUF", "", (ReferencedSchema("../x.proto", ""),)),
     ],

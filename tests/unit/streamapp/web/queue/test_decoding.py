@@ -29,6 +29,10 @@ from streamapp.web.queue.record_decoding import (
     requests_of,
     values_of,
 )
+from topics.codecs.avro.output_reader import OutputReader
+from topics.codecs.frames.wire_format import framed
+from topics.errors import UnknownSchemaError
+from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
 ASKED: dict[str, Any] = {
     "request_id": "r",
@@ -249,3 +253,24 @@ def test_the_first_part_of_a_model_file_closes_the_classes_of_its_schema(
     assert (control.classes, control.replaces) == (classes, False)
     (control,) = class_controls_of([record(4, body | {"replace": True})])
     assert control.replaces
+
+
+def test_labels_values_and_controls_may_be_by_a_schema_of_a_registry() -> None:
+    def schema_of(schema_id: SchemaId) -> RegisteredSchema:
+        if schema_id != 1:
+            raise UnknownSchemaError(str(schema_id))
+        return RegisteredSchema(1, "JSON", "{}")
+
+    def by_schema(offset: int, body: object, number: int = 1) -> Message:
+        return record(offset, framed(number, json.dumps(body).encode()))
+
+    outputs = OutputReader(schema_of)
+    label = {"id": "i", "label": "a"}
+    labels = [by_schema(1, label), by_schema(2, label, 9), record(3, label)]
+    assert [given.timestamp for given in labels_of(labels, outputs)] == [1000, 3000]
+    (values,) = values_of([by_schema(4, {"id": "i", "features": {"x": 1}})], outputs)
+    assert values.given == Given({"x": 1.0}, {}, False)
+    create = {"command": "create", "schema": {"classes": ["a"], "attributes": [{"name": "x"}]}}
+    classes, attributes = declared_in([by_schema(5, create)], outputs)
+    assert (classes, [attribute.name for attribute in attributes]) == ([("k", "a")], ["x"])
+    assert class_controls_of([by_schema(5, create)], outputs) == class_controls_of([record(5, create)])

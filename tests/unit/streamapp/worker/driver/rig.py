@@ -111,7 +111,7 @@ class Driver:
         consumer.schema_gate = SchemaGate(None)
         consumer._live = LivePartitions()
         consumer._live.epoch, consumer._live.orders = epoch, {order.partition: order for order in orders}
-        consumer._going_live = GoingLive(consumer, consumer._thread, consumer._live)
+        consumer._going_live = GoingLive(consumer, consumer._thread, consumer._live, consumer.schema_gate)
         consumer._changelogs = Changelogs(consumer, consumer._thread)
         return consumer
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Iterator
 
 import pytest
 
+from streamapp.worker.transport import schema_gate
 from streamapp.worker.transport.runs import FetchedColumns, Run, TimeOrder
 from streamapp.worker.transport.schema_gate import SchemaGate
 from tests.registry_endpoint import RegistryEndpoint, answered, failed
@@ -83,13 +85,13 @@ def test_the_records_before_an_unknown_schema_pass_and_the_others_wait(endpoint:
     assert offsets(first) == [0, 1]
     assert first is not None
     assert (first.position, first.raw.schemas) == (2, {})
-    gate.wait()
-    second, rest = gate.next_run(), []
-    assert second is not None
-    while second is not None:
-        assert second.raw.schemas
-        rest += offsets(second)
-        second = gate.next_run()
+    rest: list[int] = []
+    while len(rest) < 3:
+        if (run := gate.next_run()) is None:
+            gate.wait()
+        else:
+            assert run.raw.schemas is not None
+            rest += offsets(run)
     assert rest == [2, 3, 4]
     assert endpoint.requests == [("GET", "/schemas/ids/1"), ("GET", "/schemas/ids/2")]
 
@@ -130,6 +132,39 @@ def test_records_whose_schema_the_registry_does_not_have_are_set_aside(endpoint:
         seen |= dict.fromkeys(run.raw.offsets)
         seen |= run.unknown
     assert seen == {0: 9, 1: None, 2: 9}
+
+
+def test_made_up_ids_are_looked_up_in_the_order_of_their_records(
+    endpoint: RegistryEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_schemas, "MOST_ABSENT", 2)
+    monkeypatch.setattr(schema_gate, "MOST_AT_ONCE", 3)
+    gate = Gate(endpoint)
+    gate.fetch(*[framed(100 + number, b"") for number in range(20)])
+    seen: dict[int, object] = {}
+    while len(seen) < 20:
+        run = gate.next_run()
+        if run is None:
+            gate.wait()
+        else:
+            seen |= run.unknown
+    assert seen == {number: 100 + number for number in range(20)}
+
+
+def test_a_restore_waits_until_its_schemas_are_looked_up(endpoint: RegistryEndpoint) -> None:
+    async def restore() -> None:
+        gate, loop = Gate(endpoint), asyncio.get_running_loop()
+        gate.schemas.on_result(lambda: loop.call_soon_threadsafe(gate.gate.changed))
+        gate.schemas.request([1, 9])
+        waiting = asyncio.ensure_future(gate.gate.until_known(0, [1, 9]))
+        await asyncio.wait_for(waiting, PATIENCE)
+        assert not gate.gate.holds(0)
+        never = asyncio.ensure_future(gate.gate.until_known(0, [2]))
+        await asyncio.wait([never], timeout=0.01)
+        gate.gate.clear()  # the partition was revoked
+        await asyncio.wait_for(never, PATIENCE)
+
+    asyncio.run(restore())
 
 
 def test_a_registered_schema_is_found_when_its_absence_is_forgotten(
