@@ -143,7 +143,7 @@ def _is_next_plain(data, stop: int, table, search, batch) -> bool:
 
 
 @kernel
-def _int32(data, at: int) -> int:
+def _int32(data, at: int) -> Any:
     """Return the signed number of four bytes at a place, the highest byte first."""
     number: Any = np.int64(0)
     for byte in range(4):
@@ -152,7 +152,7 @@ def _int32(data, at: int) -> int:
 
 
 @kernel
-def _int64(data, at: int) -> int:
+def _int64(data, at: int) -> Any:
     """Return the signed number of eight bytes at a place, the highest byte first."""
     number: Any = np.int64(0)
     for byte in range(8):

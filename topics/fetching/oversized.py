@@ -32,6 +32,10 @@ class OversizedAnswers(Generic[P]):
         self._alone_next: set[int] = set()
         """Brokers whose next request is for a suspect."""
 
+    def __bool__(self) -> bool:
+        """Return whether there is a suspect, or a partition that was one."""
+        return bool(self._suspects or self._found)
+
     def chosen(self, node: int, partitions: Iterable[P]) -> list[P]:
         """Return which of the partitions to request next of a broker: one suspect, or all that are none."""
         asked = list(partitions)

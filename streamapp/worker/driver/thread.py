@@ -30,6 +30,7 @@ from faust.types import TP
 
 from streamapp.errors import NotYetError, StreamappError
 from streamapp.worker.driver.faust_app import App
+from streamapp.worker.driver.fetch_plan import FetchPlan
 from streamapp.worker.transport.authorization import DENIALS, AccessDeniedError, report_denials
 from streamapp.worker.transport.connect_retry import retry_connect
 from streamapp.worker.transport.fencing import Fencing, ForeignAssignment
@@ -119,6 +120,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         fetcher._prefetch_backoff = 0.0
         # A position out of range is handled here: aiokafka would jump over lost records with an INFO line.
         fetcher._default_reset_strategy = OffsetResetStrategy.NONE
+        FetchPlan(fetcher, consumer._client.cluster)
         self._plan_fetches(fetcher)
         self.partition_health.limit_fetches(fetcher)
 
@@ -155,7 +157,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 # aiokafka overlooks the end of a request when it is woken at the same moment.
                 fetcher._in_flight.clear()
             now = time.monotonic()
-            if any(tp in fetcher._records for tp in self._wanted):
+            if not fetcher._records.keys().isdisjoint(self._wanted):
                 return [], {}, look_s, False, []  # `_drain` wakes it
             if now < (next_fetch := max(self._next_fetch, self._not_before)):
                 return [], {}, next_fetch - now, False, []
@@ -286,27 +288,27 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         limit = self.limit
         results: list[tuple[TP, Any, Any, int | None]] = []
         left_over: set[TP] = set()
-        in_turn: Iterable[TP] = positions
+        in_turn: Iterable[tuple[TP, int]] = positions.items()
         if self._left_over:
-            in_turn = sorted(positions, key=lambda tp: tp not in self._left_over)
-        for tp in in_turn:
-            ours = positions[tp]
-            state = assignment.state_value(tp)
+            in_turn = sorted(in_turn, key=lambda item: item[0] not in self._left_over)
+        states, waiting = assignment._tp_state, fetcher._records
+        for tp, ours in in_turn:
+            state = states.get(tp)
             if state is None:
                 continue
-            if not state.has_valid_position or state.position != ours:
+            if state._position != ours:  # or there is none
                 fetched.sought_back.append(tp)
                 fetcher.seek_to(TopicPartition(*tp), ours)
                 continue
             log_end = state.highwater if state.lso is None or state.lso < 0 else state.lso
             if log_end is not None:
                 fetched.log_ends[tp] = log_end
+            if tp not in waiting:
+                continue
             if fetched.inflated >= limit.most_bytes:
-                left_over |= {tp} if tp in fetcher._records else set()
+                left_over.add(tp)
                 continue
-            result = fetcher._records.pop(tp, None)
-            if result is None:
-                continue
+            result = waiting.pop(tp)
             drained = True
             if type(result) is not FetchResult:
                 _raise_unless_out_of_range(result, tp, fetched)

@@ -31,6 +31,9 @@ class PartitionHealth:
     def __init__(self, client: Any) -> None:
         self.oversized = OversizedAnswers[tuple[str, int]]()
         self._cluster = client.cluster
+        self._led: set[tuple[str, int]] = set()
+        """Partitions that have a leader by the newest metadata; not all of them."""
+        client.cluster.add_listener(lambda _: self._led.clear())
         self._refused: dict[tuple[str, int], str] = {}  # why the newest fetch brought nothing
         self._send = client.send
         client.send = self._send_and_record
@@ -38,7 +41,11 @@ class PartitionHealth:
     def leaderless(self, partitions: Iterable[TP]) -> list[TP]:
         """Return the partitions without a known leader."""
         leader = self._cluster.leader_for_partition
-        return [tp for tp in partitions if leader(tp) in (None, -1)]
+        unknown = [tp for tp in partitions if tp not in self._led]
+        leaderless = [tp for tp in unknown if leader(tp) in (None, -1)]
+        self._led.update(unknown)
+        self._led.difference_update(leaderless)
+        return leaderless
 
     def unserved(self, partitions: Iterable[TP]) -> dict[TP, str]:
         """Return the partitions that the broker does not serve, with the reason."""
@@ -59,7 +66,9 @@ class PartitionHealth:
 
         fetcher._get_actions_per_node = limited
 
-    def _limited(self, fetches: Iterable[tuple[int, Any]]) -> list[tuple[int, Any]]:
+    def _limited(self, fetches: list[tuple[int, Any]]) -> list[tuple[int, Any]]:
+        if not self.oversized:
+            return fetches
         limited = []
         for node_id, request in fetches:
             asked = _places(request)
@@ -95,7 +104,8 @@ class PartitionHealth:
                 raise
             self._refused.update(dict.fromkeys(asked, f"broker {node_id}: {type(error).__name__}"))
             raise
-        self.oversized.forget(asked)
+        if self.oversized:
+            self.oversized.forget(asked)
         for topic, rows in response.topics:
             for partition, code, *_ in rows:
                 error_type = for_code(code)

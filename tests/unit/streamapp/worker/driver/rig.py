@@ -156,6 +156,7 @@ class Driver:
             abandoned=SimpleNamespace(check=lambda *, abort: self.aborts.append(abort)),
             manager=manager or SimpleNamespace(out_of_range=self._out_of_range, moved=self._moved),
             progress=SimpleNamespace(lag=lambda ends, unserved: None),
+            traces=None,
             assignments=assignments,
             committer=committer,
             check_group=lambda: self.seen.append("looked who is in the group"),

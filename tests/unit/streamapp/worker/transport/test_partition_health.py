@@ -29,7 +29,9 @@ class Client:
 
     def __init__(self) -> None:
         self.leaders: dict[TP, int | None] = {A: 1, B: 1}
-        self.cluster = SimpleNamespace(leader_for_partition=lambda tp: self.leaders.get(TP(*tp)))
+        self.cluster = SimpleNamespace(
+            leader_for_partition=lambda tp: self.leaders.get(TP(*tp)), add_listener=lambda listener: None
+        )
         self.codes: dict[TP, int] = {}
         self.error: Exception | None = None
 
