@@ -12,6 +12,7 @@ Group membership, assignor, recovery and agents stay Faust's. The differences:
 from __future__ import annotations
 
 import asyncio
+import functools
 import logging
 import time
 from collections.abc import Iterable, Sequence
@@ -42,6 +43,10 @@ IDLE_POLL = 1.0
 
 All of these end it. A snapshot that becomes due, or is complete, waits for its end.
 """
+
+
+_tp = functools.lru_cache(maxsize=1 << 14)(TP)
+"""Make a TP, or return the same again: each fetch needs one for each partition."""
 
 
 class Consumer(driver.Consumer):
@@ -109,8 +114,10 @@ class Consumer(driver.Consumer):
     async def _take(self, timeout_s: float) -> Fetched:
         now = time.monotonic()
         topics = wanted_of(tuple(self._live.orders.values()), self.options.limit.most_bytes, now)
-        positions = {TP(ahead.topic, ahead.partition): ahead.position for ahead in topics}
-        back = {TP(ahead.topic, ahead.partition): ahead.request_again() for ahead in topics if ahead.released}
+        positions = {_tp(ahead.topic, ahead.partition): ahead.position for ahead in topics}
+        back = {
+            _tp(ahead.topic, ahead.partition): ahead.request_again() for ahead in topics if ahead.released
+        }
         await self._thread.seek_all(back)
         waits = [timeout_s, self.wiring.committer.seconds_to_tick(now)]
         waits += [order.seconds_to_idle(now) for order in self._live.orders.values()]
@@ -137,13 +144,11 @@ class Consumer(driver.Consumer):
         runs = [run for order in self._live.orders.values() if (run := self._next_run(order, now, most))]
         if not runs:
             return False
-        spent, started = 0.0, now
         for group in together(runs, most):
             began = time.thread_time()
             records = await self._deliver(epoch, group[0].raw.partition, group)
-            self._size.note(records, seconds := time.thread_time() - began)
-            spent += seconds
-        self._round.note(spent, time.monotonic() - started)
+            self._size.note(records, time.thread_time() - began)
+        self._round.note(now, time.monotonic(), time.process_time())
         return epoch == self.epoch
 
     def _schemas_found(self) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
-PACE_SHARE: Final = 4.0
-"""Pause between two fetches, in rounds of runs: records of a trickle wait for each other.
+PACE_SHARE: Final = 0.25
+"""Share of a core that a trickle may take: fetches wait so that their records come together.
 
-The first record after a silence does not wait.
+The CPU time of the whole process counts, because the threads of its clients work for a round as well. The
+first record after a silence does not wait.
 """
 
 PACE_MAX_S: Final = 0.025
-"""Longest such pause, in seconds."""
+"""Longest wait between two fetches, in seconds."""
+
+SILENCE_S: Final = 0.1
+"""Seconds after which the CPU time since the last round is not the cost of the next round."""
 
 ROUND_WEIGHT: Final = 0.1
 """Weight of the newest round in the mean duration of rounds."""
@@ -30,21 +35,25 @@ ROUND_ROOM: Final = 2.0
 
 
 class RoundTime:
-    """How long a round of runs takes on average."""
+    """How long a round of runs takes on average, and how much CPU time the process takes for it."""
 
     def __init__(self, spent_s: float = 0.0, lasts_s: float = 0.0) -> None:
-        self.spent_s = spent_s  # CPU seconds
+        self.spent_s = spent_s  # CPU seconds, fetch and hand-over included
         self.lasts_s = lasts_s  # seconds by the clock
+        self._ended = -math.inf
+        self._process_s = 0.0
 
-    def note(self, spent_s: float, lasts_s: float) -> None:
-        """Add a round to the means."""
-        self.spent_s += ROUND_WEIGHT * (spent_s - self.spent_s)
-        self.lasts_s += ROUND_WEIGHT * (lasts_s - self.lasts_s)
+    def note(self, began: float, ended: float, process_s: float) -> None:
+        """Add a round to the means: its begin and end, and the CPU time of the process at its end."""
+        self.lasts_s += ROUND_WEIGHT * (ended - began - self.lasts_s)
+        if ended - self._ended <= SILENCE_S:
+            self.spent_s += ROUND_WEIGHT * (process_s - self._process_s - self.spent_s)
+        self._ended, self._process_s = ended, process_s
 
     @property
     def between_fetches_s(self) -> float:
         """Seconds between two fetches, at least."""
-        return min(PACE_SHARE * self.spent_s, PACE_MAX_S)
+        return min(self.spent_s / PACE_SHARE, PACE_MAX_S)
 
     @property
     def room_s(self) -> float:
