@@ -134,15 +134,15 @@ class Sender:
     def send_run(
         self,
         topic: str,
-        partition: int,
+        partition: int | Ints64,
         values: Sequence[bytes | None],
         keys: Sequence[bytes | None],
         timestamps: Sequence[int],
         headers: Sequence[Headers] | None = None,
     ) -> None:
-        """Produce records of one partition in order, as fast as the client can; raise earlier failures.
+        """Produce records in order, as fast as the client can; raise earlier failures.
 
-        Waits while the client has no room.
+        `partition`: one for all records, or int64[n]. Waits while the client has no room.
         """
         self.offer_run(topic, partition, values, keys, timestamps, headers)
         self.drain()

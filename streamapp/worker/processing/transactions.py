@@ -11,6 +11,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 from faust.types import TP
 
 from streamapp.worker import faults
@@ -59,11 +60,16 @@ class Transactions:
 
         These are the steps 4 to 6 of `committer.py`; `TransactionalSender.commit` takes the last two.
         """
-        for partition, records in transaction.records.items():  # 4.
-            n = len(records)
+        records = [  # 4.
+            (partition, encode(record))
+            for partition, of_partition in transaction.records.items()
+            for record in of_partition
+        ]
+        if records:  # all of them in one call of the client
+            numbers, values = zip(*records, strict=True)
+            n, places = len(records), np.array(numbers, dtype=np.int64)
             headers = [count_headers(self._partitions)] * n
-            values = list(map(encode, records))
-            self._sender.send_run(self._journal, partition, values, [None] * n, [0] * n, headers)
+            self._sender.send_run(self._journal, places, values, [None] * n, [0] * n, headers)
         faults.point("commit-before")
         self._sender.commit(  # 5. and 6.
             {(t, p): at for (t, p), at in transaction.offsets.items()},
