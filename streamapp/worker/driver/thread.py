@@ -88,6 +88,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
     logger = logging.getLogger("faust.kafkabatch")  # keeps service messages out of our log
     _interrupted = False
     _wanted: Collection[TP] = ()  # sources in the last `take`: their fetched records will be taken
+    _tables: Collection[TP] = ()  # changelogs in the last `take`
     _pace_s = 0.0  # between two fetches at least
     _next_fetch = 0.0  # on the clock of `time.monotonic`
     _not_before = 0.0  # the same clock: records fetched sooner would only wait
@@ -121,7 +122,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         # A position out of range is handled here: aiokafka would jump over lost records with an INFO line.
         fetcher._default_reset_strategy = OffsetResetStrategy.NONE
         FetchPlan(fetcher, consumer._client.cluster)
-        self._plan_fetches(fetcher)
+        self._plan_fetches(fetcher, options.topics)
         self.partition_health.limit_fetches(fetcher)
 
     def _report(self, error: StreamappError) -> None:
@@ -143,11 +144,12 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
             # mode would then never report that this thread has ended. It cancels what is left in our loop.
             logger.warning("the consumer was stopped while the broker did not answer")
 
-    def _plan_fetches(self, fetcher: Any) -> None:
+    def _plan_fetches(self, fetcher: Any, sources: Collection[str]) -> None:
         """Make aiokafka fetch all partitions at once, no sooner than the pace allows, and wait accordingly.
 
         Unchanged, it fetches partitions that had no records when some arrive: while that request waits at the
-        broker the busy partitions are not fetched.
+        broker the busy partitions are not fetched. Records of a changelog that is not read now stay where
+        they are for long: no fetch is short because of them. `sources`: topics.
         """
         wait_ms, look_s = fetcher._fetch_max_wait_ms, fetcher._fetcher_timeout
         plan = fetcher._get_actions_per_node
@@ -161,7 +163,8 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
                 return [], {}, look_s, False, []  # `_drain` wakes it
             if now < (next_fetch := max(self._next_fetch, self._not_before)):
                 return [], {}, next_fetch - now, False, []
-            fetcher._fetch_max_wait_ms = min(REST_WAIT_MS, wait_ms) if fetcher._records else wait_ms
+            is_rest = any(tp.topic in sources or tp in self._tables for tp in fetcher._records)
+            fetcher._fetch_max_wait_ms = min(REST_WAIT_MS, wait_ms) if is_rest else wait_ms
             fetches, resets, timeout, invalid_metadata, resumed = plan(assignment)
             if fetches:
                 self._next_fetch = now + self._pace_s
@@ -251,7 +254,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         consumer._coordinator.check_errors()
         began = time.monotonic()
         deadline = began + timeout_s
-        self._wanted, self._pace_s = positions.keys(), pace_s
+        self._wanted, self._tables, self._pace_s = positions.keys(), changelogs, pace_s
         if not_before < self._not_before:
             fetcher._notify(fetcher._wait_consume_future)
         self._not_before = not_before

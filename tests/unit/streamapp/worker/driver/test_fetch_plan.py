@@ -7,11 +7,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from faust.types import TP
 
 from streamapp.worker.driver import thread
 from streamapp.worker.driver.thread import REST_WAIT_MS, ConsumerThread
 
 FETCH = ("a request",)
+A, B, TABLE = TP("topic", 0), TP("topic", 1), TP("table", 0)
 
 
 class Fetcher:
@@ -21,7 +23,7 @@ class Fetcher:
         self._fetch_max_wait_ms, self._fetcher_timeout = 500, 0.2
         self._pending_tasks: set[Any] = set()
         self._in_flight: set[int] = set()
-        self._records: dict[str, Any] = {}
+        self._records: dict[TP, Any] = {}
         self.waits: list[int] = []
 
     def _get_actions_per_node(self, assignment: Any) -> Any:
@@ -47,14 +49,14 @@ def now(monkeypatch: pytest.MonkeyPatch) -> Any:
 def planned() -> tuple[Any, Fetcher]:
     consumer_thread, fetcher = cast("Any", ConsumerThread.__new__(ConsumerThread)), Fetcher()
     consumer_thread.sources = SimpleNamespace(suspects=False)
-    consumer_thread._plan_fetches(fetcher)
+    consumer_thread._plan_fetches(fetcher, {A.topic})
     return consumer_thread, fetcher
 
 
 def test_nothing_is_fetched_while_fetched_records_are_about_to_be_taken(planned: Any, now: Any) -> None:
     driver, fetcher = planned
-    driver._wanted = {"a", "b"}
-    fetcher._records = {"b": object()}
+    driver._wanted = {A, B}
+    fetcher._records = {B: object()}
     assert fetcher.plan() == (False, 0.2)
     fetcher._records.clear()
     assert fetcher.plan() == (True, 0.2)
@@ -63,10 +65,21 @@ def test_nothing_is_fetched_while_fetched_records_are_about_to_be_taken(planned:
 
 def test_a_fetch_of_some_partitions_is_short(planned: Any, now: Any) -> None:
     driver, fetcher = planned
-    driver._wanted = {"a"}
-    fetcher._records = {"b": object()}  # which is read ahead far enough
+    driver._wanted = {A}
+    fetcher._records = {B: object()}  # which is read ahead far enough
     assert fetcher.plan() == (True, 0.2)
     assert fetcher.waits == [REST_WAIT_MS]
+
+
+def test_records_of_a_table_that_nobody_reads_shorten_no_fetch(planned: Any, now: Any) -> None:
+    """The worker writes its snapshots to one: it would ask two hundred times a second when it is idle."""
+    driver, fetcher = planned
+    driver._wanted = {A, B}
+    fetcher._records = {TABLE: object()}
+    assert fetcher.plan() == (True, 0.2)
+    driver._tables = (TABLE,)
+    assert fetcher.plan() == (True, 0.2)
+    assert fetcher.waits == [500, REST_WAIT_MS]
 
 
 def test_between_two_fetches_lies_the_pace(planned: Any, now: Any) -> None:
