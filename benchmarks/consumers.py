@@ -56,7 +56,8 @@ KEYS: Final = 64
 LARGE_MS: Final = 50.0  # linger of the producer of the full rate: batches of some hundred records
 WARM: Final = 0.25
 """Share of the records, or of the seconds, that is not counted."""
-FIRST_SECONDS: Final = 40.0  # that a consumer may take up to its first record
+FIRST_SECONDS: Final = 300.0  # that a consumer may wait for its first record
+MARGIN_SECONDS: Final = 20.0  # that records are produced beyond the measured time: a consumer may begin late
 MOST: Final = 100_000
 """Messages that are read at once from a queue of librdkafka."""
 
@@ -190,6 +191,7 @@ async def follow(options: argparse.Namespace) -> dict[str, Any]:
     """Consume for some seconds, or up to a number of records; return counts and CPU after the warm-up."""
     way: Any = Fetcher(options) if options.way == "fetcher" else Queue(options)
     await way.open()
+    print("ready", flush=True)
     records = rounds = 0
     start: Taken | None = None
     opened, began = time.monotonic(), 0.0
@@ -230,10 +232,17 @@ def measured(
         for way in WAYS:
             words = ["--way", way, "--way-seconds", str(seconds), "--records", str(records)]
             words += [word for name, value in place.items() for word in (f"--{name}", str(value))]
-            command = python("-m", "benchmarks.consumers", *words)
-            lasts = seconds + FIRST_SECONDS
-            with produced(place, options.rate, lasts) if seconds else nullcontext():
-                line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+            with subprocess.Popen(
+                python("-m", "benchmarks.consumers", *words), stdout=subprocess.PIPE, text=True
+            ) as child:
+                assert child.stdout is not None
+                child.stdout.readline()  # it is ready
+                lasts = seconds + MARGIN_SECONDS
+                with produced(place, options.rate, lasts) if seconds else nullcontext():
+                    line = child.stdout.readline()
+            if child.returncode:
+                message = f"the process of {way!r} ended with exit code {child.returncode}"
+                raise RuntimeError(message)
             turns[-1][way] = json.loads(line)
     return {
         way: {name: statistics.median(turn[way][name] for turn in turns) for name in turns[0][way]}

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from streamapp.worker.outputs.encoder import Encoder
 from tests.topology.partition import ALWAYS, NEVER, Partition, Record, config, instance
 from tests.topology.test_acquisition import SCHEMA, partition, value
+from topics.definitions import TopicNames
 
 ALL: dict[str, Any] = {"name": "random", "share": 1.0, "timeout_ms": 1000}
 
@@ -104,3 +106,19 @@ def test_dead_letters_of_a_run_are_in_the_order_of_its_records() -> None:
     one_by_one(alone, [*records, *bad])
     assert [letter.reason for letter in here.dead_letters] == ["not-asked", "wrong-schema"]
     assert here.dead_letters == alone.dead_letters
+
+
+def test_event_ids_do_not_depend_on_the_runs() -> None:
+    """Two episodes end at one record; the second is answered apart where its instance came again before."""
+    encoders = [Encoder(TopicNames("t."), headers="full") for _ in range(2)]
+    here, alone = (Partition(config({"acquire": ALL} | NEVER), encoder=encoder) for encoder in encoders)
+    again = [
+        instance({"id": "i1", "features": {"y": 1.0}}, at=4),
+        instance({"id": "late", "features": {"y": 2.0}}, at=5000),
+    ]
+    for tried in (here, alone):
+        tried.control("create", schema=SCHEMA)
+    here.feed(*opened(2), *again)
+    one_by_one(alone, [*opened(2), *again])
+    assert [prediction["id"] for prediction in here.predictions] == ["i1", "i0", "i1"]
+    assert {topic: sent for topic, sent in here.sent.items() if sent} == dict(alone.sent)

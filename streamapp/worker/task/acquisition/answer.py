@@ -108,13 +108,16 @@ class AnswerQueue:
 
 
 def _alike(ended: Sequence[Ended]) -> Iterator[Sequence[Ended]]:
-    """Yield the parts that one call answers: their model key is given alike."""
+    """Yield the parts that one call answers: their model key is given alike, and their records differ.
+
+    The event ids of answers to one record depend on the part, and parts depend on where runs are cut.
+    """
     start = 0
     for at in range(1, len(ended) + 1):
         if at < len(ended):
             last, this = ended[at - 1], ended[at]
             is_single = last.is_alone or this.is_alone or last.is_open_elsewhere or this.is_open_elsewhere
-            if not is_single and last.key == this.key:
+            if not is_single and last.key == this.key and last.record != this.record:
                 continue
         yield ended[start:at]
         start = at
@@ -128,7 +131,7 @@ class EpisodeAnswers(InstancesRun):
     """
 
     def __init__(self, state: PartitionState, raw: RawRecords, ended: Sequence[Ended]) -> None:
-        """ended: n, all with the same `key`; an episode that is open elsewhere, or alone, is the only one."""
+        """ended: n of different records with the same `key`; 1, if it is open elsewhere or alone."""
         self._ended = ended
         n, store = len(ended), state.store
         code: dict[str, int] = {}
