@@ -3,6 +3,7 @@
     python -m benchmarks.pipeline --format json --keys 64 --with streams,loop --compat moa
     python -m benchmarks.pipeline --format json --with echo,river,faust
     python -m benchmarks.pipeline --format packed --keys 64 --records 2000000
+    python -m benchmarks.pipeline --format avro --keys 64
     python -m benchmarks.pipeline --keys 10000 --spec '{"learner": "boct", "query": "never"}'
     python -m benchmarks.pipeline --table
     python -m benchmarks.pipeline --pairs
@@ -31,6 +32,7 @@ from benchmarks.rig.guarantees import measure_guarantees
 from benchmarks.rig.latency import Pace, measure_latency
 from benchmarks.rig.pairs import measure_pairs
 from benchmarks.rig.passes import Bench, measure
+from benchmarks.rig.registered import registered
 from benchmarks.rig.report import Report
 from benchmarks.rig.stages import measure_stages
 from benchmarks.rig.stream import generate, model_keys
@@ -38,7 +40,7 @@ from benchmarks.rig.systems import GUARANTEES, PEERS, WORKER, Options, System
 from benchmarks.rig.visible import Cluster
 from streamapp.worker.compile_ahead import warm_kernels
 
-ROWS = {"json": 1_000_000, "packed": 1_000_000, "arrow": 5_000_000}
+ROWS = {"json": 1_000_000, "packed": 1_000_000, "avro": 1_000_000, "arrow": 5_000_000}
 
 
 def arguments() -> argparse.Namespace:
@@ -111,6 +113,8 @@ def arguments() -> argparse.Namespace:
         parser.error("--guarantees is for a backlog or --latency; leave out --table or --pairs")
     if options.without_us and not options.peers:
         parser.error("--without-us leaves no system to measure; name peers with --with")
+    if options.format == "avro" and (options.table or options.latency):
+        parser.error("--format avro is for a backlog; leave out --table or --latency")
     if options.spec and options.compat:
         parser.error("--compat is of the H-Tree; with --spec write it there")
     for name, system in [(peer, system_of_peer) for peer in options.peers for system_of_peer in PEERS[peer]]:
@@ -178,12 +182,12 @@ def main() -> int:
     flags = arguments()
     report = Report(sys.stdout, as_json=flags.json)
     warm_kernels()  # compiled here once, if at all, so that no measurement waits for it
-    with broker() as bootstrap:
+    with broker() as bootstrap, registered(flags.format) as settings:
         cluster = Cluster(bootstrap)
         for commit_ms, partitions, keys in itertools.product(
             flags.commit_intervals, flags.partitions, flags.keys
         ):
-            options = options_of(flags, bootstrap, commit_ms)
+            options = replace(options_of(flags, bootstrap, commit_ms), settings=settings)
             if len(flags.commit_intervals) > 1:
                 report.progress(f"commit interval {commit_ms} ms")
             if flags.latency:

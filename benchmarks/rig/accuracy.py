@@ -9,6 +9,9 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 
 from benchmarks.rig.backlog import Backlog
 from benchmarks.rig.measure import AnswerTopic
+from topics.codecs.avro.output_reader import OutputReader
+from topics.codecs.avro.output_schemas import current
+from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
 SILENCE_SECONDS = 20.0
 
@@ -67,9 +70,14 @@ def peer_labels(values: list[bytes]) -> npt.NDArray[np.int8]:
     return np.array([int(orjson.loads(value)["label"] or -1) for value in values], dtype=np.int8)
 
 
+def _schema_of(schema_id: SchemaId) -> RegisteredSchema:
+    """Return the schema of our answers, whose ids a registry has assigned."""
+    return RegisteredSchema(schema_id, "AVRO", current("prediction"))
+
+
 def worker_labels(values: list[bytes]) -> npt.NDArray[np.int8]:
     """Return the classes of our answers, with the rows of blocks in order: int8[n]."""
     from topics.codecs import decode_predictions
 
-    received = decode_predictions(values)
+    received = decode_predictions(OutputReader(_schema_of).texts(values))
     return np.array([int(label or -1) for label in received.labels], dtype=np.int8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import numpy as np
@@ -33,11 +34,42 @@ PACKED_FIELDS = {
     "count": N_ATTRIBUTES,
 }
 
+AVRO_ID = 1
+"""The id that a new registry gives to the first schema."""
+AVRO_SCHEMA = json.dumps(
+    {
+        "type": "record",
+        "name": "Instance",
+        "fields": [
+            {
+                "name": "features",
+                "type": {
+                    "type": "record",
+                    "name": "Features",
+                    "fields": [{"name": name, "type": "double"} for name in NAMES],
+                },
+            },
+            {"name": "label", "type": "string"},
+        ],
+    }
+)
+AVRO = np.dtype(
+    [
+        ("magic", "u1"),
+        ("id", ">u4"),
+        ("values", "<f8", N_ATTRIBUTES),
+        ("label_bytes", "u1"),
+        ("label", "S1"),
+    ]
+)
+
 
 def values(rows: Rows, form: str) -> Iterator[tuple[int, bytes]]:
     """Yield (first row, value) of every record."""
     if form == "json":
         return _json(rows)
+    if form == "avro":
+        return _avro(rows)
     return _packed(rows) if form == "packed" else _arrow(rows)
 
 
@@ -53,6 +85,14 @@ def _packed(rows: Rows) -> Iterator[tuple[int, bytes]]:
         table[name] = value
     table["label"], table["values"] = rows.y, rows.x
     blob, size = table.tobytes(), PACKED.itemsize
+    return ((number, blob[number * size : (number + 1) * size]) for number in range(len(rows)))
+
+
+def _avro(rows: Rows) -> Iterator[tuple[int, bytes]]:
+    table = np.zeros(len(rows), dtype=AVRO)
+    table["id"], table["label_bytes"] = AVRO_ID, 2  # one byte, in zigzag coding
+    table["label"], table["values"] = rows.y.astype("S1"), rows.x
+    blob, size = table.tobytes(), AVRO.itemsize
     return ((number, blob[number * size : (number + 1) * size]) for number in range(len(rows)))
 
 

@@ -48,7 +48,7 @@ def in_python(module: str) -> Command:
 
 
 GUARANTEES = ("at_least_once", "exactly_once")
-WORKER = System(OURS, None, guarantees=GUARANTEES)
+WORKER = System(OURS, None, formats=("json", "packed", "avro", "arrow"), guarantees=GUARANTEES)
 PEERS = {
     "streams": (System(f"streams {STREAMS[2]}", streams, formats=FORMATS, guarantees=GUARANTEES),),
     "loop": (System("loop", loop, formats=FORMATS, guarantees=GUARANTEES),),
