@@ -17,7 +17,7 @@ import orjson
 from core.errors import GroveError
 from streamapp.errors import StreamappError
 from streamapp.settings import load_settings
-from streamapp.settings.clients import librdkafka_properties
+from streamapp.settings.clients import known_schemas, librdkafka_properties
 from streamapp.tools.inspection.dead_letter_answers import DeadLetterAnswers
 from streamapp.tools.inspection.model_answers import ModelAnswers
 from streamapp.tools.inspection.partition_answers import PartitionAnswers
@@ -39,7 +39,8 @@ def main() -> None:
     kafka = librdkafka_properties(settings)
     names = existing(Cluster(kafka), TopicNames(settings.topics_prefix))
     config = TaskConfig.from_settings(settings, features=names.features)
-    serve(sys.stdin.buffer, answers, questions(Installation(kafka, settings.application_id, names, config)))
+    place = Installation(kafka, settings.application_id, names, config, known_schemas(settings))
+    serve(sys.stdin.buffer, answers, questions(place))
 
 
 def questions(place: Installation) -> dict[str, Answer]:

@@ -19,6 +19,7 @@ from streamapp.worker.task.models.model_keys import NO_MODEL
 from streamapp.worker.task.task import Task, TaskRun
 from topics.codecs import decode_predictions, encode_predictions
 from topics.codecs.content_types import wire_of_value
+from topics.codecs.json.probabilities import as_written
 from topics.columns.records import Format, Predictions, RawRecords
 
 
@@ -51,27 +52,31 @@ class Explanation:
         """Whether a value of the topic `predictions` has the same answers; None: it answers another instance.
 
         They are compared with the precision of the format: JSON has four decimals, packed has single
-        precision.
+        precision. JSON that was read from Avro has more decimals; they do not count.
         """
         ids = {answer.id for answer in self.answers}
-        rows = [row for row in _read([value]) if row[0] in ids]
-        if not rows:
-            return None
         wire = wire_of_value(value)
         form: Format = wire if wire in ("packed", "arrow") else "json"
+        rows = [row for row in _read([value], form) if row[0] in ids]
+        if not rows:
+            return None
         ours = [
-            row for predictions in self.predictions for row in _read(encode_predictions(predictions, form))
+            row
+            for predictions in self.predictions
+            for row in _read(encode_predictions(predictions, form), form)
         ]
         return all(row in ours for row in rows) and len(rows) >= len(ids)
 
 
-def _read(values: list[bytes]) -> list[tuple[str | None, str | None, dict[str, float], int]]:
+def _read(values: list[bytes], form: Format) -> list[tuple[str | None, str | None, dict[str, float], int]]:
     predictions = decode_predictions(values)
     return [
         (
             predictions.ids[row],
             predictions.labels[row],
-            predictions.probabilities[row],
+            {name: as_written(share) for name, share in predictions.probabilities[row].items()}
+            if form == "json"
+            else predictions.probabilities[row],
             int(predictions.version[row]),
         )
         for row in range(len(predictions))

@@ -28,6 +28,7 @@ from streamapp.worker.restore.tail import TailReader
 from streamapp.worker.task.sources import SOURCES, SourceName, in_words, source_topics
 from streamapp.worker.task.task import Task
 from streamapp.worker.task.task_config import TaskConfig
+from topics.codecs.avro.output_reader import OutputReader
 from topics.columns.records import RawRecords
 from topics.definitions import TopicNames
 from topics.fetching.batches import PROCESSED, Limit
@@ -58,6 +59,7 @@ class StoredPartition:
         """
         self.number = partition
         self._schemas = None if schemas is None else partial(looked_up_schemas, schemas)
+        self._outputs = OutputReader(None if schemas is None else schemas.look_up)
         self._kafka = kafka
         self._group = group
         self._names = names
@@ -137,11 +139,17 @@ class StoredPartition:
         return None
 
     def predictions_since(self, timestamp: int) -> Iterator[RawRecords]:
-        """Yield the predictions from the first one on whose timestamp is at least `timestamp` (ms)."""
+        """Yield the predictions from the first one on whose timestamp is at least `timestamp` (ms).
+
+        Those in Avro are JSON.
+        """
         log = self._reader()
         start = log.of(self._names.predictions, self.number).offset_at(timestamp)
         log.open(self._names.predictions, self.number, start)
-        yield from log.to_end()
+        for raw in log.to_end():
+            values: list[bytes | None] = [*self._outputs.texts([value or b"" for value in raw.values])]
+            columns = (raw.offsets, raw.timestamps, raw.keys, values, raw.headers)
+            yield RawRecords(raw.topic, raw.partition, *columns)
 
     # -- details --------------------------------------------------------------------------------------------
 

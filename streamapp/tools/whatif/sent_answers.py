@@ -16,6 +16,7 @@ import numpy as np
 from streamapp.worker.task.effects.effects import PredictionGroup
 from topics.codecs import decode_predictions, encode_predictions
 from topics.codecs.content_types import wire_of_value
+from topics.codecs.json.probabilities import as_written
 from topics.columns.records import Format, Predictions, RawRecords
 
 AHEAD: Final = 100_000
@@ -124,11 +125,15 @@ class SentAnswers:
 
 
 def contents(values: list[bytes]) -> list[Content]:
-    """Return the rows of predictions."""
+    """Return the rows of predictions; those of JSON with four decimals, even if they were Avro before."""
     found = decode_predictions(values)
+    is_json = bool(values) and wire_of_value(values[0]) not in ("packed", "arrow")
+    shares = [
+        {name: as_written(share) for name, share in row.items()} if is_json else row
+        for row in found.probabilities
+    ]
     return [
-        (found.ids[row], found.labels[row], found.probabilities[row], int(found.version[row]))
-        for row in range(len(found))
+        (found.ids[row], found.labels[row], shares[row], int(found.version[row])) for row in range(len(found))
     ]
 
 

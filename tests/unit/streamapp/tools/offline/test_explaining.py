@@ -11,6 +11,10 @@ from streamapp.tools.offline.explaining import Explanation, explain
 from tests.topology.logged import Log
 from tests.topology.partition import ALWAYS, NEVER, QUICK, config
 from tests.unit.streamapp.tools.offline.archive import Archive
+from topics.codecs.avro.output_reader import OutputReader
+from topics.codecs.avro.output_schemas import current
+from topics.codecs.compiled.encode_avro import avro_answers
+from topics.registry.registered_schema import RegisteredSchema
 
 SOME = {"query": "variable_uncertainty", "budget": {"name": "count", "limit": 0.3}}
 
@@ -47,6 +51,16 @@ def test_an_answer_is_the_one_that_was_sent_and_whether_it_was_asked_for(spec: d
         changed = orjson.dumps(sent.json | {"version": 999})
         assert found.same_as(changed) is False
         assert found.same_as(archive.sent["predictions"][offset - 1].value or b"") is None
+
+
+def test_an_answer_in_avro_is_the_one_that_was_sent() -> None:
+    found = explained(learned(NEVER), 399)
+    outputs = OutputReader(lambda schema_id: RegisteredSchema(schema_id, "AVRO", current("prediction")))
+    for predictions in found.predictions:
+        (written,) = avro_answers(predictions, 7)
+        (value,) = outputs.texts([written or b""])
+        assert found.same_as(value) is True
+        assert found.same_as(orjson.dumps(orjson.loads(value) | {"version": 999})) is False
 
 
 def test_the_path_of_rules_is_told_though_the_model_was_not_to_explain_itself() -> None:
