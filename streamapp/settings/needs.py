@@ -12,6 +12,7 @@ from streamapp.errors import StreamappError
 EXTRAS: Final = {
     "web": ("nicegui", "argon2"),
     "experiments": ("matplotlib",),
+    "protobuf": ("google.protobuf", "grpc_tools"),
     "otel": ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http"),
 }
 """The packages of each extra in pyproject.toml that a command imports."""

@@ -26,6 +26,7 @@ from streamapp.worker.transport.run_size import RunSize
 from streamapp.worker.transport.runs import TimeOrder
 from streamapp.worker.transport.schema_gate import SchemaGate
 from topics.fetching.batches import Limit
+from topics.registry.known_schemas import KnownSchemas
 
 MOST_RECORDS = 2  # of a run
 
@@ -45,6 +46,7 @@ class Fetch:
     changelogs: set[TP]
     not_before: float
     ahead: bool
+    timeout_s: float = 0.0
 
 
 class Driver:
@@ -117,6 +119,10 @@ class Driver:
 
     def _wake(self) -> None:
         self.woken += 1
+
+    def read_by(self, schemas: KnownSchemas) -> None:
+        """Read records by schemas, as a consumer does that has them in its options."""
+        self._consumer.schema_gate = SchemaGate(schemas)
 
     def resume(self, *tables: int) -> None:
         """Let Faust resume the reading of tables."""
@@ -212,7 +218,7 @@ class Driver:
     async def _take(
         self, wanted: Any, timeout_s: float, changelogs: Any, pace_s: float, not_before: float, *, ahead: bool
     ) -> Fetched:
-        self.fetches.append(Fetch(wanted, changelogs, not_before, ahead))
+        self.fetches.append(Fetch(wanted, changelogs, not_before, ahead, timeout_s))
         fetched, self.fetched = self.fetched, Fetched({})
         return fetched
 

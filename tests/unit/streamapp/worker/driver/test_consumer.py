@@ -1,6 +1,7 @@
 """The driver's loop: what it handed out is processed, or it is not called so."""
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -12,9 +13,14 @@ from streamapp.worker.driver.thread import Fetched
 from streamapp.worker.transport.delivery import Delivery
 from streamapp.worker.transport.rounds import together
 from streamapp.worker.transport.runs import MAX_RUN_BYTES, FetchedColumns, Run
+from tests.registry_endpoint import RegistryEndpoint, answered, failed
 from tests.unit.streamapp.worker.driver.rig import Driver, order_of
+from topics.codecs.frames.wire_format import framed
 from topics.columns.records import RawRecords
 from topics.columns.spans import RecordSpans
+from topics.registry.client import Registry
+from topics.registry.known_schemas import KnownSchemas
+from topics.registry.registry_access import registry_access
 
 
 def columns(*offsets: int) -> FetchedColumns:
@@ -287,3 +293,25 @@ def test_a_changelog_that_was_trimmed_is_read_on_and_one_made_anew_says_what_to_
     asyncio.run(driver.changelogs_are_out_of_range({TP("topic", 0): 5}))
     assert "looked at again: topic-0: no leader is known" in caplog.text
     assert len(driver.seen) == 2
+
+
+def test_a_partition_that_waits_for_a_schema_lets_the_others_go_on_and_costs_no_turns() -> None:
+    orders = [order_of(partition) for partition in (0, 1)]
+    by_schema = RecordSpans.of([0], [0], [b"k"], [framed(1, b"{}")], [()])
+    orders[0].add("topic", FetchedColumns(by_schema, 1, 1))
+    orders[1].add("topic", columns(0))
+    driver = Driver(*orders)
+    with RegistryEndpoint(schemas__ids__1=failed(503, 50301)) as endpoint:
+        access = registry_access({"schema.registry.url": endpoint.url})
+        assert access is not None
+        schemas, found = KnownSchemas(Registry(access), lambda _: None), threading.Event()
+        schemas.on_result(found.set)
+        driver.read_by(schemas)
+        asyncio.run(driver.turn())
+        asyncio.run(driver.turn())
+        assert driver.delivered == [1]
+        assert driver.fetches[-1].timeout_s > 0, "the driver waits for records, and does not spin"
+        endpoint.answers["/schemas/ids/1"] = answered(schema="{}", schemaType="JSON")
+        assert found.wait(60)
+        asyncio.run(driver.turn())
+        assert driver.delivered == [1, 0]
