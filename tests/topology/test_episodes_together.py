@@ -65,6 +65,20 @@ def test_labels_are_requested_for_all_of_them_with_the_features_that_were_bought
     assert here.task.digest() == alone.task.digest()
 
 
+def test_a_record_that_makes_its_model_is_the_first_of_a_run_or_a_later_one() -> None:
+    for first in (0, 1, 3):
+        here = Partition(config({"acquire": ALL} | NEVER))
+        here.control("create", key="known", schema=SCHEMA)
+        known = [
+            instance({"id": f"k{number}", "features": {"y": 1.0}}, key="known") for number in range(first)
+        ]
+        new = [{"id": "a", "features": {"x": 1.0, "y": 2.0}}, {"id": "b", "features": {"x": 1.0}}]
+        here.feed(*known, *(instance(one, key="new") for one in new))
+        assert [prediction["id"] for prediction in here.predictions] == ["a"]
+        assert here.feature_requests[-1]["instance_id"] == "b"
+        assert here.feature_requests[-1]["features"] == ["y"]
+
+
 def test_a_deadline_within_a_run_is_met_by_the_record_after_it() -> None:
     here = buying()
     records = opened(2)

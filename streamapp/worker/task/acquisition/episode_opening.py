@@ -54,9 +54,9 @@ class Stretch(NamedTuple):
         """Whether a row is among them."""
         return self.first <= row < self.stop
 
-    def ending_at(self, row: int) -> Stretch:
-        """Return the stretch without the rows after a row."""
-        return self._replace(stop=row + 1)
+    def up_to(self, row: int) -> Stretch:
+        """Return the stretch without a row and the rows after it."""
+        return self._replace(stop=row)
 
 
 class AcquiringRun(InstancesRun):
@@ -108,7 +108,7 @@ class AcquiringRun(InstancesRun):
         self.effects.happened.append(happening)
         self.slots[key] = slot
         self.model = self.slots[self.batch.key]
-        self._stretch = self._stretch.ending_at(row)
+        self._stretch = self._stretch.up_to(row)
         return True
 
     def _open_row(self, row: int) -> None:
@@ -126,7 +126,7 @@ class AcquiringRun(InstancesRun):
             self.state.will_change(np.array([slot, *self.store.growth.grown], dtype=np.int64))
             self.store.growth.adopt()
         if self.store.traits.width[slot] != width:
-            self._stretch = self._stretch.ending_at(row)
+            self._stretch = self._stretch.up_to(row + 1)
         if placed is not None:
             self._open(row, placed.x[row, : int(self.store.traits.width[slot])])
 
