@@ -27,7 +27,7 @@ from topics.registry.registry_access import registry_access
 pytestmark = pytest.mark.broker
 
 N = 200
-SPEC = {"learner": {"name": "h-tree"}, "query": {"name": "always"}}
+SPEC = {"learner": "h-tree", "query": "always", "budget": {"name": "count", "limit": 1.0}}
 
 
 @pytest.fixture
