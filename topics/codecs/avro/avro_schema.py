@@ -21,6 +21,12 @@ NAME: Final = "streamgrove.name"
 """Property of a field: the name of its feature, where that is not a name of Avro."""
 MAX_SCALE: Final = 1000
 """A decimal with more places after its point is read as bytes."""
+MAX_SIZE: Final = 1 << 30
+"""Bytes of a fixed, at most."""
+MAX_NESTING: Final = 200
+"""Definitions within each other, at most. Python's own bound depends on the depth of the caller, and a schema
+must be refused by all threads or by none.
+"""
 
 PRIMITIVES: Final = frozenset({"null", "boolean", "int", "long", "float", "double", "string", "bytes"})
 
@@ -40,8 +46,8 @@ class AvroSchema:
         named: dict[str, Any] = {}
         try:
             for reference in references:
-                fastavro.parse_schema(_marked(_document(reference)), named)
-            root = fastavro.parse_schema(_marked(_document(text)), named)
+                fastavro.parse_schema(_marked(_document(reference), 0), named)
+            root = fastavro.parse_schema(_marked(_document(text), 0), named)
         except (
             SchemaParseException,
             UnknownType,
@@ -81,17 +87,25 @@ def _document(text: str | bytes) -> Any:
     return bare if bare in PRIMITIVES else orjson.loads(bare)
 
 
-def _marked(node: Any) -> Any:
-    """Return a schema whose logical types are those of this module; others do not change a number."""
+def _marked(node: Any, depth: int) -> Any:
+    """Return a schema whose logical types are those of this module; others do not change a number.
+
+    Raise SchemaError for a definition that fastavro accepts, but that is not one of Avro.
+    """
+    if depth > MAX_NESTING:
+        message = f"the schema has more than {MAX_NESTING} definitions within each other; name inner types"
+        raise SchemaError(message)
     if isinstance(node, list):
-        return [_marked(branch) for branch in node]
+        return [_marked(branch, depth + 1) for branch in node]
     if not isinstance(node, dict):
         return node
+    _check(node)
     marked = {
-        name: _marked(part) if name in ("type", "items", "values") else part for name, part in node.items()
+        name: _marked(part, depth + 1) if name in ("type", "items", "values") else part
+        for name, part in node.items()
     }
     if "fields" in node:
-        marked["fields"] = [_marked(part) for part in node["fields"]]
+        marked["fields"] = [_marked(part, depth + 1) for part in node["fields"]]
     kind = marked.pop("logicalType", None)
     storage = node.get("type")
     if kind == "decimal" and storage in ("bytes", "fixed") and 0 <= _scale(node) <= MAX_SCALE:
@@ -99,6 +113,23 @@ def _marked(node: Any) -> Any:
     elif kind == "uuid" and storage == "fixed" and node.get("size") == 16:
         marked["logicalType"] = UUID
     return marked
+
+
+def _check(node: Mapping[str, Any]) -> None:
+    size, symbols = node.get("size"), node.get("symbols")
+    if node.get("type") == "fixed" and not (type(size) is int and 0 <= size <= MAX_SIZE):
+        message = f"size {size!r} of a fixed must be a whole number from 0 to {MAX_SIZE:,}; correct it"
+        raise SchemaError(message)
+    if node.get("type") == "enum" and not isinstance(symbols, list):
+        message = f"symbols of an enum must be an array of names; they are {type(symbols).__name__}"
+        raise SchemaError(message)
+    fields = node.get("fields") or ()
+    for field in fields if isinstance(fields, list) else ():
+        for name in ("name", NAME):
+            value = field.get(name, "") if isinstance(field, dict) else ""
+            if not isinstance(value, str):
+                message = f"{name} {value!r} of a field must be a string; write it in quotes"
+                raise SchemaError(message)
 
 
 def _scale(node: Mapping[str, Any]) -> int:

@@ -42,19 +42,33 @@ def plain(value: Any) -> Any:
     """Return a value as JSON has it: bytes as the characters of their numbers, as in Avro's JSON encoding."""
     if isinstance(value, bytes):
         return value.decode("latin-1")
+    # Loops, not comprehensions, which take a second frame of the stack for each level of a value.
     if isinstance(value, dict):
-        return {name: plain(part) for name, part in value.items()}
+        members = {}
+        for name, part in value.items():
+            members[name] = plain(part)
+        return members
     if isinstance(value, list):
-        return [plain(part) for part in value]
+        items = []
+        for part in value:
+            items.append(plain(part))
+        return items
     return value
 
 
 def without_nulls(value: Any) -> Any:
     """Return a value without its null fields: a field that Avro cannot leave out is null."""
     if isinstance(value, dict):
-        return {name: without_nulls(part) for name, part in value.items() if part is not None}
+        members = {}
+        for name, part in value.items():
+            if part is not None:
+                members[name] = without_nulls(part)
+        return members
     if isinstance(value, list):
-        return [without_nulls(part) for part in value]
+        items = []
+        for part in value:
+            items.append(without_nulls(part))
+        return items
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -7,7 +7,7 @@ with dotted names.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,10 @@ from topics.errors import SchemaError
 FEATURES: Final = "features"
 MAX_CELLS: Final = 4096
 """Cells of a record; a schema with more is not read."""
+MAX_FIELDS: Final = 4 * MAX_CELLS
+"""Fields of the records that are taken apart: records without fields have no cells, however many they are."""
+MAX_PATH: Final = 100
+"""Names of a path, at most."""
 
 Path = tuple[str, ...]
 
@@ -75,10 +79,10 @@ def layout_of(schema: AvroSchema, members: Members, *, flat: bool) -> Layout | N
         inner = record_of(schema, fields[FEATURES])
         is_open = inner is None or _has_other_branches(schema, fields[FEATURES])
         if inner is not None and not is_open:
-            features = list(_leaves(schema, inner, (FEATURES,), "", (root["name"], inner["name"])))
+            features = _leaves(schema, inner, (FEATURES,), (root["name"], inner["name"]))
     elif flat:
         own = {**root, "fields": [part for part in root["fields"] if part["name"] not in members.roles]}
-        features = list(_leaves(schema, own, (), "", (root["name"],)))
+        features = _leaves(schema, own, (), (root["name"],))
     names = [cell.name for cell in features]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
@@ -105,23 +109,30 @@ def _has_other_branches(schema: AvroSchema, node: Any) -> bool:
     return any(name_of(schema.type_of(branch)) not in ("record", "null") for branch in branches)
 
 
-def _leaves(
-    schema: AvroSchema, record: Mapping[str, Any], path: Path, prefix: str, above: tuple[str, ...]
-) -> Iterator[Cell]:
-    """Yield the cells of a record; `above` are the names of the records around it, which end a recursion."""
-    count = 0
-    for field in record["fields"]:
+def _leaves(schema: AvroSchema, record: Mapping[str, Any], path: Path, above: tuple[str, ...]) -> list[Cell]:
+    """Return the cells of a record; `above` are the names of the records around it, which end a recursion."""
+    cells: list[Cell] = []
+    n_fields = 0
+    open_records = [(path, "", above, iter(record["fields"]))]
+    while open_records:
+        path, prefix, above, fields = open_records[-1]
+        field = next(fields, None)
+        if field is None:
+            open_records.pop()
+            continue
+        n_fields += 1
         name = prefix + field.get(NAME, field["name"])
         here, kind = (*path, field["name"]), field["type"]
         inner = record_of(schema, kind)
         nested = inner is not None and inner["name"] not in above
         if not nested or _has_other_branches(schema, kind):
-            yield Cell(here, FEATURE, name, nested)
-            count += 1
+            cells.append(Cell(here, FEATURE, name, nested))
         if nested and inner is not None:
-            for cell in _leaves(schema, inner, here, f"{name}.", (*above, inner["name"])):
-                yield cell
-                count += 1
-        if count > MAX_CELLS:
+            open_records.append((here, f"{name}.", (*above, inner["name"]), iter(inner["fields"])))
+        if len(cells) > MAX_CELLS or n_fields > MAX_FIELDS:
             message = f"the records of the schema have more than {MAX_CELLS:,} values"
             raise SchemaError(message)
+        if len(open_records) > MAX_PATH:
+            message = f"the schema has more than {MAX_PATH} records within each other"
+            raise SchemaError(message)
+    return cells

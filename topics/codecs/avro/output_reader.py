@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from topics.codecs.frames.schema_ids import distinct_schema_ids
 from topics.codecs.frames.wire_format import PREFIX_BYTES, id_before_body
 from topics.columns.records import RawRecords
-from topics.errors import UnknownSchemaError
+from topics.errors import SchemaError, UnknownSchemaError
 from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
 if TYPE_CHECKING:
@@ -66,13 +66,16 @@ class OutputReader:
 
 
 def _reader(schema: RegisteredSchema) -> ValueReader | None:
-    """Return the reader of a schema; None if its values are JSON, or not known here."""
+    """Return the reader of a schema; None if its values are JSON, or if it cannot be used."""
     if schema.kind != "AVRO":
         return None
     from topics.codecs.avro.avro_schema import AvroSchema
     from topics.codecs.avro.output_values import ValueReader
 
-    return ValueReader(AvroSchema.of(schema.text, [reference.text for reference in schema.references]))
+    try:
+        return ValueReader(AvroSchema.of(schema.text, [reference.text for reference in schema.references]))
+    except SchemaError:
+        return None
 
 
 AS_WRITTEN: Final = OutputReader(None)

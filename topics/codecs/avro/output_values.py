@@ -44,10 +44,10 @@ class ValueReader:
 
     def __init__(self, schema: AvroSchema) -> None:
         self._schema = schema
-        self._program = compiled(schema, _NO_CELLS, MAX_ITEMS)
+        self._program = compiled(schema, _NO_CELLS).bounded(MAX_ITEMS)
 
     def __call__(self, body: bytes) -> bytes | None:
-        """Return a value as JSON; None if the bytes are not a value of the schema."""
+        """Return a value as JSON; None if the bytes are not a value of the schema, or JSON cannot hold it."""
         if read_rows(self._program, _NO_CELLS.shape, Spans.of([body])).flaws:
             return None
         (value,) = values(self._schema, [body])
@@ -56,7 +56,10 @@ class ValueReader:
             for name in _json_fields(self._schema):
                 if document.get(name) is not None:
                     document[name] = orjson.Fragment(document[name])
-        return orjson.dumps(document)
+        try:
+            return orjson.dumps(document)
+        except orjson.JSONEncodeError:  # more levels than JSON has here
+            return None
 
 
 @lru_cache(maxsize=64)

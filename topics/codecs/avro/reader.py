@@ -68,6 +68,21 @@ class AvroReader:
         return controls_of(*self._objects.read(batch, limits.control_max_values))
 
 
+class Programs:
+    """The program of a schema for each bound of items; several threads may use it."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._bounded: dict[int, Program] = {}
+
+    def bounded(self, max_items: int) -> Program:
+        """Return the program for records with at most `max_items` items."""
+        program = self._bounded.get(max_items)
+        if program is None:
+            program = self._bounded[max_items] = self._program.bounded(max_items)
+        return program
+
+
 class _ObjectReader:
     """Reads records as JSON objects, in which a field that is null is an absent member."""
 
@@ -75,15 +90,23 @@ class _ObjectReader:
 
     def __init__(self, schema: AvroSchema) -> None:
         self._schema = schema
-        self._program: tuple[int, Program] | None = None
+        self._programs: Programs | None = None
+        self._flaw: Flaw | None = None
+        if name_of(schema.type_of(schema.root)) != "record":
+            self._flaw = _no_record(schema)
+            return
+        try:
+            self._programs = Programs(compiled(schema, self._NO_CELLS))
+        except SchemaError as error:
+            self._flaw = Flaw(Reason.BAD_VALUE, str(error))
 
     def read(self, batch: Batch, max_items: int) -> tuple[list[Document], Batch, list[Malformed]]:
         """Return the objects, the batch of their records, and the outcomes of the other records."""
-        if name_of(self._schema.type_of(self._schema.root)) != "record":
-            return [], _none_of(batch), _all_bad(batch, _no_record(self._schema))
-        if self._program is None or self._program[0] != max_items:
-            self._program = max_items, compiled(self._schema, self._NO_CELLS, max_items)
-        checked = read_rows(self._program[1], self._NO_CELLS.shape, Spans.of(batch.values))
+        if self._programs is None:
+            assert self._flaw is not None
+            return [], _none_of(batch), _all_bad(batch, self._flaw)
+        program = self._programs.bounded(max_items)
+        checked = read_rows(program, self._NO_CELLS.shape, Spans.of(batch.values))
         good, _mask = batch.without(checked.flaws)
         objects = [without_nulls(plain(value)) for value in values(self._schema, good.values)]
         return objects, good, outcomes(batch.record, checked.flaws)
@@ -105,11 +128,13 @@ class _RowReader(Generic[Rows]):
         self._members = members
         self._by_library: Callable[[list[Document], Batch, list[Malformed], Flaws, Limits], Rows] = by_library
         self._by_kernel: Callable[[ShapedRows, Batch], Rows] = by_kernel
-        self._program: tuple[int, Program] | None = None
+        self._programs: Programs | None = None
         self._layout: Layout | None = None
         self._flaw: Flaw | None = None
         try:
             self._layout = layout_of(schema, members, flat=flat)
+            if self._layout is not None:
+                self._programs = Programs(compiled(schema, self._layout))
         except SchemaError as error:
             self._flaw = Flaw(Reason.BAD_VALUE, str(error))
         if self._layout is None and self._flaw is None:
@@ -118,10 +143,10 @@ class _RowReader(Generic[Rows]):
     def parts(self, batch: Batch, limits: Limits) -> list[Rows]:
         """Return the rows that the kernel has read, and those that fastavro has read, if there are any."""
         layout = self._layout
-        if layout is None or self._flaw is not None:
+        if layout is None or self._programs is None:
             assert self._flaw is not None
             return [self._by_library([], _none_of(batch), _all_bad(batch, self._flaw), {}, limits)]
-        program = self._compiled(layout, limits)
+        program = self._programs.bounded(limits.json_max_values)
         checked = read_rows(program, layout.shape, Spans.of(batch.values))
         bad = outcomes(batch.record, checked.flaws)
         is_read = self._is_read(layout, checked, limits)
@@ -138,11 +163,6 @@ class _RowReader(Generic[Rows]):
             objects = documents(layout, self._members, values(self._schema, rest.values), flaws)
             parts.append(self._by_library(objects, rest, bad, flaws, limits))
         return parts
-
-    def _compiled(self, layout: Layout, limits: Limits) -> Program:
-        if self._program is None or self._program[0] != limits.json_max_values:
-            self._program = limits.json_max_values, compiled(self._schema, layout, limits.json_max_values)
-        return self._program[1]
 
     def _is_read(self, layout: Layout, checked: ReadRows, limits: Limits) -> Flags:
         """Return the rows of which the kernel has read all, and no cell needs a further check."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -67,26 +67,34 @@ class Program:
     """The field that an instruction reads, by the place of the instruction."""
     n_cells: int
 
+    def bounded(self, max_items: int) -> Program:
+        """Return the same program for records whose arrays and maps have at most `max_items` items."""
+        code = self.code.copy()
+        code[MAX_ITEMS] = max_items
+        return replace(self, code=code)
+
     @property
     def n_digits(self) -> int:
         """Cells of a record whose whole numbers are written as digits."""
         return int(self.code[N_DIGITS])
 
 
-def compiled(schema: AvroSchema, layout: Layout, max_items: int) -> Program:
-    """Return the program of a schema; `max_items` bounds the items of arrays and maps in a record."""
-    return _Builder(schema, layout, max_items).program()
+def compiled(schema: AvroSchema, layout: Layout) -> Program:
+    """Return the program of a schema, still without a bound for arrays and maps (`Program.bounded`).
+
+    Raise SchemaError if the schema has too many types.
+    """
+    return _Builder(schema, layout).program()
 
 
 class _Builder:
-    def __init__(self, schema: AvroSchema, layout: Layout, max_items: int) -> None:
+    def __init__(self, schema: AvroSchema, layout: Layout) -> None:
         self._schema = schema
         self._layout = layout
         self._cells = {cell.path: number for number, cell in enumerate(layout.cells)}
         self._above = {cell.path[:length] for cell in layout.cells for length in range(1, len(cell.path))}
         self._is_text = [cell.role in TEXTS for cell in layout.cells]
         self._code = [0] * HEADER
-        self._code[MAX_ITEMS] = max_items
         self._fields: dict[int, str] = {}
         self._symbols = bytearray()
         self._symbol_places: dict[str, int] = {}
@@ -117,7 +125,7 @@ class _Builder:
         """Append an instruction; return its place."""
         place = len(self._code)
         if place + len(words) > MAX_WORDS:
-            message = "the schema has too many types"
+            message = "the schema has too many types; divide it into several records"
             raise SchemaError(message)
         self._code += words
         if field:

@@ -60,8 +60,8 @@ GOOD, LEFT = 0, 1
 ) = range(2, 13)
 """Other verdicts: the rule that the bytes break; the place of the instruction is above VERDICT_BITS."""
 VERDICT_BITS: Final = 8
-MAX_DEPTH: Final = 1024
-"""Records, arrays and maps within each other, as for JSON."""
+MAX_DEPTH: Final = 256
+"""Records, arrays and maps within each other; functions of Python walk through them in every thread."""
 FRAME: Final = 2
 """Words of a frame: the place to go on, and the items that are left in the block (-1: no array or map)."""
 DIGIT_BYTES: Final = 20
