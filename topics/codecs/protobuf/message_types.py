@@ -5,16 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from topics.codecs.flaws import quote
 from topics.errors import RegistryError, SchemaError
 from topics.registry.registered_schema import RegisteredSchema
 
 MAIN: Final = "streamgrove_schema.proto"
+RESULT: Final = "streamgrove_schema.descriptors"
 PROTOC_S: Final = 60.0
+MOST_NAME: Final = 200
+"""Characters of a part of the name of an import."""
 PACKAGES: Final = ("google.protobuf", "grpc_tools")
 
 
@@ -22,14 +26,23 @@ class MessageTypes:
     """The message classes of one .proto text, by their indexes."""
 
     def __init__(self, schema: RegisteredSchema) -> None:
-        """Raise SchemaError if the text is not a .proto file, RegistryError without the packages for it."""
+        """Raise SchemaError if the text is not a .proto file.
+
+        Raise RegistryError if the text cannot be compiled now: without the packages, or without time, memory
+        or room on the disk. Such a trouble ends, and records that were refused for it would not return.
+        """
         _check_packages()
         from google.protobuf import descriptor_pb2, descriptor_pool
 
         files = descriptor_pb2.FileDescriptorSet.FromString(_compiled(schema))
         pool = descriptor_pool.DescriptorPool()
-        for file in files.file:
-            pool.Add(file)
+        try:
+            for file in files.file:
+                pool.Add(file)
+        except TypeError as error:  # a rule that the library has, and protoc has not
+            first = str(error).partition("\n")[0]
+            message = f"the schema is not a .proto file: {first}"
+            raise SchemaError(message) from error
         self._names = [
             f"{files.file[-1].package}.{message.name}".lstrip(".") for message in files.file[-1].message_type
         ]
@@ -67,30 +80,67 @@ def _compiled(schema: RegisteredSchema) -> bytes:
     import grpc_tools
 
     included = Path(grpc_tools.__file__).parent / "_proto"
-    with tempfile.TemporaryDirectory(prefix="grove-protobuf-") as scratch:
-        folder = Path(scratch)
-        for reference in schema.references:
-            place = PurePosixPath(reference.name)
-            if place.is_absolute() or ".." in place.parts or not place.name:
-                message = (
-                    f"the import {reference.name!r} must be a path below the schema; rename the reference"
-                )
-                raise SchemaError(message)
-            (folder / place).parent.mkdir(parents=True, exist_ok=True)
-            (folder / place).write_text(reference.text, encoding="utf-8")
-        (folder / MAIN).write_text(schema.text, encoding="utf-8")
-        result = folder / "result"
-        command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{folder}", f"-I{included}"]
-        protoc = subprocess.run(
-            [*command, "--include_imports", f"--descriptor_set_out={result}", MAIN],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=PROTOC_S,
-        )
-        if protoc.returncode or not result.exists():
-            first = next(iter(protoc.stderr.replace(str(folder), "").splitlines()), "no reason given")
-            message = f"the schema is not a .proto file: {first.replace(f'{MAIN}:', 'line ')}"
+    texts = _texts(schema)
+    try:
+        with tempfile.TemporaryDirectory(prefix="grove-protobuf-") as scratch:
+            folder = Path(scratch)
+            for name, text in texts.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(text)
+            # The library's own files come first: timestamps and wrappers are those that the reader knows.
+            command = [sys.executable, "-m", "grpc_tools.protoc", f"-I{included}", f"-I{folder}"]
+            protoc = subprocess.run(
+                [*command, "--include_imports", f"--descriptor_set_out={folder / RESULT}", MAIN],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=PROTOC_S,
+            )
+            if protoc.returncode == 0:
+                return (folder / RESULT).read_bytes()
+            raise _failure(protoc, folder, texts)
+    except subprocess.TimeoutExpired:
+        message = f"protoc has not compiled schema {schema.id} within {PROTOC_S:g} s"
+        raise RegistryError(message) from None
+    except OSError as error:
+        message = f"schema {schema.id} cannot be compiled here: {error}"
+        raise RegistryError(message) from error
+
+
+def _texts(schema: RegisteredSchema) -> dict[str, bytes]:
+    """Return the files of a schema by their names. Raise SchemaError for names that no folder can hold."""
+    texts = {}
+    for name, text in [
+        *((reference.name, reference.text) for reference in schema.references),
+        (MAIN, schema.text),
+    ]:
+        place = PurePosixPath(name)
+        parts = place.parts
+        is_good = bool(parts) and not place.is_absolute() and ".." not in parts and name.isprintable()
+        if not is_good or RESULT in parts or any(len(part.encode()) > MOST_NAME for part in parts):
+            message = f"the import {quote(name)} must be a path below the schema; rename the reference"
             raise SchemaError(message)
-        return result.read_bytes()
+        try:
+            texts[str(place)] = text.encode()
+        except UnicodeEncodeError:
+            message = "the schema must be UTF-8; write it again"
+            raise SchemaError(message) from None
+    for name in texts:
+        for folder in PurePosixPath(name).parents:
+            if str(folder) in texts:
+                message = f"the import {quote(str(folder))} must not be a folder of {quote(name)}; rename it"
+                raise SchemaError(message)
+    return texts
+
+
+def _failure(
+    protoc: subprocess.CompletedProcess[str], folder: Path, names: Iterable[str]
+) -> SchemaError | RegistryError:
+    """Return the error of a compilation: of the schema if protoc names one of its files."""
+    lines = protoc.stderr.replace(f"{folder}/", "").splitlines()
+    first = next((line for line in lines if line.startswith(tuple(f"{name}:" for name in names))), None)
+    if protoc.returncode == 1 and first is not None:
+        return SchemaError(f"the schema is not a .proto file: {first.replace(f'{MAIN}:', 'line ')}")
+    reason = next(iter(lines), "no reason given")
+    return RegistryError(f"protoc ends with code {protoc.returncode} and without a result: {reason}")

@@ -10,6 +10,8 @@ FEATURES: Final = "features"
 
 _WRAPPED: Final = "google.protobuf."
 _TIMESTAMP: Final = "google.protobuf.Timestamp"
+_TIMESTAMP_FILE: Final = "google/protobuf/timestamp.proto"
+_WRAPPERS_FILE: Final = "google/protobuf/wrappers.proto"
 _WRAPPERS: Final = frozenset(
     _WRAPPED + name
     for name in (
@@ -73,10 +75,11 @@ def _key(key: Any) -> str:
 
 def _cell(field: Any, value: Any, name: str) -> Any:
     if field.message_type is not None:
-        full_name = field.message_type.full_name
-        if full_name == _TIMESTAMP:
+        full_name, file = field.message_type.full_name, field.message_type.file.name
+        if full_name == _TIMESTAMP and file == _TIMESTAMP_FILE:
             return value.seconds * 1000 + value.nanos // 1_000_000
-        return _cell_of_wrapper(value, name) if full_name in _WRAPPERS else plain(value, f"{name}.")
+        is_wrapper = full_name in _WRAPPERS and file == _WRAPPERS_FILE  # and not a type of that name
+        return _cell_of_wrapper(value, name) if is_wrapper else plain(value, f"{name}.")
     if field.enum_type is not None:
         member = field.enum_type.values_by_number.get(value)
         return value if member is None else member.name

@@ -86,6 +86,8 @@ class ProtobufReader:
             return orjson.dumps(document(message_class.FromString(value[start:]), members))
         except DecodeError:
             return Flaw(Reason.BAD_VALUE, f"the value must be a message {quote(name)} in Protobuf's encoding")
+        except UnicodeDecodeError:  # proto2 does not check strings
+            return Flaw(Reason.BAD_VALUE, f"the strings of a message {quote(name)} must be UTF-8")
         except InfiniteError as error:
             return Flaw(Reason.NOT_FINITE, f"field {quote(str(error))} is infinite; NaN stands for missing")
         except orjson.JSONEncodeError as error:
