@@ -204,8 +204,10 @@ class Registry:
     def _is_registry(self, url: str) -> bool:
         """Whether an address that does not know a path is that of a registry: not all have GUIDs."""
         timeout = (CONNECT_S, READ_S)
-        with self._session().get(f"{url}/schemas/types", timeout=timeout, allow_redirects=False) as response:
-            return response.status_code == HTTPStatus.OK and "AVRO" in response.text
+        with self._session().get(
+            f"{url}/schemas/types", timeout=timeout, allow_redirects=False, stream=True
+        ) as response:
+            return b"AVRO" in _body(response, url) and response.status_code == HTTPStatus.OK
 
     def _session(self) -> Session:
         """Return this thread's session."""

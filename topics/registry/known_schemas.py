@@ -24,6 +24,8 @@ LONGEST_PAUSE_S: Final = 10.0
 ABSENT_S: Final = 60.0
 """How long an id counts as unknown to the registry; after that it is looked up again."""
 MOST_ABSENT: Final = 10_000
+MOST_LOGGED: Final = 20
+"""Unknown ids within ABSENT_S that have a line of the log each: a producer may make up any number of ids."""
 
 Prepare = Callable[[RegisteredSchema], object]
 """A function that makes the reader of a schema, which may take seconds. Raises RegistryError."""
@@ -82,6 +84,15 @@ class KnownSchemas:
                 absent.add(schema_id)
         return present, absent
 
+    def are_pending(self, ids: Iterable[SchemaId]) -> bool:
+        """Whether some ids are still to be looked up.
+
+        An absent id may be forgotten before its records are read. So a partition waits for look-ups, not for
+        their results: it requests again the results that it still lacks.
+        """
+        with self._changed:
+            return not self._closed and any(schema_id in self._wanted for schema_id in ids)
+
     def request(self, ids: Collection[SchemaId]) -> None:
         """Have ids looked up."""
         with self._changed:
@@ -135,17 +146,34 @@ class KnownSchemas:
         try:
             self.look_up(schema_id)
         except UnknownSchemaError as error:
-            with self._changed:
-                while len(self._absent) >= MOST_ABSENT:
-                    self._absent.pop(next(iter(self._absent)))
-                self._absent[schema_id] = time.monotonic() + ABSENT_S
-            logger.warning("Records with schema %s become dead letters: %s", schema_id, error)
+            self._note_absent(schema_id, error)
         except RegistryError as error:
             return str(error)
         except Exception as error:  # a fault in a reader must not end the thread
             logger.exception("The reader of schema %s cannot be made", schema_id)
             return f"the reader of schema {schema_id} cannot be made: {type(error).__name__}: {error}"
         return ""
+
+    def _note_absent(self, schema_id: SchemaId, error: UnknownSchemaError) -> None:
+        with self._changed:
+            now = time.monotonic()
+            self._absent.pop(schema_id, None)  # the order is that of the ends
+            while self._absent:
+                oldest = next(iter(self._absent))
+                if self._absent[oldest] > now and len(self._absent) < MOST_ABSENT:
+                    break
+                del self._absent[oldest]
+            self._absent[schema_id] = now + ABSENT_S
+            n_absent = len(self._absent)
+        if n_absent <= MOST_LOGGED:
+            logger.warning("Records with schema %s become dead letters: %s", schema_id, error)
+        elif n_absent == MOST_LOGGED + 1:
+            logger.warning(
+                "%s does not have more than %d schemas that records name; further ids are not logged, and "
+                "the topic of dead letters has their records",
+                self.place,
+                MOST_LOGGED,
+            )
 
     def _report(self, failure: str, schema_id: SchemaId) -> None:
         """Log the first failure of several, and the end of them."""

@@ -32,12 +32,9 @@ class SchemaGate:
         self._changed = asyncio.Event()
 
     def holds(self, partition: int) -> bool:
-        """Whether a partition waits for schemas."""
+        """Whether a partition waits for schemas that are being looked up."""
         awaited = self._waiting.get(partition)
-        if awaited is None or self._schemas is None:
-            return False
-        present, absent = self._schemas.schemas(awaited)
-        return len(present) + len(absent) < len(awaited)
+        return awaited is not None and self._schemas is not None and self._schemas.are_pending(awaited)
 
     def changed(self) -> None:
         """Note that schemas were looked up."""

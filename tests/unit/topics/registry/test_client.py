@@ -114,6 +114,15 @@ def test_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         client_of(endpoint.url).schema(1)
 
 
+def test_the_check_for_a_registry_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_BYTES", 100)
+    with (
+        RegistryEndpoint(schemas__ids__1=(404, b""), schemas__types=(200, b"AVRO" * 100)) as endpoint,
+        pytest.raises(RegistryError, match="more than 100 bytes"),
+    ):
+        client_of(endpoint.url).schema(1)
+
+
 def test_the_second_address_answers_when_the_first_is_away() -> None:
     with RegistryEndpoint() as gone:
         pass

@@ -198,3 +198,51 @@ def test_runs_are_cut_with_their_unknown_schemas(endpoint: RegistryEndpoint) -> 
     before, after = run.cut(1)
     assert {**before.unknown, **after.unknown} == run.unknown
     assert set(before.unknown) <= set(before.raw.offsets)
+
+
+def test_a_partition_that_comes_back_late_has_its_schema_looked_up_again(
+    endpoint: RegistryEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_schemas, "ABSENT_S", 0.0)  # as if the partition had been paused for a minute
+    gate = Gate(endpoint)
+    gate.fetch(framed(9, b"{}"))
+    assert gate.next_run() is None
+    gate.wait()
+    endpoint.answers["/schemas/ids/9"] = answered(schema="{}", schemaType="JSON")
+    assert gate.next_run() is None
+    gate.wait()
+    assert offsets(gate.next_run()) == [0]
+
+
+def test_a_restore_does_not_wait_for_an_absence_that_is_forgotten(
+    endpoint: RegistryEndpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known_schemas, "ABSENT_S", 0.0)
+
+    async def restore() -> None:
+        gate, loop = Gate(endpoint), asyncio.get_running_loop()
+        gate.schemas.on_result(lambda: loop.call_soon_threadsafe(gate.gate.changed))
+        gate.schemas.request([9])
+        await asyncio.wait_for(gate.gate.until_known(0, [9]), PATIENCE)
+
+    asyncio.run(restore())
+
+
+def test_made_up_ids_do_not_fill_the_log(
+    endpoint: RegistryEndpoint, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(known_schemas, "MOST_LOGGED", 3)
+    gate = Gate(endpoint)
+    for first in (100, 200):
+        gate.fetch(*[framed(first + number, b"") for number in range(20)])
+    seen = 0
+    while seen < 40:
+        run = gate.next_run()
+        if run is None:
+            gate.wait()
+        else:
+            seen += len(run.unknown)
+    lines = [line.getMessage() for line in caplog.records]
+    assert len(lines) == 4
+    assert "become dead letters" in lines[0]
+    assert "further ids are not logged" in lines[3]
