@@ -38,7 +38,7 @@ from topics.codecs.compiled.encode_avro import avro_answers, avro_requests
 from topics.codecs.compiled.encode_avro_inputs import AvroInputs
 from topics.codecs.compiled.encode_requests import encode_requests
 from topics.columns.records import Features, Format, LabelRequests, Predictions, RawRecords
-from topics.registry.registered_schema import RegisteredSchema
+from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
 FEATURES = 10
 BLOCK_ROWS = 1000
@@ -196,7 +196,7 @@ def main() -> None:
     avro, decoder = AvroInputs(SCHEMA_ID, SCHEMA_ID, (), FEATURES, by_name=True), InstanceDecoder()
     for name, ids in (("decode_avro", None), ("decode_avro_with_id", sample.ids)):
         text = instance_schema(sample.names, (), has_ids=ids is not None, has_labels=True)
-        schemas = {SCHEMA_ID: RegisteredSchema(SCHEMA_ID, "AVRO", text)}
+        schemas: dict[SchemaId, RegisteredSchema] = {SCHEMA_ID: RegisteredSchema(SCHEMA_ID, "AVRO", text)}
         values = avro.instances(whole, ids, sample.labels, has_labels=True)
         batches = [raw.read_by(schemas) for raw in runs(values, options.run, options.keys)]
         measure(name, each(lambda raw: decoder(raw, LIMITS), batches))

@@ -116,7 +116,7 @@ class Fetcher:
         FetchSessions(consumer._client, consumer._subscription)
         self._thread = _Thread(consumer, self._loop)
         fetcher._prefetch_backoff = 0.0
-        self._thread._plan_fetches(fetcher)
+        self._thread._plan_fetches(fetcher, {options.topic})
         self._thread.partition_health.limit_fetches(fetcher)
         request = fetcher._proc_fetch_request
 

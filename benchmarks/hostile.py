@@ -28,7 +28,8 @@ from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.outputs.record_sizes import OutputLimits
-from streamapp.worker.processing.pipeline import Pipeline, Results
+from streamapp.worker.processing.pipeline import Pipeline
+from streamapp.worker.processing.results import Results
 from streamapp.worker.task.error_isolation import process_isolated
 from streamapp.worker.task.sources import SourceName
 from streamapp.worker.task.task import Task, TaskRun

@@ -133,7 +133,9 @@ def examples(topic: str) -> list[Any]:
 
 def document() -> dict[str, Any]:
     """Return the AsyncAPI document."""
-    channels, operations, messages = {}, {}, {}
+    channels: dict[str, Any] = {}
+    operations: dict[str, Any] = {}
+    messages: dict[str, Any] = {}
     for topic in CATALOGUE:
         name = topic.name
         channels[name] = _channel(topic)
@@ -181,7 +183,7 @@ def _channel(topic: Topic) -> dict[str, Any]:
 def _messages(topic: Topic) -> dict[str, Any]:
     """Return the messages of a topic by name: one for each format with a schema, and one for the others."""
     key = {"kafka": {"key": {"type": "string"}, "bindingVersion": BINDING}} if topic.key == MODEL_KEY else {}
-    base = {"summary": _sentence(topic)} | ({"bindings": key} if key else {})
+    base: dict[str, Any] = {"summary": _sentence(topic)} | ({"bindings": key} if key else {})
     if topic.name not in PAYLOADS:
         return {topic.name: base | {"contentType": "application/octet-stream"}}
     shown = [{"payload": example} for example in examples(topic.name)]
@@ -201,7 +203,7 @@ def _messages(topic: Topic) -> dict[str, Any]:
     return messages
 
 
-class _Plain(yaml.SafeDumper):
+class _Plain(yaml.SafeDumper):  # type: ignore[misc]  # yaml has no types
     """Writes equal objects in full instead of as aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:

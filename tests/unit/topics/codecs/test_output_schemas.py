@@ -43,7 +43,7 @@ def can_read(reader_schema: Any, writer_schema: Any) -> None:
 
 
 def _sparse(schema: Any) -> dict[str, Any]:
-    value = generate_one(schema)
+    value: dict[str, Any] = generate_one(schema)
     nullable = [field["name"] for field in schema["fields"] if isinstance(field["type"], list)]
     return value | dict.fromkeys(nullable)
 
