@@ -48,7 +48,7 @@ enableServiceLinks: false
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
 {{- end -}}
@@ -72,13 +72,13 @@ seccompProfile:
 {{- if ne (include "streamgrove.ownUsers" .root) "true" }}
 {{- with .root.Values.kafka.secret }}
 - secretRef:
-    name: {{ . }}
+    name: {{ . | quote }}
     optional: true
 {{- end }}
 {{- end }}
 {{- with .root.Values.schemaRegistry.secret }}
 - secretRef:
-    name: {{ . }}
+    name: {{ . | quote }}
 {{- end }}
 {{- end -}}
 
@@ -89,10 +89,10 @@ seccompProfile:
 {{- $user := include "streamgrove.user" . }}
 {{- if hasPrefix "SASL" $kafka.securityProtocol }}
 - name: GROVE_KAFKA_SASL_USERNAME
-  value: {{ $user }}
+  value: {{ $user | quote }}
 - name: GROVE_KAFKA_SASL_PASSWORD
   valueFrom:
-    secretKeyRef: { name: {{ $user }}, key: password }
+    secretKeyRef: { name: {{ $user | quote }}, key: password }
 {{- end }}
 {{- end }}
 {{- if and (eq (include "streamgrove.oauth" .root) "true") $kafka.oauth.clientSecret.secret }}
@@ -155,26 +155,26 @@ seccompProfile:
 {{- with $kafka.ca.secret }}
 - name: kafka-ca
   secret:
-    secretName: {{ . }}
+    secretName: {{ . | quote }}
     items:
-      - { key: {{ $kafka.ca.key }}, path: ca.crt }
+      - { key: {{ $kafka.ca.key | quote }}, path: ca.crt }
 {{- end }}
 {{- with include "streamgrove.clientSecret" . }}
 - name: kafka-client
   secret:
-    secretName: {{ . }}
+    secretName: {{ . | quote }}
     items:
-      - { key: {{ $kafka.client.certificate }}, path: user.crt }
-      - { key: {{ $kafka.client.key }}, path: user.key }
+      - { key: {{ $kafka.client.certificate | quote }}, path: user.crt }
+      - { key: {{ $kafka.client.key | quote }}, path: user.key }
 {{- end }}
 {{- if eq (include "streamgrove.oauth" .root) "true" }}
 {{- with $kafka.oauth.clientSecret }}
 {{- if .secret }}
 - name: oauth
   secret:
-    secretName: {{ .secret }}
+    secretName: {{ .secret | quote }}
     items:
-      - { key: {{ .key }}, path: client-secret }
+      - { key: {{ .key | quote }}, path: client-secret }
 {{- end }}
 {{- end }}
 {{- if eq $kafka.oauth.method "file" }}
@@ -183,12 +183,17 @@ seccompProfile:
     sources:
       - serviceAccountToken:
           path: token
-          audience: {{ $kafka.oauth.audience }}
+          audience: {{ $kafka.oauth.audience | quote }}
           expirationSeconds: {{ int $kafka.oauth.expirationSeconds }}
 {{- end }}
 {{- end }}
 - name: tmp
   emptyDir: { sizeLimit: 64Mi }
+{{- end -}}
+
+{{/* A value as the text of a variable: helm reads 52428800 as a float, whose text would be 5.24288e+07. */}}
+{{- define "streamgrove.text" -}}
+{{- if kindIs "string" . -}}{{- . -}}{{- else -}}{{- toJson . -}}{{- end -}}
 {{- end -}}
 
 {{/* The content of the config map, a variable on each line. */}}
@@ -235,10 +240,10 @@ seccompProfile:
 {{- $_ := set $all "GROVE_SCHEMA_REGISTRY_URL" .Values.schemaRegistry.url -}}
 {{- end -}}
 {{- range $name, $value := $kafka.properties -}}
-{{- $_ := set $all (printf "GROVE_KAFKA_%s" ($name | replace "." "_" | upper)) (toString $value) -}}
+{{- $_ := set $all (printf "GROVE_KAFKA_%s" ($name | replace "." "_" | upper)) (include "streamgrove.text" $value) -}}
 {{- end -}}
-{{- range $name, $value := .Values.settings -}}{{- $_ := set $all $name (toString $value) -}}{{- end -}}
-{{- range $name, $value := .Values.otel -}}{{- $_ := set $all $name (toString $value) -}}{{- end -}}
+{{- range $name, $value := .Values.settings -}}{{- $_ := set $all $name (include "streamgrove.text" $value) -}}{{- end -}}
+{{- range $name, $value := .Values.otel -}}{{- $_ := set $all $name (include "streamgrove.text" $value) -}}{{- end -}}
 {{- toYaml $all -}}
 {{- end -}}
 

@@ -73,11 +73,11 @@ spec:
       spec:
         accessModes: [ReadWriteOnce]
         {{- with .values.storage.className }}
-        storageClassName: {{ . }}
+        storageClassName: {{ . | quote }}
         {{- end }}
         resources:
           requests:
-            storage: {{ .values.storage.size }}
+            storage: {{ .values.storage.size | toJson }}
 ---
 apiVersion: v1
 kind: Service

@@ -347,6 +347,87 @@ def test_policies_select_each_kind_of_pod_and_name_the_ports_of_brokers(rendered
     assert rule["ports"] == [{"protocol": "TCP", "port": "http"}]
 
 
+def test_numbers_are_written_with_all_their_digits(program: Path, tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(
+        "kafka: { properties: { fetch.max.bytes: 52428800, check.crcs: true } }\n"
+        "settings: { GROVE_RECORD_MAX_BYTES: 10485760 }\notel: { OTEL_BSP_MAX_QUEUE_SIZE: 2048 }\n"
+    )
+    data = next(thing for thing in objects(program, f"--values={file}") if thing["kind"] == "ConfigMap")[
+        "data"
+    ]
+    assert data["GROVE_KAFKA_FETCH_MAX_BYTES"] == "52428800"
+    assert data["GROVE_KAFKA_CHECK_CRCS"] == "true"
+    assert data["GROVE_RECORD_MAX_BYTES"] == "10485760"
+    assert data["OTEL_BSP_MAX_QUEUE_SIZE"] == "2048"
+
+
+@pytest.mark.parametrize("text", ["123", "true", "null", "0x1f"])
+def test_names_stay_texts(program: Path, tmp_path: Path, text: str) -> None:
+    values = {
+        "image": {"pullSecrets": [text]},
+        "kafka": {
+            "secret": text,
+            "ca": {"secret": text, "key": text},
+            "client": {"secret": text, "key": text},
+        },
+        "workers": {"priorityClassName": text, "storage": {"className": text}},
+        "web": {"enabled": True, "tls": {"secret": text}, "users": {"secret": text, "key": text}},
+        "bridge": {"enabled": True, "url": "http://labels", "secret": text, "tokenKey": text},
+        "autoscaling": {
+            "enabled": True,
+            "authentication": {"secret": text, "usernameKey": "a: {b", "passwordKey": text},
+        },
+        "strimzi": {"topics": True, "cluster": text},
+    }
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    for thing in objects(program, f"--values={file}"):
+        for place, value in scalars(thing):
+            if re.search(r"([nN]ame|key|cluster|secret)$", place):
+                assert isinstance(value, str), (thing["kind"], place, value)
+
+
+def scalars(value: Any, place: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each scalar of an object with its place."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from scalars(inner, f"{place}.{name}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from scalars(inner, place)
+    else:
+        yield place, value
+
+
+@pytest.mark.parametrize("text", ["a,b", "{x", "'q", "*x", "%z", "true", "123"])
+def test_an_audience_is_a_text(program: Path, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "values.yaml"
+    oauth = {"method": "file", "audience": text}
+    file.write_text(yaml.safe_dump({"kafka": {"saslMechanism": "OAUTHBEARER", "oauth": oauth}}))
+    pairs = [pair for thing in objects(program, f"--values={file}") for pair in scalars(thing)]
+    audiences = {value for place, value in pairs if place.endswith(".audience")}
+    assert audiences == {text}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"kafka": {"properties": {"sasl.password": "never-shown-7"}}},
+        {"kafka": {"properties": {"sasl.oauthbearer.client.secret": "never-shown-7"}}},
+        {"settings": {"GROVE_BASIC_AUTH_USER_INFO": "me:never-shown-7"}},
+        {"schemaRegistry": {"url": "https://me:never-shown-7@registry:8081"}},
+    ],
+)
+def test_secrets_do_not_become_part_of_a_config_map(program: Path, tmp_path: Path, values: Object) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(yaml.safe_dump(values))
+    refused = template(program, f"--values={file}")
+    assert refused.returncode != 0
+    assert "are shown in a ConfigMap" in refused.stderr
+    assert "never-shown-7" not in refused.stderr
+
+
 def test_a_projected_token_signs_in(program: Path) -> None:
     options = "--set=kafka.saslMechanism=OAUTHBEARER,kafka.oauth.method=file,kafka.oauth.audience=brokers"
     by_name = named(objects(program, options))
