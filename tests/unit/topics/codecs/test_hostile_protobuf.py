@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from tests.unit.topics.codecs.samples import cells, only_flaw, run_of
@@ -18,8 +20,8 @@ EMPTY = 'syntax = "proto3";'
 VALUE = b"\x00\x0a\x01a\x11" + bytes(8)
 
 
-def read(text: str, value: bytes = VALUE, **imports: str) -> Instances:
-    references = tuple(ReferencedSchema(name, imported) for name, imported in imports.items())
+def read(text: str, value: bytes = VALUE, imports: Mapping[str, str] | None = None) -> Instances:
+    references = tuple(ReferencedSchema(name, imported) for name, imported in (imports or {}).items())
     schema = RegisteredSchema(7, "PROTOBUF", text, references)
     prepare(schema)
     return decode_instances(run_of([framed(7, value)]).read_by({7: schema}))
@@ -29,7 +31,7 @@ def read(text: str, value: bytes = VALUE, **imports: str) -> Instances:
     "names", [["a", "a/b"], ["x" * 300], ["a\0b"], [""], ["."], ["/x"], [f"{message_types.RESULT}/x"]]
 )
 def test_names_of_imports_that_no_folder_can_hold(names: list[str]) -> None:
-    flaw, detail = only_flaw(read(PLAIN, **dict.fromkeys(names, EMPTY)))
+    flaw, detail = only_flaw(read(PLAIN, imports=dict.fromkeys(names, EMPTY)))
     assert (flaw, "the import" in detail) == ("bad-value", True)
 
 
@@ -50,7 +52,7 @@ def test_well_known_types_are_those_of_the_library() -> None:
     )
     other = 'syntax = "proto3"; package google.protobuf; message DoubleValue { string y = 1; }'
     value = b"\x00\x0a\x01a\x12\x09\x09" + b"\0\0\0\0\0\0\xf0\x3f"
-    assert cells(read(text, value, **{"google/protobuf/wrappers.proto": other})) == [{"x": 1.0}]
+    assert cells(read(text, value, {"google/protobuf/wrappers.proto": other})) == [{"x": 1.0}]
 
 
 def test_a_type_with_the_name_of_a_wrapper() -> None:
