@@ -18,6 +18,16 @@ PARTITION: Final = "messaging.destination.partition.id"
 OFFSET: Final = "messaging.kafka.offset"
 
 _TRACEPARENT: Final = re.compile(rb"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
+_MEMBER: Final = re.compile(
+    r"(?:[a-z][_0-9a-z\-*/]{0,255}|[a-z0-9][_0-9a-z\-*/]{0,240}@[a-z][_0-9a-z\-*/]{0,13})"
+    r"=[\x20-\x2b\x2d-\x3c\x3e-\x7e]{0,255}[\x21-\x2b\x2d-\x3c\x3e-\x7e]"
+)
+"""A member of `tracestate`. The library logs any other, at the length that its producer chose."""
+MOST_MEMBERS: Final = 32
+MOST_STATE: Final = 512
+"""Bytes of a `tracestate` that is taken; W3C asks for no more."""
+MOST_PARENT: Final = 128
+"""Bytes of a `traceparent`: those of later versions may be longer than 55. They are kept for labels."""
 _LAST_OF_FLAGS: Final = 54
 _ODD: Final = frozenset(b"13579bdf")
 
@@ -38,7 +48,7 @@ class TraceHeaders(NamedTuple):
         match = _TRACEPARENT.fullmatch(self.parent)
         if match is None or match[1] == b"ff" or (match[1] == b"00" and match[5]):
             return None
-        state = None if self.state is None else TraceState.from_header([self.state.decode("latin-1")])
+        state = None if self.state is None else _state(self.state.decode("latin-1"))
         flags = TraceFlags(int(match[4], 16))
         context = SpanContext(
             int(match[2], 16), int(match[3], 16), is_remote=True, trace_flags=flags, trace_state=state
@@ -98,6 +108,18 @@ def _sampled(headers: Headers) -> TraceHeaders | None:
             parent = value
         elif lower == "tracestate":
             state = value
-    if parent is None or len(parent) <= _LAST_OF_FLAGS or parent[_LAST_OF_FLAGS] not in _ODD:
+    if (
+        parent is None
+        or not _LAST_OF_FLAGS < len(parent) <= MOST_PARENT
+        or parent[_LAST_OF_FLAGS] not in _ODD
+    ):
         return None
-    return TraceHeaders(parent, state)
+    return TraceHeaders(parent, state if state is not None and len(state) <= MOST_STATE else None)
+
+
+def _state(header: str) -> TraceState | None:
+    """Return the content of a `tracestate`; None if it is not well formed, so that it has no effect."""
+    members = [member for part in header.split(",") if (member := part.strip(" \t"))]
+    if len(members) > MOST_MEMBERS or not all(map(_MEMBER.fullmatch, members)):
+        return None
+    return TraceState.from_header([header])

@@ -318,6 +318,25 @@ def test_a_later_version_of_traceparent_is_read_and_tracestate_goes_with_it() ->
     assert (context.trace_id, context.span_id, context.trace_state.to_header()) == (1, 2, "vendor=1")
 
 
+@pytest.mark.parametrize(
+    "state",
+    [b"A=1", b"a=b" * 50, b"a=1\nINFO all is well", b",".join(b"k%d=v" % n for n in range(40)), b"x" * 10**6],
+)
+def test_a_tracestate_that_is_not_well_formed_has_no_effect_and_no_line_in_the_log(
+    state: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    sampled = sampled_of([[("traceparent", parent(1)), ("tracestate", state)]])
+    context = sampled.by_record[0].context
+    assert context is not None
+    assert not context.trace_state
+    assert not caplog.records
+    assert sum(len(part or b"") for part in sampled.by_record[0]) < 1000
+
+
+def test_a_very_long_traceparent_is_not_kept() -> None:
+    assert not sampled_of([[("traceparent", b"01" + parent(1)[2:] + b"-" + b"x" * 10**6)]]).by_record
+
+
 def test_a_run_has_the_fetch_of_its_first_record_again_after_a_seek() -> None:
     times = FetchTimes()
     place = (TOPIC, 0)
