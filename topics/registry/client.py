@@ -227,15 +227,16 @@ class Registry:
         if token is not None:
             value = token if isinstance(token, str) else token.token().value
             request.headers["Authorization"] = f"Bearer {value}"
+            self._local.sent = (value,)
         elif login is not None:
             encoded = b64encode(":".join(login).encode()).decode()
             request.headers["Authorization"] = f"Basic {encoded}"
+            self._local.sent = (login[1], encoded)
         return request
 
     def _shown(self, text: str) -> str:
         """Return a text of the registry in one short line, without secrets, which it may repeat."""
-        login, token = self._access.login, self._access.token
-        for secret in (login[1] if login else "", token if isinstance(token, str) else ""):
+        for secret in getattr(self._local, "sent", ()):
             text = text.replace(secret, "***") if secret else text
         printable = "".join(letter if letter.isprintable() else " " for letter in text)
         return printable if len(printable) <= MOST_SHOWN else f"{printable[:MOST_SHOWN]}…"

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from topics.errors import RegistryError, UnknownSchemaError
+from topics.registry.absent_ids import AbsentIds
 from topics.registry.client import Registry
 from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
@@ -21,11 +21,8 @@ logger = logging.getLogger(__name__)
 
 FIRST_PAUSE_S: Final = 0.5
 LONGEST_PAUSE_S: Final = 10.0
-ABSENT_S: Final = 60.0
-"""How long an id counts as unknown to the registry; after that it is looked up again."""
-MOST_ABSENT: Final = 10_000
 MOST_LOGGED: Final = 20
-"""Unknown ids within ABSENT_S that have a line of the log each: a producer may make up any number of ids."""
+"""Absent ids at a time that have a line of the log each: a producer may make up any number of ids."""
 
 Prepare = Callable[[RegisteredSchema], object]
 """A function that makes the reader of a schema, which may take seconds. Raises RegistryError."""
@@ -49,7 +46,7 @@ class KnownSchemas:
     def __init__(self, registry: Registry, prepare: Prepare) -> None:
         self._registry, self._prepare = registry, prepare
         self._known: dict[SchemaId, RegisteredSchema] = {}
-        self._absent: dict[SchemaId, float] = {}  # until when, by monotonic time
+        self._absent = AbsentIds()
         self._wanted: dict[SchemaId, None] = {}  # in order
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -75,12 +72,11 @@ class KnownSchemas:
 
     def schemas(self, ids: Iterable[SchemaId]) -> tuple[Mapping[SchemaId, RegisteredSchema], set[SchemaId]]:
         """Return the known schemas among some ids, and the ids that the registry does not have."""
-        now = time.monotonic()
         present, absent = {}, set()
         for schema_id in ids:
             if (schema := self._known.get(schema_id)) is not None:
                 present[schema_id] = schema
-            elif self._absent.get(schema_id, 0.0) > now:
+            elif schema_id in self._absent:
                 absent.add(schema_id)
         return present, absent
 
@@ -156,15 +152,7 @@ class KnownSchemas:
 
     def _note_absent(self, schema_id: SchemaId, error: UnknownSchemaError) -> None:
         with self._changed:
-            now = time.monotonic()
-            self._absent.pop(schema_id, None)  # the order is that of the ends
-            while self._absent:
-                oldest = next(iter(self._absent))
-                if self._absent[oldest] > now and len(self._absent) < MOST_ABSENT:
-                    break
-                del self._absent[oldest]
-            self._absent[schema_id] = now + ABSENT_S
-            n_absent = len(self._absent)
+            n_absent = self._absent.add(schema_id)
         if n_absent <= MOST_LOGGED:
             logger.warning("Records with schema %s become dead letters: %s", schema_id, error)
         elif n_absent == MOST_LOGGED + 1:

@@ -9,6 +9,7 @@ from topics.codecs.frames.schema_ids import distinct_schema_ids
 from topics.codecs.frames.wire_format import PREFIX_BYTES, id_before_body
 from topics.columns.records import RawRecords
 from topics.errors import SchemaError, UnknownSchemaError
+from topics.registry.absent_ids import AbsentIds
 from topics.registry.registered_schema import RegisteredSchema, SchemaId
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class OutputReader:
         """`schema_of`: returns the schema of an id, or raises RegistryError; None: there is no registry."""
         self._schema_of = schema_of
         self._readers: dict[SchemaId, ValueReader | None] = {}
+        self._absent = AbsentIds()
 
     def texts(self, contents: Sequence[bytes]) -> list[bytes]:
         """Return values for decoders of JSON, packed and Arrow.
@@ -45,10 +47,9 @@ class OutputReader:
             return raw
         schemas = {}
         for schema_id in distinct_schema_ids(raw):
-            try:
-                schemas[schema_id] = self._schema_of(schema_id)
-            except UnknownSchemaError:
-                continue  # the decoder reports it, as the worker does
+            schema = self._schema(schema_id, self._schema_of)
+            if schema is not None:  # else the decoder reports it, as the worker does
+                schemas[schema_id] = schema
         return raw.read_by(schemas)
 
     def _text(self, content: bytes, schema_of: Callable[[SchemaId], RegisteredSchema]) -> bytes:
@@ -56,13 +57,25 @@ class OutputReader:
         if schema_id is None:
             return content
         if schema_id not in self._readers:
-            try:
-                self._readers[schema_id] = _reader(schema_of(schema_id))
-            except UnknownSchemaError:
+            schema = self._schema(schema_id, schema_of)
+            if schema is None:
                 return content
+            self._readers[schema_id] = _reader(schema)
         reader = self._readers[schema_id]
         text = None if reader is None else reader(content[PREFIX_BYTES:])
         return content if text is None else text
+
+    def _schema(
+        self, schema_id: SchemaId, schema_of: Callable[[SchemaId], RegisteredSchema]
+    ) -> RegisteredSchema | None:
+        """Return the schema of an id; None if the registry does not have it, or did not a moment ago."""
+        if schema_id in self._absent:
+            return None
+        try:
+            return schema_of(schema_id)
+        except UnknownSchemaError:
+            self._absent.add(schema_id)
+            return None
 
 
 def _reader(schema: RegisteredSchema) -> ValueReader | None:

@@ -10,6 +10,7 @@ import pytest
 from fastavro.read import SchemaResolutionError
 from fastavro.utils import generate_one
 
+from tests.unit.topics.codecs.samples import run_of
 from topics.codecs import (
     decode_drift_alerts,
     decode_evaluations,
@@ -19,6 +20,7 @@ from topics.codecs import (
 from topics.codecs.avro.output_reader import OutputReader
 from topics.codecs.avro.output_schemas import OUTPUTS, Output, current, released
 from topics.codecs.compiled.encode_avro import avro_reports
+from topics.codecs.frames.wire_format import framed
 from topics.columns.records import DriftAlert, EvaluationRecord, Malformed
 from topics.errors import RegistryError, UnknownSchemaError
 from topics.registry.registered_schema import RegisteredSchema, SchemaId
@@ -119,3 +121,23 @@ def test_a_schema_that_nobody_has() -> None:
     assert outputs.texts([b"\x00\x00\x00\x00\x01x"]) == [b"\x00\x00\x00\x00\x01x"]
     with pytest.raises(RegistryError, match="away"):
         outputs.texts([b"\x00\x00\x00\x00\x02x"])
+
+
+def test_an_absent_schema_is_looked_up_once_in_a_while() -> None:
+    requested = []
+
+    def schema_of(schema_id: SchemaId) -> RegisteredSchema:
+        requested.append(schema_id)
+        raise UnknownSchemaError
+
+    outputs = OutputReader(schema_of)
+    contents = [framed(9, b"{}")] * 3
+    assert outputs.texts(contents) == outputs.texts(contents) == contents
+    assert outputs.inputs(run_of(contents)).schemas == {}
+    assert requested == [9]
+
+
+def test_a_schema_that_cannot_be_used_leaves_values_as_they_are() -> None:
+    fixed = {"type": "fixed", "name": "F", "size": -1}
+    outputs = OutputReader(lambda schema_id: RegisteredSchema(schema_id, "AVRO", json.dumps(fixed)))
+    assert outputs.texts([framed(9, b"x")]) == [framed(9, b"x")]

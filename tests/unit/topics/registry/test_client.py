@@ -145,7 +145,8 @@ def test_it_signs_in_and_shows_no_secret(
 ) -> None:
     (tmp_path / ".netrc").write_text("machine 127.0.0.1 login other password other\n")
     monkeypatch.setenv("NETRC", str(tmp_path / ".netrc"))
-    told = failed(401, 40101, f"{SECRET} is wrong")
+    sent = (expected or "").partition(" ")[2]
+    told = failed(401, 40101, f"{SECRET} is wrong, and so is {sent}")
     with RegistryEndpoint(schemas__ids__1=told) as endpoint:
         registry = client_of(endpoint.url, **properties)
         with pytest.raises(RegistryError) as caught:
@@ -154,6 +155,7 @@ def test_it_signs_in_and_shows_no_secret(
         if properties:
             shown = f"{caught.value!r} {registry!r} {registry._access!r}"
             assert SECRET not in shown
+            assert sent not in shown
             assert "HTTP status 401" in shown
 
 

@@ -14,7 +14,7 @@ from streamapp.worker.transport.schema_gate import SchemaGate
 from tests.registry_endpoint import RegistryEndpoint, answered, failed
 from topics.codecs.frames.wire_format import framed
 from topics.columns.spans import RecordSpans
-from topics.registry import known_schemas
+from topics.registry import absent_ids, known_schemas
 from topics.registry.client import Registry
 from topics.registry.known_schemas import KnownSchemas
 from topics.registry.registry_access import registry_access
@@ -137,7 +137,7 @@ def test_records_whose_schema_the_registry_does_not_have_are_set_aside(endpoint:
 def test_made_up_ids_are_looked_up_in_the_order_of_their_records(
     endpoint: RegistryEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known_schemas, "MOST_ABSENT", 2)
+    monkeypatch.setattr(absent_ids, "MOST_ABSENT", 2)
     monkeypatch.setattr(schema_gate, "MOST_AT_ONCE", 3)
     gate = Gate(endpoint)
     gate.fetch(*[framed(100 + number, b"") for number in range(20)])
@@ -170,7 +170,7 @@ def test_a_restore_waits_until_its_schemas_are_looked_up(endpoint: RegistryEndpo
 def test_a_registered_schema_is_found_when_its_absence_is_forgotten(
     endpoint: RegistryEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known_schemas, "ABSENT_S", 0.0)
+    monkeypatch.setattr(absent_ids, "ABSENT_S", 0.0)
     gate = Gate(endpoint)
     results = threading.Event()
     gate.schemas.on_result(results.set)
@@ -203,7 +203,7 @@ def test_runs_are_cut_with_their_unknown_schemas(endpoint: RegistryEndpoint) -> 
 def test_a_partition_that_comes_back_late_has_its_schema_looked_up_again(
     endpoint: RegistryEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known_schemas, "ABSENT_S", 0.0)  # as if the partition had been paused for a minute
+    monkeypatch.setattr(absent_ids, "ABSENT_S", 0.0)  # as if the partition had been paused for a minute
     gate = Gate(endpoint)
     gate.fetch(framed(9, b"{}"))
     assert gate.next_run() is None
@@ -217,7 +217,7 @@ def test_a_partition_that_comes_back_late_has_its_schema_looked_up_again(
 def test_a_restore_does_not_wait_for_an_absence_that_is_forgotten(
     endpoint: RegistryEndpoint, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known_schemas, "ABSENT_S", 0.0)
+    monkeypatch.setattr(absent_ids, "ABSENT_S", 0.0)
 
     async def restore() -> None:
         gate, loop = Gate(endpoint), asyncio.get_running_loop()
