@@ -36,6 +36,8 @@ PACKED_FIELDS = {
 
 AVRO_ID = 1
 """The id that a new registry gives to the first schema."""
+ANSWER_ID = 2
+"""The id that it gives to the second schema, of answers."""
 AVRO_SCHEMA = json.dumps(
     {
         "type": "record",

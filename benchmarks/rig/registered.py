@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from benchmarks.rig.encoding import AVRO_ID, AVRO_SCHEMA
+from benchmarks.rig.encoding import ANSWER_ID, AVRO_ID, AVRO_SCHEMA
 from streamapp.embedded.apicurio import EmbeddedRegistry
+from topics.codecs.avro.output_schemas import current
 from topics.registry.client import Registry
 from topics.registry.registry_access import registry_access
 
@@ -20,6 +21,7 @@ def registered(form: str) -> Iterator[Mapping[str, str]]:
     with EmbeddedRegistry() as registry:
         access = registry_access({"schema.registry.url": registry.url})
         assert access is not None
-        schema_id = Registry(access).register("benchmark-value", "AVRO", AVRO_SCHEMA)
-        assert schema_id == AVRO_ID, f"a new registry gives the id {schema_id} first"
+        schemas = {"benchmark-value": AVRO_SCHEMA, "benchmark-answers-value": current("prediction")}
+        ids = [Registry(access).register(subject, "AVRO", text) for subject, text in schemas.items()]
+        assert ids == [AVRO_ID, ANSWER_ID], f"a new registry gives the ids {ids}"
         yield {"GROVE_SCHEMA_REGISTRY_URL": registry.url, "GROVE_OUTPUT_FORMAT": "avro"}

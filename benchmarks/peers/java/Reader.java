@@ -5,6 +5,10 @@ interface Reader {
     void read(byte[] bytes, int at, int length, Row row) throws IOException;
 
     static Reader of(Job job) {
-        return job.of("format").equals("packed") ? new PackedReader() : new JsonReader(job.words("attributes"));
+        return switch (job.of("format")) {
+            case "packed" -> new PackedReader();
+            case "avro" -> new AvroReader(job.of("schema"), job.number("schema-id"), job.words("attributes"));
+            default -> new JsonReader(job.words("attributes"));
+        };
     }
 }

@@ -15,12 +15,14 @@ final class Row {
     byte[] id;
 
     private final char[][] classes;
+    private final byte[][] texts;
     private final long[] numbers;
 
     Row(int attributes, List<String> classes) {
         this.attributes = attributes;
         this.values = new double[attributes + 1];
         this.classes = classes.stream().map(String::toCharArray).toArray(char[][]::new);
+        this.texts = classes.stream().map(Writer::bytes).toArray(byte[][]::new);
         this.numbers = classes.stream().mapToLong(Row::number).toArray();
     }
 
@@ -44,6 +46,17 @@ final class Row {
             }
         }
         throw new IllegalArgumentException("class '" + new String(text, at, length) + "' is not known");
+    }
+
+    /** Take a class by its name in UTF-8, the first `length` bytes. */
+    void label(byte[] text, int length) {
+        for (int i = 0; i < texts.length; i++) {
+            if (Arrays.equals(texts[i], 0, texts[i].length, text, 0, length)) {
+                label = i;
+                return;
+            }
+        }
+        throw new IllegalArgumentException("class '" + new String(text, 0, length, StandardCharsets.UTF_8) + "' is not known");
     }
 
     void label(int number) {

@@ -9,7 +9,11 @@ abstract class Writer {
 
     static Writer of(Job job) {
         List<String> classes = job.words("classes");
-        return job.of("format").equals("packed") ? new PackedWriter(classes) : new JsonWriter(classes);
+        return switch (job.of("format")) {
+            case "packed" -> new PackedWriter(classes);
+            case "avro" -> new AvroWriter(job.number("answer-id"), classes);
+            default -> new JsonWriter(classes);
+        };
     }
 
     /**
