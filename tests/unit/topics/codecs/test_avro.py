@@ -1,6 +1,7 @@
 """Avro records: what a schema means for columns, and the flaws of records that do not fit."""
 
 import json
+import tracemalloc
 from io import BytesIO
 from typing import Any
 
@@ -371,3 +372,21 @@ def test_feature_values() -> None:
     given = reader(schema).read_feature_values(batch(values), LIMITS)
     assert (given.ids, given.values) == (["a", "b"], [{"x": 1.5, "y": "red"}, {}])
     assert (given.unavailable, given.finish) == ([{}, {"x": "closed"}], [False, True])
+
+
+def test_a_small_run_does_not_copy_the_whole_fetch() -> None:
+    schema = record(
+        "I", id="long", features=record("F", a={"type": "enum", "name": "E", "symbols": ["x", "y"]})
+    )
+    value = written(schema, {"id": 7, "features": {"a": "y"}})[0]
+    avro, n = reader(schema), 1 << 26
+    fetch = Spans(bytes(n) + value, np.array([n]), np.array([len(value)]))
+    run = Batch(3, np.zeros(1, dtype=np.int32), [0], fetch, ["m"], np.zeros(1, dtype=np.int32))  # type: ignore[arg-type]
+    avro.read_instances(run, LIMITS)
+    tracemalloc.start()
+    try:
+        decoded = avro.read_instances(run, LIMITS)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+    assert (list(decoded.ids), cells(decoded)) == (["7"], [{"a": "y"}])

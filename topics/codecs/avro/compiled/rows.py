@@ -65,6 +65,8 @@ class ReadRows:
 def read_rows(program: Program, shape: Shape, values: Spans) -> ReadRows:
     """Run a program over records."""
     n = len(values)
+    if n and (program.symbols or program.n_digits):
+        values = _alone(values)
     cells = np.empty((n, program.n_cells), dtype=np.int64)
     kinds = np.empty((n, program.n_cells), dtype=np.uint8)
     verdicts = np.empty(n, dtype=np.int64)
@@ -89,6 +91,12 @@ def read_rows(program: Program, shape: Shape, values: Spans) -> ReadRows:
     if np.count_nonzero(kinds == COMPOSITE_KIND):
         is_read &= ~(kinds == COMPOSITE_KIND).any(axis=1)
     return ReadRows(ShapedRows(shape, text, cells, kinds), is_read, flaws)
+
+
+def _alone(values: Spans) -> Spans:
+    """Return values over a buffer of their own: texts are added to it, and a fetch may be much larger."""
+    start, end = int(values.starts.min()), int((values.starts + values.lengths).max())
+    return Spans(values.buffer[start:end], values.starts - start, values.lengths)
 
 
 def flaw_of(program: Program, verdict: int) -> Flaw:
