@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -83,7 +84,7 @@ def access_problems(properties: Mapping[str, str]) -> Iterator[str]:
             if properties.get(name):
                 yield f"{name} has no effect without {URL}; set the address, or leave it out"
         return
-    yield from (sentence for address in addresses for sentence in _address_problems(address))
+    yield from (sentence for address in addresses for sentence in _address_problems(address, properties[URL]))
     yield from _basic_problems(properties)
     yield from _bearer_problems(properties)
     for name in (AUTHORITIES, CERTIFICATE, KEY):
@@ -130,11 +131,19 @@ def without_user(address: str) -> str:
 
 
 def shown_addresses(text: str) -> str:
-    """Return the value of `schema.registry.url` with user and password masked."""
+    """Return the value of `schema.registry.url` with users, passwords and queries masked, as far as they can
+    be recognised in a value that may be wrong: a password may contain a comma, and the scheme may be missing.
+
+    >>> shown_addresses("https://me:a,b@registry:8081,me:c@registry:8082")
+    'https://***@registry:8082'
+    """
     shown = []
-    for address in text.split(","):
-        head, at, rest = address.rpartition("@")
-        shown.append(f"{head.partition('://')[0]}://***@{rest}" if at else address)
+    for address in re.split(r",(?=\s*https?://)", text):
+        place, question_mark, _ = address.partition("?")
+        head, at, rest = place.rpartition("@")
+        scheme, has_scheme, _ = head.partition("://")
+        masked = f"{scheme}://***@{rest}" if has_scheme else f"***@{rest}"
+        shown.append((masked if at else place) + question_mark)
     return ",".join(shown)
 
 
@@ -147,7 +156,7 @@ def _user_info(address: str) -> tuple[str, str] | None:
     return None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
 
 
-def _address_problems(address: str) -> Iterator[str]:
+def _address_problems(address: str, text: str) -> Iterator[str]:
     try:
         parts = urlsplit(address)
         is_good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
@@ -155,6 +164,6 @@ def _address_problems(address: str) -> Iterator[str]:
         is_good = False
     if not is_good or parts.query or parts.fragment:
         yield (
-            f"{URL}={shown_addresses(address)} must be http:// or https://, a host and perhaps a port from 1 "
+            f"{URL}={shown_addresses(text)} must be http:// or https://, a host and perhaps a port from 1 "
             "to 65535 and a path; write it like https://registry:8081"
         )

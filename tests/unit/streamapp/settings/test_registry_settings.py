@@ -55,6 +55,10 @@ def test_user_and_password_in_an_address_are_masked() -> None:
     [
         ({"schema_registry_url": "registry:8081"}, "must be http:// or https://"),
         ({"schema_registry_url": f"http://me:{SECRET}@h:99999"}, r"http://\*\*\*@h:99999 must be"),
+        ({"schema_registry_url": f"me:{SECRET}@h:1"}, r"=\*\*\*@h:1 must be"),
+        ({"schema_registry_url": f"http://me:a,{SECRET}@h:1"}, r"=http://\*\*\*@h:1 must be"),
+        ({"schema_registry_url": f"http://me:{SECRET},a@h:1"}, r"=http://\*\*\*@h:1 must be"),
+        ({"schema_registry_url": f"http://h:1/?key={SECRET}"}, "must be http"),
         ({"basic_auth_user_info": f"me:{SECRET}"}, "has no effect without schema.registry.url"),
         ({"schema_registry_url": "http://h", "basic_auth_user_info": SECRET}, "with a colon"),
         ({"schema_registry_url": "http://h", "basic_auth_credentials_source": "USER_INFO"}, "must be set"),
