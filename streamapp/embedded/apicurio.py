@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import shutil
+import socket
 import tarfile
 import tempfile
 from collections.abc import Callable
@@ -23,6 +24,7 @@ LOCK: Final = Path(__file__).with_name("registry.lock")
 APICURIO: Final = Program("Apicurio Registry", "name a registry: GROVE_SCHEMA_REGISTRY_URL")
 INTERFACE: Final = "/apis/ccompat/v7"
 HEAP_MB: Final = 256
+ANSWER_S: Final = 5.0
 
 
 class EmbeddedRegistry:
@@ -54,6 +56,9 @@ class EmbeddedRegistry:
         """Start the process and return when the registry answers requests."""
         if self._process is not None and self._process.status is None:
             return
+        if self._port is not None and _is_taken(self._port):
+            message = f"port {self._port} is in use by another process; name another one by --port, or 0"
+            raise EmbeddedRegistryError(message)
         self._port = self._port or free_ports(1)
         self._process = GuardedProcess(
             _java(unpacked()), self.log_file, remove=self._directory, environment=self._environment()
@@ -129,6 +134,17 @@ class EmbeddedRegistry:
             except RequestException:
                 pass  # nobody listens yet
             patience.note(f"{APICURIO.name} starts; its log is {self.log_file}")
+
+
+def _is_taken(port: int) -> bool:
+    """Whether a process listens on a loopback port; it would answer before the registry notices."""
+    try:
+        socket.create_connection((HOST, port), timeout=ANSWER_S).close()
+    except TimeoutError:  # it listens, and is busy
+        return True
+    except OSError:
+        return False
+    return True
 
 
 def unpacked(directory: Path | None = None) -> Path:
