@@ -167,6 +167,7 @@ class Registry:
         self, url: str, method: str, path: str, body: Mapping[str, Any] | None
     ) -> Mapping[str, Any]:
         from requests import RequestException
+        from urllib3.exceptions import HTTPError
 
         headers = {"Accept": f"{MEDIA_TYPE}, application/json", **self._access.headers}
         if body is not None:
@@ -184,7 +185,7 @@ class Registry:
                 return self._answer(url, path, response)
         except TokenError as error:
             raise RegistryError(str(error)) from None
-        except (RequestException, OSError) as error:
+        except (RequestException, HTTPError, OSError) as error:
             message = f"{URL}={url} does not answer ({_innermost(error)})"
             raise RegistryError(message) from None  # the request in the chain holds the secret
 
@@ -245,8 +246,9 @@ class Registry:
 def _body(response: Response, url: str) -> bytes:
     """Return the body of an answer, which is bounded in bytes and in time."""
     deadline = time.monotonic() + ANSWER_S
-    body = b""
-    for piece in response.iter_content(1 << 16):
+    body = bytearray()
+    # `read1` returns each piece when it arrives; other methods wait for all the bytes that were requested.
+    while piece := response.raw.read1(1 << 16, decode_content=True):
         body += piece
         if len(body) > MOST_BYTES:
             message = f"{URL}={url} answers with more than {MOST_BYTES} bytes; is it a registry?"
@@ -254,7 +256,7 @@ def _body(response: Response, url: str) -> bytes:
         if time.monotonic() > deadline:
             message = f"{URL}={url} has not sent its answer within {ANSWER_S:g} s"
             raise RegistryError(message)
-    return body
+    return bytes(body)
 
 
 def _object(body: bytes) -> Mapping[str, Any] | None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import socket
+import threading
 from base64 import b64encode
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -121,6 +125,73 @@ def test_the_check_for_a_registry_is_bounded(monkeypatch: pytest.MonkeyPatch) ->
         pytest.raises(RegistryError, match="more than 100 bytes"),
     ):
         client_of(endpoint.url).schema(1)
+
+
+class _Dripping(BaseHTTPRequestHandler):
+    """Sends one byte of its answer, and the others never."""
+
+    ends = threading.Event()
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "1000")
+        self.end_headers()
+        self.wfile.write(b"{")
+        self.ends.wait()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+def test_an_answer_that_drips_is_bounded_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "ANSWER_S", 0.0)
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Dripping) as server:
+        threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+        try:
+            with pytest.raises(RegistryError, match="has not sent its answer within 0 s"):
+                client_of(f"http://127.0.0.1:{server.server_address[1]}").schema(1)
+        finally:
+            _Dripping.ends.set()
+            server.shutdown()
+
+
+def test_an_answer_that_is_cut_off() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{")
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        with pytest.raises(RegistryError, match="does not answer"):
+            client_of(f"http://127.0.0.1:{server.getsockname()[1]}").schema(1)
+        answering.join()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "chunked"])
+def test_encoded_answers(encoding: str) -> None:
+    body = answered(schema='"int"')[1]
+    if encoding == "gzip":
+        body = gzip.compress(body)
+        headers = f"Content-Encoding: gzip\r\nContent-Length: {len(body)}"
+    else:
+        body = b"".join(b"1\r\n%c\r\n" % byte for byte in body) + b"0\r\n\r\n"
+        headers = "Transfer-Encoding: chunked"
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(1 << 16)
+                connection.sendall(f"HTTP/1.1 200 OK\r\n{headers}\r\n\r\n".encode() + body)
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        assert client_of(f"http://127.0.0.1:{server.getsockname()[1]}").schema(1).text == '"int"'
+        answering.join()
 
 
 def test_the_second_address_answers_when_the_first_is_away() -> None:
