@@ -13,11 +13,12 @@ from typing import Any, Final
 
 from topics.codecs.avro.avro_schema import NAME, AvroSchema, name_of
 from topics.codecs.json.compiled.shape import FEATURE, Members, Shape
+from topics.codecs.limits import Limits
 from topics.errors import SchemaError
 
 FEATURES: Final = "features"
-MAX_CELLS: Final = 4096
-"""Cells of a record; a schema with more is not read."""
+MAX_CELLS: Final = Limits().features_max
+"""Features of a record, as in the other formats; a schema with more is not read."""
 MAX_FIELDS: Final = 4 * MAX_CELLS
 """Fields of the records that are taken apart: records without fields have no cells, however many they are."""
 MAX_PATH: Final = 100
@@ -130,7 +131,7 @@ def _leaves(schema: AvroSchema, record: Mapping[str, Any], path: Path, above: tu
         if nested and inner is not None:
             open_records.append((here, f"{name}.", (*above, inner["name"]), iter(inner["fields"])))
         if len(cells) > MAX_CELLS or n_fields > MAX_FIELDS:
-            message = f"the records of the schema have more than {MAX_CELLS:,} values"
+            message = f"the records of the schema have more than {MAX_CELLS:,} features"
             raise SchemaError(message)
         if len(open_records) > MAX_PATH:
             message = f"the schema has more than {MAX_PATH} records within each other"

@@ -390,3 +390,14 @@ def test_a_small_run_does_not_copy_the_whole_fetch() -> None:
     finally:
         tracemalloc.stop()
     assert (list(decoded.ids), cells(decoded)) == (["7"], [{"a": "y"}])
+
+
+@pytest.mark.parametrize(("n", "rows"), [(Limits().features_max, 1), (Limits().features_max + 1, 0)])
+def test_as_many_features_as_in_other_formats(n: int, rows: int) -> None:
+    schema = record(
+        "I", id="string", features=record("F", **{f"f{number}": "boolean" for number in range(n)})
+    )
+    decoded = reader(schema).read_instances(batch([b"\x02a" + b"\x01" * n]), LIMITS)
+    assert len(decoded.ids) == rows
+    assert sum(len(row or ()) for row in cells(decoded)) == rows * n
+    assert [reason for _, reason, _ in flaws(decoded)] == ["bad-value"] * (1 - rows)
