@@ -383,3 +383,35 @@ def test_features_that_come_before_the_first_split_are_taken_in(learner: str) ->
     assert partition.dead_letters == []
     restored = Model.restore(partition.model().snapshot())
     validate.check(restored)
+
+
+def test_records_that_cannot_make_their_model_leave_it_to_the_next_record() -> None:
+    """As in runs of one record each, also when another key takes the last place meanwhile."""
+    empty, wide = {"features": {}}, {"features": [1.0, 2.0, 3.0]}
+    records = [
+        instance(empty, key="a"),
+        instance(wide, key="b"),
+        instance({"features": {"x": 1.0}}, key="b"),
+        instance({"features": {"x": 1.0}}, key="c"),
+        instance(empty, key="a"),
+        instance({"features": {"x": 1.0}, "label": "yes"}, key="a"),
+        instance({"features": {"x": 1.0}}, key="a"),
+        instance(wide, key="b"),
+        instance({"features": {"x": 1.0}}, key="c"),
+    ]
+    for places in (1, 2, 3):
+        given = config(NEVER, models_max_count=places, models_max_attributes=2)
+        here, alone = Partition(given), Partition(given)
+        here.feed(*records)
+        for record in records:
+            alone.feed(record)
+        assert dict(here.sent) == dict(alone.sent)
+        assert (here.counts, here.notices) == (alone.counts, alone.notices)
+        assert here.task.digest() == alone.task.digest()
+        assert here.counts["models.created"] == places
+
+
+def test_an_unknown_model_is_refused_by_all_its_records() -> None:
+    here = Partition(config(NEVER, models_auto_create=False))
+    here.instances(*[{"features": {"x": 1.0}}] * 3)
+    assert [letter.reason for letter in here.dead_letters] == ["unknown-model"] * 3

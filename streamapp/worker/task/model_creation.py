@@ -20,10 +20,12 @@ from topics.errors import Reason
 class RefusedModelError(Exception):
     """Why a model was not created."""
 
-    def __init__(self, reason: Reason, detail: str) -> None:
+    def __init__(self, reason: Reason, detail: str, schema: Schema | None = None) -> None:
+        """schema: of the model, if the record has one."""
         super().__init__(detail)
         self.reason = reason
         self.detail = detail
+        self.schema = schema
 
 
 def make_model(
@@ -43,9 +45,9 @@ def make_model(
         spec.learner.check_schema(schema)
         slot = store.create(key, spec, schema)
     except SchemaError as error:
-        raise RefusedModelError(Reason.WRONG_SCHEMA, str(error)) from error
+        raise RefusedModelError(Reason.WRONG_SCHEMA, str(error), schema) from error
     if slot == NO_MODEL:
-        raise RefusedModelError(Reason.TOO_MANY_MODELS, no_room(state, key, offset, effects))
+        raise RefusedModelError(Reason.TOO_MANY_MODELS, no_room(state, key, offset, effects), schema)
     state.awaited.discard(key)
     effects.count(counters.MODELS_CREATED)
     return slot

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from heapq import heapify, heappop, heapreplace
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,7 @@ import numpy.typing as npt
 
 from core.errors import RowError
 from core.model_table import ANSWER_ONLY, LABELLED, unit_weight_rule
+from core.schema.schema import Schema
 from streamapp.worker.task import counters
 from streamapp.worker.task.effects.effects import DeadLetter, Effects
 from streamapp.worker.task.effects.model_events import ModelEvents
@@ -71,6 +73,7 @@ class InstancesRun(InstanceRows):
         self.replies = Replies(n)
         self.model_events = ModelEvents(state.store, raw, batch.record, batch.ids)
         self.held_dead_letters: list[DeadLetter] = []  # held labels that cannot be learned
+        self._first_schemas: list[Schema | None] = []  # of refused models: kept for the next records of a key
 
     def process(self) -> None:
         """Answer every row that can be answered."""
@@ -104,28 +107,50 @@ class InstancesRun(InstanceRows):
     # -- models ---------------------------------------------------------------------------------------------
 
     def _resolve(self) -> None:
-        """Find the model of each row; make those that do not exist, in the order of their first rows."""
-        slots = self.store.keys.slots(self.batch.keys)
-        if slots.min() < 0:
-            # The keys include those of malformed records, which make no model.
-            used, first = np.unique(self.batch.key, return_index=True)
-            for at in np.argsort(first).tolist():
-                if slots[used[at]] < 0:
-                    slots[used[at]] = self._create(int(used[at]), int(first[at]))
-        self.slots, self.model = slots, slots[self.batch.key]
+        """Find the model of each row; make those that do not exist, in the order of their first rows.
 
-    def _create(self, key: int, row: int) -> int:
+        A row whose features cannot make the model is refused, with the rows of its record and key. The next
+        record of the key makes the model if it can.
+        """
+        batch, slots = self.batch, self.store.keys.slots(self.batch.keys)
+        self.slots, self.model = slots, slots[batch.key]
+        if slots.min() >= 0:
+            return
+        # The keys include those of malformed records, which make no model.
+        missing = np.flatnonzero(self.model < 0)
+        order = missing[np.argsort(batch.key[missing], kind="stable")]
+        keys, first = np.unique(batch.key[order], return_index=True)
+        of_key = dict(zip(keys.tolist(), np.split(order, first[1:]), strict=True))
+        heads = [(int(rows[0]), key) for key, rows in of_key.items()]
+        heapify(heads)
+        while heads:
+            _, key = heads[0]
+            rest = self._create(key, of_key[key])
+            if len(rest):
+                of_key[key] = rest
+                heapreplace(heads, (int(rest[0]), key))
+            else:
+                heappop(heads)
+
+    def _create(self, key: int, rows: Ints64) -> Ints64:
+        """Make the model of a key from the first of its `rows` (int64[m]); return the rows to try it next."""
+        row = int(rows[0])
+        record, name = int(self.batch.record[row]), self.batch.keys[key]
+        groups, offset = self.batch.features, self.raw.offsets[record]
         try:
-            record = int(self.batch.record[row])
-            name, groups = self.batch.keys[key], self.batch.features
-            slot = make_model(self.state, name, groups, row, self.raw.offsets[record], self.effects)
+            slot = make_model(self.state, name, groups, row, offset, self.effects)
         except RefusedModelError as error:
-            for refused in np.flatnonzero(self.batch.key == key).tolist():
+            alike = len(rows)
+            if error.reason != Reason.UNKNOWN_MODEL:  # which does not depend on the record
+                alike = int(np.searchsorted(self.batch.record[rows], record, side="right"))
+            self._first_schemas.append(error.schema)
+            for refused in rows[:alike].tolist():
                 self.refusals.add(refused, error.reason, error.detail)
-            return NO_MODEL
+            return rows[alike:]
+        self.slots[key] = self.model[rows] = slot
         happening = happened("created", self.store, slot, self.raw, record, instance_id=self.batch.ids[row])
         self.effects.happened.append(happening)
-        return slot
+        return rows[:0]
 
     # -- rows whose models have all the features they may add ---------------------------------------------
 
