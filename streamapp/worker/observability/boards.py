@@ -81,6 +81,11 @@ BOARDS: Final[dict[str, tuple[Row, ...]]] = {
                     "grove_transactions_aborted_total",
                 ),
                 _p("Life left of the sign-in's token", "grove_token_expires_seconds", unit="s", mean=True),
+                _p(
+                    "Partitions that wait for a schema, and failed look-ups",
+                    "grove_schema_waiting_partitions",
+                    "grove_schema_lookup_failures_total",
+                ),
                 _p("Spans sent and dropped", "grove_spans_sent_total", "grove_spans_dropped_total"),
                 _p("Lost and sought back", "grove_records_lost_total", "grove_sought_back_total"),
             ),

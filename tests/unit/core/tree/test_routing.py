@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from core import model_table
+from core import table_calls
 from core.layout.tree import LEAF, Tree
 from core.model import validate
 from core.model.model import Model
@@ -110,7 +110,7 @@ def test_the_paths_of_a_frozen_tree_are_counted_once_until_it_changes(monkeypatc
         counted.append(len(ints))
         return preparation(plan, ints)
 
-    monkeypatch.setattr(model_table, "preparation", count)
+    monkeypatch.setattr(table_calls, "preparation", count)
     weights = np.random.default_rng(2).uniform(0.1, 3.0, 6000)  # sums that depend on their order
     table, x = grown(weights=weights)
     rows = np.random.default_rng(3).random((300, 3))

@@ -45,6 +45,7 @@ def test_every_setting_is_taken_over() -> None:
         "features",
         "episodes_max_count",
         "episodes_max_bytes",
+        "schemas",
     } == {field.name for field in dataclasses.fields(TaskConfig)}
 
 
