@@ -52,6 +52,11 @@ FEATURE_MODELS = (
 """One tree on one stream of records without features, with three ways of buying features."""
 
 
+def model_of_person(models: Sequence[DemoModel]) -> DemoModel:
+    """Return the model whose labels a person gives: of the three defaults the unsure one, else the last."""
+    return next((model for model in models if model.key == "ask-10"), models[-1])
+
+
 def read_models(arguments: Sequence[str], *, features: bool = False) -> tuple[DemoModel, ...]:
     """Return the models of `NAME=SPEC` arguments (a preset, JSON or @FILE); without any, the three
     defaults.

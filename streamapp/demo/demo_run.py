@@ -12,9 +12,8 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,8 @@ import numpy as np
 from prometheus_client.parser import text_string_to_metric_families
 
 from core.spec import Spec
-from streamapp.demo.demo_models import MODELS, DemoModel
+from streamapp.demo.demo_models import DemoModel
+from streamapp.demo.demo_plan import DemoPlan
 from streamapp.demo.demo_schema import schema_of
 from streamapp.demo.screen import DemoSummary, Display, FeatureSummary
 from streamapp.demo.tally import Truth
@@ -31,7 +31,7 @@ from streamapp.demo.watch import Watch
 from streamapp.embedded import EmbeddedBroker
 from streamapp.embedded.broker import free_ports
 from streamapp.errors import StreamappError, UsageError
-from streamapp.lab.datasets import Format, check_attributes, open_data
+from streamapp.lab.datasets import check_attributes, open_data
 from streamapp.settings import Settings, load_settings, to_environment
 from streamapp.settings.clients import librdkafka_properties, output_reader
 from streamapp.worker.child_process import GuardedProcess
@@ -46,11 +46,8 @@ from topics.readers import FileDataset
 from topics.readers.form_inference import inference_lines
 
 PARTITIONS = 8
-# Rows a second: labels come back within a few hundred rows, and the 40,000 rows take 33 s.
-DEFAULT_RATE = 1200.0
-# With --features: each record leads to several requests and answers, for 123 features if a model buys all.
-FEATURES_RATE = 60.0
-FEATURES_RECORDS = 3_000
+# Labels between two evaluations; with pages a person wants to see the first one soon.
+EVERY, WATCHED_EVERY = 1_000, 100
 # Rows that the replay may be ahead of the labels: about twice the rows in flight on a machine that keeps up.
 MAX_OUTSTANDING = 1_500
 FEATURES_MAX_OUTSTANDING = 300
@@ -58,80 +55,6 @@ READY_POLL_SECONDS = 0.1
 READ_SECONDS = 0.2
 SILENT_SECONDS = 30.0  # without a record although all is committed: no more will come
 REQUEST_SECONDS = 30.0  # timeout of a request to a worker; it is repeated
-GENERATED = "gen:rbf?seed=1&model_seed=1&n=40000"
-"""The demo's stream: on the bundled a9a a tenth of the labels is worth nearly as much as all of them, so that
-no choice of labels can show (docs/active-learning.md)."""
-BUNDLED = Path(__file__).parents[2] / "examples" / "data"
-
-
-@dataclass(frozen=True)
-class DemoPlan:
-    """Options of the command line."""
-
-    data: str | None = None
-    form: Format | None = None
-    target: str | None = None
-    header: bool | None = None
-    delimiter: str | None = None
-    ignore: Sequence[str] | None = None
-    nominal: Sequence[str] | None = None
-    skip_lines: int | None = None
-    missing: Sequence[str] | None = None
-    decimal: str | None = None
-    thousands: str | None = None
-    quotes: bool | None = None
-    zero_based: bool = False
-    records: int | None = None
-    workers: int = 1
-    rate: float = DEFAULT_RATE
-    features: bool = False
-    """Records bring no features: models buy them."""
-    bootstrap_servers: str | None = None
-    models: tuple[DemoModel, ...] = MODELS
-    web: bool = False
-    """The web application runs as well, and all processes run until they are interrupted."""
-
-    @property
-    def address(self) -> str:
-        """The data set of the option, else the demo's own: with features to buy a file, else a generator."""
-        if self.data is not None:
-            return self.data
-        if not self.features:
-            return GENERATED
-        files = [BUNDLED / "a9a.gz", BUNDLED / "a9a.t.gz"]
-        if not all(file.is_file() for file in files):
-            message = "the demo's own data set is not installed here; name one with --data FILE"
-            raise StreamappError(message)
-        return ",".join(map(str, files))
-
-    def data_options(self) -> list[str]:
-        """The options that name the data set for replay and oracle."""
-        options = ["--data", self.address]
-        if self.form:
-            options += ["--format", self.form]
-        if self.target is not None:
-            options.append(f"--target={self.target}")
-        if self.header is not None:
-            options.append("--header" if self.header else "--no-header")
-        if self.delimiter is not None:
-            options += ["--delimiter", self.delimiter]
-        options += [f"--ignore={column}" for column in self.ignore or ()]
-        options += [f"--nominal={column}" for column in self.nominal or ()]
-        options += [f"--missing={word}" for word in self.missing or ()]
-        options += [
-            f"--{name}={value}"
-            for name, value in (
-                ("skip-lines", self.skip_lines),
-                ("decimal", self.decimal),
-                ("thousands", self.thousands),
-            )
-            if value is not None
-        ]
-        if self.quotes is not None:
-            options.append("--quotes" if self.quotes else "--no-quotes")
-        if self.zero_based:
-            options.append("--zero-based")
-        return options
 
 
 def run_demo(plan: DemoPlan, display: Display) -> DemoSummary | FeatureSummary:
@@ -213,6 +136,7 @@ class _Demo:
             web_port=free_ports(plan.workers + 1),
             log_format="text",
             pending_keep="requested",
+            evaluation_every=WATCHED_EVERY if plan.web else EVERY,
         )
         self._kafka = librdkafka_properties(self._settings)
         self._names = TopicNames(self._settings.topics_prefix)
@@ -239,7 +163,9 @@ class _Demo:
         self._send_controls()
         self._display.say("starting worker and oracle")
         self._start("worker", "worker", "--workers", str(self._plan.workers))
-        self._start("oracle", "oracle", *self._plan.data_options())
+        person = self._plan.person
+        exceptions = [] if person is None else [f"--except={person.key}"]
+        self._start("oracle", "oracle", *self._plan.data_options(), *exceptions)
         if self._plan.features:
             self._start("feature-oracle", "oracle", "--features", *self._plan.data_options())
         self._wait_until_warm()
@@ -252,6 +178,8 @@ class _Demo:
         ) as watch:
             began = time.monotonic()
             self._start("replay", "replay", *self._plan.data_options(), *self._replay_options())
+            if person is not None:
+                self._wait_for_request(watch, person)
             with self._display.live(watch, self._total):
                 self._follow(watch)
             ended = watch.last_answer or time.monotonic()
@@ -271,10 +199,11 @@ class _Demo:
         self._cluster.close()
 
     def _send_controls(self) -> None:
-        # A model that is to buy features needs a schema of them.
-        truth, buy = self._truth, self._plan.features
+        # A model that is to buy features needs a schema of them, and a person a button for each class.
+        truth, buy, person = self._truth, self._plan.features, self._plan.person
         bodies: list[dict[str, Any]] = [
-            {"spec": model.spec} | ({"schema": truth.schema} if buy else {}) for model in self._plan.models
+            {"spec": model.spec} | ({"schema": truth.schema} if buy or model is person else {})
+            for model in self._plan.models
         ]
         values = encode_controls([("create", body) for body in bodies])
         keys = [model.key.encode() for model in self._plan.models]
@@ -291,8 +220,10 @@ class _Demo:
         )
 
     def _start_web(self) -> None:
-        """Start the web application, and show its address."""
-        self._start("web", "web", "--port", "0")
+        """Start the web application, and read its address."""
+        person = self._plan.person
+        assert person is not None
+        self._start("web", "web", "--port", "0", f"--model={person.key}")
 
         def is_there() -> bool:
             text = (self._directory / "web.log").read_text("utf-8", "replace")
@@ -301,12 +232,25 @@ class _Demo:
             return bool(match)
 
         self._wait_for("web", is_there)
-        self._display.say(f"grove web is at {self._web}")
+
+    def _wait_for_request(self, watch: Watch, person: DemoModel) -> None:
+        """Wait for the first request of the person's model, and show the address of its card.
+
+        A model that requests no label has no card; then all its records are answered.
+        """
+        tally = watch.models[person.key]
+        while not tally.asked and not (self._replayed and tally.complete):
+            self._check_processes()
+            watch.read(READ_SECONDS)
+        card = "your first card" if tally.asked else "no card yet"
+        others = "; the oracle labels for the others" if len(self._plan.models) > 1 else ""
+        line = f"grove web is at {self._web} ({card}: {self._web}label); you label for {person.key}{others}"
+        self._display.head(line)
 
     def _stay(self) -> None:
         """Keep all processes running until an interrupt, which may come while the message is shown."""
         with contextlib.suppress(KeyboardInterrupt):
-            self._display.say(f"the replay is over; grove web is at {self._web} until Ctrl-C")
+            self._display.head(f"the replay is over; grove web is at {self._web} until Ctrl-C")
             while True:
                 self._check_processes()
                 self._processes["web"].wait(READY_POLL_SECONDS)
@@ -379,7 +323,9 @@ class _Demo:
 
     def _settled(self, watch: Watch) -> bool:
         """Whether every requested label has come back and all records are committed."""
-        return self._cluster.progress.labels >= watch.asked and self._cluster.progress.lag == 0
+        person = self._plan.person
+        asked = watch.asked - (0 if person is None else watch.models[person.key].asked)
+        return self._cluster.progress.labels >= asked and self._cluster.progress.lag == 0
 
     def _check_processes(self) -> None:
         """Raise if a process has ended that should still run."""

@@ -84,12 +84,14 @@ class Speed:
 class Display:
     """The output of the demo: steps, live table and summary; if `quiet`, only steps, on standard error."""
 
-    def __init__(self, quiet: bool = False, features: bool = False) -> None:
+    def __init__(self, quiet: bool = False, features: bool = False, steps_apart: bool = False) -> None:
+        """steps_apart: steps go to standard error without `quiet`, too."""
         self._table_of = features_table if features else models_table
         self._console = Console(quiet=quiet)
         if not self._console.is_terminal and "COLUMNS" not in os.environ:
             self._console.width = WIDE
-        self._steps = Console(stderr=True) if quiet else self._console
+        self._steps = Console(stderr=True) if quiet or steps_apart else self._console
+        self._steps_or_output = self._steps if quiet else self._console
         self._live: Live | None = None
         self._speed = Speed()
         self._total = 0
@@ -97,6 +99,10 @@ class Display:
 
     def say(self, step: str) -> None:
         self._steps.print(_dim(step), highlight=False)
+
+    def head(self, line: str) -> None:
+        """Show a line that a person needs, on the output; if `quiet`, on standard error."""
+        self._steps_or_output.print(Text(line, style="bold"), highlight=False, soft_wrap=True)
 
     def note(self, line: str) -> None:
         """Show a line that is not a step."""

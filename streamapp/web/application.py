@@ -232,6 +232,7 @@ def _server(
         SurePage(around, person(request))
 
     ui.page("/", title="grove: label")(label)
+    ui.page("/label", title="grove: label")(label)
     ui.page("/sure", title="grove: sure ones")(sure)
     if watching is not None:
         add_watch_pages(watching, person)

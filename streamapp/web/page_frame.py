@@ -20,7 +20,7 @@ PAGES: Final = (
     ("/experiments", "Experiments"),
 )
 """Address and name of each page in the navigation at the top."""
-OF_ANNOTATORS: Final = ("/", "/sure")
+OF_ANNOTATORS: Final = ("/", "/label", "/sure")
 """Pages that annotators may see; the rest need an operator."""
 PRIMARY: Final = "#0b57d0"  # 6.4 : 1 on white; NiceGUI's own blue has 3 : 1
 _STYLE: Final = """

@@ -54,6 +54,7 @@ class Oracle:
         self.plan = plan
         self._respondent = FeatureRespondent(plan) if plan.features else LabelRespondent(plan)
         self._asked, self._answers = self._respondent.topics(plan.names)
+        self._left = frozenset(key.encode() for key in plan.left_to_people)
         _check_topics(kafka, self._asked, self._answers)
         self._dataset = dataset
         self._kafka = kafka
@@ -127,6 +128,7 @@ class Oracle:
 
     def _take(self, messages: list[Message]) -> None:
         """Decide requests; each answer waits until it is due."""
+        messages = self._without_left(messages)
         decisions = self._respondent.decide(
             self._outputs.texts([message.value() or b"" for message in messages])
         )
@@ -159,6 +161,18 @@ class Oracle:
                     decision.unavailable,
                 )
             )
+
+    def _without_left(self, messages: list[Message]) -> list[Message]:
+        """Finish the requests of models that are left to people, and return the others."""
+        if not self._left:
+            return messages
+        others = []
+        for message in messages:
+            if message.key() in self._left:
+                self._topic.finish(*place(message))
+            else:
+                others.append(message)
+        return others
 
     def _leave(self, outcome: Outcome, instance_id: str) -> None:
         """Count a request that is not answered."""

@@ -32,6 +32,8 @@ class OraclePlan:
     `waiting_max`: the largest number of waiting answers, which are in memory. When so many wait for the
     clock, no more requests are taken; with `event_time` the earliest answers are then sent before their turn.
 
+    `left_to_people`: model keys whose requests are not answered.
+
     `limit`: stop after this number of answers. `idle_seconds`: stop when no request came for this time and no
     answer waits.
     """
@@ -50,6 +52,7 @@ class OraclePlan:
     event_time: bool = False
     annotator: str | None = "oracle"
     waiting_max: int = 100_000
+    left_to_people: tuple[str, ...] = ()
     limit: int | None = None
     idle_seconds: float | None = None
 

@@ -43,7 +43,7 @@ def demo(
         typer.Option("--features", help="Records without features: three models buy them, in three ways."),
     ] = False,
     web: Annotated[
-        bool, typer.Option("--web", help="Start grove web too; the demo continues until Ctrl-C.")
+        bool, typer.Option("--web", help="Label one model yourself in grove web; until Ctrl-C.")
     ] = False,
     as_json: Json = False,
 ) -> None:
@@ -56,8 +56,9 @@ def demo(
     With --features the records have no features: one model buys every feature, one the features that its
     path tests, one at random. The table shows the cost of each model beside its accuracy.
 
-    With --web people may watch: 'grove web' is started as well, its address is printed, and everything goes
-    on running when the replay is over. Labels that the oracle gives are not requested from people.
+    With --web you are the annotator of one model, ask-10 or the last --model: its requests wait on the pages
+    of 'grove web', the oracle answers the other models. The first line of the output has the address of your
+    first card; steps before it are on standard error. Everything runs until Ctrl-C.
 
     It uses the broker of GROVE_KAFKA_BOOTSTRAP_SERVERS if that is set (with separate topics, which it
     deletes afterwards), else starts one. The exit code is 0 only if every record was answered.
@@ -77,7 +78,8 @@ def demo(
 
     from streamapp.cli.signals import interrupted_by_terminate
     from streamapp.demo.demo_models import read_models
-    from streamapp.demo.demo_run import DEFAULT_RATE, FEATURES_RATE, FEATURES_RECORDS, DemoPlan, run_demo
+    from streamapp.demo.demo_plan import DEFAULT_RATE, FEATURES_RATE, FEATURES_RECORDS, DemoPlan
+    from streamapp.demo.demo_run import run_demo
     from streamapp.demo.screen import Display
     from streamapp.errors import StreamappError
     from streamapp.settings import load_settings
@@ -100,7 +102,7 @@ def demo(
         models=read_models(models or (), features=features),
         web=web,
     )
-    display = Display(quiet=as_json, features=features)
+    display = Display(quiet=as_json, features=features, steps_apart=web)
     with interrupted_by_terminate():
         summary = run_demo(plan, display)
     if as_json:

@@ -37,6 +37,10 @@ class OracleOptions:
     declined: Annotated[float, of_answers("--declined", help="Share of requests declined.", min=0, max=1)] = (
         0.0
     )
+    left_to_people: Annotated[
+        list[str] | None,
+        of_answers("--except", help="Model whose requests are left to people.", metavar="KEY"),
+    ] = None
     event_time: Annotated[
         bool,
         of_answers(
@@ -69,6 +73,7 @@ class OracleOptions:
         from topics.oracle import OraclePlan
 
         members = vars(self) | {
+            "left_to_people": tuple(self.left_to_people or ()),
             "group_id": self.group_id or f"{application}-{'feature-' * self.features}oracle",
             "annotator": self.annotator or None,
         }
@@ -93,6 +98,7 @@ def oracle(
     [bold]Examples[/bold]
       grove oracle --data examples/data/a9a.gz
       grove oracle --data elec.csv --delay ~30s --error-rate 0.05 --declined 0.1
+      grove oracle --data elec.csv --except shop-17
       grove oracle --data elec.csv --features --delay ~2s --loss 0.01 --unavailable 0.05
       grove oracle --data 'gen:sea?n=1000000' --idle-seconds 10 --json
     """

@@ -82,6 +82,12 @@ def web(
         list[str] | None,
         typer.Option("--operator", help="With --proxy-header: name of an operator.", metavar="NAME"),
     ] = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model", help="Show cards of this model only; may be repeated; default: all.", metavar="KEY"
+        ),
+    ] = None,
     agree: Annotated[
         int, typer.Option("--agree", help="Number of annotators who answer each request.", min=1, max=99)
     ] = 1,
@@ -125,6 +131,7 @@ def web(
       grove web --users users.txt --add-user ann
       grove web --host 0.0.0.0 --users users.txt --certificate cert.pem --private-key key.pem
       grove web --agree 3 --weighted
+      grove web --model shop-17
       grove web --host 0.0.0.0 --proxy-header X-Forwarded-User --trusted-proxy 10.0.0.2 --operator ann
     """
     import os
@@ -152,6 +159,7 @@ def web(
         agree=agree,
         weighted=weighted,
         sure_utility=sure,
+        models=tuple(models or ()),
     )
     proxy = None
     if proxy_header is not None:

@@ -26,6 +26,7 @@ WHERE NOT EXISTS (SELECT 1 FROM answer a WHERE a.request = r.number)
   AND (r.needed = 1 OR (
     NOT EXISTS (SELECT 1 FROM vote v WHERE v.request = r.number AND v.annotator = :annotator)
     AND (SELECT count(*) FROM vote v WHERE v.request = r.number) < r.needed))
+  AND (:models IS NULL OR r.key IN (SELECT value FROM json_each(:models)))
 """
 _FREE: Final = "AND (l.request IS NULL OR l.until_ms <= :now)"
 _BY_UTILITY: Final = "ORDER BY ifnull(r.utility, -9e999) DESC, r.asked_ms, r.number"
@@ -42,6 +43,7 @@ class Leases:
 
     def __init__(self, store: Store, terms: Terms) -> None:
         self._store, self._terms = store, terms
+        self._models = orjson.dumps(terms.models).decode() if terms.models else None
 
     def next_card(self, annotator: str, now: int) -> Card | None:
         """Lease the most useful request that is free, or return the card that the annotator has already.
@@ -90,6 +92,7 @@ class Leases:
                 {
                     "annotator": annotator,
                     "now": now,
+                    "models": self._models,
                     "ahead": AHEAD,
                     "limit": self._terms.sure_utility,
                     "looked_at": LOOKED_AT,
@@ -133,7 +136,7 @@ class Leases:
         return int(row[0])
 
     def _best(self, db: sqlite3.Connection, annotator: str, now: int, choices: Sequence[str]) -> int | None:
-        words = {"annotator": annotator, "now": now}
+        words = {"annotator": annotator, "now": now, "models": self._models}
         for choice in choices:
             rows = db.execute(f"SELECT r.number, r.partition, r.expires_ms {_OPEN} {choice}", words)
             for number, partition, expires_ms in rows:

@@ -30,6 +30,7 @@ class Terms:
     agree: int = 1
     weighted: bool = False  # a label's weight is the share of the votes for it
     sure_utility: float = 0.1  # the model is sure if the utility is at most this
+    models: tuple[str, ...] = ()  # keys of the models that have cards; (): all models
 
 
 class Outbox:

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from streamapp.cli.main import main
-from streamapp.demo.demo_run import DemoPlan, read_truth
+from streamapp.demo.demo_plan import DemoPlan
+from streamapp.demo.demo_run import read_truth
 
 NOTED = (
     "@relation r\n@attribute note string\n@attribute a real\n@attribute class {x,y}\n@data\nn,1,x\nm,2,y\n"

@@ -13,7 +13,8 @@ from core.model.model import Model
 from core.model_table import ModelTable
 from core.spec import Spec
 from streamapp.demo.demo_models import MODELS
-from streamapp.demo.demo_run import DemoPlan, read_truth
+from streamapp.demo.demo_plan import DemoPlan
+from streamapp.demo.demo_run import read_truth
 from streamapp.demo.tally import Truth
 from streamapp.lab.datasets import FollowingSchema, open_data
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from streamapp.demo.demo_models import read_models
-from streamapp.demo.demo_run import DemoPlan, read_truth
+from streamapp.demo.demo_plan import DemoPlan
+from streamapp.demo.demo_run import read_truth
 
 
 def test_models_that_buy_know_all_columns(tmp_path: Path) -> None:

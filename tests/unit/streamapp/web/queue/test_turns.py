@@ -183,3 +183,13 @@ def test_a_card_says_of_what_its_ranges_are(queue: LabelQueue) -> None:
     table = features_table(silent, {})
     assert "as in all 2 requests" in table
     assert "<caption>Ranges are from the requests of this model up to now, not from all" in table
+
+
+def test_cards_are_of_the_named_models_alone() -> None:
+    store = Store(":memory:")
+    queue = LabelQueue(store, replace(TERMS, models=("shop <1>", "k2")))
+    others = replace(named("i1", 0.9), key="k"), replace(named("sure", 0.0), key="k")
+    ask(queue, *others, replace(named("i2", 0.5), key="shop <1>"))
+    assert ids(queue, "ann", "bob") == ["i2", None]
+    assert queue.leases.sure("bob", NOW, 5) == []
+    store.close()
