@@ -138,7 +138,7 @@ def test_models_are_watched_while_a_worker_dies(place: Installation, tmp_path: P
             ]
             assert len(names) == len(set(names)), "exactly once"
 
-            page.get_by_role("button", name="Look again").click()
+            page.get_by_role("button", name="Read the tree again").click()
             expect(page.get_by_text("As it was at the committed offsets")).to_be_visible(timeout=patience)
             expect(page.get_by_role("cell", name="all records")).to_be_visible(timeout=patience)
             partition = partition_of(KEY.encode(), PARTITIONS)

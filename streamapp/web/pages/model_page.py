@@ -7,7 +7,13 @@ from typing import Any, Final
 from nicegui import run, ui
 
 from streamapp.web.clock import now_ms
-from streamapp.web.formatting import challenge_in_words, event_in_words, moment, number, share
+from streamapp.web.formatting import (
+    challenge_in_words,
+    event_in_words,
+    moment,
+    number,
+    share,
+)
 from streamapp.web.page_frame import Person
 from streamapp.web.pages.charts import (
     budget_chart,
@@ -22,6 +28,7 @@ from streamapp.web.pages.charts import (
     tree_chart,
 )
 from streamapp.web.watch.inspector import Found
+from streamapp.web.watch.model_words import accuracy_in_words
 from streamapp.web.watch.watching import LOOK_S, Looking, Watching, facts, heading, table, watch_frame
 
 MARKED: Final = 200
@@ -152,7 +159,7 @@ class ModelPage:
             self._events = table({"time": "Time (UTC)", "labels": "Labels", "said": "Event"}, [], "at")
             with ui.row().classes("items-center"):
                 heading("Tree", 2)
-                ui.button("Look again", on_click=lambda: self._look(0)).props("no-caps outline")
+                ui.button("Read the tree again", on_click=lambda: self._look(0)).props("no-caps outline")
             self._tree = Looking(watching.inspector, self._draw_model, person)
             heading("One record's explanation", 2)
             with ui.row().classes("items-end"):
@@ -193,9 +200,9 @@ class ModelPage:
         seen = (newest, last, self._limit)
         state = f"{model.learner or 'a model'}{', ' + model.state if model.state else ''}: "
         state += f"{number(model.records)} records, {number(model.labels)} labels, "
-        state += f"accuracy {share(model.accuracy)}, {number(model.splits)} splits, "
+        state += f"accuracy {accuracy_in_words(model)}, {number(model.splits)} splits, "
         state += f"{number(model.drifts)} drifts, partition {model.partition}; "
-        self._state.set_text(f"{state}last news {moment(model.last_ms)} UTC")
+        self._state.set_text(f"{state}newest record {moment(model.last_ms)} UTC")
         if seen == self._seen:
             return
         self._seen = seen

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from nicegui import run, ui
 
-from streamapp.web.formatting import moment, number, share
+from streamapp.web.formatting import moment, number
 from streamapp.web.page_frame import Person
+from streamapp.web.watch.model_words import accuracy_in_words
 from streamapp.web.watch.watched import ModelRow
 from streamapp.web.watch.watching import LOOK_S, Watching, heading, model_link, table, watch_frame
 
@@ -19,7 +20,7 @@ ORDERS: Final = {
     "accuracy": "accuracy, lowest first",
     "drifts": "drifts, most first",
     "splits": "splits, most first",
-    "last_ms": "newest news first",
+    "last_ms": "newest record first",
 }
 DESCENDING: Final = frozenset(("records", "labels", "drifts", "splits", "last_ms"))
 COLUMNS: Final = {
@@ -27,10 +28,10 @@ COLUMNS: Final = {
     "learner": "Learner",
     "records": "Records",
     "labels": "Labels",
-    "accuracy": "Accuracy",
+    "accuracy": "Accuracy (95 % interval)",
     "splits": "Splits",
     "drifts": "Drifts",
-    "last": "Last news (UTC)",
+    "last": "Newest record (UTC)",
     "state": "",
 }
 
@@ -104,7 +105,7 @@ def _row(model: ModelRow) -> dict[str, Any]:
         "learner": model.learner,
         "records": number(model.records),
         "labels": number(model.labels),
-        "accuracy": share(model.accuracy),
+        "accuracy": accuracy_in_words(model),
         "splits": number(model.splits),
         "drifts": number(model.drifts),
         "last": moment(model.last_ms),

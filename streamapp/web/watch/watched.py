@@ -19,7 +19,7 @@ import orjson
 
 from topics.columns.records import EvaluationRecord, ModelEvent
 
-VERSION: Final = 1
+VERSION: Final = 2
 POINTS_MAX: Final = 400
 EVENTS_MAX: Final = 1000
 NODES_MAX: Final = 4000
@@ -42,8 +42,9 @@ CREATE TABLE position (
 CREATE TABLE model (
   key TEXT PRIMARY KEY, partition INTEGER NOT NULL, learner TEXT NOT NULL DEFAULT '',
   state TEXT NOT NULL DEFAULT '', records INTEGER NOT NULL DEFAULT 0, labels INTEGER NOT NULL DEFAULT 0,
-  accuracy REAL, splits INTEGER NOT NULL DEFAULT 0, drifts INTEGER NOT NULL DEFAULT 0,
-  last_ms INTEGER NOT NULL, begun_ms INTEGER NOT NULL DEFAULT 0,
+  accuracy REAL, unbiased REAL, low REAL, high REAL,
+  splits INTEGER NOT NULL DEFAULT 0, drifts INTEGER NOT NULL DEFAULT 0,
+  last_ms INTEGER NOT NULL, drift_ms INTEGER NOT NULL DEFAULT 0, begun_ms INTEGER NOT NULL DEFAULT 0,
   points INTEGER NOT NULL DEFAULT 0, events INTEGER NOT NULL DEFAULT 0,
   stride INTEGER NOT NULL DEFAULT 1, skipped INTEGER NOT NULL DEFAULT 0, evaluation BLOB
 ) WITHOUT ROWID;
@@ -95,10 +96,14 @@ class ModelRow:
     state: str  # "", "frozen" or "deleted"
     records: int
     labels: int
-    accuracy: float | None
+    accuracy: float | None  # on the labels that were requested
     splits: int
     drifts: int
     last_ms: int
+    unbiased: float | None  # accuracy over all records, with its 95 % interval
+    low: float | None
+    high: float | None
+    drift_ms: int  # time of the newest drift alarm; 0: none
 
 
 class Watched:
@@ -197,11 +202,17 @@ class Watched:
         body = orjson.dumps(
             {name: getattr(evaluation, name) for name in _MEASURES} | {"time_ms": evaluated.time_ms}
         )
-        accuracy = None if math.isnan(evaluation.accuracy) else evaluation.accuracy
+        figures = (
+            evaluation.accuracy,
+            evaluation.accuracy_unbiased,
+            evaluation.accuracy_unbiased_low,
+            evaluation.accuracy_unbiased_high,
+        )
+        defined = [None if math.isnan(figure) else figure for figure in figures]
         run(
-            "UPDATE model SET records = max(records, ?), labels = ?, accuracy = ?, evaluation = ? "
-            "WHERE key = ?",
-            [evaluation.records, evaluation.labels, accuracy, body, key],
+            "UPDATE model SET records = max(records, ?), labels = ?, accuracy = ?, unbiased = ?, low = ?, "
+            "high = ?, evaluation = ? WHERE key = ?",
+            [evaluation.records, evaluation.labels, *defined, body, key],
         )
         points, stride, skipped = run(
             "SELECT points, stride, skipped FROM model WHERE key = ?", [key]
@@ -268,7 +279,8 @@ class Watched:
             run("DELETE FROM point WHERE key = ?", [key])
             run(
                 "UPDATE model SET points = 0, stride = 1, skipped = 0, records = 0, labels = 0, "
-                "accuracy = NULL, evaluation = NULL, state = '', begun_ms = ? WHERE key = ?",
+                "accuracy = NULL, unbiased = NULL, low = NULL, high = NULL, drift_ms = 0, "
+                "evaluation = NULL, state = '', begun_ms = ? WHERE key = ?",
                 [event.time_ms, key],
             )
         if kind in ("deleted", "frozen", "unfrozen"):
@@ -276,7 +288,10 @@ class Watched:
         if isinstance(detail.get("learner"), str):
             run("UPDATE model SET learner = ? WHERE key = ?", [detail["learner"], key])
         if kind == "drift" and detail.get("level") == "drift":
-            run("UPDATE model SET drifts = drifts + 1 WHERE key = ?", [key])
+            run(
+                "UPDATE model SET drifts = drifts + 1, drift_ms = max(drift_ms, ?) WHERE key = ?",
+                [event.time_ms, key],
+            )
             if detail.get("action") in NEW_TREE and detail.get("member") is None:
                 run("DELETE FROM split WHERE key = ?", [key])
         is_drawn = not detail.get("pair") and detail.get("member") is None and not self._renumbers(key)
@@ -300,6 +315,8 @@ class Watched:
     ) -> tuple[list[ModelRow], int]:
         """Return a page of the models whose keys contain a text, and the number of all such models."""
         by = order if order in ORDERS else "key"
+        if by == "accuracy":
+            by = "ifnull(unbiased, accuracy)"
         names = ", ".join(field.name for field in fields(ModelRow))
         where = "instr(lower(key), lower(?)) > 0" if search else "? = ''"
         direction = "DESC" if descending else "ASC"

@@ -14,6 +14,7 @@ from confluent_kafka import Message
 
 from streamapp.web.formatting import event_in_words
 from streamapp.web.pages.charts import drift_timeline, split_in_words
+from streamapp.web.watch.model_words import accuracy_in_words
 from streamapp.web.watch.watch_reader import evaluations_of
 from streamapp.web.watch.watched import EVENTS_MAX, POINTS_MAX, Evaluated, Said, Watched
 from topics.codecs import encode_evaluations
@@ -62,6 +63,34 @@ def test_events_tell_how_far_a_model_is_until_its_first_evaluation(watched: Watc
     model = watched.model("k")
     assert model is not None
     assert (model.records, model.labels, model.accuracy) == (90, 90, None)
+
+
+def test_the_accuracy_over_all_records_has_its_interval_or_a_reason(watched: Watched) -> None:
+    def words() -> str:
+        model = watched.model("k")
+        assert model is not None
+        return accuracy_in_words(model)
+
+    watched.apply([], [said("k", "created", 0)], {})
+    assert words() == "none yet: the model has no label"
+    watched.apply([], [split("k", 0, 725)], {})
+    assert words().startswith("none yet at 725 labels: the first evaluation comes at evaluation.every")
+    biased = evaluated("k", 1000, 0.7)
+    watched.apply([biased], [], {})
+    assert words().startswith("70.0 % on requested labels alone")
+    unbiased: dict[str, Any] = {
+        "accuracy_unbiased": 0.9,
+        "accuracy_unbiased_low": 0.875,
+        "accuracy_unbiased_high": 0.921,
+    }
+    drawn = dataclasses.replace(biased.evaluation, **unbiased)
+    watched.apply([dataclasses.replace(biased, evaluation=drawn)], [], {})
+    assert words() == "90.0 % (87.5 to 92.1)"
+    watched.apply([evaluated("worse", 10, 0.8)], [], {})
+    rows, _ = watched.models("", "accuracy", descending=False, first=0, count=2)
+    assert [row.key for row in rows] == ["worse", "k"], "the order is that of the shown figures"
+    watched.apply([], [said("k", "reset", 1001, at=2000)], {})
+    assert words().startswith("none yet")
 
 
 def test_what_comes_twice_is_there_once(watched: Watched) -> None:
