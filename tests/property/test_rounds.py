@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import random
 import zlib
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -27,7 +29,7 @@ from streamapp.worker.task.rounds import family_round
 from streamapp.worker.task.rounds.round_answers import RoundAnswers
 from streamapp.worker.transport.runs import Run
 from tests.tiers import examples
-from topics.columns.records import Headers, RawRecords
+from topics.columns.records import Headers, RawRecords, Schemas
 from topics.columns.spans import RecordSpans
 from topics.definitions import TopicNames
 
@@ -60,6 +62,8 @@ class Rounds:
         self._labelled = rng.choice([1.0, 1.0, 0.5])
         self._classes = [rng.choice([["yes", "no"], ["no", "yes"], ["1", "2", "3"]]) for _ in self._next]
         self._headers = rng.choice(HEADERS)
+        self.schemas: Schemas | None = None
+        """Of a registry; the records name none of them."""
         if not oddness:
             self._classes, self._headers = self._classes[:1] * partitions, ()
 
@@ -74,7 +78,8 @@ class Rounds:
         keys = self._rng.choices(KEYS, k=n)
         times = [1_800_000_000_000 + at for at in offsets]
         spans = RecordSpans.of(offsets, times, keys, values, self._kinds(n))
-        return Run(NAMES.instances, RawRecords.over(NAMES.instances, partition, spans), first + n)
+        raw = RawRecords.over(NAMES.instances, partition, spans, self.schemas)
+        return Run(NAMES.instances, raw, first + n)
 
     def _kinds(self, n: int) -> list[Headers]:
         if self._rng.random() < self._oddness:
@@ -105,6 +110,10 @@ class Both:
             [pipeline.new_task(number) for number in range(partitions)] for pipeline in self.pipelines
         ]
         self.stopped: set[int] = set()
+
+    def counters(self, partition: int) -> Mapping[str, int]:
+        """Return the counters of a partition's task."""
+        return self._tasks[0][partition].counters
 
     async def process(self, some: list[Run]) -> None:
         """Process runs both ways, and compare all that comes of it."""
@@ -154,10 +163,10 @@ def fail_at(pipeline: Pipeline, marks: frozenset[int], monkeypatch: pytest.Monke
         check(raw, effects)
         return encode(raw, effects, answers)
 
-    def joined(runs: Any, topic: str) -> Any:
+    def joined(runs: Any, *of_all: Any) -> Any:
         for raw, effects in runs:
             check(raw, effects)
-        return joined_answers(runs, topic)
+        return joined_answers(runs, *of_all)
 
     together = encoder.encode_round
 
@@ -230,9 +239,12 @@ def test_in_one_go_as_one_by_one(seed: int) -> None:
             asyncio.run(both.process(rounds.round()))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_steady_rounds_are_answered_together(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("seed", "schemas"), [(0, None), (1, None), (2, {})])
+def test_steady_rounds_are_answered_together(
+    seed: int, schemas: Schemas | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     both, rounds, joined = Both(4, LIMITS), Rounds(random.Random(seed), 4, 0.0), 0
+    rounds.schemas = schemas
     process = family_round.FamilyRounds.process
 
     def counting(*arguments: Any) -> Any:
@@ -245,3 +257,13 @@ def test_steady_rounds_are_answered_together(seed: int, monkeypatch: pytest.Monk
     for _ in range(12):
         asyncio.run(both.process(rounds.round()))
     assert joined >= 4 * 7, "all but those of the first rounds, in which shapes and classes are new"
+
+
+def test_a_record_with_an_unknown_schema_takes_no_part_in_a_round() -> None:
+    both, rounds = Both(3, LIMITS), Rounds(random.Random(5), 3, 0.0)
+    rounds.schemas = {}
+    for _ in range(12):
+        asyncio.run(both.process(rounds.round()))
+    first, *others = rounds.round()
+    asyncio.run(both.process([replace(first, unknown={first.raw.offsets[0]: 7}), *others]))
+    assert both.counters(0)["instances.dead-letter"] == 1

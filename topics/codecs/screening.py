@@ -61,7 +61,7 @@ def screen(
         batches = _all_by_schema(raw, limits, keys, key) if raw.schemas else None
         if batches is not None:
             return batches, []
-        wire = None if _may_name_schema(raw) else uniform_wire(raw.values, raw.headers)
+        wire = None if may_name_schema(raw) else uniform_wire(raw.values, raw.headers)
         for form in formats:
             if wire == form and fit(raw.values, limits):
                 record = np.arange(len(raw), dtype=np.int32)
@@ -69,7 +69,7 @@ def screen(
     return _sort(raw, limits, formats, max_values or limits.json_max_values, keys, key, flaws)
 
 
-def _may_name_schema(raw: RawRecords) -> bool:
+def may_name_schema(raw: RawRecords) -> bool:
     """Whether some record may name a schema, in a header or before its value."""
     return raw.schemas is not None and (bool(raw.schemas) or not are_before_bodies(raw.headers))
 

@@ -196,7 +196,8 @@ class Pipeline:
         return ended | {run: answers.effects(at) for at, run in enumerate(runs)}, None
 
     def _may_join(self, run: Run) -> bool:
-        return not run.skipped and not run.refused and self._sources[run.topic] == "instances"
+        is_read = not (run.skipped or run.refused or run.unknown)
+        return is_read and self._sources[run.topic] == "instances"
 
     def _compute_each(
         self,

@@ -26,7 +26,7 @@ from topics.codecs.json.compiled.shapes import Shapes
 from topics.codecs.limits import Limits
 from topics.codecs.merge import merge_instances, merge_labels
 from topics.codecs.packed.compiled.packed_forms import Flags, read_instances, read_labels
-from topics.codecs.screening import Batches, Form, screen
+from topics.codecs.screening import Batches, Form, may_name_schema, screen
 from topics.columns.records import Instances, Labels, RawRecords
 
 FEWEST: Final = 8
@@ -124,7 +124,7 @@ class InstanceDecoder(_Decoder[Instances]):
 
     def decode(self, runs: Sequence[RawRecords], limits: Limits) -> list[Instances]:
         """Return the instances of each run; simple JSON of small runs is read in one go."""
-        if len(runs) == 1 or any(raw.schemas is not None for raw in runs):
+        if len(runs) == 1 or any(map(may_name_schema, runs)):
             return [self(raw, limits) for raw in runs]
         decoded: list[Instances] = []
         unread = b""

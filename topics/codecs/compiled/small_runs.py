@@ -22,7 +22,7 @@ from topics.codecs.json.compiled.shaped_rows import ShapedRows
 from topics.codecs.json.compiled.shapes import Shapes
 from topics.codecs.limits import Limits
 from topics.codecs.offset_ids import RecordIds
-from topics.codecs.screening import fit
+from topics.codecs.screening import fit, may_name_schema
 from topics.columns.records import Features, Instances, Ints32, Ints64, RawRecords
 from topics.columns.spans import HEADERS, KEY, OFFSET, VALUE, CodedKeys, RecordSpans, Spans, Texts
 
@@ -168,7 +168,7 @@ def join_runs(
 
     The other runs, and all if the result is None, have to be decoded otherwise.
     """
-    numbers = [number for number in joinable(runs) if runs[number].schemas is None]
+    numbers = [number for number in joinable(runs) if not may_name_schema(runs[number])]
     while len(numbers) > 1:
         joined = [runs[number] for number in numbers]
         spans = _joined([raw.spans for raw in joined])
