@@ -18,7 +18,13 @@ from topics.codecs.content_types import (
 )
 from topics.codecs.envelopes import unwrap
 from topics.codecs.flaws import Flaw, malformed
-from topics.codecs.frames.schema_ids import NO_ID, are_before_bodies, bodies, ids_before_bodies
+from topics.codecs.frames.schema_ids import (
+    NO_ID,
+    are_before_bodies,
+    bodies,
+    distinct_ids,
+    ids_before_bodies,
+)
 from topics.codecs.frames.wire_format import (
     ID_HEADER,
     PREFIX_BYTES,
@@ -80,9 +86,10 @@ def _all_by_schema(raw: RawRecords, limits: Limits, keys: list[str], key: Ints32
         return None
     values = raw.spans.values
     ids = ids_before_bodies(values)
-    if ids.min() == NO_ID:
+    numbers = distinct_ids(ids)
+    if NO_ID in numbers:
         return None
-    schemas = {number: (raw.schemas or {}).get(number) for number in np.unique(ids).tolist()}
+    schemas = {number: (raw.schemas or {}).get(number) for number in numbers}
     record = np.arange(len(raw), dtype=np.int32)
     contents = bodies(values)
     batch = Batch(raw.partition, record, raw.offsets, contents, keys, key)  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from topics.codecs.avro.avro_schema import NAME, AvroSchema, name_of
@@ -39,7 +40,7 @@ class Cell:
     """Whether the place may hold a record as well, whose fields are cells of their own."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Layout:
     """The cells of a schema's records: members first, then the features in the order of the schema."""
 
@@ -55,7 +56,7 @@ class Layout:
     def features(self) -> tuple[Cell, ...]:
         return tuple(cell for cell in self.cells if cell.role == FEATURE)
 
-    @property
+    @cached_property  # read for each run, and as long as the schema is wide
     def shape(self) -> Shape:
         """The cells as the shape of a JSON record: both have the same columns."""
         roles = tuple(cell.role for cell in self.cells)

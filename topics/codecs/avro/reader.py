@@ -170,6 +170,8 @@ class _RowReader(Generic[Rows]):
         is_closed = names is not None or not layout.has_features
         if layout.is_open or not is_closed or not self._members.required <= roles or _are_bad(names, limits):
             return np.zeros(len(checked.rows), dtype=np.bool_)
+        if checked.is_read.all():
+            return checked.rows.are_simple(self._members, limits)
         is_read = checked.is_read.copy()
         chosen = np.flatnonzero(is_read)
         simple = checked.rows.where(is_read).are_simple(self._members, limits)

@@ -33,7 +33,7 @@ from topics.codecs.compiled.text_columns import text_spans
 from topics.codecs.frames.wire_format import framed
 from topics.columns.dictionary import Dictionary
 from topics.columns.members import given
-from topics.columns.records import LabelRequests, Predictions
+from topics.columns.records import Floats, LabelRequests, Predictions
 from topics.columns.spans import Spans
 
 _NULL, _SECOND = whole(0), whole(1)
@@ -51,27 +51,32 @@ def avro_answers(predictions: Predictions, schema_id: int) -> Spans:
     if predictions.acquired is not None:
         return Spans.of([framed(schema_id, body) for body in _acquiring_answers(predictions)])
     n, count = len(predictions), len(predictions.classes)
-    shares = np.clip(np.nan_to_num(predictions.probability[:, :count]), 0.0, 1.0)
-    ids, paths, challengers = (
-        text_spans(predictions.ids),
-        _maybe_texts(predictions.explanation, n),
-        _maybe_texts(predictions.challenger, n),
-    )
-    (id_words, path_words, challenger_words), texts, size = placed([ids, paths, challengers])
-    words = np.empty((n, count + 6), dtype=np.int64)
-    words[:, 0] = id_words
+    optional = [cells for cells in (predictions.explanation, predictions.challenger) if cells is not None]
+    columns, texts, size = placed([text_spans(predictions.ids), *(_maybe_texts(cells) for cells in optional)])
+    words = np.empty((n, count + 4 + len(optional)), dtype=np.int64)
+    words[:, 0] = columns[0]
     words[:, 1] = predictions.prediction
-    words[:, 2 : 2 + count] = np.ascontiguousarray(shares).view(np.int64)
+    words[:, 2 : 2 + count] = _shares(predictions).view(np.int64)
     words[:, 2 + count] = predictions.version
     words[:, 3 + count] = predictions.version == 0
-    words[:, 4 + count] = path_words
-    words[:, 5 + count] = challenger_words
-    return _answers(predictions.classes, schema_id).write(words, texts, size)
+    for number, column in enumerate(columns[1:]):
+        words[:, 4 + count + number] = column
+    has_path, has_challenger = predictions.explanation is not None, predictions.challenger is not None
+    program = _answers(predictions.classes, schema_id, has_path=has_path, has_challenger=has_challenger)
+    return program.write(words, texts, size)
+
+
+def _shares(predictions: Predictions) -> Floats:
+    """Return float64[n, classes], probabilities from 0 to 1; NaN, of an unknown class, is 0."""
+    known = predictions.probability[:, : len(predictions.classes)]
+    return np.ascontiguousarray(np.fmin(np.fmax(known, 0.0), 1.0))
 
 
 @lru_cache(maxsize=256)
-def _answers(classes: tuple[str, ...], schema_id: int) -> RowProgram:
-    """Return the program of answers of models with these classes."""
+def _answers(classes: tuple[str, ...], schema_id: int, *, has_path: bool, has_challenger: bool) -> RowProgram:
+    """Return the program of answers of models with these classes; optional texts that all rows lack are
+    constant.
+    """
     rows = Rows()
     rows.constant(framed(schema_id, b""))
     rows.cell(TEXT)
@@ -84,25 +89,29 @@ def _answers(classes: tuple[str, ...], schema_id: int) -> RowProgram:
     rows.constant(_END_OF_ITEMS)
     rows.cell(WHOLE)
     rows.choice([_FALSE, _TRUE])
-    rows.cell(MAYBE_TEXT)
+    _optional_text(rows, is_there=has_path)
     rows.constant(_NULL)  # acquired
-    rows.cell(MAYBE_TEXT)
+    _optional_text(rows, is_there=has_challenger)
     return rows.program()
+
+
+def _optional_text(rows: Rows, *, is_there: bool) -> None:
+    if is_there:
+        rows.cell(MAYBE_TEXT)
+    else:
+        rows.constant(_NULL)
 
 
 def _acquiring_answers(predictions: Predictions) -> list[bytes]:
     """Return answers of models that buy features, without frames."""
     documents = [orjson.loads(value) for value in encode_predictions(predictions)]
-    shares = np.clip(np.nan_to_num(predictions.probability[:, : len(predictions.classes)]), 0.0, 1.0)
-    for document, row in zip(documents, shares.tolist(), strict=True):
+    for document, row in zip(documents, _shares(predictions).tolist(), strict=True):
         document["probabilities"] = dict(zip(predictions.classes, row, strict=True))
     return avro_values("prediction", map(orjson.dumps, documents))
 
 
-def _maybe_texts(cells: Sequence[str | None] | None, n: int) -> Spans:
-    """Return n texts, null where a row has none."""
-    if cells is None:
-        return Spans(b"", np.zeros(n, dtype=np.int64), np.full(n, -1, dtype=np.int64))
+def _maybe_texts(cells: Sequence[str | None]) -> Spans:
+    """Return texts, null where a row has none."""
     return Spans.of([None if cell is None else cell.encode() for cell in cells])
 
 
@@ -120,7 +129,7 @@ def avro_requests(requests: LabelRequests, schema_id: int) -> Spans:
     texts_of = [
         text_spans(requests.request_ids),
         text_spans(requests.instance_ids),
-        *(_maybe_texts(features.strings[column], n) for column in strings),
+        *(_maybe_texts(features.strings[column]) for column in strings),
     ]
     (request_words, instance_words, *string_words), texts, size = placed(texts_of)
     width = features.values.shape[1]

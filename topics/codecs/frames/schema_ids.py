@@ -46,7 +46,7 @@ def schema_ids(raw: RawRecords) -> list[SchemaId | None]:
 def distinct_schema_ids(raw: RawRecords) -> set[SchemaId]:
     """Return the ids of the schemas that records of a run name."""
     if are_before_bodies(raw.headers):
-        return {*np.unique(ids_before_bodies(raw.spans.values)).tolist()} - {NO_ID}
+        return {number for number in distinct_ids(ids_before_bodies(raw.spans.values)) if number != NO_ID}
     return {number for number in schema_ids(raw) if number is not None}
 
 
@@ -62,14 +62,22 @@ def are_before_bodies(headers: Sequence[Headers]) -> bool:
 
 def ids_before_bodies(values: Spans) -> Ints64:
     """Return int64[n], the schema id before each body; NO_ID for a value that does not begin with one."""
-    ids: Ints64 = np.full(len(values), NO_ID, dtype=np.int64)
-    starts = values.starts
-    rows = np.flatnonzero(values.lengths >= PREFIX_BYTES)
-    rows = rows[values.bytes[starts[rows]] == MAGIC]
-    if len(rows):
-        digits = values.bytes[starts[rows, None] + np.arange(1, PREFIX_BYTES)].astype(np.int64)
-        ids[rows] = digits @ np.array([1 << 24, 1 << 16, 1 << 8, 1], dtype=np.int64)
-    return ids
+    buffer = values.bytes
+    if len(buffer) < PREFIX_BYTES:
+        return np.full(len(values), NO_ID, dtype=np.int64)
+    is_long = values.lengths >= PREFIX_BYTES
+    places = np.where(is_long, values.starts, 0)
+    # The four bytes after each byte of the buffer as one number: one look for a value instead of four.
+    numbers = np.ndarray(len(buffer) - PREFIX_BYTES + 1, ">u4", buffer, offset=1, strides=(1,))
+    return np.where(is_long & (buffer[places] == MAGIC), numbers[places], np.int64(NO_ID))
+
+
+def distinct_ids(ids: Ints64) -> list[int]:
+    """Return the numbers among ids, in their order; most runs have one, and need no sorting."""
+    if len(ids) and (ids == ids[0]).all():
+        return [int(ids[0])]
+    numbers: list[int] = np.unique(ids).tolist()
+    return numbers
 
 
 def bodies(values: Spans) -> Spans:

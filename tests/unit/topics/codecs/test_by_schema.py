@@ -15,10 +15,11 @@ from tests.unit.topics.codecs.samples import cells, classes, only_flaw, reasons,
 from topics.codecs import decode_controls, decode_feature_values, decode_instances, decode_labels
 from topics.codecs.by_schema.schema_readers import reader_of
 from topics.codecs.compiled.decode import InstanceDecoder, LabelDecoder
-from topics.codecs.frames.schema_ids import schema_ids
-from topics.codecs.frames.wire_format import ID_HEADER, framed
+from topics.codecs.frames.schema_ids import NO_ID, distinct_ids, ids_before_bodies, schema_ids
+from topics.codecs.frames.wire_format import ID_HEADER, framed, id_before_body
 from topics.codecs.limits import Limits
 from topics.columns.records import Headers, RawRecords, Schemas
+from topics.columns.spans import Spans
 from topics.registry.registered_schema import ReferencedSchema, RegisteredSchema
 
 GUID = UUID("89791762-2336-4186-9674-299b90a802e2")
@@ -245,6 +246,26 @@ def test_ids_of_a_run() -> None:
     raw = by_schemas([*values, framed(1, b""), b""], [*headers, *packed, ()])
     assert schema_ids(raw) == [None, 1, 2, 3, GUID, 2, 3, 1, None, 1, 2, 3, None, None]
     assert schema_ids(by_schemas(FORMS["json"][0])) == [2] * 12
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [],
+        [None, b""],
+        [b"\x00\x00\x00\x01"],  # four bytes, at the end of the buffer too
+        [framed(7, b"")],
+        [framed(7, b"body")] * 3,
+        [framed(4_294_967_295, b""), None, b"{}", framed(2_147_483_648, b"x"), b"\x00", framed(0, b"")],
+        [b"\x01\x00\x00\x00\x02", framed(1, b"\x00\x00\x00\x00\x05"), framed(258, b"")],
+    ],
+)
+def test_ids_of_a_buffer_are_those_of_each_value(values: list[bytes | None]) -> None:
+    ids = ids_before_bodies(Spans.of(values))
+    own = [None if value is None else id_before_body(value) for value in values]
+    alone = [NO_ID if number is None else number for number in own]
+    assert ids.tolist() == alone
+    assert distinct_ids(ids) == sorted({*alone})
 
 
 def test_without_a_registry_frames_are_left_out_as_before() -> None:
