@@ -3,7 +3,7 @@
     python -m benchmarks.pipeline --format json --keys 64 --with streams,loop --compat moa
     python -m benchmarks.pipeline --format json --with echo,river,faust
     python -m benchmarks.pipeline --format packed --keys 64 --records 2000000
-    python -m benchmarks.pipeline --format avro --keys 64
+    python -m benchmarks.pipeline --format json,packed,avro --with streams,loop
     python -m benchmarks.pipeline --keys 10000 --spec '{"learner": "boct", "query": "never"}'
     python -m benchmarks.pipeline --table
     python -m benchmarks.pipeline --pairs
@@ -22,6 +22,8 @@ from __future__ import annotations
 import argparse
 import itertools
 import sys
+from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 
 from benchmarks.peers.job import COMMIT_MS, LINGER_MS
@@ -47,7 +49,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.pipeline", description=__doc__.splitlines()[0]
     )
-    parser.add_argument("--format", choices=tuple(ROWS), default="json")
+    parser.add_argument("--format", default="json", help=f"of {', '.join(ROWS)}; several take turns")
     parser.add_argument("--records", type=int, help="rows of the backlog; a million, with Arrow five")
     parser.add_argument(
         "--keys",
@@ -97,6 +99,17 @@ def arguments() -> argparse.Namespace:
         "--trace", action="store_true", help="--latency: clocks in our worker, for where a record's time goes"
     )
     options = parser.parse_args()
+    options.formats = options.format.split(",")
+    if wrong := sorted(set(options.formats) - set(ROWS)):
+        parser.error(f"--format {wrong[0]}: known are {', '.join(ROWS)}")
+    if len(options.formats) > 1 and (
+        options.latency or options.table or options.pairs or options.guarantees or "arrow" in options.formats
+    ):
+        parser.error(
+            f"--format {options.format}: several formats, of records with one row, are for a backlog; "
+            "leave out arrow, --latency, --table, --pairs and --guarantees"
+        )
+    options.format = options.formats[0]
     options.records = options.records or ROWS[options.format]
     single = options.latency or options.table or options.guarantees or options.peers
     options.keys = options.keys or ([64] if single else [PARTITIONS, 64])
@@ -113,13 +126,13 @@ def arguments() -> argparse.Namespace:
         parser.error("--guarantees is for a backlog or --latency; leave out --table or --pairs")
     if options.without_us and not options.peers:
         parser.error("--without-us leaves no system to measure; name peers with --with")
-    if options.format == "avro" and (options.table or options.latency):
-        parser.error("--format avro is for a backlog; leave out --table or --latency")
+    if "avro" in options.formats and options.latency:
+        parser.error("--format avro is for a backlog; leave out --latency")
     if options.spec and options.compat:
         parser.error("--compat is of the H-Tree; with --spec write it there")
     for name, system in [(peer, system_of_peer) for peer in options.peers for system_of_peer in PEERS[peer]]:
-        if options.format not in system.formats:
-            parser.error(f"--format {options.format}: {name} has {', '.join(system.formats)}")
+        if lacking := [form for form in options.formats if form not in system.formats]:
+            parser.error(f"--format {lacking[0]}: {name} has {', '.join(system.formats)}")
         if lacking := sorted(set(options.guarantees) - set(system.guarantees)):
             parser.error(f"--guarantees {lacking[0]}: {name} has {', '.join(system.guarantees)}")
     return options
@@ -145,7 +158,28 @@ def throughput(options: argparse.Namespace, bench: Bench, partitions: int, keys:
             measure_guarantees(bench, systems, options.guarantees, options.repeats, keys, report.progress)
         )
     else:
-        report.results(measure(bench, systems, options.repeats, keys, report.progress))
+        report.results(measure([bench], systems, options.repeats, keys, report.progress))
+
+
+def by_format(
+    flags: argparse.Namespace,
+    cluster: Cluster,
+    options: Mapping[str, Options],
+    partitions: int,
+    keys: int,
+    report: Report,
+) -> None:
+    """Measure all systems over one backlog of each format, in turns; `options`: by format."""
+    rows = generate(flags.records, model_keys(keys, partitions))
+    with ExitStack() as stack:
+        benches = []
+        for form, of_format in options.items():
+            names = stack.enter_context(topics(of_format.bootstrap, cluster, partitions))
+            bench = Bench(cluster, names, of_format)
+            bench.backlog = load(of_format.bootstrap, names.instances, rows, form, partitions)
+            report.backlog(bench.backlog, keys)
+            benches.append(bench)
+        report.results(measure(benches, systems_of(flags), flags.repeats, keys, report.progress))
 
 
 def pairs(options: argparse.Namespace, bench: Bench, partitions: int, keys: int, report: Report) -> None:
@@ -182,16 +216,22 @@ def main() -> int:
     flags = arguments()
     report = Report(sys.stdout, as_json=flags.json)
     warm_kernels()  # compiled here once, if at all, so that no measurement waits for it
-    with broker() as bootstrap, registered(flags.format) as settings:
+    with broker() as bootstrap, ExitStack() as stack:
+        settings = {form: stack.enter_context(registered(form)) for form in flags.formats}
         cluster = Cluster(bootstrap)
         for commit_ms, partitions, keys in itertools.product(
             flags.commit_intervals, flags.partitions, flags.keys
         ):
-            options = replace(options_of(flags, bootstrap, commit_ms), settings=settings)
+            of_all = options_of(flags, bootstrap, commit_ms)
+            options = replace(of_all, settings=settings[flags.format])
             if len(flags.commit_intervals) > 1:
                 report.progress(f"commit interval {commit_ms} ms")
             if flags.latency:
                 latency(flags, cluster, options, partitions, keys, report)
+                continue
+            if len(flags.formats) > 1:
+                by_name = {form: replace(of_all, settings=own) for form, own in settings.items()}
+                by_format(flags, cluster, by_name, partitions, keys, report)
                 continue
             with topics(bootstrap, cluster, partitions) as names:
                 what = pairs if flags.pairs else throughput

@@ -133,18 +133,25 @@ BLOCKS = {"max.message.bytes": str(8 * 1024 * 1024)}
 
 
 def measure(
-    bench: Bench, systems: list[System], repeats: int, keys: int, progress: Callable[[str], None]
+    benches: list[Bench], systems: list[System], repeats: int, keys: int, progress: Callable[[str], None]
 ) -> list[Result]:
-    """Return the median of `repeats` passes of each system; they take turns, so that they meet the same
-    noise.
+    """Return the median of `repeats` passes of each system over each backlog.
+
+    Systems and backlogs take turns, so that they meet the same noise.
     """
-    passes: dict[str, list[tuple[Pass, float | None]]] = {system.name: [] for system in systems}
+    pairs = [(bench, system) for bench in benches for system in systems]
+    passes: list[list[tuple[Pass, float | None]]] = [[] for _ in pairs]
     for number in range(repeats):
-        for system in systems:
+        for (bench, system), passes_of in zip(pairs, passes, strict=True):
             cost, accuracy = bench.once(system)
-            passes[system.name].append((cost, accuracy))
-            progress(f"{system.name}, pass {number + 1} of {repeats}: {in_words(cost)}")
-    return [median(bench, name, keys, passes_of) for name, passes_of in passes.items()]
+            passes_of.append((cost, accuracy))
+            progress(
+                f"{system.name}, {bench.backlog.format}, pass {number + 1} of {repeats}: {in_words(cost)}"
+            )
+    return [
+        median(bench, system.name, keys, passes_of)
+        for (bench, system), passes_of in zip(pairs, passes, strict=True)
+    ]
 
 
 def in_words(cost: Pass) -> str:

@@ -15,7 +15,7 @@ from benchmarks.rig.stages import Stage
 from benchmarks.rig.systems import OURS
 
 HEAD = (
-    f"{'system':<26}{'rows/s':>12}{'(slowest … fastest)':>24}{'last quarter':>14}"
+    f"{'system':<26}{'format':<8}{'rows/s':>12}{'(slowest … fastest)':>24}{'last quarter':>14}"
     f"{'CPU s/M':>9}{'last q.':>9}{'MiB':>7}{'accuracy':>10}{'we are':>9}"
 )
 
@@ -36,11 +36,13 @@ class Report:
         self.progress(f"{backlog.rows:,} rows in {records}, {size:.0f} bytes a row, {keys} model keys")
 
     def results(self, results: list[Result]) -> None:
-        ours = next((result.records_per_second for result in results if result.system == OURS), None)
+        """Print one line for each system and format; `ratio` is our rate in that format, divided by its."""
+        ours = {result.format: result.records_per_second for result in results if result.system == OURS}
         if not self._as_json:
             print(HEAD, file=self._out)
         for result in results:
-            ratio = None if ours is None else ours / result.records_per_second
+            us = ours.get(result.format)
+            ratio = None if us is None else us / result.records_per_second
             self._print(result, ratio)
         self._out.flush()
 
@@ -122,7 +124,7 @@ class Report:
             return
         spread = f"({result.slowest:,.0f} … {result.fastest:,.0f})"
         print(
-            f"{result.system:<26}{result.records_per_second:>12,.0f}{spread:>24}"
+            f"{result.system:<26}{result.format:<8}{result.records_per_second:>12,.0f}{spread:>24}"
             f"{shown(result.last_quarter_records_per_second, ',.0f'):>14}"
             f"{result.cpu_seconds_per_million:>9.1f}"
             f"{shown(result.last_quarter_cpu_seconds_per_million, '.1f'):>9}"

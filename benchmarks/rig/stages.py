@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 from aiokafka import TopicPartition
@@ -19,11 +20,12 @@ from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from benchmarks.rig.backlog import load
-from benchmarks.rig.encoding import values
+from benchmarks.rig.encoding import ANSWER_ID, AVRO_ID, AVRO_SCHEMA, values
 from benchmarks.rig.passes import Bench
 from benchmarks.rig.stream import Rows
 from benchmarks.rig.systems import WORKER
 from core import run as kernels
+from core.kernels.jit import unchecked
 from streamapp.worker.compile_ahead import warm_kernels
 from streamapp.worker.outputs.encoder import Encoder
 from streamapp.worker.task.task import CODE, Task, TaskRun
@@ -32,7 +34,10 @@ from streamapp.worker.transport.fetched_columns import decode
 from streamapp.worker.transport.runs import ReadAhead
 from topics.clients.partitioner import partition_of
 from topics.clients.sender import Sender
+from topics.codecs.avro.output_schemas import OUTPUTS
+from topics.codecs.frames.schema_ids import distinct_schema_ids
 from topics.fetching.fetched_records import FetchedRecords
+from topics.registry.registered_schema import RegisteredSchema
 
 BATCH_BYTES = 1 << 20
 MAX_POLL_RECORDS = 6000  # typical for a worker under load
@@ -105,7 +110,10 @@ def measure_stages(bench: Bench, rows: Rows, form: str, partitions: int) -> list
     return [*stages, Stage("driver, commits, threads in each other's way", max(0.0, beyond))]
 
 
-FETCH, DECODE, KERNEL, TASK = "fetch: batches to columns", "decode", "task: kernels", "task: the rest"
+FETCH, GATE, DECODE = "fetch: batches to columns", "schema ids, Avro only", "decode"
+KERNEL, TASK = "task: kernels", "task: the rest"
+SCHEMA = RegisteredSchema(AVRO_ID, "AVRO", AVRO_SCHEMA)
+OUTPUT_IDS = dict.fromkeys(OUTPUTS, ANSWER_ID)  # nobody reads these outputs
 ENCODE, PRODUCE, CLIENT = "encode", "produce", "librdkafka's threads"
 
 
@@ -114,7 +122,8 @@ def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwat
     batches = record_batches(rows, form, partitions)
     config = TaskConfig(model_spec=bench.options.model_spec)
     tasks = [Task(partition, config) for partition in range(partitions)]
-    encoder = Encoder(bench.names, headers=bench.options.headers)
+    is_avro = form == "avro"
+    encoder = Encoder(bench.names, headers=bench.options.headers, schema_ids=OUTPUT_IDS if is_avro else None)
     sender = Sender({"bootstrap.servers": bench.options.bootstrap}, native=True)
     watch, kernel = Stopwatch(), kernels.run
     gc.collect()
@@ -122,9 +131,10 @@ def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwat
     gc.set_threshold(*GC_THRESHOLDS)
     others = -time.process_time() + time.thread_time()
     try:
-        kernels.run = watch.around(KERNEL, kernel)
+        measured: Any = SimpleNamespace(unchecked=watch.around(KERNEL, unchecked(kernel)))  # as core calls it
+        kernels.run = measured
         for partition, batch in batches:
-            _one_batch(watch, bench, encoder, sender, tasks[partition], batch)
+            _one_batch(watch, bench, encoder, sender, tasks[partition], batch, is_avro)
     finally:
         kernels.run = kernel
         gc.unfreeze()
@@ -135,7 +145,7 @@ def _in_process(bench: Bench, rows: Rows, form: str, partitions: int) -> Stopwat
 
 
 def _one_batch(
-    watch: Stopwatch, bench: Bench, encoder: Encoder, sender: Sender, task: Task, batch: bytes
+    watch: Stopwatch, bench: Bench, encoder: Encoder, sender: Sender, task: Task, batch: bytes, is_avro: bool
 ) -> None:
     topic, partition = bench.names.instances, task.partition
     position = task.next.get("instances", 0)
@@ -155,12 +165,16 @@ def _one_batch(
     ahead.add(columns)
     while len(ahead):
         run = ahead.take(float("inf"), MAX_POLL_RECORDS)
+        raw = run.raw
+        if is_avro:
+            with watch.measure(GATE):
+                raw = raw.read_by(dict.fromkeys(distinct_schema_ids(raw), SCHEMA))
         with watch.measure(DECODE):
-            (instances,) = CODE["instances"].decode([run.raw], task.config.limits)
+            (instances,) = CODE["instances"].decode([raw], task.config.limits)
         with watch.measure(TASK):
-            effects = task.process(TaskRun("instances", run.raw, instances, run.position))
+            effects = task.process(TaskRun("instances", raw, instances, run.position))
         with watch.measure(ENCODE):
-            outgoing = encoder.encode(run.raw, effects)
+            outgoing = encoder.encode(raw, effects)
         with watch.measure(PRODUCE):
             for sent_run in outgoing:
                 sender.send_run(

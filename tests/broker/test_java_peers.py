@@ -10,6 +10,7 @@ import io
 import json
 import time
 import uuid
+from typing import Any
 
 import fastavro
 import numpy as np
@@ -67,7 +68,7 @@ def parts_of_avro(answers):
     rest, shares = [], []
     for answer in (answer for partition in answers for answer in partition):
         body = io.BytesIO(answer[PREFIX_BYTES:])
-        value = fastavro.schemaless_reader(body, schema)
+        value: Any = fastavro.schemaless_reader(body, schema)
         shares += value["probabilities"].values()
         rest.append(
             (answer[:PREFIX_BYTES], value | {"probabilities": [*value["probabilities"]]}, body.read())
