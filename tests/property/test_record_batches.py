@@ -231,6 +231,7 @@ def test_small_fetches_are_read_together_as_each_alone(
             assert (records._records.end, records.next_fetch_offset) == (0, at)
         else:
             assert (rows(columns.records), columns.position) == theirs(text, at, check=True)
+            assert rows(columns.records.apart()) == rows(columns.records)
             assert (columns.log_end, columns.refused, columns.inflated) == (7, (), 0)
             assert (has_more(records), records.next_fetch_offset) == (False, columns.position)
 

@@ -371,6 +371,13 @@ class RecordSpans:
             return 0, 0
         return int(starts[is_there].min()), int((starts + lengths)[is_there].max())
 
+    def apart(self) -> RecordSpans:
+        """Return a copy of the records, which keeps no bytes of other records in memory."""
+        first, last = self.bounds()
+        table = self.table.copy()
+        table[[KEY, VALUE, HEADERS]] -= first
+        return RecordSpans(self.buffer[first:last], table, self._value_bytes, self._header_bytes)
+
     @property
     def offsets(self) -> Numbers:
         """Offset of each record."""

@@ -132,7 +132,8 @@ def decode_small(
     search[[IS_CHECKED, OTHERS]] = 1, COMPRESSION
     results = np.empty((len(logs), 4), dtype=np.int64)
     read_logs(np.frombuffer(buffer, dtype=np.uint8), TABLES, places, search, table, results)
-    start = 0
+    # The table has room for the most records that the bytes can hold; only those that came are kept.
+    table, start = table[:, : int(np.maximum(results[:, 0], 0).sum())].copy(), 0
     for number, (n, position, *sizes) in zip(numbers, results.tolist(), strict=True):
         if n < 0:
             continue

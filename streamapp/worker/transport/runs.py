@@ -41,6 +41,7 @@ logger = logging.getLogger(__name__)
 MAX_AHEAD_BYTES = 4 << 20  # of a topic, fetched ahead; a fetch may bring one more
 BACKLOG_RECORDS = 2000  # computed in some milliseconds: time for a fetch
 BACKLOG_BYTES = 1 << 19  # the same for large records
+COPIED_BYTES = 16 << 10  # of a fetch that is copied if earlier records still wait
 MAX_RUN_BYTES = 1 << 20  # a run holds the event loop; blocks (many rows a record) are bounded by their bytes
 PATIENCE_S = 1.0  # for which a partition may hold up the fetches of other partitions
 LONGEST_PATIENCE_S = 64.0  # the same for a partition that has given back its batches several times
@@ -153,7 +154,9 @@ class ReadAhead:
         if not n:
             return
         self._inflated = self.inflated + columns.inflated
-        self._parts.append(columns.records)
+        # Small fetches of several partitions share a buffer, which records that wait for long would keep.
+        is_copied = self.n > 0 and columns.records.content_bytes <= COPIED_BYTES
+        self._parts.append(columns.records.apart() if is_copied else columns.records)
         if columns.refused:
             self._refused.update({batch.first: batch for batch in columns.refused})
         self.n += n

@@ -1,5 +1,6 @@
 """Runs in time order: which topic is next, how far a run goes, which empty topic is waited for."""
 
+import tracemalloc
 from collections.abc import Sequence
 
 import pytest
@@ -243,3 +244,21 @@ def test_records_of_a_few_producers_come_in_large_runs() -> None:
     merged = order(max_records=5000)
     merged.add("instances", named([f"f{at % KINDS}" for at in range(1000)]))
     assert [len(timestamps) for _, timestamps in drained(merged)] == [1000]
+
+
+def test_records_that_wait_keep_no_bytes_of_other_partitions_in_memory() -> None:
+    """Small fetches of several partitions share a buffer; a partition may wait for a schema for hours."""
+    merged = order()
+    small = columns([5], first=0)
+    tracemalloc.start()
+    try:
+        for offset in range(100):
+            shared = RecordSpans(small.records.buffer + bytes(100_000), small.records.table.copy())
+            shared.table[0] = offset
+            merged.add("instances", FetchedColumns(shared, offset + 1, 100))
+            del shared
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept < 500_000
+    assert [run.raw.values[99] for run in [merged.next_run(0.0)] if run] == [b"0"]
