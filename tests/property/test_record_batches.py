@@ -334,6 +334,7 @@ def test_many_small_batches_are_found_in_one_call() -> None:
             assert len(decode(records, None).records) == batches
         return sum(entry.callcount for entry in profile.getstats())
 
+    calls(2)  # the kernel is loaded, or compiled
     assert calls(200) == calls(2)
 
 
