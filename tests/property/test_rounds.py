@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import json
 import random
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import fastavro
 import orjson
 import pytest
 from hypothesis import given, settings
@@ -29,9 +32,11 @@ from streamapp.worker.task.rounds import family_round
 from streamapp.worker.task.rounds.round_answers import RoundAnswers
 from streamapp.worker.transport.runs import Run
 from tests.tiers import examples
+from topics.codecs.frames.wire_format import framed
 from topics.columns.records import Headers, RawRecords, Schemas
 from topics.columns.spans import RecordSpans
 from topics.definitions import TopicNames
+from topics.registry.registered_schema import RegisteredSchema
 
 NAMES = TopicNames("grove.")
 LIMITS = OutputLimits.of_catalogue(NAMES)
@@ -52,6 +57,36 @@ KEYS = [b"a", b"b", b"c"]
 HEADERS: list[Headers] = [(), (), (), [("content-type", b"application/json")], [("a", None)]]
 
 
+AVRO: Any = {
+    "type": "record",
+    "name": "Instance",
+    "fields": [
+        {"name": "id", "type": ["null", "string"], "default": None},
+        {"name": "label", "type": ["null", "string"]},
+        {
+            "name": "features",
+            "type": {
+                "type": "record",
+                "name": "Features",
+                "fields": [{"name": name, "type": ["double", "string", "null"]} for name in "xy"],
+            },
+        },
+    ],
+}
+REGISTERED = {3: RegisteredSchema(3, "AVRO", json.dumps(AVRO)), 4: RegisteredSchema(4, "AVRO", '"int"')}
+
+
+def in_avro(value: bytes, is_odd: bool) -> bytes:
+    """Return plain JSON as Avro in a frame; odd: cut off, by the other schema, or JSON as it is."""
+    try:
+        sink = io.BytesIO()
+        fastavro.schemaless_writer(sink, AVRO, json.loads(value))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return value
+    odd = {0: framed(3, sink.getvalue()[:-1]), 1: framed(4, sink.getvalue()), 2: value}
+    return odd[len(value) % 3] if is_odd else framed(3, sink.getvalue())
+
+
 class Rounds:
     """A producer of each partition, whose records have a shape of their own."""
 
@@ -63,7 +98,7 @@ class Rounds:
         self._classes = [rng.choice([["yes", "no"], ["no", "yes"], ["1", "2", "3"]]) for _ in self._next]
         self._headers = rng.choice(HEADERS)
         self.schemas: Schemas | None = None
-        """Of a registry; the records name none of them."""
+        """Of a registry; the records name none of them, or all the first one."""
         if not oddness:
             self._classes, self._headers = self._classes[:1] * partitions, ()
 
@@ -75,6 +110,8 @@ class Rounds:
         self._next[partition] += n
         offsets = range(first, first + n)
         values = [self._value(partition, offset) for offset in offsets]
+        if self.schemas:
+            values = [in_avro(value, self._rng.random() < self._oddness) for value in values]
         keys = self._rng.choices(KEYS, k=n)
         times = [1_800_000_000_000 + at for at in offsets]
         spans = RecordSpans.of(offsets, times, keys, values, self._kinds(n))
@@ -218,6 +255,7 @@ def test_in_one_go_as_one_by_one(seed: int) -> None:
     rng = random.Random(seed)
     partitions = rng.randint(2, 5)
     rounds = Rounds(rng, partitions, rng.choice([0, 0.05, 0.3]))
+    rounds.schemas = rng.choice([None, {}, REGISTERED])
     both = Both(
         partitions,
         rng.choice([LIMITS, LIMITS, NARROW]),
@@ -239,7 +277,9 @@ def test_in_one_go_as_one_by_one(seed: int) -> None:
             asyncio.run(both.process(rounds.round()))
 
 
-@pytest.mark.parametrize(("seed", "schemas"), [(0, None), (1, None), (2, {})])
+@pytest.mark.parametrize(
+    ("seed", "schemas"), [(0, None), (1, None), (2, {}), (0, REGISTERED), (1, REGISTERED)]
+)
 def test_steady_rounds_are_answered_together(
     seed: int, schemas: Schemas | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -49,6 +49,10 @@ class AvroReader:
         columns = joined_columns(parts, batch, record_order(parts))
         return Instances(**columns, blocks=np.empty((0, 3), dtype=np.int32))
 
+    def simple_instances(self, values: Spans, limits: Limits) -> tuple[ShapedRows, Flags] | None:
+        """Return n values as rows, and bool[n]: those that need no further check; None: no row is simple."""
+        return self._instances.simple(values, limits)
+
     def read_labels(self, batch: Batch, limits: Limits) -> Labels:
         """Return the labels of the batch."""
         parts = self._labels.parts(batch, limits)
@@ -163,6 +167,13 @@ class _RowReader(Generic[Rows]):
             objects = documents(layout, self._members, values(self._schema, rest.values), flaws)
             parts.append(self._by_library(objects, rest, bad, flaws, limits))
         return parts
+
+    def simple(self, values: Spans, limits: Limits) -> tuple[ShapedRows, Flags] | None:
+        """Return the rows of values, and the rows of which the kernel has read all."""
+        if self._layout is None or self._programs is None:
+            return None
+        checked = read_rows(self._programs.bounded(limits.json_max_values), self._layout.shape, values)
+        return checked.rows, self._is_read(self._layout, checked, limits)
 
     def _is_read(self, layout: Layout, checked: ReadRows, limits: Limits) -> Flags:
         """Return the rows of which the kernel has read all, and no cell needs a further check."""

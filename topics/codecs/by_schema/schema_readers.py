@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from topics.codecs.batch import Batch
 from topics.codecs.by_schema.refusing_reader import RefusingReader
@@ -13,6 +13,9 @@ from topics.codecs.protobuf import ProtobufReader
 from topics.columns.records import Controls, FeatureValues, Instances, Labels
 from topics.errors import SchemaError
 from topics.registry.registered_schema import RegisteredSchema
+
+if TYPE_CHECKING:
+    from topics.codecs.avro.reader import AvroReader
 
 MOST_READERS: Final = 4096
 
@@ -49,6 +52,14 @@ def reader_of(schema: RegisteredSchema) -> SchemaReader:
         return AvroReader(AvroSchema.of(schema.text, [reference.text for reference in schema.references]))
     except SchemaError as error:
         return RefusingReader(f"schema {schema.id}: {error}")
+
+
+def avro_reader_of(schema: RegisteredSchema) -> AvroReader | None:
+    """Return the reader of a schema; None if the schema is of another kind, or not valid."""
+    from topics.codecs.avro.reader import AvroReader
+
+    reader = reader_of(schema) if schema.kind == "AVRO" else None
+    return reader if isinstance(reader, AvroReader) else None
 
 
 def prepare(schema: RegisteredSchema) -> None:

@@ -1,8 +1,9 @@
-"""Small runs: plain JSON of several partitions, decoded in one go, each with the result of decoding it alone.
+"""Small runs: plain JSON, or Avro, of several partitions, decoded in one go as if each were decoded alone.
 
 Most of the cost of decoding a run of some tens of records does not depend on their number. So plain JSON of
 all small runs is compared with the shapes at once, and the columns are cut into one part per run. A run that
-is not all plain is decoded alone; so are all runs if one is not JSON.
+is not all plain is decoded alone; so are all runs if one is not JSON. Avro is joined if all runs are by one
+schema.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from topics.codecs.batch import Batch
+from topics.codecs.by_schema.schema_readers import avro_reader_of
 from topics.codecs.compiled.keys import KeyTexts, code_headers, coded
 from topics.codecs.content_types import uniform_wire
+from topics.codecs.frames.schema_ids import are_before_bodies, bodies, ids_before_bodies
 from topics.codecs.json.compiled.rows import code_anew
 from topics.codecs.json.compiled.shaped_rows import ShapedRows
 from topics.codecs.json.compiled.shapes import Shapes
@@ -164,11 +167,15 @@ class JoinedRuns:
 def join_runs(
     runs: Sequence[RawRecords], limits: Limits, shapes: Shapes, key_texts: KeyTexts
 ) -> tuple[JoinedRuns, list[int]] | None:
-    """Return plain JSON of one shape as columns over several runs, and the indices of these runs.
+    """Return plain JSON of one shape, or Avro of one schema, as columns over several runs, and the indices of
+    these runs.
 
     The other runs, and all if the result is None, have to be decoded otherwise.
     """
-    numbers = [number for number in joinable(runs) if not may_name_schema(runs[number])]
+    several = joinable(runs)
+    numbers = [number for number in several if not may_name_schema(runs[number])]
+    if several and not numbers:
+        return _join_avro(runs, several, limits, key_texts)
     while len(numbers) > 1:
         joined = [runs[number] for number in numbers]
         spans = _joined([raw.spans for raw in joined])
@@ -186,6 +193,36 @@ def join_runs(
         if is_whole.all():
             return JoinedRuns(joined, spans, plain, keys), numbers
         numbers = [number for number, whole in zip(numbers, is_whole.tolist(), strict=True) if whole]
+    return None
+
+
+def _join_avro(
+    runs: Sequence[RawRecords], numbers: list[int], limits: Limits, key_texts: KeyTexts
+) -> tuple[JoinedRuns, list[int]] | None:
+    """Return the runs whose records a kernel can read by the first schema of the first run."""
+    schema = next(iter((runs[numbers[0]].schemas or {}).values()), None)
+    reader = None if schema is None else avro_reader_of(schema)
+    if schema is None or reader is None:
+        return None
+    while len(numbers) > 1:
+        joined = [runs[number] for number in numbers]
+        spans = _joined([raw.spans for raw in joined])
+        code_headers(spans.headers)
+        if not fit(spans.values, limits) or not are_before_bodies(spans.headers):
+            return None
+        ends = np.cumsum([0, *map(len, joined)])
+        has_schema = ids_before_bodies(spans.values) == schema.id
+        good = np.logical_and.reduceat(has_schema, ends[:-1])
+        if good.all():
+            read = reader.simple_instances(bodies(spans.values), limits)
+            if read is None:
+                return None
+            rows, is_simple = read
+            keys = _Keys(spans.keys, ends, limits, key_texts)
+            good = keys.are_good & np.logical_and.reduceat(is_simple, ends[:-1])
+            if good.all():
+                return JoinedRuns(joined, spans, rows, keys), numbers
+        numbers = [number for number, is_good in zip(numbers, good.tolist(), strict=True) if is_good]
     return None
 
 
