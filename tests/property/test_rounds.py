@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import random
+import weakref
 import zlib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,6 +21,7 @@ from hypothesis import strategies as st
 
 from core.learners.hoeffding.blocks import TreeLayout
 from core.model.model import Model
+from core.model_table import ModelTable
 from streamapp.settings import Settings
 from streamapp.worker.observability.metrics import Metrics
 from streamapp.worker.outputs.joined_answers import joined_answers
@@ -147,6 +150,13 @@ class Both:
             [pipeline.new_task(number) for number in range(partitions)] for pipeline in self.pipelines
         ]
         self.stopped: set[int] = set()
+
+    def drop(self, partition: int) -> weakref.ref[ModelTable]:
+        """Close a partition's task and forget it; return a weak reference to its models."""
+        task = self._tasks[0][partition]
+        del self._tasks[0][partition]
+        task.close()
+        return weakref.ref(task.models.table)
 
     def counters(self, partition: int) -> Mapping[str, int]:
         """Return the counters of a partition's task."""
@@ -307,3 +317,13 @@ def test_a_record_with_an_unknown_schema_takes_no_part_in_a_round() -> None:
     first, *others = rounds.round()
     asyncio.run(both.process([replace(first, unknown={first.raw.offsets[0]: 7}), *others]))
     assert both.counters(0)["instances.dead-letter"] == 1
+
+
+def test_a_partition_that_leaves_the_worker_takes_its_models_along() -> None:
+    """Also if no round follows, because a single partition is left."""
+    both, rounds = Both(3, LIMITS), Rounds(random.Random(5), 3, 0.0)
+    for _ in range(12):
+        asyncio.run(both.process(rounds.round()))
+    models = both.drop(0)
+    gc.collect()
+    assert models() is None

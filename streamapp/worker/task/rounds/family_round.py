@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class FamilyRounds:
     """Processes rounds of a worker; keeps working memory from round to round."""
 
     def __init__(self) -> None:
-        self._tables: JoinedTables | None = None
+        self._rooms: list[Any] = []  # arrays for calls of models
         join = CODE["instances"].join
         assert join is not None
         self.join = join
@@ -82,7 +83,7 @@ class FamilyRounds:
         step.outcome.keys = list(zip(of_pairs, joined.key_bytes, strict=True))
         try:
             step.begin()
-            self._tables = step.answer(self._tables)
+            step.answer(self._rooms)
             step.end()
         except Exception as error:  # noqa: BLE001 - each run goes back to its beginning, and is processed alone
             step.give_up(error)
@@ -167,10 +168,14 @@ class _Step:
                 begun.append(run)
         self._runs = begun
 
-    def answer(self, former: JoinedTables | None) -> JoinedTables | None:
-        """Answer the rows of all runs, in their order; return the tables, whose memory can be used again."""
+    def answer(self, rooms: list[Any]) -> None:
+        """Answer the rows of all runs, in their order.
+
+        rooms: working memory for calls of models. It is kept from round to round and the tables are not: they
+        hold the models of all partitions, also of those that leave the worker.
+        """
         if not self._runs:
-            return former
+            return
         joined, surveyed, runs = self._joined, self._surveyed, self._runs
         counts = [run.pairs.stop - run.pairs.start for run in runs]
         table = np.repeat(np.arange(len(runs)), counts)
@@ -189,7 +194,8 @@ class _Step:
             model, slots = place[model[rows]], slots[pairs]
             x, weight, self._code, self._order = x[rows], weight[rows], self._code[rows], self._order[rows]
         self._ends = np.cumsum([0, *[run.rows.stop - run.rows.start for run in runs]])
-        tables = JoinedTables([run.task.models.table for run in runs], table, slots, former)
+        tables = JoinedTables([run.task.models.table for run in runs], table, slots)
+        tables.rooms = rooms
         start, n = 0, len(model)
         self._answers = Answers.to(n, tables.most_classes)
         while start < n:
@@ -202,7 +208,6 @@ class _Step:
             self._take(answers, start)
             start = end
         self._tables = tables
-        return tables
 
     def _fail(self, row: int, error: Exception) -> int:
         """Note that the run of a row failed; return the first row of the next run."""
